@@ -130,7 +130,8 @@ def test_charts_show_in_a_notebook(skeletons, tmp_path):
     with pytest.raises(pagoda.Error, match="device"):
         plain.to_svg()
     estimate.save(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>") and 'id="what-if-data"' in page
     with pytest.raises(pagoda.Error, match="docx"):
         estimate.save(tmp_path / "page.docx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html"]

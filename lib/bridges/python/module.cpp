@@ -28,6 +28,7 @@
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/engines.h"
 #include "pagoda/documents/make_estimate.h"
+#include "pagoda/documents/what_if.h"
 #include "pagoda/present/plot.h"
 #include "pagoda/present/report.h"
 
@@ -79,47 +80,6 @@ class LoadedModel {
  private:
   Model model_;
   std::string path_;
-};
-
-// An estimate, and what charts of it need.
-class Estimate {
- public:
-  Estimate(EstimateDocument document, std::optional<DeviceSpec> device)
-      : document_(std::move(document)), device_(std::move(device)) {}
-
-  const EstimateDocument& document() const { return document_; }
-
-  std::string json() const { return documents::write_estimate(document_); }
-  std::string table(const std::string& by, std::size_t top, std::size_t width) const {
-    return present::table_report(document_, options(by, top, width));
-  }
-  std::string markdown(const std::string& by, std::size_t top) const {
-    return present::markdown_report(document_, options(by, top, 0));
-  }
-  std::string csv(const std::string& by) const {
-    return present::csv_report(document_, options(by.empty() ? "node" : by, 0, 0));
-  }
-  std::string svg() const { return present::plot_svg(plot(), {.tool = document_.tool}); }
-  std::string html() const { return present::plot_html(plot(), {.tool = document_.tool}); }
-  bool has_device() const { return device_.has_value(); }
-
- private:
-  present::ReportOptions options(const std::string& by, std::size_t top, std::size_t width) const {
-    using present::Rows;
-    const std::map<std::string, Rows> rows = {{"", Rows::None}, {"node", Rows::Node}, {"group", Rows::Group}};
-    const auto found = rows.find(by);
-    if (found == rows.end() || (found->second == Rows::Group && !document_.traffic))
-      throw Error("by '" + by + "' is not known here; expected node, or with traffic='fused' group");
-    return {.rows = found->second, .top = top, .width = width};
-  }
-  present::PlotInput plot() const {
-    if (!device_) throw Error("a chart needs roofs: analyze with device=…");
-    const std::string sha256 = base::hex(base::sha256(json()));
-    return {.device = *device_, .estimates = {{document_.model.path, sha256, document_}}};
-  }
-
-  EstimateDocument document_;
-  std::optional<DeviceSpec> device_;
 };
 
 SweepAxis axis_of(const std::string& name, const Axis& values) {
@@ -202,11 +162,62 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
   return request;
 }
 
-Estimate analyze(const LoadedModel& loaded, const Asked& asked) {
+// An estimate, and what charts of it need.
+class Estimate {
+ public:
+  Estimate(const LoadedModel& loaded, Asked asked) : loaded_(&loaded), asked_(std::move(asked)) {
+    Model model = loaded.model();
+    const EstimateRequest request = request_of(asked_, model);
+    document_ = documents::make_estimate(model, request);
+    device_ = request.device;
+  }
+
+  const EstimateDocument& document() const { return document_; }
+
+  std::string json() const { return documents::write_estimate(document_); }
+  std::string table(const std::string& by, std::size_t top, std::size_t width) const {
+    return present::table_report(document_, options(by, top, width));
+  }
+  std::string markdown(const std::string& by, std::size_t top) const {
+    return present::markdown_report(document_, options(by, top, 0));
+  }
+  std::string csv(const std::string& by) const {
+    return present::csv_report(document_, options(by.empty() ? "node" : by, 0, 0));
+  }
+  std::string svg() const { return present::plot_svg(plot(), {.tool = document_.tool}); }
+  std::string html() const {
+    present::PlotInput input = plot();
+    Model model = loaded_->model();
+    const EstimateRequest request = request_of(asked_, model);
+    input.estimates.front().what_if = documents::what_if(model, request);
+    return present::plot_html(input, {.tool = document_.tool});
+  }
+  bool has_device() const { return device_.has_value(); }
+
+ private:
+  present::ReportOptions options(const std::string& by, std::size_t top, std::size_t width) const {
+    using present::Rows;
+    const std::map<std::string, Rows> rows = {{"", Rows::None}, {"node", Rows::Node}, {"group", Rows::Group}};
+    const auto found = rows.find(by);
+    if (found == rows.end() || (found->second == Rows::Group && !document_.traffic))
+      throw Error("by '" + by + "' is not known here; expected node, or with traffic='fused' group");
+    return {.rows = found->second, .top = top, .width = width};
+  }
+  present::PlotInput plot() const {
+    if (!device_) throw Error("a chart needs roofs: analyze with device=…");
+    const std::string sha256 = base::hex(base::sha256(json()));
+    return {.device = *device_, .estimates = {{document_.model.path, sha256, document_}}};
+  }
+
+  const LoadedModel* loaded_;  // kept alive by Python
+  Asked asked_;
+  EstimateDocument document_;
+  std::optional<DeviceSpec> device_;
+};
+
+Estimate analyze(const LoadedModel& loaded, Asked asked) {
   const nb::gil_scoped_release release;
-  Model model = loaded.model();
-  const EstimateRequest request = request_of(asked, model);
-  return {documents::make_estimate(model, request), request.device};
+  return {loaded, std::move(asked)};
 }
 
 nb::dict counts_of(const documents::EstimateCounts& counts) {
@@ -437,7 +448,8 @@ NB_MODULE(_core, module) {
       "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "inputs"_a, "phase"_a, "past"_a.none(),
       "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "engine"_a, "calibration"_a,
       "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,
-      "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a);
+      "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a,
+      nb::keep_alive<0, 1>());
   module.def("comparison_json", &comparison_json, "before"_a, "after"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("comparison_table", &comparison_table, "before"_a, "after"_a, "width"_a = 0);
   module.def("evaluate", &evaluate, "formula"_a, "sizes"_a);

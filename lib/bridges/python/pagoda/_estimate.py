@@ -176,7 +176,7 @@ class Estimate:
         return self._core.svg()
 
     def to_html(self) -> str:
-        """One page with chart, table and memory that needs nothing else. Needs a device."""
+        """One page with a verdict, what-if, chart and table that needs nothing else. Needs a device."""
         return self._core.html()
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
