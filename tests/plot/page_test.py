@@ -33,7 +33,7 @@ def chromium(*arguments):
         sys.exit(77)
     command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,900",
                "--enable-logging=stderr", "--v=0", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180)
+    return subprocess.run(command, capture_output=True, text=True, timeout=400)
 
 
 def with_test(page, name="page_test.js", note=""):

@@ -222,7 +222,7 @@ function color_of(row) {
   if (state.color === "precision") return kPalette[Math.min(6, precisions().indexOf(row.dtype))];
   return kPalette[row.color];
 }
-const precisions = () => [...new Set(series().rows.filter((r) => r.dot !== null).sort((a, b) => b.seconds - a.seconds).map((r) => r.dtype))];
+const precisions = () => (series().precisions ??= [...new Set(series().rows.filter((r) => r.dot !== null).sort((a, b) => b.seconds - a.seconds).map((r) => r.dtype))]);
 
 // Types differ in shape as in colour; all shapes of one radius have the area of its circle.
 const kShapes = [
