@@ -17,43 +17,54 @@ constexpr std::string_view kSchema = "pagoda.serving-calibration/1";
 // A coefficient: cycles, a power or a part of a rate.
 double coefficient(const JsonField& kernel, const char* key) { return kernel.at(key).positive(); }
 
-ServingCalibration::Product product(const JsonField& kernel) {
-  kernel.only({"launch_cycles", "compute", "bandwidth", "narrow", "small", "norm", "depth"});
+ServingKernels::Product product(const JsonField& kernel) {
+  kernel.only({"launch_cycles", "feed", "bandwidth", "small", "norm", "tile_cycles", "ramp_cycles"});
   return {.launch_cycles = coefficient(kernel, "launch_cycles"),
-          .compute = coefficient(kernel, "compute"),
+          .feed = kernel.at("feed").amount(),
           .bandwidth = coefficient(kernel, "bandwidth"),
-          .narrow = coefficient(kernel, "narrow"),
           .small = coefficient(kernel, "small"),
           .norm = coefficient(kernel, "norm"),
-          .depth = coefficient(kernel, "depth")};
+          .tile_cycles = coefficient(kernel, "tile_cycles"),
+          .ramp_cycles = coefficient(kernel, "ramp_cycles")};
 }
 
-ServingCalibration::Kernel kernel(const JsonField& json) {
-  json.only({"launch_cycles", "compute", "bandwidth", "norm"});
+ServingKernels::Kernel kernel(const JsonField& json) {
+  json.only({"launch_cycles", "feed", "bandwidth", "norm"});
   return {.launch_cycles = coefficient(json, "launch_cycles"),
-          .compute = coefficient(json, "compute"),
+          .feed = json.at("feed").amount(),
           .bandwidth = coefficient(json, "bandwidth"),
           .norm = coefficient(json, "norm")};
 }
 
-void read_kernels(const JsonField& kernels, ServingCalibration& result) {
-  kernels.only({"products", "products_float8", "prefill_attention", "decode_attention", "mixtures", "all_reduces",
-                "collectives"});
+ServingKernels read_kernels(const JsonField& kernels) {
+  kernels.only({"small", "products", "products_float8", "prefill_attention", "decode_attention", "mixtures",
+                "all_reduces", "ring_all_reduces", "collectives"});
+  ServingKernels result;
+  const JsonField small = kernels.at("small");
+  small.only({"seconds"});
+  result.small_seconds = coefficient(small, "seconds");
   result.products = product(kernels.at("products"));
   result.products_float8 = product(kernels.at("products_float8"));
   result.prefill_attention = kernel(kernels.at("prefill_attention"));
   result.mixtures = kernel(kernels.at("mixtures"));
   const JsonField decode = kernels.at("decode_attention");
-  decode.only({"launch_cycles", "bandwidth", "per_head_cycles"});
-  result.decode_attention = {coefficient(decode, "launch_cycles"), coefficient(decode, "bandwidth"),
-                             coefficient(decode, "per_head_cycles")};
+  decode.only({"launch_cycles", "bandwidth", "unit_cycles_per_byte", "per_block_cycles"});
+  result.decode_attention = {.launch_cycles = coefficient(decode, "launch_cycles"),
+                             .bandwidth = coefficient(decode, "bandwidth"),
+                             .unit_cycles_per_byte = decode.at("unit_cycles_per_byte").amount(),
+                             .per_block_cycles = coefficient(decode, "per_block_cycles")};
   const JsonField reduces = kernels.at("all_reduces");
   reduces.only({"one_shot_cycles", "one_shot", "two_shot_cycles", "two_shot"});
   result.all_reduces = {coefficient(reduces, "one_shot_cycles"), coefficient(reduces, "one_shot"),
                         coefficient(reduces, "two_shot_cycles"), coefficient(reduces, "two_shot")};
+  const JsonField rings = kernels.at("ring_all_reduces");
+  rings.only({"launch_cycles", "hop_cycles", "bandwidth"});
+  result.ring_all_reduces = {coefficient(rings, "launch_cycles"), coefficient(rings, "hop_cycles"),
+                             coefficient(rings, "bandwidth")};
   const JsonField others = kernels.at("collectives");
   others.only({"launch_cycles", "bandwidth"});
   result.collectives = {coefficient(others, "launch_cycles"), coefficient(others, "bandwidth")};
+  return result;
 }
 
 }  // namespace
@@ -61,14 +72,20 @@ void read_kernels(const JsonField& kernels, ServingCalibration& result) {
 ServingCalibration parse_serving_calibration(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
   const JsonField document = parsed.root();
-  document.only({"schema", "id", "regime", "source", "devices", "kernels", "fitted", "left_out", "interval"});
+  document.only({"schema", "id", "regime", "source", "devices", "kernels", "sets", "fitted", "left_out", "interval"});
   require_schema(document, kSchema);
   ServingCalibration result;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.devices = document.at("devices").texts();
-  read_kernels(document.at("kernels"), result);
+  result.kernels = read_kernels(document.at("kernels"));
+  for (const JsonField& set : document.array("sets")) {
+    set.only({"device", "compute_capabilities", "kernels"});
+    result.sets.push_back({.device = set.at("device").text(),
+                           .compute_capabilities = set.at("compute_capabilities").texts(),
+                           .kernels = read_kernels(set.at("kernels"))});
+  }
   result.interval = claimed_interval(document, result.coverage);
   return result;
 }

@@ -45,15 +45,15 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::string& name)
 
 double number(const std::map<std::string, std::string>& row, const char* column) { return std::stod(row.at(column)); }
 
-// Mean of |predicted / measured − 1|, by `seconds` of each row that it predicts (above 0).
+// Mean of |predicted / measured − 1|, by `seconds` of each row that it predicts (above 0), on its device.
 template <typename Predict>
 double mean_error(const std::string& name, const Predict& seconds) {
-  std::map<std::string, ServingRates> rates;
+  std::map<std::string, DeviceSpec> devices;
   double sum = 0, count = 0;
   for (const auto& row : rows_of(name)) {
     const std::string& id = row.at("device");
-    if (!rates.contains(id)) rates[id] = *serving_rates(documents::find_device(id));
-    const double predicted = seconds(row, rates[id]);
+    if (!devices.contains(id)) devices[id] = documents::find_device(id);
+    const double predicted = seconds(row, devices[id]);
     if (predicted <= 0) continue;
     sum += std::abs(predicted / number(row, "seconds") - 1);
     ++count;
@@ -78,13 +78,14 @@ documents::EstimateRequest served(const char* device, std::int64_t batch, Phase 
 TEST_CASE("times of kernels are as far from the measured ones as the calibration says") {
   const ServingCalibration fitted = documents::serving_calibration("llm-serving");
   const auto stated = test::read_json("data/calibration/serving/llm-serving.json").at("fitted");
-  const auto products = [&](const auto& row, const ServingRates& rates) {
-    if (row.at("precision") != "bfloat16") return 0.0;
+  // Those of decoders: no side of a weight below 512.
+  const auto products = [&](const auto& row, const DeviceSpec& device) {
     const double m = number(row, "m"), n = number(row, "n"), k = number(row, "k");
-    return product_seconds({.m = m, .n = n, .k = k, .weight_bytes = 2 * n * k, .other_bytes = 2 * m * (n + k)}, rates,
-                           fitted);
+    if (row.at("precision") != "bfloat16" || std::min(n, k) < 512) return 0.0;
+    return product_seconds({.m = m, .n = n, .k = k, .weight_bytes = 2 * n * k, .other_bytes = 2 * m * (n + k)},
+                           *serving_rates(device), kernels_of(fitted, device));
   };
-  const auto attention = [&](const auto& row, const ServingRates& rates) {
+  const auto attention = [&](const auto& row, const DeviceSpec& device) {
     return attention_seconds({.batch = number(row, "batch"),
                               .tokens = number(row, "tokens"),
                               .past = number(row, "past"),
@@ -93,25 +94,32 @@ TEST_CASE("times of kernels are as far from the measured ones as the calibration
                               .size = number(row, "size"),
                               .window = number(row, "window"),
                               .decodes = row.at("past") != "0"},
-                             rates, fitted);
+                             *serving_rates(device), kernels_of(fitted, device));
   };
-  const auto mixtures = [&](const auto& row, const ServingRates& rates) {
+  const auto mixtures = [&](const auto& row, const DeviceSpec& device) {
     return mixture_seconds({.tokens = number(row, "tokens"),
                             .hidden = number(row, "hidden"),
                             .inner = number(row, "inner"),
                             .experts = number(row, "experts") / number(row, "groups"),
                             .k = number(row, "k"),
                             .groups = number(row, "groups")},
-                           rates, fitted);
+                           *serving_rates(device), kernels_of(fitted, device));
   };
-  const auto link = [](const auto& row) {
-    return link_of(documents::find_device(row.at("device")), "nvlink", 2).bytes_per_second;
-  };
-  const auto collective = [&](const auto& row, const ServingRates& rates) {
+  const auto collective = [&](const auto& row, const DeviceSpec& device) {
     const auto kind = !row.contains("kind")            ? CollectiveKind::AllReduce
                       : row.at("kind") == "all_gather" ? CollectiveKind::AllGather
                                                        : CollectiveKind::AllToAll;
-    return collective_seconds(kind, number(row, "bytes"), std::stoll(row.at("devices")), link(row), rates, fitted);
+    const ServingLink link{.bytes_per_second = link_of(device, "nvlink", 2).bytes_per_second};
+    return collective_seconds(kind, number(row, "bytes"), std::stoll(row.at("devices")), link, *serving_rates(device),
+                              kernels_of(fitted, device));
+  };
+  // NCCL's, on more than two devices without NVLink; here by the formula alone, at NVLink's rate.
+  const auto ring = [&](const auto& row, const DeviceSpec& device) {
+    const auto devices = std::stoll(row.at("devices"));
+    const ServingLink link{.bytes_per_second = link_of(device, "nvlink", 2).bytes_per_second, .is_bus = true};
+    return devices == 2 ? 0.0
+                        : collective_seconds(CollectiveKind::AllReduce, number(row, "bytes"), devices, link,
+                                             *serving_rates(device), kernels_of(fitted, device));
   };
   const auto says = [&](const char* kind) {
     return Approx(stated.at(kind).at("mean_error").template get<double>()).epsilon(0.01);
@@ -122,7 +130,8 @@ TEST_CASE("times of kernels are as far from the measured ones as the calibration
   CHECK(mean_error("mixtures", mixtures) == says("mixtures"));
   CHECK(mean_error("all_reduces", collective) == says("all_reduces"));
   CHECK(mean_error("collectives", collective) == says("collectives"));
-  CHECK(mean_error("products", products) < 0.16);
+  CHECK(mean_error("ring_all_reduces", ring) < 0.16);
+  CHECK(mean_error("products", products) < 0.1);
 }
 
 TEST_CASE("the calibration satisfies its schema and says where its times come from") {
@@ -147,7 +156,7 @@ TEST_CASE("a decoder is lowered to the kernels of an engine, however it is expor
     const Analysis open = analyze(model, {.batch = 4, .precision = Precision::Bfloat16});
     const Analysis step = in_phase(open, phase_sizes(model, open, {.phase = Phase::Decode, .past = 1023}));
     const ServingTime time =
-        predict_serving(model, share_of_device(model, step, {}), documents::find_device("h100-sxm"), 0,
+        predict_serving(model, share_of_device(model, step, {}), documents::find_device("h100-sxm"), {},
                         documents::serving_calibration("llm-serving"));
     std::map<std::string_view, int> kinds;
     for (const ServingKernel& kernel : time.kernels) ++kinds[kernel.kind];
@@ -209,7 +218,11 @@ TEST_CASE("8-bit products are faster where the device multiplies them") {
   const double half = documents::make_estimate(model, request).roofline->predicted->seconds;
   request.precision = Precision::Float8;
   const double narrow = documents::make_estimate(model, request).roofline->predicted->seconds;
-  CHECK(narrow < 0.9 * half);
+  CHECK(narrow < 0.95 * half);  // vLLM's take a third to a half of the 8-bit peak
+  request = served("h100-sxm", 1, Phase::Decode, 1, 1023);
+  const double step = documents::make_estimate(model, request).roofline->predicted->seconds;
+  request.precision = Precision::Float8;
+  CHECK(documents::make_estimate(model, request).roofline->predicted->seconds < 0.7 * step);
 }
 
 TEST_CASE("experts of a mixture are read as often as tokens reach them") {

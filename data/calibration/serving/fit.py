@@ -20,7 +20,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 DEVICES = {"a100_sxm": "a100-80gb", "h100_sxm": "h100-sxm"}
 SOURCE = ("ai-dynamo/aiconfigurator, commit 095f58a (Apache-2.0): kernels of TensorRT-LLM 1.0 and 1.3, vLLM 0.14 and 0.24, "
           "SGLang 0.5 and NCCL 2.27 and 2.29 on A100 SXM and H100 SXM")
-TILES = ((256, 128), (128, 64), (64, 0))  # 0: rows of the operand rounded up to 8, at most 64
+# Kernels follow the instructions of a chip: mma.sync fed by cp.async up to Ada and on Blackwell's boards (FlashAttention-2
+# in vLLM), wgmma or tcgen05 fed by TMA on Hopper and Blackwell's SXM modules (FlashAttention-3 on 9.0). A device takes
+# the coefficients of the measured one of its kind.
+KINDS_OF_CHIPS = {"a100-80gb": ["7.0", "7.5", "8.0", "8.6", "8.7", "8.9", "12.0", "12.1"],
+                  "h100-sxm": ["9.0", "10.0", "10.3", "11.0"]}
+TILES = ((256, 128), (64, 0))  # 0: rows of the operand rounded up to 8, at most 64
+LEAST_SIDE = 512  # of the weights of a decoder, split over 8 devices
 SPLITS = (1, 2, 4, 8)
 LEAST_DEPTH = 256  # of one part of a product whose contraction is split
 
@@ -50,7 +56,8 @@ def import_rows(directory):
 
     write("products", ["device", "engine", "precision", "m", "n", "k", "seconds"],
           [(*base(r), {"bfloat16": "bfloat16", "fp8": "float8"}[r["gemm_dtype"]], int(r["m"]), int(r["n"]), int(r["k"]),
-            seconds(r)) for r in read("gemm") if r["gemm_dtype"] in ("bfloat16", "fp8")])
+            seconds(r)) for r in read("gemm")
+           if r["gemm_dtype"] == "bfloat16" or (r["gemm_dtype"] == "fp8" and r["framework"] == "vllm")])
     columns = ["device", "engine", "batch", "tokens", "past", "heads", "kv_heads", "size", "window", "seconds"]
 
     def attention(r, tokens, past):
@@ -68,11 +75,15 @@ def import_rows(directory):
           [(*base(r), int(r["num_tokens"]), int(r["hidden_size"]), int(r["inter_size"]) // int(r["moe_tp_size"]),
             int(r["num_experts"]), int(r["topk"]), int(r["moe_ep_size"]), seconds(r))
            for r in read("moe") if r["moe_dtype"] == "bfloat16"])
-    # Messages are counted in elements of two bytes. TensorRT-LLM's middle sizes run unfused: left out.
+    # Messages are counted in elements of two bytes. TensorRT-LLM's middle sizes run unfused: left out. NCCL's rings are
+    # what engines run between more than two devices on PCIe.
     write("all_reduces", ["device", "engine", "devices", "bytes", "seconds"],
           [(*base(r), int(r["num_gpus"]), 2 * int(r["message_size"]), seconds(r)) for r in read("allreduce")
            if not r["kernel_source"].endswith("_eager")
            and not (r["framework"] == "trtllm" and 2e5 < int(r["message_size"]) < 2e7)])
+    write("ring_all_reduces", ["device", "devices", "bytes", "seconds"],
+          [(DEVICES[r["system"]], int(r["num_gpus"]), 2 * int(r["message_size"]), seconds(r)) for r in read("nccl")
+           if r["nccl_dtype"] == "half" and r["op_name"] == "all_reduce"])
     write("collectives", ["device", "kind", "devices", "bytes", "seconds"],
           [(DEVICES[r["system"]], {"all_gather": "all_gather", "alltoall": "all_to_all"}[r["op_name"]],
             int(r["num_gpus"]), 2 * int(r["message_size"]), seconds(r)) for r in read("nccl")
@@ -107,30 +118,37 @@ def longer(a, b, norm):
     return most * ((a / most) ** norm + (b / most) ** norm) ** (1 / norm)
 
 
+def fed(c, f):
+    """Over the peak's time: feeding a unit takes cycles that do not depend on how much it multiplies in one."""
+    return 1 + c["feed"] * f["per_cycle"]
+
+
 class Products:
-    start = dict(launch_cycles=5200, compute=.86, bandwidth=.85, narrow=.78, small=.73, norm=2.2, depth=80)
+    """A wave of tiles takes its multiplications, and cycles to fill and to drain. The ramp: units drift apart while they
+    stream, by the square root of how long (a random walk)."""
+    start = dict(launch_cycles=5200, feed=6e-5, bandwidth=.88, small=.8, norm=3, tile_cycles=1000, ramp_cycles=1000)
 
     def prepare(self, rows):
         m, n, k = (column(rows, c) for c in "mnk")
         width = np.array([{"bfloat16": 2, "float8": 1}[r["precision"]] for r in rows])
         peak = np.array([RATES[r["device"]][r["precision"]] for r in rows])
         units = rate(rows, "units")
-        tiles = []
+        ways = []
         for a, b in TILES:
-            best = np.full(len(rows), np.inf)
             for x, y in ((a, b), (b, a)) if b else ((8 * np.ceil(np.minimum(m, 64) / 8), a),):
                 for parts in SPLITS:
                     waves = np.ceil(np.ceil(m / x) * np.ceil(n / y) * parts / units)
                     time = waves * units * x * y * 2 * (k / parts) / peak
-                    best = np.minimum(best, np.where((parts == 1) | (k / parts >= LEAST_DEPTH), time, np.inf))
-            tiles.append(best)
-        return {"tiles": np.array(tiles), "k": k, "cycle": 1 / rate(rows, "clock"),
+                    ways.append((b == 0, np.where((parts == 1) | (k / parts >= LEAST_DEPTH), time, np.inf), waves))
+        return {"ways": ways, "per_cycle": peak / units / rate(rows, "clock"), "cycle": 1 / rate(rows, "clock"),
                 "memory": (width * (m * k + n * k) + 2 * m * n) / rate(rows, "bandwidth")}
 
     def seconds(self, c, f):
-        efficiency = c["compute"] * np.array([1, c["narrow"], c["small"]])[:, None]
-        work = (f["tiles"] / efficiency).min(0) * (1 + c["depth"] / f["k"])
-        return c["launch_cycles"] * f["cycle"] + longer(work, f["memory"] / c["bandwidth"], c["norm"])
+        each = fed(c, f)
+        work = np.min([time * each / (c["small"] if is_small else 1) + waves * c["tile_cycles"] * f["cycle"]
+                       for is_small, time, waves in f["ways"]], 0)
+        memory = f["memory"] / c["bandwidth"] + np.sqrt(c["ramp_cycles"] * f["cycle"] * f["memory"])
+        return c["launch_cycles"] * f["cycle"] + longer(work, memory, c["norm"])
 
 
 def visible(tokens, past, window):
@@ -142,7 +160,7 @@ def visible(tokens, past, window):
 
 
 class Attention:
-    start = dict(launch_cycles=20000, compute=.6, bandwidth=.6, norm=2)
+    start = dict(launch_cycles=20000, feed=3e-4, bandwidth=.6, norm=2)
 
     def prepare(self, rows):
         b, s, p, h, g, d, w = (column(rows, c) for c in
@@ -153,36 +171,39 @@ class Attention:
         blocks = b * h * np.ceil(s / 128)
         return {"work": 4 * b * h * d * pairs / rate(rows, "bfloat16"), "cycle": 1 / rate(rows, "clock"),
                 "memory": 2 * d * b * (2 * g * keys + 2 * h * s) / rate(rows, "bandwidth"),
-                "waves": np.ceil(blocks / units) * units / blocks, "sequences": b * h / units}
+                "per_cycle": rate(rows, "bfloat16") / units / rate(rows, "clock"),
+                "waves": np.ceil(blocks / units) * units / blocks, "blocks": b * g / units}
 
 
 class Prefill(Attention):
     def seconds(self, c, f):
-        return c["launch_cycles"] * f["cycle"] + longer(f["work"] * f["waves"] / c["compute"],
+        return c["launch_cycles"] * f["cycle"] + longer(f["work"] * f["waves"] * fed(c, f),
                                                         f["memory"] / c["bandwidth"], c["norm"])
 
 
 class Decode(Attention):
-    """Keys are split over the units, so that whole waves do not count; each query head has a cost of its own."""
-    start = dict(launch_cycles=20000, bandwidth=.8, per_head_cycles=300)
+    """Keys are split over the units, so that whole waves do not count; a block is a sequence and a key head, with all
+    queries that share it."""
+    start = dict(launch_cycles=20000, bandwidth=.8, per_block_cycles=4000)
 
     def seconds(self, c, f):
-        return (c["launch_cycles"] + c["per_head_cycles"] * f["sequences"]) * f["cycle"] + f["memory"] / c["bandwidth"]
+        return (c["launch_cycles"] + c["per_block_cycles"] * f["blocks"]) * f["cycle"] + f["memory"] / c["bandwidth"]
 
 
 class Mixtures:
-    start = dict(launch_cycles=40000, compute=.5, bandwidth=.7, norm=2)
+    start = dict(launch_cycles=40000, feed=1e-3, bandwidth=.7, norm=2)
 
     def prepare(self, rows):
         t, h, i, e, k, g = (column(rows, c) for c in ("tokens", "hidden", "inner", "experts", "k", "groups"))
         distinct = e / g * (1 - (1 - k / e) ** t)
         per_expert = t * k / g / np.maximum(distinct, 1e-9)
         padded = np.ceil(per_expert / 64) * 64 / per_expert
-        return {"work": 6 * t * k / g * h * i * padded / rate(rows, "bfloat16"), "cycle": 1 / rate(rows, "clock"),
+        return {"per_cycle": rate(rows, "bfloat16") / rate(rows, "units") / rate(rows, "clock"),
+                "work": 6 * t * k / g * h * i * padded / rate(rows, "bfloat16"), "cycle": 1 / rate(rows, "clock"),
                 "memory": 2 * (distinct * 3 * h * i + 2 * t * h) / rate(rows, "bandwidth")}
 
     def seconds(self, c, f):
-        return c["launch_cycles"] * f["cycle"] + longer(f["work"] / c["compute"], f["memory"] / c["bandwidth"], c["norm"])
+        return c["launch_cycles"] * f["cycle"] + longer(f["work"] * fed(c, f), f["memory"] / c["bandwidth"], c["norm"])
 
 
 class AllReduces:
@@ -198,6 +219,18 @@ class AllReduces:
                           c["two_shot_cycles"] * f["cycle"] + f["two"] / c["two_shot"])
 
 
+class Rings:
+    start = dict(launch_cycles=10000, hop_cycles=3000, bandwidth=.7)
+
+    def prepare(self, rows):
+        n = column(rows, "devices")
+        return {"hops": n - 1, "sent": 2 * (n - 1) / n * column(rows, "bytes") / rate(rows, "link"),
+                "cycle": 1 / rate(rows, "clock")}
+
+    def seconds(self, c, f):
+        return (c["launch_cycles"] + c["hop_cycles"] * f["hops"]) * f["cycle"] + f["sent"] / c["bandwidth"]
+
+
 class Collectives:
     start = dict(launch_cycles=20000, bandwidth=.5)
 
@@ -210,7 +243,8 @@ class Collectives:
 
 
 KINDS = {"products": Products(), "prefill_attention": Prefill(), "decode_attention": Decode(), "mixtures": Mixtures(),
-         "all_reduces": AllReduces(), "collectives": Collectives()}
+         "all_reduces": AllReduces(), "ring_all_reduces": Rings(), "collectives": Collectives()}
+SHORTEST = 3  # products of a device and engine, whose mean is what any kernel takes at least
 
 
 def fit(kind, rows):
@@ -223,7 +257,8 @@ def fit(kind, rows):
             c["norm"] = 1 + c["norm"]
         return np.log(kind.seconds(c, features)) - measured
     start = [np.log(kind.start[n] - (1 if n == "norm" else 0)) for n in names]
-    most = [0 if n in ("bandwidth", "compute", "narrow", "small") else np.inf for n in names]  # no kernel beats a rate
+    # No kernel beats a rate; from a norm of 20 on the longer of two times is all that counts.
+    most = [0 if n in ("bandwidth", "small") else np.log(19) if n == "norm" else np.inf for n in names]
     found = np.exp(least_squares(residual, start, loss="soft_l1", f_scale=.1, bounds=(-np.inf, most)).x)
     c = dict(zip(names, found))
     if "norm" in c:
@@ -235,41 +270,89 @@ def ratios(kind, coefficients, rows):
     return column(rows, "seconds") / kind.seconds(coefficients, kind.prepare(rows))
 
 
+def shortest(rows):
+    """Seconds that a kernel takes whatever it does: norms and activations of few tokens."""
+    runs = {}
+    for row in rows:
+        runs.setdefault((row["device"], row["engine"]), []).append(float(row["seconds"]))
+    return float(np.mean([sorted(times)[:SHORTEST] for times in runs.values()]))
+
+
+def all_rows():
+    """By kind of kernel; products as decoders have them."""
+    rows = {name: rows_of(name) for name in KINDS}
+    products = rows["products"]
+    rows["small"] = [r for r in products if r["precision"] == "bfloat16"]
+    for name, precision in ("products", "bfloat16"), ("products_float8", "float8"):
+        rows[name] = [r for r in products if r["precision"] == precision and min(int(r["n"]), int(r["k"])) >= LEAST_SIDE]
+    return rows
+
+
+def kernels(rows, devices):
+    """Of rows of these devices; 8-bit products of the one that has them."""
+    own = {name: [r for r in some if r["device"] in devices] for name, some in rows.items()}
+    result = {"small": {"seconds": float(f"{shortest(own['small']):.4g}")},
+              "products_float8": fit(KINDS["products"], rows["products_float8"])}
+    return result | {name: fit(kind, own[name]) for name, kind in KINDS.items()}
+
+
+def per_cycle(device, of):
+    """Of a rate what each unit does in a cycle."""
+    return RATES[device][of] / (RATES[device]["units"] * RATES[device]["clock"])
+
+
+def carry(sets):
+    """The better of two parts of the bandwidth is what memory gives to decode attention; what the other kernel takes
+    beyond it is time of its units for each byte, which other devices have more or less of."""
+    bandwidth = max(kernel["decode_attention"]["bandwidth"] for kernel in sets.values())
+    for device, kernel in sets.items():
+        c = kernel["decode_attention"]
+        c["unit_cycles_per_byte"] = float(f"{(1 / c['bandwidth'] - 1 / bandwidth) / per_cycle(device, 'bandwidth'):.4g}")
+        c["bandwidth"] = bandwidth
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--import", dest="directory", type=pathlib.Path)
     args = parser.parse_args()
     if args.directory:
         import_rows(args.directory)
+    rows = all_rows()
+    devices = sorted(DEVICES.values())
+    sets = {device: kernels(rows, [device]) for device in devices}
+    everything = kernels(rows, devices)
+    everything["decode_attention"]["unit_cycles_per_byte"] = 0
     document = {"schema": "pagoda.serving-calibration/1", "id": "llm-serving",
                 "regime": "kernels of serving engines (TensorRT-LLM, vLLM, SGLang) in CUDA graphs, bfloat16 and fp8",
-                "source": SOURCE, "devices": sorted(DEVICES.values()), "kernels": {}, "fitted": {}, "left_out": []}
+                "source": SOURCE, "devices": devices, "kernels": everything,
+                "sets": [{"device": device, "compute_capabilities": KINDS_OF_CHIPS[device], "kernels": sets[device]}
+                         for device in devices],
+                "fitted": {}, "left_out": []}
     weighed = []
     for name, kind in KINDS.items():
-        rows = rows_of(name)
-        if name == "products":
-            narrow = [r for r in rows if r["precision"] == "float8"]
-            rows = [r for r in rows if r["precision"] == "bfloat16"]
-            document["kernels"]["products_float8"] = fit(kind, narrow)  # one device has it: none to judge by
-        document["kernels"][name] = fit(kind, rows)
-        errors = np.abs(1 / ratios(kind, document["kernels"][name], rows) - 1)
-        document["fitted"][name] = {"rows": len(rows), "mean_error": round(float(errors.mean()), 3)}
-        for judged in sorted(DEVICES.values()):
-            others = [r for r in rows if r["device"] != judged]
-            own = [r for r in rows if r["device"] == judged]
-            ratio = ratios(kind, fit(kind, others), own)
-            errors = np.abs(1 / ratio - 1)
-            document["left_out"].append(
-                {"kernels": name, "judged": judged, "rows": len(own), "mean_error": round(float(errors.mean()), 3),
-                 "median_error": round(float(np.median(errors)), 3),
-                 "bias": round(float((1 / ratio - 1).mean()), 3)})
-            if name == "products":
-                weighed += list(ratio[column(own, "seconds") > 2e-5])
-            print(document["left_out"][-1])
+        errors = []
+        for judged in devices:
+            own = [r for r in rows[name] if r["device"] == judged]
+            errors += list(np.abs(1 / ratios(kind, sets[judged][name], own) - 1))
+            for other in devices:
+                if other == judged:
+                    continue
+                ratio = ratios(kind, sets[other][name], own)
+                error = np.abs(1 / ratio - 1)
+                document["left_out"].append(
+                    {"kernels": name, "judged": judged, "rows": len(own), "mean_error": round(float(error.mean()), 3),
+                     "median_error": round(float(np.median(error)), 3),
+                     "bias": round(float((1 / ratio - 1).mean()), 3)})
+                if name == "products":
+                    weighed += list(ratio[column(own, "seconds") > 2e-5])
+                print(document["left_out"][-1])
+        document["fitted"][name] = {"rows": len(errors), "mean_error": round(float(np.mean(errors)), 3)}
+        print(name, document["fitted"][name])
     # A step is a sum of products above all: measured over predicted of those longer than 20 us, on a device left out.
     low, high = np.quantile(weighed, [.05, .95])
     document["interval"] = {"coverage": 0.9, "low": round(float(low), 3), "high": round(float(high), 3)}
-    print(document["kernels"], document["interval"])
+    carry(sets)
+    print(document["interval"])
     (HERE / "llm-serving.json").write_text(json.dumps(document, indent=1) + "\n")
 
 

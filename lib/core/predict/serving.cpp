@@ -19,14 +19,14 @@ double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
 
 class Lowering {
  public:
-  Lowering(const Model& model, const Share& share, const ServingRates& rates, double link,
-           const ServingCalibration& calibration)
+  Lowering(const Model& model, const Share& share, const ServingRates& rates, const ServingLink& link,
+           const ServingKernels& kernels)
       : graph_(model.main()),
         share_(share),
         analysis_(share.analysis),
         rates_(rates),
         link_(link),
-        calibration_(calibration),
+        kernels_(kernels),
         constant_(constant_values(model, share.analysis)),
         cache_(find_kv_cache(model, share.analysis)),
         producer_(graph_.values.size(), nullptr) {
@@ -46,12 +46,11 @@ class Lowering {
       if (analysis_.nodes[row].graph == 0 && analysis_.nodes[row].cost.mark == Mark::Compute)
         lower_row(static_cast<std::int32_t>(row));
     for (const auto& [input, product] : products_)
-      add("product", product.row, product_seconds(product.size, rates_, calibration_));
+      add("product", product.row, product_seconds(product.size, rates_, kernels_));
     for (const Collective& each : share_.collectives) {
       double bytes = number(each.bytes) * engine_width(each.row);
       if (each.kind == CollectiveKind::AllGather) bytes /= positions_;  // of the last position
-      add(to_string(each.kind), each.row,
-          collective_seconds(each.kind, bytes, each.devices, link_, rates_, calibration_));
+      add(to_string(each.kind), each.row, collective_seconds(each.kind, bytes, each.devices, link_, rates_, kernels_));
     }
     if (products_.empty())
       throw Error("--engine llm-serving: the model has no product with a weight that it could time");
@@ -85,8 +84,7 @@ class Lowering {
 
   // Reads and writes of activations that are fused as far as they go.
   void add_small(std::int32_t row, double bytes) {
-    const ServingCalibration::Product& c = calibration_.products;
-    add("small", row, c.launch_cycles / rates_.clock + bytes / (rates_.bandwidth * c.bandwidth));
+    add("small", row, kernels_.small_seconds + bytes / (rates_.bandwidth * kernels_.products.bandwidth));
   }
 
   void lower_row(std::int32_t place) {
@@ -207,10 +205,9 @@ class Lowering {
   void add_attention(std::int32_t place, const AttentionSize& size) {
     const double rows = size.batch * size.tokens * size.size;
     add_small(place, 4 * rows * (size.heads + size.kv_heads));  // rotates queries and keys
-    add_small(place, 8 * rows * size.kv_heads);                 // writes new rows to the cache
     AttentionSize run = size;
     run.decodes = size.past > 0 && size.tokens <= kFewTokens;
-    add("attention", place, attention_seconds(run, rates_, calibration_));
+    add("attention", place, attention_seconds(run, rates_, kernels_));
   }
 
   void mixture(std::int32_t place, const Node& node) {
@@ -224,15 +221,15 @@ class Lowering {
     size.inner = number(row.cost.macs) / (tokens * size.k * 3 * size.hidden);
     const double stored = number(row.param_bytes) / (size.experts * 3 * size.hidden * size.inner);
     size.weight_width = std::min(stored, 2.0);
-    add("mixture", place, mixture_seconds(size, rates_, calibration_));
+    add("mixture", place, mixture_seconds(size, rates_, kernels_));
   }
 
   const Graph& graph_;
   const Share& share_;
   const Analysis& analysis_;
   const ServingRates& rates_;
-  double link_;
-  const ServingCalibration& calibration_;
+  ServingLink link_;
+  const ServingKernels& kernels_;
   std::vector<bool> constant_;
   KvCache cache_;
   std::vector<const Node*> producer_;
@@ -245,14 +242,14 @@ class Lowering {
 
 }  // namespace
 
-ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device,
-                            double link_bytes_per_second, const ServingCalibration& calibration) {
+ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
+                            const ServingCalibration& calibration) {
   const std::optional<ServingRates> rates = serving_rates(device);
   if (!rates)
     throw Error(
         "--engine llm-serving: " + device.id +
         " states no rate of 16-bit products with float32 accumulation, memory bandwidth, clock or number of units");
-  return Lowering(model, share, *rates, link_bytes_per_second, calibration).lower();
+  return Lowering(model, share, *rates, link, kernels_of(calibration, device)).lower();
 }
 
 }  // namespace pagoda::inline core

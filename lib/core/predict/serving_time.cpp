@@ -17,17 +17,22 @@ double longer(double a, double b, double norm) {
   return most * std::pow(std::pow(a / most, norm) + std::pow(b / most, norm), 1 / norm);
 }
 
+// Of a unit that multiplies more in a cycle a smaller part is used: feeding it takes as long.
+double part_of_peak(double feed, double peak, const ServingRates& rates) {
+  return 1 / (1 + feed * peak / (rates.units * rates.clock));
+}
+
 }  // namespace
 
 double waves_seconds(double m, double n, double k, double rows, double columns, double peak, double units,
-                     double matrices) {
+                     double matrices, double wave_seconds) {
   constexpr double kLeastDepth = 256;  // of one part of a contraction that is split
   double best = std::numeric_limits<double>::infinity();
   for (const double parts : {1.0, 2.0, 4.0, 8.0}) {
     const double depth = k / parts;
     if (parts > 1 && depth < kLeastDepth) break;
     const double waves = std::ceil(std::ceil(m / rows) * std::ceil(n / columns) * parts * matrices / units);
-    best = std::min(best, waves * units * rows * columns * 2 * depth / peak);
+    best = std::min(best, waves * (units * rows * columns * 2 * depth / peak + wave_seconds));
   }
   return best;
 }
@@ -47,23 +52,32 @@ std::optional<ServingRates> serving_rates(const DeviceSpec& device) {
                       .clock = *device.boost_clock_hz.value};
 }
 
-double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingCalibration& calibration) {
-  const bool is_narrow = size.is_float8 && rates.float8 > 0;
-  const ServingCalibration::Product& c = is_narrow ? calibration.products_float8 : calibration.products;
-  const double peak = is_narrow ? rates.float8 : rates.bfloat16;
-  const double few = 8 * std::ceil(std::min(size.m, 64.0) / 8);  // units multiply 8 rows at least
-  const std::array<std::array<double, 3>, 5> tiles = {
-      {{256, 128, 1}, {128, 256, 1}, {128, 64, c.narrow}, {64, 128, c.narrow}, {few, 64, c.small}}};
-  double work = std::numeric_limits<double>::infinity();
-  for (const auto& [rows, columns, efficiency] : tiles)
-    work = std::min(work,
-                    waves_seconds(size.m, size.n, size.k, rows, columns, peak, rates.units) / (c.compute * efficiency));
-  work *= 1 + c.depth / size.k;
-  const double memory = (size.weight_bytes + size.other_bytes) / rates.bandwidth;
-  return c.launch_cycles / rates.clock + longer(work, memory / c.bandwidth, c.norm);
+const ServingKernels& kernels_of(const ServingCalibration& calibration, const DeviceSpec& device) {
+  for (const ServingCalibration::Set& set : calibration.sets)
+    if (std::find(set.compute_capabilities.begin(), set.compute_capabilities.end(), device.compute_capability) !=
+        set.compute_capabilities.end())
+      return set.kernels;
+  return calibration.kernels;
 }
 
-double attention_seconds(const AttentionSize& size, const ServingRates& rates, const ServingCalibration& calibration) {
+double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingKernels& kernels) {
+  const bool is_narrow = size.is_float8 && rates.float8 > 0;
+  const ServingKernels::Product& c = is_narrow ? kernels.products_float8 : kernels.products;
+  const double peak = is_narrow ? rates.float8 : rates.bfloat16;
+  const double few = 8 * std::ceil(std::min(size.m, 64.0) / 8);  // units multiply 8 rows at least
+  const std::array<std::array<double, 3>, 3> tiles = {{{256, 128, 1}, {128, 256, 1}, {few, 64, c.small}}};
+  double work = std::numeric_limits<double>::infinity();
+  const double part = part_of_peak(c.feed, peak, rates);
+  for (const auto& [rows, columns, efficiency] : tiles)
+    work = std::min(work, waves_seconds(size.m, size.n, size.k, rows, columns, peak * part * efficiency, rates.units, 1,
+                                        c.tile_cycles / rates.clock));
+  const double moved = (size.weight_bytes + size.other_bytes) / rates.bandwidth;
+  // Units drift apart while they stream, by the square root of how long: a random walk.
+  const double memory = moved / c.bandwidth + std::sqrt(c.ramp_cycles / rates.clock * moved);
+  return c.launch_cycles / rates.clock + longer(work, memory, c.norm);
+}
+
+double attention_seconds(const AttentionSize& size, const ServingRates& rates, const ServingKernels& kernels) {
   const double total = size.tokens + size.past;
   const double reach = size.window > 0 && size.window < total ? size.window : total;
   const double heads = size.batch * size.heads;
@@ -71,21 +85,23 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
   const double moved =
       size.batch * size.size * (size.cache_width * 2 * size.kv_heads * keys + 4 * size.heads * size.tokens);
   if (size.decodes) {
-    const ServingCalibration::Decode& c = calibration.decode_attention;
-    return (c.launch_cycles + c.per_head_cycles * heads / rates.units) / rates.clock +
-           moved / rates.bandwidth / c.bandwidth;
+    const ServingKernels::Decode& c = kernels.decode_attention;
+    const double blocks = size.batch * size.kv_heads / rates.units;  // all queries of a key head run in one
+    const double cycles = c.launch_cycles + c.per_block_cycles * blocks + c.unit_cycles_per_byte * moved / rates.units;
+    return cycles / rates.clock + moved / rates.bandwidth / c.bandwidth;
   }
-  const ServingCalibration::Kernel& c = calibration.prefill_attention;
+  const ServingKernels::Kernel& c = kernels.prefill_attention;
   const double first = std::clamp(reach - size.past, 0.0, size.tokens);  // queries that see all before them
   const double pairs = first * size.past + first * (first + 1) / 2 + (size.tokens - first) * reach;
   const double blocks = heads * std::ceil(size.tokens / 128);
   const double waves = std::ceil(blocks / rates.units) * rates.units / blocks;
   const double work = 4 * heads * size.size * pairs / rates.bfloat16 * waves;
-  return c.launch_cycles / rates.clock + longer(work / c.compute, moved / rates.bandwidth / c.bandwidth, c.norm);
+  return c.launch_cycles / rates.clock +
+         longer(work / part_of_peak(c.feed, rates.bfloat16, rates), moved / rates.bandwidth / c.bandwidth, c.norm);
 }
 
-double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingCalibration& calibration) {
-  const ServingCalibration::Kernel& c = calibration.mixtures;
+double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels) {
+  const ServingKernels::Kernel& c = kernels.mixtures;
   const double all = size.experts * size.groups;
   const double distinct = size.experts * (1 - std::pow(1 - std::min(size.k / all, 1.0), size.tokens));
   const double runs = size.tokens * size.k / size.groups;  // of one expert over one token, on this device
@@ -94,19 +110,24 @@ double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const
   const double weights = 3 * size.hidden * size.inner;
   const double work = 2 * runs * weights * padded / rates.bfloat16;
   const double moved = size.weight_width * distinct * weights + 4 * size.tokens * size.hidden;
-  return c.launch_cycles / rates.clock + longer(work / c.compute, moved / rates.bandwidth / c.bandwidth, c.norm);
+  return c.launch_cycles / rates.clock +
+         longer(work / part_of_peak(c.feed, rates.bfloat16, rates), moved / rates.bandwidth / c.bandwidth, c.norm);
 }
 
-double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, double link_bytes_per_second,
-                          const ServingRates& rates, const ServingCalibration& calibration) {
-  const double sent = sent_bytes(kind, bytes, devices) / link_bytes_per_second;
+double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const ServingLink& link,
+                          const ServingRates& rates, const ServingKernels& kernels) {
+  const double sent = sent_bytes(kind, bytes, devices) / link.bytes_per_second;
   if (kind != CollectiveKind::AllReduce) {
-    const ServingCalibration::Collective& c = calibration.collectives;
+    const ServingKernels::Collective& c = kernels.collectives;
     return c.launch_cycles / rates.clock + sent / c.bandwidth;
   }
+  if (link.is_bus && devices > 2) {
+    const ServingKernels::Ring& c = kernels.ring_all_reduces;
+    return (c.launch_cycles + c.hop_cycles * static_cast<double>(devices - 1)) / rates.clock + sent / c.bandwidth;
+  }
   // Each device reads all others' tensors at once, or the two halves of a ring's work: the faster.
-  const ServingCalibration::AllReduce& c = calibration.all_reduces;
-  const double read = static_cast<double>(devices - 1) * bytes / link_bytes_per_second;
+  const ServingKernels::AllReduce& c = kernels.all_reduces;
+  const double read = static_cast<double>(devices - 1) * bytes / link.bytes_per_second;
   return std::min(c.one_shot_cycles / rates.clock + read / c.one_shot,
                   c.two_shot_cycles / rates.clock + sent / c.two_shot);
 }

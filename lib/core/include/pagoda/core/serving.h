@@ -1,18 +1,19 @@
 // Predicted time of a step under a serving engine (vLLM, SGLang, TensorRT-LLM), on one device or several.
 //
 //   ServingCalibration fitted = documents::serving_calibration("llm-serving");
-//   ServingTime time = predict_serving(model, share, documents::find_device("l40s"), 31.5e9, fitted);
+//   ServingTime time = predict_serving(model, share, documents::find_device("l40s"), {}, fitted);
 //   time.seconds;  time.kernels;  // the sum, and what it is of
 //
 // What engines do, taken as given: the whole step is one CUDA graph; products that share an operand are one (queries,
-// keys and values; gate and up); the head runs on the last position of each sequence; attention is one kernel over a
-// paged cache, with the rotation and the new rows written by two small ones before it; a norm with its residual is one
-// kernel, as is what lies between up and down; biases, casts and layouts cost nothing of their own; floats are
-// bfloat16, or 8 bits where the products of the analysis are and the device multiplies them; small all-reduces are
-// one-shot. A kernel takes launch_cycles / clock + (work^p + bytes^p)^(1/p), work at a part of the device's peak, bytes
-// at a part of its bandwidth, each fitted to kernels that others measured (data/calibration/serving). A product's work
-// comes in whole waves of tiles over the device's units, of the best of several shapes of tiles and parts of its
-// contraction.
+// keys and values; gate and up); the head runs on the last position of each sequence; attention writes the new rows and
+// reads a paged cache, behind a small kernel that rotates; a norm with its residual is one kernel, as is what lies
+// between up and down; biases, casts and layouts cost nothing of their own; floats are bfloat16, or 8 bits where the
+// products of the analysis are and the device multiplies them; all-reduces take one shot or two, and rings between more
+// than two devices without NVLink. A kernel takes launch_cycles / clock + (work^p + bytes^p)^(1/p), work at a part of
+// the device's peak, bytes at a part of its bandwidth, each fitted to kernels that others measured
+// (data/calibration/serving). The part of a peak falls with how much a unit multiplies in a cycle, because feeding it
+// does not get faster: 1 / (1 + feed · FLOP per cycle and unit). A product's work comes in whole waves of tiles over
+// the device's units, of the best of several shapes of tiles and parts of its contraction.
 #pragma once
 
 #include <cstdint>
@@ -30,34 +31,53 @@
 namespace pagoda::inline core {
 
 // Coefficients without a unit: cycles of the device's clock, parts of its rates.
-struct ServingCalibration {
+struct ServingKernels {
   struct Product {
-    double launch_cycles = 0, compute = 1, bandwidth = 1, narrow = 1, small = 1, norm = 2, depth = 0;
+    double launch_cycles = 0, feed = 0, bandwidth = 1, small = 1, norm = 2;
+    double tile_cycles = 0, ramp_cycles = 0;
   };
   struct Kernel {
-    double launch_cycles = 0, compute = 1, bandwidth = 1, norm = 2;
+    double launch_cycles = 0, feed = 0, bandwidth = 1, norm = 2;
   };
   struct Decode {
-    double launch_cycles = 0, bandwidth = 1, per_head_cycles = 0;
+    double launch_cycles = 0, bandwidth = 1, unit_cycles_per_byte = 0, per_block_cycles = 0;
   };
   struct AllReduce {
     double one_shot_cycles = 0, one_shot = 1, two_shot_cycles = 0, two_shot = 1;
   };
+  struct Ring {
+    double launch_cycles = 0, hop_cycles = 0, bandwidth = 1;
+  };
   struct Collective {
     double launch_cycles = 0, bandwidth = 1;
   };
-  std::string id, regime, source;
-  std::vector<std::string> devices;  // that were measured
+  double small_seconds = 0;  // that a kernel takes whatever it does
   Product products, products_float8;
   Kernel prefill_attention, mixtures;
   Decode decode_attention;
   AllReduce all_reduces;
+  Ring ring_all_reduces;
   Collective collectives;
+};
+
+struct ServingCalibration {
+  // Of one measured device, for those whose chips run the same kernels.
+  struct Set {
+    std::string device;
+    std::vector<std::string> compute_capabilities;
+    ServingKernels kernels;
+  };
+  std::string id, regime, source;
+  std::vector<std::string> devices;  // that were measured
+  ServingKernels kernels;            // of all of them, for other devices
+  std::vector<Set> sets;
   // prediction · interval.low … prediction · interval.high holds `coverage` of the longer products on a device that was
   // left out of the fit.
   double coverage = 0;
   Factors interval;
 };
+
+const ServingKernels& kernels_of(const ServingCalibration& calibration, const DeviceSpec& device);
 
 // The rates of a device that kernels run at.
 struct ServingRates {
@@ -68,27 +88,33 @@ struct ServingRates {
 // Empty where the device states no rate of 16-bit products, bandwidth or clock.
 std::optional<ServingRates> serving_rates(const DeviceSpec& device);
 
+// How devices reach each other.
+struct ServingLink {
+  double bytes_per_second = 0;
+  bool is_bus = false;  // PCIe: engines leave all-reduces of more than two devices to NCCL's rings
+};
+
 // Times of single kernels. Sizes are those of one device.
 struct ProductSize {
   double m = 0, n = 0, k = 0;
   double weight_bytes = 0, other_bytes = 0;  // operand and result
   bool is_float8 = false;
 };
-double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingCalibration& calibration);
+double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingKernels& kernels);
 // Causal attention of `tokens` new tokens of each of `batch` sequences behind `past`; window 0: none.
 struct AttentionSize {
   double batch = 0, tokens = 0, past = 0, heads = 0, kv_heads = 0, size = 0, window = 0;
   double cache_width = 2;  // bytes
   bool decodes = false;    // by the kernel for few tokens, which splits keys over the units
 };
-double attention_seconds(const AttentionSize& size, const ServingRates& rates, const ServingCalibration& calibration);
+double attention_seconds(const AttentionSize& size, const ServingRates& rates, const ServingKernels& kernels);
 // Tokens of all groups of experts together; experts and inner channels of one device.
 struct MixtureSize {
   double tokens = 0, hidden = 0, inner = 0, experts = 0, k = 0, groups = 1, weight_width = 2;
 };
-double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingCalibration& calibration);
-double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, double link_bytes_per_second,
-                          const ServingRates& rates, const ServingCalibration& calibration);
+double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels);
+double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const ServingLink& link,
+                          const ServingRates& rates, const ServingKernels& kernels);
 
 struct ServingKernel {
   std::string_view kind;  // "product", "attention", "mixture", "small", "all_reduce" …
@@ -103,8 +129,8 @@ struct ServingTime {
 
 // `share` is what one device does: share_of_device, also of one device. Throws Error where the device lacks a rate, and
 // where the model has no product with a weight.
-ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device,
-                            double link_bytes_per_second, const ServingCalibration& calibration);
+ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
+                            const ServingCalibration& calibration);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop
