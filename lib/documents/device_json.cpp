@@ -156,10 +156,11 @@ MemoryLevel DeviceReader::read_level(const Field& field) {
 }
 
 Link DeviceReader::read_link(const Field& field) {
-  allow_only(field, {"name", "bytes_per_second", "devices"});
+  allow_only(field, {"name", "bytes_per_second", "devices", "sums_in_switch"});
   Link link;
   read_text(field, "name", link.name, true);
   read_quantity(field, "bytes_per_second", "B/s", link.bytes_per_second, true);
+  read_text(field, "sums_in_switch", link.sums_source, false);
   attempt([&] {
     if (!field.has("devices")) return;
     link.devices = field.at("devices").integer();

@@ -13,11 +13,11 @@
 
 namespace pagoda::inline core {
 
-double sent_bytes(CollectiveKind kind, double bytes, std::int64_t devices) {
+double sent_bytes(CollectiveKind kind, double bytes, std::int64_t devices, bool sums_in_switch) {
   const double others = static_cast<double>(devices - 1) / static_cast<double>(devices);
   switch (kind) {
     case CollectiveKind::AllReduce:
-      return 2 * others * bytes;
+      return sums_in_switch ? std::min(2 * others, 1.0) * bytes : 2 * others * bytes;
     case CollectiveKind::AllGather:
     case CollectiveKind::AllToAll:
       return others * bytes;
@@ -189,7 +189,8 @@ Analysis analysis_of_stage(const Model& model, const Analysis& analysis, const S
 
 LinkRate link_of(const DeviceSpec& device, std::string_view name, std::int64_t devices) {
   const auto rate = [](const Link& link) {
-    return LinkRate{link.name, link.bytes_per_second.value.value_or(0), link.bytes_per_second.source};
+    return LinkRate{link.name, link.bytes_per_second.value.value_or(0), link.bytes_per_second.source,
+                    !link.sums_source.empty()};
   };
   LinkRate best;
   std::string known;
@@ -226,16 +227,16 @@ double stage_seconds(const Analysis& analysis, const Roofline& bound, const Stag
 }  // namespace
 
 ParallelTime parallel_time(const Analysis& analysis, const Roofline& bound, const std::vector<Collective>& collectives,
-                           const std::vector<Stage>& stages, double bytes_per_second, double most_parts) {
+                           const std::vector<Stage>& stages, const LinkRate& link, double most_parts) {
   const std::vector<Stage> all =
       stages.empty() ? std::vector<Stage>{{0, static_cast<std::int32_t>(analysis.nodes.size()), bound.totals.seconds}}
                      : stages;
   std::vector<double> links(all.size(), 0);
   double link_total = 0;
   for (const Collective& collective : collectives) {
-    const double seconds =
-        sent_bytes(collective.kind, static_cast<double>(collective.bytes.evaluate({})), collective.devices) /
-        bytes_per_second;
+    const double seconds = sent_bytes(collective.kind, static_cast<double>(collective.bytes.evaluate({})),
+                                      collective.devices, link.sums_in_switch) /
+                           link.bytes_per_second;
     link_total += seconds;
     for (std::size_t s = 0; s < all.size(); ++s)
       if (collective.row >= all[s].begin && collective.row < all[s].end) links[s] += seconds;

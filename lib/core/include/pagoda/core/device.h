@@ -60,6 +60,7 @@ struct Link {
   std::string name;           // "nvlink", "infinity-fabric", "nvlink-c2c", "pcie"
   Quantity bytes_per_second;  // in one direction, over all lanes of the device
   std::int64_t devices = 0;   // that it joins at most: 2 for a bridge of two boards; 0: not stated
+  std::string sums_source;    // that its switches add up what devices send (NVLink SHARP); empty: not stated
 };
 
 // What work, traffic and time cost in energy at the clocks of a device or of one of its power modes (energy.h).

@@ -3,7 +3,7 @@
 //   Share share = share_of_device(model, analysis, {.tensor = 8});
 //   share.analysis.totals.cost.macs;      // of one device, exact
 //   share.collectives[0].bytes;           // that an all-reduce sums over the devices
-//   sent_bytes(CollectiveKind::AllReduce, 1e6, 8);  // by each of 8 devices for a tensor of 1 MB
+//   sent_bytes(CollectiveKind::AllReduce, 1e6, 8);  // by each of 8 devices for a tensor of 1 MB: 1.75e6
 //
 // Tensor parallelism follows Megatron-LM (Shoeybi et al., arXiv 1909.08053, section 3): a product with a weight is
 // split by columns, every node behind it works on its part (element by element, or head by head), and the product that
@@ -53,8 +53,9 @@ struct Collective {
 
 // The bytes that pass one device's links in one direction, of `bytes` in a collective: a ring all-reduce sends
 // 2·(N − 1)/N of them, an all-gather and an all-to-all (N − 1)/N (Thakur et al. 2005; NCCL's bus bandwidth). No
-// algorithm that only moves data between devices sends fewer.
-double sent_bytes(CollectiveKind kind, double bytes, std::int64_t devices);
+// algorithm that only moves data between devices sends fewer. Where switches sum, each device sends its tensor once
+// and gets the sum once.
+double sent_bytes(CollectiveKind kind, double bytes, std::int64_t devices, bool sums_in_switch = false);
 
 // What one device of a group does.
 struct Share {
@@ -89,6 +90,7 @@ struct LinkRate {
   std::string name;
   double bytes_per_second = 0;
   std::string source;
+  bool sums_in_switch = false;
 };
 // The device's link of that name, or for an empty name the fastest that joins as many devices. Throws Error where there
 // is none.
@@ -109,7 +111,7 @@ struct ParallelTime {
 // takes its share of the arithmetic and of the activations, and reads all weights of the stage anew; with S stages and
 // m parts the step takes m + S − 1 times the longest stage of a part, or less where stages differ.
 ParallelTime parallel_time(const Analysis& analysis, const Roofline& bound, const std::vector<Collective>& collectives,
-                           const std::vector<Stage>& stages, double bytes_per_second, double most_parts);
+                           const std::vector<Stage>& stages, const LinkRate& link, double most_parts);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop
