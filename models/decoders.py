@@ -15,18 +15,18 @@ import pathlib
 
 from onnx import TensorProto, helper, save
 
-# Published configurations: config.json of the named repository.
+# Published configurations: config.json of the named repository; positions are max_position_embeddings, the rows of the
+# rotary tables.
 CONFIGS = {
     "qwen2_5_14b": dict(source="Qwen/Qwen2.5-14B", hidden=5120, layers=48, heads=40, kv_heads=8, inner=13824,
-                        vocabulary=152064, bias=True),
+                        vocabulary=152064, bias=True, positions=131072),
     "llama_3_1_70b": dict(source="meta-llama/Llama-3.1-70B", hidden=8192, layers=80, heads=64, kv_heads=8, inner=28672,
-                          vocabulary=128256),
+                          vocabulary=128256, positions=131072),
     "mistral_7b": dict(source="mistralai/Mistral-7B-v0.1", hidden=4096, layers=32, heads=32, kv_heads=8, inner=14336,
-                       vocabulary=32000, window=4096),
+                       vocabulary=32000, window=4096, positions=32768),
     "mixtral_8x7b": dict(source="mistralai/Mixtral-8x7B-v0.1", hidden=4096, layers=32, heads=32, kv_heads=8,
-                         inner=14336, vocabulary=32000, experts=8, experts_per_token=2),
+                         inner=14336, vocabulary=32000, experts=8, experts_per_token=2, positions=32768),
 }
-POSITIONS = 8192  # of the rotary tables in the file
 BF16 = TensorProto.BFLOAT16
 
 
@@ -124,7 +124,7 @@ class Builder:
         total = self.node("Gather", [shape, place], "/model/total/Gather/output_0", axis=0)
         self.node("Cast", [total], "/model/total/output_0", to=int32)
         for table in ("cos_cache", "sin_cache"):
-            self.weight(table, POSITIONS, self.head // 2)
+            self.weight(table, c["positions"], self.head // 2)
         x = self.node("Gather", [self.weight("model.embed_tokens.weight", c["vocabulary"], c["hidden"]), "input_ids"],
                       "/model/embed_tokens/Gather/output_0")
         skip, scale = x, self.weight("model.layers.0.input_layernorm.weight", c["hidden"])
@@ -159,7 +159,7 @@ def closed_forms(config):
         "weight_macs_per_token": c["layers"] * (attention + used) + table,
         # each of a query's keys: 2 products of one head
         "macs_per_pair": c["layers"] * 2 * c["heads"] * head,
-        "weight_bytes": 2 * (c["layers"] * (attention + stored) + other + 2 * table + POSITIONS * head),
+        "weight_bytes": 2 * (c["layers"] * (attention + stored) + other + 2 * table + c["positions"] * head),
         "cache_bytes_per_token": c["layers"] * 2 * c["kv_heads"] * head * 2,
     }
 
