@@ -180,7 +180,7 @@ TEST_CASE("shares of published configurations are closed forms") {
             Dim(8 * 1024 * of("cache_bytes_per_token") * replicas / devices));
       const std::int64_t bias =
           entry.contains("bias") ? layers * head * (of("heads") + 2 * of("kv_heads") * replicas) : 0;
-      const std::int64_t everywhere = (2 * layers + 1) * hidden + router + 8192 * head;
+      const std::int64_t everywhere = (2 * layers + 1) * hidden + router + of("positions") * head;
       const std::int64_t stored = of("weight_bytes") / 2 - everywhere -
                                   (entry.contains("bias") ? layers * head * (of("heads") + 2 * of("kv_heads")) : 0) -
                                   keys;
@@ -221,6 +221,13 @@ TEST_CASE("bytes that collectives send") {
   CHECK(sent_bytes(CollectiveKind::AllToAll, 80, 4) == Approx(60));
   CHECK(sent_bytes(CollectiveKind::Send, 80, 4) == Approx(80));
   CHECK(sent_bytes(CollectiveKind::AllReduce, 80, 1) == Approx(0));
+  // Switches that sum get each tensor once and send the sum once.
+  CHECK(sent_bytes(CollectiveKind::AllReduce, 80, 4, true) == Approx(80));
+  CHECK(sent_bytes(CollectiveKind::AllReduce, 80, 1, true) == Approx(0));
+  CHECK(sent_bytes(CollectiveKind::AllGather, 80, 4, true) == Approx(60));
+  CHECK(link_of(documents::find_device("h200"), "nvlink", 8).sums_in_switch);
+  CHECK_FALSE(link_of(documents::find_device("a100-80gb"), "nvlink", 8).sums_in_switch);
+  CHECK_FALSE(link_of(documents::find_device("h200"), "pcie", 8).sums_in_switch);
 }
 
 TEST_CASE("stages of a pipeline hold all rows once, and few activations pass between them") {
@@ -278,9 +285,10 @@ TEST_CASE("work and links overlap in a bound, and the longer counts") {
   const auto document = documents::make_estimate(model, request);
   const auto& parallel = *document.roofline->parallel;
   CHECK(parallel.link.name == "nvlink");
-  // 97 all-reduces of a token's channels, and one join of the logits.
-  const double sent = 2 * 7 / 8.0 * 97 * 16 * 5120 * 2 + 7 / 8.0 * 16 * 152064 * 2;
-  CHECK(parallel.time.link_seconds == Approx(sent / 450e9));
+  // 97 all-reduces of a token's channels, which NVLink's switches sum, and one join of the logits.
+  const double logits = 7 / 8.0 * 16 * 152064 * 2;
+  CHECK(parallel.time.link_seconds == Approx((97.0 * 16 * 5120 * 2 + logits) / 450e9));
+  const double sent = 2 * 7 / 8.0 * 97 * 16 * 5120 * 2 + logits;
   CHECK(document.roofline->totals.seconds == Approx(parallel.time.work_seconds));
   request.link.bytes_per_second = 1e9;
   const auto slow = *documents::make_estimate(model, request).roofline;
@@ -370,7 +378,7 @@ TEST_CASE("speculated tokens that stay are a geometric sum") {
 }
 
 TEST_CASE("what fits where: users and contexts of each device are exact") {
-  documents::EstimateRequest request{.sizes = {.batch = 4}, .traffic = TrafficModel::Fused};
+  documents::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
   request.other_devices = {documents::find_device("h100-sxm"), documents::find_device("l40s"),
                            documents::find_device("h200")};
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 4095};
@@ -386,13 +394,55 @@ TEST_CASE("what fits where: users and contexts of each device are exact") {
     CHECK(documents::make_estimate(model, at).fit->fits == true);
     ++at.sizes.batch;
     CHECK(documents::make_estimate(model, at).fit->fits == false);
-    at.sizes.batch = 4;
+    at.sizes.batch = 8;
     at.phase->past = static_cast<std::int64_t>(*row.longest_context) - 1;
     CHECK(documents::make_estimate(model, at).fit->fits == true);
     ++*at.phase->past;
     CHECK(documents::make_estimate(model, at).fit->fits == false);
   }
   test::check_schema(documents::write_estimate(document), "estimate");
+}
+
+TEST_CASE("each size of a sweep is a run of its own on all devices") {
+  documents::EstimateRequest request{.traffic = TrafficModel::Fused};
+  request.device = documents::find_device("h100-sxm");
+  request.phase = PhaseOptions{.phase = Phase::Decode};
+  request.parallel = ParallelOptions{.tensor = 2, .pipeline = 2};
+  request.sweep = {{"batch", {4, 64}}, {"past", {1023, 8191}}};
+  const Model model = skeleton("mistral_7b");
+  const auto swept = documents::make_estimate(model, request);
+  REQUIRE(swept.sweep->points.size() == 4);
+  test::check_schema(documents::write_estimate(swept), "estimate");
+  for (const SweepPoint& point : swept.sweep->points) {
+    documents::EstimateRequest at = request;
+    at.sweep.clear();
+    at.sizes.batch = point.sizes[0];
+    at.phase->past = point.sizes[1];
+    const auto alone = documents::make_estimate(model, at);
+    CHECK(point.time->seconds == Approx(alone.roofline->totals.seconds));
+    CHECK(point.memory_bytes == alone.fit->total_bytes);
+    CHECK(point.macs == alone.totals.counts.macs);
+  }
+}
+
+TEST_CASE("a context ends with the table of its positions, or with memory") {
+  documents::EstimateRequest request{.sizes = {.batch = 1}, .traffic = TrafficModel::Fused};
+  request.phase = PhaseOptions{.phase = Phase::Decode, .past = 100};
+  request.device = documents::find_device("h200");
+  const auto small = documents::make_estimate(skeleton("gpt2_past"), request);
+  REQUIRE(small.fit->position_table);
+  CHECK(small.fit->longest_context == Int(1024));
+  CHECK(small.fit->position_table->name == "model.transformer.wpe.weight");
+  CHECK(*small.fit->memory_context > 1'000'000);
+  CHECK(documents::make_estimate(skeleton("mistral_7b"), request).fit->longest_context == Int(32768));
+  request.device = documents::find_device("l4");
+  request.sizes.batch = 8;
+  const auto full = documents::make_estimate(skeleton("mistral_7b"), request);
+  CHECK(full.fit->longest_context == full.fit->memory_context);
+  CHECK(*full.fit->memory_context < full.fit->position_table->positions);
+  const std::string text = documents::write_estimate(full);
+  test::check_schema(text, "estimate");
+  CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);
 }
 
 TEST_CASE("a prompt's cache goes to the devices that decode") {

@@ -87,6 +87,63 @@ TEST_CASE("a flag decides which branch of a merged decoder runs") {
   }
 }
 
+TEST_CASE("a merged decoder is looked at in another phase, too") {
+  const char* text =
+      "x:f32[batch,seq,8], past:f32[batch,past,8], use_cache_branch:bool[1], w:f32[8,8]=const -> "
+      "present = Concat(past, x) {axis=1}; "
+      "y = If(use_cache_branch) {then_branch=( -> a = Relu(x)), else_branch=( -> b = MatMul(x, w))} => y, present";
+  Model prefill = test::graph(text);
+  set_phase_flag(prefill, {.phase = Phase::Prefill});
+  CHECK(analyze(prefill).totals.cost.macs.to_string() == "64*batch*seq");
+  CHECK(analyze(in_other_phase(prefill, {.phase = Phase::Decode})).totals.cost.macs == Dim(0));
+  CHECK(analyze(in_other_phase(test::graph(text), {.phase = Phase::Decode})).totals.cost.macs == Dim(0));
+}
+
+TEST_CASE("a cache in pages holds whole pages of past and new tokens") {
+  const Model model = test::graph(
+      "q:f16[T,64], k:f16[T,32], v:f16[T,32], a:f16[N,16,2,16], b:f16[N,16,2,16], c:i32[C], p:i32[S], t:i32[S,M] -> "
+      "y, pk, pv = com.microsoft.PagedAttention(q, k, v, a, b, c, p, t) {num_heads=4, kv_num_heads=2} => y, pk, pv");
+  const Analysis open = analyze(model, {.dims = {{"S", 5}}});
+  const PhaseSizes decode = phase_sizes(model, open, {.phase = Phase::Decode, .past = 32});
+  CHECK(decode.dims == Bindings{{"T", 5}, {"M", 3}, {"N", 15}});  // 33 tokens: 3 pages of 16
+  CHECK(decode.tokens == Dim(5));
+  const Analysis step = in_phase(open, decode);
+  // Keys and values of 15 pages of 16 tokens, 2 heads of 16, 2 bytes.
+  CHECK(plan_memory(model, step).kv_cache.shared_bytes == Dim(2 * 15 * 16 * 2 * 16 * 2));
+  const PhaseSizes prefill = phase_sizes(model, open, {.phase = Phase::Prefill, .tokens = 16});
+  CHECK(prefill.dims == Bindings{{"T", 80}, {"M", 1}, {"N", 5}});
+  const PhaseSizes free = phase_sizes(model, open, {.phase = Phase::Decode, .past = std::nullopt});
+  CHECK(free.past_dim == "M");
+  CHECK(free.tokens_per_past == 16);
+  CHECK(free.masks.at("N").to_string() == "5*M");
+  const Analysis any = analyze(model);  // sequences that stay open
+  CHECK(phase_sizes(model, any, {.phase = Phase::Decode, .past = 32}).masks.at("N").to_string() == "3*S");
+}
+
+TEST_CASE("tables that positions look up, by where their index comes from") {
+  const auto table = [](const char* text) {
+    const Model model = test::graph(text);
+    return position_table(model, analyze(model));
+  };
+  // Tokens look up the first, positions the second, which begin behind two rows.
+  const auto learned = table(
+      "ids:i64[B,S], position_ids:i64[B,S], w:f32[100,16]=const, p:f32[66,16]=const, two:i64=2 -> "
+      "e = Gather(w, ids); i = Add(position_ids, two); q = Gather(p, i); y = Add(e, q)");
+  REQUIRE(learned);
+  CHECK(learned->positions == 64);
+  CHECK(learned->name == "p");
+  // Buckets of relative positions are bounded by a logarithm.
+  CHECK_FALSE(
+      table("position_ids:i64[B,S], r:f32[32,8]=const -> f = Cast(position_ids) {to=1}; l = Log(f); "
+            "i = Cast(l) {to=7}; y = Gather(r, i)"));
+  CHECK_FALSE(table("ids:i64[B,S], w:f32[100,16]=const -> y = Gather(w, ids)"));
+  const auto rotated = table(
+      "opset=23: x:f32[B,4,S,16], c:f32[512,8]=const, s:f32[512,8]=const, position_ids:i64[B,S] -> "
+      "y = RotaryEmbedding(x, c, s, position_ids)");
+  REQUIRE(rotated);
+  CHECK(rotated->positions == 512);
+}
+
 // --- decode as engines keep caches ---
 
 namespace {

@@ -35,7 +35,7 @@ const InputInfo* token_input(const std::vector<InputInfo>& inputs) {
 class Reader {
  public:
   Reader(const Model& model, const Analysis& analysis, const PhaseOptions& options)
-      : analysis_(analysis), options_(options), cache_(find_kv_cache(model, analysis)) {
+      : graph_(model.main()), analysis_(analysis), options_(options), cache_(find_kv_cache(model, analysis)) {
     if (cache_.pairs.empty())
       throw Error("--phase " + std::string(to_string(options.phase)) +
                   ": the model has no pair of an input with past keys or values and an output with the present ones; "
@@ -43,6 +43,7 @@ class Reader {
   }
 
   PhaseSizes run() {
+    if (const Node* paged = paged_node()) return in_pages(*paged);
     set_past();
     set_tokens();
     set_masks();
@@ -53,6 +54,54 @@ class Reader {
   }
 
  private:
+  // The first attention over a cache in pages.
+  const Node* paged_node() const {
+    for (const CachePair& pair : cache_.pairs) {
+      if (pair.tokens_per_page == Dim(0)) continue;
+      for (const Node& node : graph_.nodes)
+        if (std::find(node.inputs.begin(), node.inputs.end(), pair.past) != node.inputs.end()) return &node;
+    }
+    return nullptr;
+  }
+
+  // The tokens of all sequences lie behind each other, and the block table [sequences, pages] says where the keys of
+  // each are: of past and new tokens whole pages. A past that stays free is counted in pages.
+  PhaseSizes in_pages(const Node& node) {
+    const Shape* query = shape_of(analysis_, node.input(0));
+    const Shape* cache = shape_of(analysis_, node.input(3));
+    const Shape* table = node.input(7) == kAbsent ? nullptr : shape_of(analysis_, node.input(7));
+    if (query == nullptr || cache == nullptr || table == nullptr || table->size() != 2)
+      throw Error("--phase " + std::string(to_string(options_.phase)) + ": " + display_name(graph_, node) +
+                  " has no block table [sequences, pages] to size its cache by");
+    std::optional<std::int64_t> tokens = options_.tokens;
+    if (!tokens && options_.phase == Phase::Decode) tokens = 1;
+    const Dim& sequences = table->front();
+    if (tokens) size_as((*query)[0], sequences * *tokens, "number of new tokens");
+    Dim pages = (*table)[1];
+    const auto page = (*cache)[1].value64();
+    if (!page) throw Error("--phase: the tokens of a page, " + (*cache)[1].to_string() + ", are no number; set it");
+    if (options_.past && tokens) {
+      pages = Dim((*options_.past + *tokens + *page - 1) / *page);
+      size_as((*table)[1], pages, "number of pages");
+    } else if (pages.is_symbol()) {
+      sizes_.past_dim = pages.to_string();
+      sizes_.tokens_per_past = *page;
+    }
+    for (const CachePair& pair : cache_.pairs)
+      if (const Shape* past = shape_of(analysis_, pair.past); past != nullptr && pair.tokens_per_page != Dim(0))
+        size_as((*past)[0], sequences * pages, "number of blocks in the cache");
+    sizes_.tokens = tokens ? sequences * *tokens : (*query)[0];
+    return std::move(sizes_);
+  }
+
+  // A number is bound, a formula put in its place.
+  void size_as(const Dim& dim, const Dim& size, const std::string& what) {
+    if (const auto number = size.value64())
+      bind(dim, *number, what);
+    else if (dim.is_symbol())
+      sizes_.masks.insert_or_assign(dim.to_string(), size);
+  }
+
   void bind(const Dim& dim, std::int64_t size, const std::string& what) {
     if (dim.is_symbol()) {
       const auto [at, is_new] = sizes_.dims.emplace(dim.to_string(), size);
@@ -121,6 +170,7 @@ class Reader {
     }
   }
 
+  const Graph& graph_;
   const Analysis& analysis_;
   const PhaseOptions& options_;
   KvCache cache_;
@@ -129,6 +179,8 @@ class Reader {
   Dim tokens_, past_;
   bool is_fixed_ = false;
 };
+
+bool has_past(const PhaseOptions& phase) { return phase.phase == Phase::Decode || phase.past.value_or(0) > 0; }
 
 // The place of an input in Graph::inputs.
 std::optional<std::size_t> flag_position(const Graph& graph, std::string_view name) {
@@ -164,8 +216,17 @@ void set_flag(Model& model, std::string_view input, bool value) {
 }
 
 void set_phase_flag(Model& model, const PhaseOptions& phase) {
-  if (has_flag(model, kCacheBranch))
-    set_flag(model, kCacheBranch, phase.phase == Phase::Decode || phase.past.value_or(0) > 0);
+  if (has_flag(model, kCacheBranch)) set_flag(model, kCacheBranch, has_past(phase));
+}
+
+Model in_other_phase(const Model& model, const PhaseOptions& phase) {
+  Model other = model;
+  set_phase_flag(other, phase);
+  Graph& graph = other.graphs.front();
+  for (const Value& value : graph.values)
+    if (value.name == kCacheBranch && value.initializer >= 0)
+      graph.initializers[static_cast<std::size_t>(value.initializer)].value = TensorValue{Dim(has_past(phase) ? 1 : 0)};
+  return other;
 }
 
 std::optional<Phase> phase(std::string_view name) {

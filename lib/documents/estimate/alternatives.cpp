@@ -62,22 +62,40 @@ Count largest_batch(const Model& model, const EstimateRequest& request, const Op
   return size && request.parallel ? Count(*size * request.parallel->expert) : size;
 }
 
-Count longest_context(const Model& model, const EstimateRequest& request, Int bytes, const GroupRun* group) {
-  if (!request.phase) return std::nullopt;
+// Tokens of a decode step's context.
+struct Context {
+  Count in_memory;  // that memory holds; empty: it does not grow, or is not known
+  std::optional<PositionTable> table;
+
+  Count longest() const {
+    if (!table) return in_memory;
+    return in_memory ? std::min<Int>(*in_memory, table->positions) : Int{table->positions};
+  }
+};
+
+Context context_of(const Model& given, const EstimateRequest& request, Int bytes, const GroupRun* group) {
+  Context context;
+  if (!request.phase) return context;
   EstimateRequest decode = of_one_group(request);
   decode.phase = {.phase = Phase::Decode, .tokens = 1, .past = std::nullopt};
   decode.sweep.clear();
+  const Model model = in_other_phase(given, *decode.phase);
   try {
     const Sized open = sized(model, decode);
-    if (open.phase->past_dim.empty()) return std::nullopt;
+    context.table = position_table(model, open.analysis);
+    if (open.phase->past_dim.empty()) return context;
     const auto symbols = axis_symbols(model, open.analysis, open.phase->past_dim);
     const Count past =
         largest_on_all(model, held_by_devices(model, request, open.analysis, group), symbols, bytes, nullptr);
-    if (!past) return std::nullopt;
-    return *past == 0 ? 0 : *past + 1;  // with the token that the step adds
+    if (!past) return context;
+    const std::int64_t page = open.phase->tokens_per_past;
+    context.in_memory = *past == 0  ? Int{0}
+                        : page == 1 ? *past + 1
+                                    : *past * page;  // with the token that the step adds
   } catch (const Error&) {
-    return std::nullopt;
+    return context;
   }
+  return context;
 }
 
 std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindings& bindings) {
@@ -130,7 +148,10 @@ EstimateFit fit_of(const Model& model, const EstimateRequest& request, const std
                   .longest_context = {}};
   if (!fit.device_bytes) return fit;
   if (open) fit.largest_batch = largest_batch(model, request, *open, *fit.device_bytes, group);
-  fit.longest_context = longest_context(model, request, *fit.device_bytes, group);
+  const Context context = context_of(model, request, *fit.device_bytes, group);
+  fit.longest_context = context.longest();
+  fit.memory_context = context.in_memory;
+  fit.position_table = context.table;
   return fit;
 }
 
@@ -282,7 +303,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
         row.at_least = time.at_least;
         if (same.phase && row.device_bytes) {
           if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, group ? &*group : nullptr);
-          row.longest_context = longest_context(model, same, *row.device_bytes, group ? &*group : nullptr);
+          row.longest_context = context_of(model, same, *row.device_bytes, group ? &*group : nullptr).longest();
         }
         row.predicted = engine_time(model, same, start);
         if (time.seconds <= 0) continue;

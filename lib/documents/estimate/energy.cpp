@@ -75,6 +75,10 @@ void add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
       .time_balance = time_balance(*model),
       .energy_balance = energy_balance(*model),
       .race_to_idle = race_to_halt(*model)};
+  if (!roofline.predicted) return;
+  EstimatePrediction& predicted = *roofline.predicted;
+  predicted.joules = joules_at(*model, {.flops = run.flops, .bytes = run.bytes, .seconds = predicted.seconds});
+  if (predicted.joules && items && *items > 0) predicted.joules_per_item = *predicted.joules / *items;
 }
 
 }  // namespace pagoda::documents

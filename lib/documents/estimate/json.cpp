@@ -389,6 +389,8 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("engine", predicted.engine);
     inner("calibration", predicted.calibration);
     inner.maybe("node_seconds", predicted.nodes);
+    inner.maybe("joules", predicted.joules);
+    inner.maybe("joules_per_item", predicted.joules_per_item);
     part(inner, "memory", Layout::Line, predicted.memory, [](A& within, auto& memory) {
       within("bytes", memory.bytes);
       within("low", memory.low);
@@ -434,6 +436,11 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
   a("fits", x.fits);
   a("largest_batch", x.largest_batch);
   a("longest_context", x.longest_context);
+  a.maybe("memory_context", x.memory_context);
+  part(a, "position_table", Layout::Line, x.position_table, [](A& inner, auto& table) {
+    inner("name", table.name);
+    inner("positions", table.positions);
+  });
 }
 
 template <typename A>

@@ -81,9 +81,12 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
 EstimatePrediction served(const Model& model, const EstimateRequest& request, Findings& findings) {
   const ServingCalibration& fitted = *request.serving;
   const GroupRun* group = findings.group ? &*findings.group : nullptr;
+  const ServingLink link = group == nullptr ? ServingLink()
+                                            : ServingLink{.bytes_per_second = group->link.bytes_per_second,
+                                                          .is_bus = group->link.name == "pcie"};
   ServingTime time =
       predict_serving(model, group != nullptr ? group->share : share_of_device(model, findings.analysis, {}),
-                      *request.device, group != nullptr ? group->link.bytes_per_second : 0, fitted);
+                      *request.device, link, fitted);
   // Parts of a step that follow each other through stages overlap as they do in the bound.
   if (group != nullptr && group->time.parts > 1) time.seconds *= group->time.seconds / group->time.work_seconds;
   if (time.seconds < findings.bound->totals.seconds)
@@ -253,6 +256,39 @@ Analysis add_training(const Model& model, const EstimateRequest& request, const 
   return step;
 }
 
+// The request of one point.
+EstimateRequest at_sizes(const EstimateRequest& request, const std::vector<std::int64_t>& sizes) {
+  EstimateRequest at = request;
+  at.sweep.clear();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::string& dim = request.sweep[i].dim;
+    if (dim == "batch")
+      at.sizes.batch = sizes[i];
+    else if (at.phase && dim == "past")
+      at.phase->past = sizes[i];
+    else if (at.phase && dim == "tokens")
+      at.phase->tokens = sizes[i];
+    else
+      at.sizes.dims[dim] = sizes[i];
+  }
+  return at;
+}
+
+// Counts stay those of the whole; memory is of the device that needs the most, the time of a step on all of them.
+void share_points(const Model& model, const EstimateRequest& request, Sweep& sweep) {
+  for (SweepPoint& point : sweep.points) {
+    if (!point.problem.empty()) continue;
+    const EstimateRequest at = at_sizes(request, point.sizes);
+    const GroupRun group = run_on_group(model, at, sized(model, at));
+    const MemoryNeed& need = group.largest_need();
+    point.param_bytes = need.weights;
+    point.activation_peak_bytes = need.activations ? std::optional(need.cache + *need.activations) : std::nullopt;
+    point.memory_bytes = need.activations ? std::optional(need.total()) : std::nullopt;
+    point.time = group.bound.totals;
+    point.bound = group.bound.totals.bound();
+  }
+}
+
 }  // namespace
 
 std::int64_t cache_bytes(const DeviceSpec& device) {
@@ -315,7 +351,6 @@ std::string refusal(const EstimateRequest& request) {
                                                         : "--expert-parallel";
   const std::pair<bool, const char*> others[] = {
       {request.training.has_value(), "--training"},
-      {!request.sweep.empty(), "--sweep"},
       {request.calibration.has_value() || request.tensorrt.has_value() || request.cpu.has_value(),
        "--predict but --engine llm-serving"},
       {request.count == Convention::Pagoda, "--count pagoda"},
@@ -331,7 +366,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
   std::optional<GroupRun> group;
-  if (request.parallel && request.device && request.sweep.empty()) group = run_on_group(model, request, start);
+  if (request.parallel && request.device) group = run_on_group(model, request, start);
   Findings findings{.analysis = std::move(start.analysis), .group = std::move(group), .items = items};
   Analysis& analysis = findings.analysis;
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
@@ -365,9 +400,10 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
     if (request.device) {
       const std::string unswept = impossible_size(analysis, findings.swept_symbols);
       if (!unswept.empty()) throw Error(unswept);
-      options.time = SweepTime{*request.device, bound_options};
+      if (!request.parallel) options.time = SweepTime{*request.device, bound_options};
     }
     findings.sweep = sweep(model, rows, axes, options);
+    if (request.parallel && request.device) share_points(model, request, *findings.sweep);
     for (const SweepPoint& point : findings.sweep->points) {
       if (point.problem.empty()) continue;
       std::string sizes;

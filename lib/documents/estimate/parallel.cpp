@@ -28,6 +28,9 @@ double most_parts(const EstimateRequest& request, const Sized& sized) {
 
 EstimateRequest of_one_group(const EstimateRequest& request) {
   if (!request.parallel || request.parallel->expert == 1) return request;
+  const bool is_swept = std::any_of(request.sweep.begin(), request.sweep.end(),
+                                    [](const SweepAxis& axis) { return axis.dim == "batch"; });
+  if (is_swept) return request;  // each point has its own
   EstimateRequest one = request;
   const std::int64_t groups = request.parallel->expert;
   if (request.sizes.batch < groups || request.sizes.batch % groups != 0)
@@ -64,8 +67,8 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
   } else {
     group.held.push_back(memory_need(model, share));
   }
-  group.time = parallel_time(share, group.bound, group.share.collectives, group.stages, group.link.bytes_per_second,
-                             most_parts(request, sized));
+  group.time =
+      parallel_time(share, group.bound, group.share.collectives, group.stages, group.link, most_parts(request, sized));
   totals.floor_seconds =
       std::max(totals.floor_seconds, group.time.link_seconds / static_cast<double>(devices.pipeline));
   totals.seconds = group.time.seconds;
@@ -143,12 +146,12 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
                         .whole_reason = share.whole_reason,
                         .stages = {}};
   for (const Collective& each : share.collectives)
-    part.collectives.push_back(
-        {.kind = each.kind,
-         .node = name_of(model, analysis, each.row),
-         .bytes = count(each.bytes),
-         .seconds = sent_bytes(each.kind, static_cast<double>(each.bytes.evaluate({})), each.devices) /
-                    group.link.bytes_per_second});
+    part.collectives.push_back({.kind = each.kind,
+                                .node = name_of(model, analysis, each.row),
+                                .bytes = count(each.bytes),
+                                .seconds = sent_bytes(each.kind, static_cast<double>(each.bytes.evaluate({})),
+                                                      each.devices, group.link.sums_in_switch) /
+                                           group.link.bytes_per_second});
   for (const Stage& stage : group.stages) {
     const MemoryNeed& held = group.held[part.stages.size()];
     part.stages.push_back({.begin = static_cast<std::size_t>(stage.begin),

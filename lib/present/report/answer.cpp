@@ -93,6 +93,10 @@ Line fit_line(const EstimateDocument& estimate) {
   if (fit.largest_batch)
     remark += (has_users ? " · most users " : " · largest batch ") + base::grouped(*fit.largest_batch);
   if (fit.longest_context) remark += " · longest context " + base::grouped(*fit.longest_context);
+  if (fit.position_table && fit.longest_context == Count(fit.position_table->positions)) {
+    remark += ", the rows of " + base::printable(fit.position_table->name);
+    if (fit.memory_context) remark += "; memory holds " + base::grouped(*fit.memory_context);
+  }
   return {"fits", !fit.fits ? "?" : *fit.fits ? "yes" : "does not fit", remark};
 }
 
@@ -247,6 +251,12 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     lines.push_back({"predicted", base::si_seconds(roofline.predicted->seconds),
                      interval_text(roofline) + " · " + predicted_rate(estimate) +
                          base::printable(roofline.predicted->calibration)});
+  if (roofline.predicted && roofline.predicted->joules)
+    lines.push_back({"", "≈ " + base::si_text(*roofline.predicted->joules, "J"),
+                     "in the predicted time" + (roofline.predicted->joules_per_item
+                                                    ? " · " + base::si_text(*roofline.predicted->joules_per_item,
+                                                                            estimate.phase ? "J a token" : "J an item")
+                                                    : std::string())});
   if (roofline.predicted && roofline.predicted->memory) {
     const documents::EstimateEngineMemory& memory = *roofline.predicted->memory;
     lines.push_back({"", bytes(memory.bytes),

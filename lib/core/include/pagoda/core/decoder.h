@@ -37,6 +37,7 @@ struct PhaseSizes {
   std::map<std::string, Dim, std::less<>> masks;  // of masks over both, where that is no number
   Dim tokens;                                     // new tokens of the whole batch in one run
   std::string past_dim;                           // empty where the cache has a fixed size
+  std::int64_t tokens_per_past = 1;               // that one step of past_dim holds: of a cache in pages a page
   std::string token_dim;
   std::vector<Diagnostic> diagnostics;
 };
@@ -52,12 +53,22 @@ bool has_flag(const Model& model, std::string_view input);
 void set_flag(Model& model, std::string_view input, bool value);
 // Puts a merged decoder on the side of a phase; other models stay as they are.
 void set_phase_flag(Model& model, const PhaseOptions& phase);
+// The same model in another phase, also where its flag was set before.
+Model in_other_phase(const Model& model, const PhaseOptions& phase);
 
 // Throws Error where the model has no pair of past and present, or a size is fixed at another value.
 PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const PhaseOptions& options);
 
 // The analysis at these sizes, with their diagnostics.
 Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes);
+
+// A stored table with a row for each position: learned embeddings, or sines and cosines. It ends the context.
+struct PositionTable {
+  std::string name;
+  std::int64_t positions = 0;
+};
+// The shortest that positions look up, as the data flow says; empty where the model computes what it needs of them.
+std::optional<PositionTable> position_table(const Model& model, const Analysis& analysis);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

@@ -242,6 +242,8 @@ struct EstimatePrediction {
   std::string calibration;          // which, and from what
   std::vector<double> nodes;        // seconds by EstimateDocument::nodes; empty where it is of the whole alone
   std::optional<EstimateEngineMemory> memory = {};  // empty: no source states what the engine takes
+  // As EstimateEnergy's, with constant power over the predicted time; empty where the device has no constants.
+  std::optional<double> joules = {}, joules_per_item = {};
 };
 
 // What several devices do together, and one of them alone. See core/parallel.h.
@@ -315,6 +317,9 @@ struct EstimateFit {
   bool at_least = false;                 // a tensor's size is not known: the total is a lower bound
   std::optional<bool> fits;              // empty: the device's memory, or a tensor's size, is not known
   Count largest_batch, longest_context;  // empty: there is no such dim, its size changes nothing, or at_least
+  // Of a context: what memory holds, and the table that ends positions; the longest is the smaller of the two.
+  Count memory_context = {};
+  std::optional<PositionTable> position_table = {};
 };
 inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"device_bytes", &EstimateFit::device_bytes},         {"weight_bytes", &EstimateFit::weight_bytes},

@@ -1,0 +1,192 @@
+// Tables with a row for each position: which they are follows from where an index comes from.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "graph/index.h"
+#include "pagoda/core/decoder.h"
+
+namespace pagoda::inline core {
+namespace {
+
+// Operators that take sines and cosines by position, and the input that holds the cosines.
+struct Rotation {
+  std::string_view domain, op_type;
+  std::size_t cosines;
+};
+constexpr Rotation kRotations[] = {
+    {"", "RotaryEmbedding", 1},
+    {"com.microsoft", "GroupQueryAttention", 7},
+    {"com.microsoft", "PagedAttention", 8},
+    {"com.microsoft", "RotaryEmbedding", 2},
+    {"com.microsoft", "SparseAttention", 7},
+};
+
+// What turns lengths, ranges and masks into positions. Anything else (the logarithms of relative buckets) may bound
+// an index by itself.
+constexpr std::string_view kCounts[] = {
+    "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "CumSum",  "Equal", "Expand",    "Gather", "Identity",
+    "Mul", "Not",  "Range",  "Reshape",  "Slice",           "Squeeze", "Sub",   "Unsqueeze", "Where"};
+constexpr std::string_view kViews[] = {"Cast", "Expand", "Identity", "Mul", "Reshape", "Squeeze", "Unsqueeze"};
+
+template <std::size_t N>
+bool holds(const std::string_view (&names)[N], std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+struct Place {
+  GraphId graph = 0;
+  ValueId value = kAbsent;
+  auto operator<=>(const Place&) const = default;
+};
+
+class Search {
+ public:
+  Search(const Model& model, const Analysis& analysis) : model_(model), analysis_(analysis) {}
+
+  std::optional<PositionTable> shortest() {
+    std::optional<PositionTable> found;
+    for (const NodeReport& row : analysis_.nodes) {
+      const Node& node = model_.graph(row.graph).node(row.node);
+      for (const auto& table : {looked_up(row.graph, node), rotated_by(row.graph, node)})
+        if (table && (!found || table->positions < found->positions)) found = table;
+    }
+    return found;
+  }
+
+ private:
+  Place resolved(Place place) const {
+    for (;;) {
+      const Graph& graph = model_.graph(place.graph);
+      const ValueId outer = place.value == kAbsent ? kAbsent : graph.value(place.value).outer;
+      if (outer == kAbsent || graph.parent < 0) return place;
+      place = {graph.parent, outer};
+    }
+  }
+
+  // Null where the value is not stored.
+  const Tensor* stored(Place place) const {
+    if (place.value == kAbsent) return nullptr;
+    const Graph& graph = model_.graph(place.graph);
+    return graph.is_stored(place.value) ? &graph.initializer(graph.value(place.value).initializer) : nullptr;
+  }
+
+  const Node* producer(Place place) {
+    auto& made = producers_[place.graph];
+    if (made.empty())
+      for (const Node& node : model_.graph(place.graph).nodes)
+        for (const ValueId output : node.outputs)
+          if (output != kAbsent) made[output] = &node;
+    const auto found = made.find(place.value);
+    return found == made.end() ? nullptr : found->second;
+  }
+
+  std::optional<PositionTable> table_of(Place place, std::int64_t before) const {
+    const Tensor* tensor = stored(place);
+    if (tensor == nullptr || !tensor->type.shape || tensor->type.shape->size() != 2 || !is_float(tensor->type.element))
+      return std::nullopt;
+    const auto rows = tensor->type.shape->front().value64();
+    if (!rows || *rows <= before) return std::nullopt;
+    return PositionTable{tensor->name, *rows - before};
+  }
+
+  std::optional<PositionTable> rotated_by(GraphId graph, const Node& node) const {
+    for (const Rotation& each : kRotations)
+      if (each.op_type == node.op_type && each.domain == plain_domain(node.domain) &&
+          node.input(each.cosines) != kAbsent)
+        return table_of(resolved({graph, node.input(each.cosines)}), 0);
+    return std::nullopt;
+  }
+
+  std::optional<PositionTable> looked_up(GraphId graph, const Node& node) {
+    if (node.op_type != "Gather" || node.integer("axis", 0) != 0 || node.input(0) == kAbsent ||
+        node.input(1) == kAbsent)
+      return std::nullopt;
+    const Place table = resolved({graph, node.input(0)}), index = resolved({graph, node.input(1)});
+    if (!table_of(table, 0) || stored(index) != nullptr || !counts(index)) return std::nullopt;
+    return table_of(table, rows_before(index));
+  }
+
+  // Rows of the table before that of the first position: what is added to the index.
+  std::int64_t rows_before(Place index) {
+    std::int64_t rows = 0;
+    for (int looks = 0; looks < 32; ++looks) {
+      const Node* node = producer(index);
+      if (node == nullptr) break;
+      ValueId next = node->input(0);
+      if (node->op_type == "Add" || node->op_type == "Sub") {
+        const std::size_t constant = node->op_type == "Add" && known(index.graph, node->input(0)) ? 0 : 1;
+        const auto by = known(index.graph, node->input(constant));
+        if (!by) break;
+        rows += node->op_type == "Add" ? *by : -*by;
+        next = node->input(1 - constant);
+      } else if (node->op_type == "CumSum") {
+        return rows + 1;  // it counts from 1
+      } else if (!holds(kViews, node->op_type)) {
+        break;
+      }
+      index = resolved({index.graph, next});
+    }
+    return std::max<std::int64_t>(rows, 0);
+  }
+
+  // The one element of a constant integer.
+  std::optional<std::int64_t> known(GraphId graph, ValueId value) {
+    if (value == kAbsent) return std::nullopt;
+    const Place place = resolved({graph, value});
+    const Tensor* tensor = stored(place);
+    if (const Node* node = tensor == nullptr ? producer(place) : nullptr;
+        node != nullptr && node->op_type == "Constant")
+      if (const Attribute* attribute = node->attribute("value")) tensor = std::get_if<Tensor>(&attribute->value);
+    if (tensor == nullptr || !tensor->value || tensor->value->size() != 1) return std::nullopt;
+    const Dim* number = std::get_if<Dim>(&tensor->value->front());
+    return number == nullptr ? std::nullopt : number->value64();
+  }
+
+  // Whether an index comes from sizes, masks and positions alone, and from some of these.
+  bool counts(Place index) {
+    std::vector<Place> open = {index};
+    std::set<Place> seen;
+    bool found = false;
+    while (!open.empty()) {
+      const Place place = resolved(open.back());
+      open.pop_back();
+      if (place.value == kAbsent || stored(place) != nullptr || !seen.insert(place).second) continue;
+      const Node* node = producer(place);
+      if (node == nullptr) {
+        if (!is_count(place)) return false;
+        found = true;
+        continue;
+      }
+      if (node->op_type == "Shape" || node->op_type == "Size") {
+        found = true;
+        continue;
+      }
+      if (!node->bodies().empty() || !holds(kCounts, node->op_type)) return false;
+      for (const ValueId input : node->inputs) open.push_back({place.graph, input});
+    }
+    return found;
+  }
+
+  // Inputs of positions and masks, by what exporters call them; those of tokens and of their kinds are none.
+  bool is_count(Place place) const {
+    if (place.graph != 0) return false;
+    const std::string& name = model_.main().value(place.value).name;
+    return name.find("position") != std::string::npos || name.find("mask") != std::string::npos ||
+           name.find("past") != std::string::npos;
+  }
+
+  const Model& model_;
+  const Analysis& analysis_;
+  std::map<GraphId, std::map<ValueId, const Node*>> producers_;
+};
+
+}  // namespace
+
+std::optional<PositionTable> position_table(const Model& model, const Analysis& analysis) {
+  return Search(model, analysis).shortest();
+}
+
+}  // namespace pagoda::inline core
