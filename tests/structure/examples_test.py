@@ -18,6 +18,7 @@ GIVEN = {
     "pagoda/base/timing.h": "std::vector<double> seconds_of(std::int64_t runs);",
     "pagoda/core/budget.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/documents/compare.h": "extern const EstimateDocument before, after;",
+    "pagoda/documents/pipeline.h": "extern const Model encoder, unet; extern const EstimateRequest request;",
     "pagoda/core/decoder.h": "extern const Model model;",
     "pagoda/base/process.h": "void use(const std::string&);",
     "pagoda/core/energy.h": "extern const double flops, bytes, intensity;",

@@ -81,6 +81,34 @@ std::size_t lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+TEST_CASE("models that run one after another are summed up by how often they run") {
+  const Outcome table = workshop().run("fixed.onnx --then product.onnx:50 --device h200");
+  CHECK(table.code == 0);
+  CHECK(test::contains(table.out, "product.onnx"));
+  CHECK(test::contains(table.out, "with all weights on the device · fits"));
+  const Outcome run = workshop().run("fixed.onnx:2 --then product.onnx:50 --device h200 --batch 1 --format json");
+  const auto document = json::parse(run.out);
+  for (const std::string& violation : test::violations(document, test::schema("pipeline"))) FAIL_CHECK(violation);
+  const auto& parts = document["parts"];
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0]["runs"] == 2);
+  const auto& totals = document["totals"];
+  const std::int64_t conv = 64 * 4 * 27, product = std::int64_t{4096} * 4096 * 4096;
+  CHECK(totals["macs"] == 2 * conv + 50 * product);
+  const double seconds = 2 * parts[0]["seconds"].get<double>() + 50 * parts[1]["seconds"].get<double>();
+  CHECK(totals["seconds"].get<double>() == doctest::Approx(seconds));
+  const std::int64_t weights = 4 * (108 + 4096 * 4096), activations = parts[1]["activation_peak_bytes"];
+  CHECK(totals["resident_bytes"] == weights + activations);
+  CHECK(totals["in_turn_bytes"] == 4 * 4096 * 4096 + activations);
+  CHECK(csv_rows(workshop().run("fixed.onnx --then product.onnx:50 --format csv").out).size() == 3);
+  // Each part takes the dims that it has.
+  CHECK(workshop().run("audio.onnx --then product.onnx --dim samples=16000 --dim n=1").code == 0);
+  CHECK(workshop().run("audio.onnx --then product.onnx --dim height=1").code == 2);
+  CHECK(workshop().run("fixed.onnx --then product.onnx:0").code == 2);
+  CHECK(workshop().run("fixed.onnx --then product.onnx --sweep batch=1,2").code == 2);
+  CHECK(workshop().run("fixed.onnx --then partial.onnx --strict").code == 3);
+}
+
 TEST_CASE("a model whose sizes are all known gives a table and says nothing else") {
   const Outcome result = workshop().run("fixed.onnx");
   CHECK(result.code == 0);

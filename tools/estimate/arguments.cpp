@@ -182,6 +182,11 @@ void add_studies(CLI::App& app, Arguments& arguments) {
       ->allow_extra_args(false)
       ->type_name("NAME=LIST");
   app.add_option("--compare", arguments.compare, "What changed from OTHER to MODEL, node by node")->type_name("OTHER");
+  app.add_option("--then", arguments.then,
+                 "A model that runs after MODEL for the same result, and how often: totals of all, time a result, "
+                 "memory; repeatable, MODEL takes :RUNS as well")
+      ->allow_extra_args(false)
+      ->type_name("OTHER[:RUNS]");
   app.add_option("--profile-structure", arguments.profile_structure,
                  "The structure of the model as one row of features")
       ->check(one_of({"json", "csv"}))
@@ -226,7 +231,7 @@ const std::vector<Group>& groups() {
       {"Several devices at once", "decoder.onnx --phase decode --past 4096 --device h200 --tensor-parallel 8",
        add_devices},
       {"Training", "model.onnx --batch 32 --training --optimizer adamw", add_training},
-      {"Many sizes, two models", "model.onnx --sweep batch=1,2,4..1024 --device h200", add_studies},
+      {"Many sizes, several models", "model.onnx --sweep batch=1,2,4..1024 --device h200", add_studies},
       {"Budgets", "model.onnx --strict --max-flops 10GFLOP", add_budgets},
       {"Lists", "--list-devices", add_lists},
   };

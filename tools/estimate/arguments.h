@@ -21,7 +21,7 @@ struct Arguments {
   std::string count = "flops", traffic = "unfused";
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
-  std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices;
+  std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then;
   std::string link, decode_device, engine;
   std::int64_t batch = 0, top = 0;
   std::int64_t tensor_parallel = 1, pipeline_parallel = 1, expert_parallel = 1;

@@ -70,7 +70,7 @@ void check_studies(const Arguments& arguments) {
     if (axis.dim == "batch" && arguments.batch > 0)
       throw UsageError("--sweep batch varies what --batch sets to one size; give one of the two");
   const bool is_csv = format_of(arguments) == "csv";
-  if (is_csv && sweep_axes(arguments).empty() && arguments.compare.empty())
+  if (is_csv && sweep_axes(arguments).empty() && arguments.compare.empty() && arguments.then.empty())
     refuse("--format csv",
            {{arguments.memory, "--memory"},
             {arguments.training && arguments.by == "type", "--training --by type"},
@@ -96,6 +96,34 @@ void check_studies(const Arguments& arguments) {
             {arguments.count != "flops", "--count"},
             {!arguments.format.empty(), "--format"}},
            "its row is of features: ask for them apart");
+}
+
+// Parts share sizes and a device; what is of one model is asked for one by one.
+void check_pipeline(const Arguments& arguments) {
+  if (arguments.then.empty()) return;
+  const std::string format = format_of(arguments);
+  const std::pair<bool, const char*> others[] = {
+      {!arguments.sweeps.empty(), "--sweep"},
+      {!arguments.compare.empty(), "--compare"},
+      {!arguments.profile_structure.empty(), "--profile-structure"},
+      {arguments.training, "--training"},
+      {!arguments.phase.empty(), "--phase"},
+      {!arguments.what_if.empty(), "--what-if"},
+      {device_names(arguments).size() > 1, "several devices"},
+      {has_groups(arguments), "--tensor-parallel and its like"},
+      {!arguments.assumed.empty(), "--assume"},
+      {!input_flags(arguments).empty(), "--input NAME=true"},
+      {!arguments.by.empty(), "--by"},
+      {arguments.top > 0, "--top"},
+      {arguments.symbolic, "--symbolic"},
+      {arguments.memory || !arguments.timeline.empty(), "--memory"},
+      {!arguments.measured.empty(), "--measured"},
+      {!arguments.annotate.empty(), "--annotate"},
+      {!budgets(arguments).empty() || !arguments.max_memory.empty(), "--max-…"},
+      {is_chart(format) || is_for_viewer(format), "a format but table, json, csv and markdown"},
+  };
+  for (const auto& [is_given, name] : others)
+    if (is_given) throw UsageError(std::string("--then is of several models; it does not go with ") + name);
 }
 
 // Viewers show the nodes of one run.
@@ -202,6 +230,7 @@ void check(const Arguments& arguments) {
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".svg") && !arguments.timeline.ends_with(".csv"))
     throw UsageError("--memory-timeline " + arguments.timeline + " ends in neither .svg nor .csv");
   check_studies(arguments);
+  check_pipeline(arguments);
   check_viewers(arguments);
   const int studies =
       int{!arguments.sweeps.empty()} + int{!arguments.compare.empty()} + int{!arguments.profile_structure.empty()};

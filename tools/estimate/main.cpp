@@ -39,6 +39,11 @@ int run(int argc, char** argv) {
   const documents::EstimateRequest request = request_of(arguments);
   for (const std::string& name : device_names(arguments))
     if (const std::string note = documents::alias_note(name); !note.empty()) say(note + "\n");
+  if (!arguments.then.empty()) {
+    bool is_complete = true;
+    write_output(arguments.output, pipeline(arguments, request, is_complete));
+    return is_complete || !arguments.strict ? kDone : kPartial;
+  }
   // Left to the end of the process: giving back a million small blocks takes as long as an analysis.
   static const Model& model = *new Model(load(arguments, arguments.model));
   static documents::EstimateDocument& estimate =

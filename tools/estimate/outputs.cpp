@@ -1,8 +1,15 @@
 #include "outputs.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <set>
+
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/model.h"
 #include "pagoda/core/structure.h"
+#include "pagoda/documents/pipeline.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/plot.h"
 #include "pagoda/present/viewers.h"
@@ -53,7 +60,74 @@ std::string for_viewer(const Arguments& arguments, const EstimateRequest& reques
   return present::netron_attachment(viewed, arguments.metric.empty() ? nullptr : metric);
 }
 
+// "unet.onnx:50".
+std::pair<std::string, std::int64_t> path_and_runs(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const std::string runs = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const bool is_number = !runs.empty() && runs.size() < 10 &&
+                         std::all_of(runs.begin(), runs.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (!is_number || colon == 0) return {text, 1};
+  if (std::stoll(runs) == 0) throw UsageError("'" + text + "' runs 0 times; expected at least 1");
+  return {text.substr(0, colon), std::stoll(runs)};
+}
+
+// Names of the inputs, and of their dims.
+std::set<std::string> sizes_in(const Model& model) {
+  std::set<std::string> names;
+  for (const ValueId input : model.main().inputs) {
+    const Value& value = model.main().value(input);
+    names.insert(value.name);
+    if (!value.declared.shape) continue;
+    for (const Dim& dim : *value.declared.shape)
+      for (const std::string& symbol : dim.symbols()) names.insert(symbol);
+  }
+  for (const auto& [name, symbol] : model.renamed_dims)
+    if (names.contains(symbol)) names.insert(name);
+  return names;
+}
+
+// Each part takes the sizes that it has; one that no part has is a mistake.
+template <typename Sizes>
+void leave_to(const std::set<std::string>& names, Sizes& sizes, std::set<std::string>& used) {
+  for (auto it = sizes.begin(); it != sizes.end();) {
+    if (names.contains(it->first)) {
+      used.insert(it->first);
+      ++it;
+    } else {
+      it = sizes.erase(it);
+    }
+  }
+}
+
 }  // namespace
+
+std::string pipeline(const Arguments& arguments, const EstimateRequest& request, bool& is_complete) {
+  std::vector<std::string> names = {arguments.model};
+  names.insert(names.end(), arguments.then.begin(), arguments.then.end());
+  std::vector<documents::PipelinePart> parts;
+  std::set<std::string> used;
+  for (const std::string& name : names) {
+    const auto [path, runs] = path_and_runs(name);
+    const Model model = load_model(path);
+    EstimateRequest own = request;
+    const std::set<std::string> sizes = sizes_in(model);
+    leave_to(sizes, own.sizes.dims, used);
+    leave_to(sizes, own.sizes.input_shapes, used);
+    parts.push_back({.estimate = documents::make_estimate(model, own), .runs = runs});
+    const EstimateDocument& estimate = parts.back().estimate;
+    const std::string said = present::diagnostics_report(estimate.diagnostics) + present::free_dims_report(estimate);
+    if (!said.empty()) std::fputs((path + ":\n" + said).c_str(), stderr);
+  }
+  const auto must_be_used = [&](const auto& given, const char* option) {
+    for (const auto& [name, size] : given)
+      if (!used.contains(name)) throw UsageError(std::string(option) + " " + name + ": none of the models has it");
+  };
+  must_be_used(request.sizes.dims, "--dim");
+  must_be_used(request.sizes.input_shapes, "--input");
+  const documents::Pipeline whole = documents::sum_up(std::move(parts));
+  is_complete = !whole.partial;
+  return present::pipeline_report(*present::format(format_of(arguments)), whole, report_options(arguments));
+}
 
 std::string output(const Arguments& arguments, const EstimateRequest& request, const Model& model,
                    const EstimateDocument& estimate) {

@@ -18,6 +18,8 @@ std::string comparison(const Arguments& arguments, const documents::EstimateRequ
                        const documents::EstimateDocument& estimate, bool& is_complete);
 
 // Writes --annotate's copy of the model. Returns what a person should know of it, as lines; empty: nothing.
+// MODEL and what --then names, as one report. Says what each is not sure of on standard error.
+std::string pipeline(const Arguments& arguments, const documents::EstimateRequest& request, bool& is_complete);
 std::string annotate(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
                      const documents::EstimateDocument& estimate);
 

@@ -22,6 +22,7 @@
 #include "pagoda/core/structure.h"
 #include "pagoda/documents/compare.h"
 #include "pagoda/documents/estimate.h"
+#include "pagoda/documents/pipeline.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::present {
@@ -80,6 +81,11 @@ std::string sweep_report(Format format, const documents::EstimateDocument& estim
 std::string comparison_report(Format format, const documents::EstimateDocument& before,
                               const documents::EstimateDocument& after, const documents::Comparison& comparison,
                               const ReportOptions& options = {});
+
+// Models that run one after another: a row each, then the time of a result and the memory it takes, with all weights on
+// the device and with those of one model at a time. JSON is "pagoda.pipeline/1". Columns of CSV, of one run each:
+//   model,runs,macs,flops,bytes,params,weight_bytes,activation_peak_bytes,seconds,predicted_seconds
+std::string pipeline_report(Format format, const documents::Pipeline& pipeline, const ReportOptions& options = {});
 
 // One row of features, with a header: CSV; JSON is "pagoda.structure/1" and holds the maps and `tool`, too.
 std::string structure_report(Format format, const StructureProfile& profile, const std::string& tool = {});

@@ -1,0 +1,44 @@
+// Several models that run one after another for one result, each as often as it takes: the text encoder, the denoiser
+// and the decoder of a diffusion pipeline.
+//
+//   Pipeline pipeline = sum_up({{make_estimate(encoder, request), 1}, {make_estimate(unet, request), 50}});
+//   pipeline.seconds;         // of one result, at least
+//   pipeline.resident_bytes;  // of memory, where all weights stay on the device
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/documents/estimate.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::documents {
+
+struct PipelinePart {
+  EstimateDocument estimate;
+  std::int64_t runs = 1;  // for one result
+
+  Count need() const;  // weights, and activations at their peak; empty: not known
+};
+
+struct Pipeline {
+  std::vector<PipelinePart> parts;
+  // Of one result: sums over all runs. Empty where a part's is not known.
+  Count macs, flops, bytes, params, weight_bytes;
+  std::optional<double> seconds, floor_seconds, predicted_seconds;
+  Count items;  // that a result holds: those of the batch
+  // All weights on the device and the largest activations; weights loaded for each part's turn.
+  Count resident_bytes, in_turn_bytes;
+  Count device_bytes;
+  bool partial = false;  // a node of some part is not modelled: sums are lower bounds
+
+  std::optional<bool> fits(const Count& need) const;  // empty: not known
+};
+
+// The parts in their order; of one request, so that all have the same device, precision and traffic.
+Pipeline sum_up(std::vector<PipelinePart> parts);
+
+}  // namespace pagoda::documents
+#pragma GCC visibility pop
