@@ -122,8 +122,10 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
 // What stands above and below the rows.
 std::string heading(const EstimateDocument& estimate) {
   std::string text = report::subtitle(estimate) + "\n" + std::string(to_string(estimate.sweep->traffic)) + " traffic";
-  if (estimate.roofline) text += " · " + report::device_text(*estimate.roofline);
-  return text;
+  if (!estimate.roofline) return text;
+  const auto& parallel = estimate.roofline->parallel;
+  return text + " · " + (parallel ? std::to_string(parallel->devices.devices()) + " × " : "") +
+         report::device_text(*estimate.roofline);
 }
 
 std::string footing(const EstimateDocument& estimate) {
@@ -131,6 +133,9 @@ std::string footing(const EstimateDocument& estimate) {
   std::string text = estimate.training
                          ? "a training step; memory: weights, gradients, optimizer states, and the peak of activations "
                            "and their gradients"
+                     : estimate.roofline && estimate.roofline->parallel
+                         ? "memory: weights and the activation peak of the device that needs the most; counts are of "
+                           "the whole model"
                          : "memory: weights and the activation peak";
   if (!has_time(sweep) || sweep.dims.size() != 1) return text;
   const std::string dim = base::printable(sweep.dims[0]);
