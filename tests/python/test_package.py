@@ -115,7 +115,7 @@ def test_errors_are_those_of_the_command_line(skeletons, tool, tmp_path):
     for request in ({"precision": "fp13"}, {"traffic": "some"}, {"device": "h2000"}, {"past": 3},
                     {"dims": {"nothing": 3}}, {"batch": -1}, {"predict": True}, {"calibration": "x"},
                     {"tensor_parallel": 0, "device": "h200"},
-                    {"tensor_parallel": 2, "device": "h200", "sweep": {"batch": [1, 2]}},
+                    {"tensor_parallel": 2, "device": "h200", "traffic": "resident"},
                     {"tensor_parallel": 2, "device": "h200", "predict": True}):
         with pytest.raises(pagoda.Error):
             pagoda.analyze(skeletons / "resnet50.onnx", **request)
