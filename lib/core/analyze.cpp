@@ -72,45 +72,84 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
   }
 }
 
-// A graph that holds on to the batch it was exported with has nodes that another batch makes meaningless.
-void expect_batch_carried(const Model& model, const AnalyzeOptions& options, const Analysis& analysis,
-                          const Bindings& batch) {
+const std::string& name_of(const Model& model, const NodeReport& row) {
+  const Graph& graph = model.graphs[static_cast<std::size_t>(row.graph)];
+  return display_name(graph, graph.nodes[static_cast<std::size_t>(row.node)]);
+}
+
+[[noreturn]] void refuse_sizes(const FixedSizes& fixed, const std::string& node, const std::string& why) {
+  std::string sizes;
+  for (const auto& [name, size] : fixed.asked)
+    if (name != fixed.batch && size != fixed.exported.at(name)) sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+  if (sizes.empty()) sizes = "other sizes than the file's";
+  throw Error("the file cannot be read at " + sizes + ": " + node + " fixes the size: " + why +
+              "; export the model at this size, or with these dims dynamic");
+}
+
+// A graph that holds on to the sizes it was exported with has nodes that others make meaningless.
+void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, const Analysis& analysis,
+                          const FixedSizes& fixed) {
   if (analysis.totals.unmodelled_nodes == 0) return;
   AnalyzeOptions as_exported = options;
   as_exported.batch = 0;
   as_exported.symbolic_batch = false;
   as_exported.input_shapes.clear();
+  as_exported.symbolic_sizes.clear();
   as_exported.assumed.clear();
   if (analyze(model, as_exported).totals.unmodelled_nodes >= analysis.totals.unmodelled_nodes) return;
-  for (const Diagnostic& diagnostic : analysis.diagnostics)
-    if (diagnostic.severity != Severity::Info)
-      throw Error("batch " + std::to_string(batch.begin()->second) +
-                  " is not what the graph is made for: " + diagnostic.node + " is " + diagnostic.message +
-                  "; export the model with a dynamic batch dim, or multiply the numbers of one run");
+  const auto batch = fixed.asked.find(fixed.batch);
+  const auto problem = std::find_if(analysis.nodes.begin(), analysis.nodes.end(),
+                                    [](const NodeReport& row) { return !row.problem.empty(); });
+  if (problem == analysis.nodes.end()) return;
+  const std::string node = name_of(model, *problem);
+  if (fixed.exported.size() > 1 || batch == fixed.asked.end()) refuse_sizes(fixed, node, problem->problem);
+  throw Error("batch " + std::to_string(batch->second) + " is not what the graph is made for: " + node +
+              " is not modelled: " + problem->problem +
+              "; export the model with a dynamic batch dim, or multiply the numbers of one run");
+}
+
+// Windows that no longer fit into an image that is too small for the model.
+void expect_sizes(const Analysis& analysis, const Model& model, const FixedSizes& fixed) {
+  for (const NodeReport& row : analysis.nodes)
+    for (const OutputInfo& output : row.outputs)
+      if (output.type.shape)
+        for (const Dim& dim : *output.type.shape)
+          if (dim.is_constant() && *dim.value() < 0)
+            refuse_sizes(fixed, name_of(model, row), "a size of " + dim.to_string());
+}
+
+void count_memory(const Model& model, Analysis& analysis) {
+  const Schedule schedule = schedule_of(model, analysis);
+  analysis.totals.activation_peak_bytes = activation_peak(schedule);
+  for (NodeReport& row : analysis.nodes) row.needed_bytes = 0;
+  count_needed_bytes(model, schedule, analysis);
 }
 
 }  // namespace
 
 // A symbol gets its size at one of four moments, each because the one before does not know it yet:
 //   bind_inputs()  the free dims of the inputs, as the caller binds them by name, shape, batch or phase: the walk sees
-//                  numbers. A batch that the file fixes becomes a symbol here, in every input.
-//   the walk       a constant that an operator compares with a symbol decides it (OpContext::unify), and the constants
-//                  of the old batch in shapes that the file computes give way to the symbol (Session::rebatch). What
-//                  was seen before keeps the undecided symbol.
+//                  numbers. Sizes that the file fixes and others are asked for become symbols here.
+//   the walk       a constant that an operator compares with a symbol decides it (OpContext::unify), and the numbers
+//                  that the file derived from fixed sizes give way to formulas of them (Session::fixed). What was seen
+//                  before keeps the undecided symbol.
 //   resolve()      so what the walk found equal replaces the symbol in everything that it left behind.
-//   bind_last      sizes that exist only now: the symbol of a fixed batch, and what --assume (or --dim) says of sizes
+//   bind_last      sizes that exist only now: the symbols of fixed sizes, and what --assume (or --dim) says of sizes
 //                  that the data decide, which only the walk names.
 Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   BoundInputs bound = bind_inputs(model, options);
   Session session(model);
-  session.rebatch = bound.rebatch;
+  session.fixed = bound.fixed;
   session.input_dims = bound.input_dims;
   session.diagnostics = std::move(bound.diagnostics);
 
   const Graph& graph = model.main();
   std::vector<ValueInfo> inputs(bound.types.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
+  if (session.fixed)
+    for (const TensorType& type : bound.types)
+      if (type.shape) session.see(*type.shape);
   Walker walker(session, bound.options);
   GraphResult result = walker.walk(0, inputs, nullptr, "");
 
@@ -154,16 +193,24 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   for (const auto& [name, formula] : session.equalities())
     if (bound.input_dims.contains(name)) analysis.equalities.emplace(name, formula);
   analysis.ones_or = session.ones_or();
-  const Schedule schedule = schedule_of(model, analysis);
-  analysis.totals.activation_peak_bytes = activation_peak(schedule);
-  count_needed_bytes(model, schedule, analysis);
+  count_memory(model, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
-  if (bound.rebatch && !bound.bind_last.empty()) expect_batch_carried(model, options, analysis, bound.bind_last);
-  // A model of fixed batch was walked with a symbol in its place; the asked-for number goes in last.
+  const bool is_other_size = bound.fixed && bound.fixed->exported.size() > (bound.fixed->batch.empty() ? 0 : 1);
+  if (bound.fixed && (is_other_size || !bound.bind_last.empty()))
+    expect_sizes_carried(model, options, analysis, *bound.fixed);
+  if (bound.fixed)
+    if (const auto unsettled = session.unsettled()) refuse_sizes(*bound.fixed, unsettled->first, unsettled->second);
+  // Fixed sizes were walked as symbols; the asked-for numbers go in last.
   bind_data_dims(bound, analysis.symbols);
-  if (!bound.bind_last.empty()) return bind_dims(analysis, bound.bind_last);
-  return analysis;
+  if (bound.bind_last.empty()) return analysis;
+  Analysis bound_last = bind_dims(analysis, bound.bind_last);
+  if (is_other_size) {
+    expect_sizes(bound_last, model, *bound.fixed);
+    // Sizes that only the numbers show to be equal let a node reuse the memory of another.
+    count_memory(model, bound_last);
+  }
+  return bound_last;
 }
 
 }  // namespace pagoda::inline core

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ops/rebatch.h"
+#include "ops/fixed_sizes.h"
 #include "support/op_case.h"
 
 namespace pagoda::test {
@@ -123,11 +123,11 @@ TEST_CASE("a reshape fixed at export takes the batch where it belongs") {
 }
 
 TEST_CASE("the batch has no place where several sizes hold it") {
-  const OpContext::Rebatch rebatch{.from = 1, .to = Dim::symbol("batch")};
-  const Dim batch = rebatch.to;
-  CHECK(ops::batch_position({batch, batch}, {1, 1}, rebatch) == std::nullopt);
-  CHECK(ops::batch_position({Dim(7)}, {7}, rebatch) == std::nullopt);
-  CHECK(ops::batch_position({batch, 7}, {7, 1}, rebatch) == std::optional<std::size_t>(0));
+  const FixedSizes fixed{.exported = {{"batch", 1}}, .asked = {}, .batch = "batch"};
+  const Dim batch = Dim::symbol("batch");
+  CHECK(ops::batch_position({batch, batch}, {1, 1}, fixed) == std::nullopt);
+  CHECK(ops::batch_position({Dim(7)}, {7}, fixed) == std::nullopt);
+  CHECK(ops::batch_position({batch, 7}, {7, 1}, fixed) == std::optional<std::size_t>(0));
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ class Binder {
       const Value& value = model.main().values[static_cast<std::size_t>(input)];
       names_.push_back(value.name);
       bound_.types.push_back(value.declared);
+      declared_.push_back(value.declared.shape.value_or(Shape{}));
       if (value.declared.shape)
         for (const Dim& dim : *value.declared.shape)
           for (const std::string& name : dim.symbols())
@@ -51,6 +52,7 @@ class Binder {
     bound_.options.dims.clear();
     for (const auto& [name, size] : asked.dims) bind_dim(name, size, "--dim");
     for (const auto& [input, sizes] : asked.input_shapes) bind_shape(input, sizes);
+    for (const std::string& size : asked.symbolic_sizes) open_size(size);
     if (asked.batch > 0 || asked.symbolic_batch) bind_batch(asked.batch);
     solve_formulas();
     assume_derived();
@@ -95,19 +97,79 @@ class Binder {
     const std::size_t batch_axis = batch_axes_[index].value_or(0);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       Dim& dim = (*type.shape)[i];
-      if (bound_.rebatch && dim == bound_.rebatch->to) continue;  // stays a symbol to the end; check_shapes compares
+      if (bound_.fixed && bound_.fixed->hold(dim)) continue;  // stays a symbol to the end; check_shapes compares
       if (dim.is_symbol()) {
         bind_dim(dim.to_string(), sizes[i], "--input " + input);
       } else if (dim.is_constant() && dim != Dim(sizes[i])) {
-        const bool is_batch = i == batch_axis;
-        if (!is_batch || (bound_.options.batch > 0 && bound_.options.batch != sizes[i]))
+        if (i != batch_axis) {
+          follow(index, i, sizes[i]);
+          continue;
+        }
+        if (bound_.options.batch > 0 && bound_.options.batch != sizes[i])
           throw Error("--input " + input + ": dim " + std::to_string(i) + " is fixed at " + dim.to_string() +
-                      " in the file, found " + std::to_string(sizes[i]) +
-                      (is_batch ? " beside a different --batch" : "; export the model with this dim dynamic"));
+                      " in the file, found " + std::to_string(sizes[i]) + " beside a different --batch");
         bound_.options.batch = sizes[i];
         bind_fixed_batch(sizes[i]);
       }
     }
+    if (*type.shape == declared_[index]) return;
+    // Rows and columns are told apart by their symbols: where one of them changes, both get one.
+    constexpr std::int64_t kMostChannels = 4;
+    for (std::size_t i = 2; sizes.size() >= 4 && i < sizes.size(); ++i)
+      if ((*type.shape)[i] != declared_[index][i])
+        for (std::size_t other = 2; other < sizes.size(); ++other)
+          if ((*type.shape)[other].is_constant() && sizes[other] > kMostChannels) follow(index, other, sizes[other]);
+    note_sizes(index, sizes);
+  }
+
+  // A size that the file fixes becomes a symbol; `asked` where it is known.
+  void follow(std::size_t index, std::size_t axis, std::optional<std::int64_t> asked) {
+    Dim& dim = (*bound_.types[index].shape)[axis];
+    const auto from = dim.value64();
+    if (!from || *from < 1 || (asked && *asked < 1))
+      throw Error("--input " + names_[index] + ": dim " + std::to_string(axis) + " is fixed at " + dim.to_string() +
+                  " in the file" + (asked ? ", found " + std::to_string(*asked) : "") +
+                  "; export the model with this dim dynamic");
+    std::string name = Dim::identifier(names_[index] + "." + std::to_string(axis));
+    while (bound_.input_dims.contains(name)) name += "_";
+    dim = symbol_of(name, *from);
+    if (!asked) return;
+    bound_.fixed->asked.emplace(name, *asked);
+    bound_.bind_last.emplace(name, *asked);
+  }
+
+  Dim symbol_of(const std::string& name, std::int64_t exported) {
+    bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
+    if (!bound_.fixed) bound_.fixed.emplace();
+    bound_.fixed->exported.emplace(name, exported);
+    return Dim::symbol(name);
+  }
+
+  void note_sizes(std::size_t index, const std::vector<std::int64_t>& sizes) {
+    std::string from, to;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Dim& dim = (*bound_.types[index].shape)[i];
+      if (!bound_.fixed || !bound_.fixed->hold_other(dim)) continue;
+      from += (from.empty() ? "" : "x") + bound_.fixed->as_exported(dim).to_string();
+      to += (to.empty() ? "" : "x") + std::to_string(sizes[i]);
+    }
+    if (!from.empty())
+      bound_.diagnostics.push_back(
+          {Severity::Info, "", "input " + names_[index] + ": fixed at " + from + " in the file, read as " + to});
+  }
+
+  // INPUT.AXIS of a fixed size; what is no such size is left to those who look for the dim.
+  void open_size(const std::string& size) {
+    const std::size_t dot = size.rfind('.');
+    const auto found = std::find(names_.begin(), names_.end(), size.substr(0, dot));
+    if (dot == std::string::npos || found == names_.end()) return;
+    const auto index = static_cast<std::size_t>(found - names_.begin());
+    const std::string axis = size.substr(dot + 1);
+    const bool is_axis = !axis.empty() && axis.size() < 3 && axis.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_axis || !bound_.types[index].shape) return;
+    const auto position = static_cast<std::size_t>(std::stoi(axis));
+    if (position >= bound_.types[index].shape->size() || !(*bound_.types[index].shape)[position].is_constant()) return;
+    follow(index, position, std::nullopt);
   }
 
   // One unknown in a formula such as past + seq is solved for.
@@ -153,7 +215,7 @@ class Binder {
 
   // The batch is a free dim; failing that, what was fixed at export.
   void bind_batch(std::int64_t batch) {
-    if (bound_.rebatch) return;  // the shape of an input said it
+    if (bound_.fixed && !bound_.fixed->batch.empty()) return;  // the shape of an input said it
     const std::vector<std::string> symbols = batch_symbols(graph_, bound_.types);
     if (!symbols.empty()) {
       if (batch > 0)
@@ -182,10 +244,9 @@ class Binder {
     }
     std::string name = "batch";
     while (bound_.input_dims.contains(name)) name += "_";
-    const Dim symbol = Dim::symbol(name);
-    bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
-    bound_.rebatch = OpContext::Rebatch{*from, symbol};
-    if (batch > 0) bound_.bind_last.emplace(name, batch);
+    const Dim symbol = symbol_of(name, *from);
+    bound_.fixed->batch = name;
+    if (batch > 0) bound_.fixed->asked.emplace(name, batch), bound_.bind_last.emplace(name, batch);
     for (std::size_t i = 0; i < bound_.types.size(); ++i) {
       TensorType& type = bound_.types[i];
       const std::size_t axis = batch_axes_[i].value_or(0);
@@ -200,6 +261,7 @@ class Binder {
   const Graph& graph_;
   BoundInputs bound_;
   std::vector<std::string> names_;
+  std::vector<Shape> declared_;                                           // of each input
   std::vector<std::optional<std::size_t>> batch_axes_;                    // of each input, where operators tell it
   std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> asked_;  // input index, sizes given for it
 };

@@ -14,9 +14,9 @@ namespace pagoda::inline core {
 struct BoundInputs {
   std::vector<TensorType> types;  // one per graph input
   AnalyzeOptions options;         // the caller's, with all bindings in `dims`
-  std::optional<OpContext::Rebatch> rebatch;
+  std::optional<FixedSizes> fixed;
   Bindings bindings;                      // what was bound, by dim name
-  Bindings bind_last;                     // what is bound only after the walk (the symbol of a fixed batch)
+  Bindings bind_last;                     // what is bound only after the walk (the symbols of fixed sizes)
   std::map<std::string, int> input_dims;  // free dims → order of first appearance
   std::map<std::string, Dim> assumed;     // free dims taken to be formulas of the others
   std::map<std::string, std::string> renamed;

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "ops/fixed_sizes.h"
 #include "ops/op_rule.h"
-#include "ops/rebatch.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
@@ -175,6 +175,16 @@ bool has_references(const Node& node) {
 
 }  // namespace
 
+// What was decided since the value was made.
+void Walker::resolve(ValueInfo& info) const {
+  if (session_.equalities().empty()) return;
+  if (info.type.shape)
+    for (Dim& dim : *info.type.shape) dim = session_.resolve(dim);
+  if (info.computed_value)
+    for (Scalar& scalar : *info.computed_value)
+      if (Dim* dim = std::get_if<Dim>(&scalar)) *dim = session_.resolve(*dim);
+}
+
 void Walker::visit(Frame& frame, std::size_t node_index) {
   const Node& as_written = frame.graph.nodes[node_index];
   std::optional<Node> resolved_node;
@@ -193,6 +203,7 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   state.outputs.resize(node.outputs.size());
   state.output_set.assign(node.outputs.size(), false);
   for (const ValueId input : node.inputs) {
+    if (session_.fixed && input != kAbsent) resolve(frame.values[static_cast<std::size_t>(input)]);
     const ValueInfo* info = input == kAbsent ? nullptr : &frame.values[static_cast<std::size_t>(input)];
     state.inputs.push_back(info == nullptr || info->absent ? nullptr : info);
   }
@@ -250,19 +261,30 @@ ElementType dequantized_from(const OpContext::State& state) {
 // Weights of a product are as large as they are stored: where one of its inputs holds the batch and no output does,
 // what was taken for the batch is multiplied with weights, such as the channels of a single image.
 void check_batch(const OpContext::State& state) {
-  const auto& rebatch = state.session.rebatch;
-  if (!rebatch || state.facts.kind != OpKind::Product || state.inputs.size() < 2 || state.inputs[0] == nullptr ||
+  const auto& fixed = state.session.fixed;
+  if (!fixed || state.facts.kind != OpKind::Product || state.inputs.size() < 2 || state.inputs[0] == nullptr ||
       state.inputs[1] == nullptr || !state.inputs[1]->constant)
     return;
   const auto holds = [&](const TensorType& type) {
     return type.shape && std::any_of(type.shape->begin(), type.shape->end(),
-                                     [&](const Dim& d) { return ops::has_batch(d, *rebatch); });
+                                     [&](const Dim& d) { return fixed->hold_batch(d); });
   };
   const bool is_carried = std::any_of(state.outputs.begin(), state.outputs.end(),
                                       [&](const ValueInfo& output) { return holds(output.type); });
   if (holds(state.inputs[0]->type) && !is_carried)
     throw RuleStop{RuleStop::Kind::Unknown,
                    "its weights multiply the axis taken for the batch: there is no batch axis"};
+}
+
+bool is_concat(const Node& node) { return node.op_type == "Concat" && plain_domain(node.domain).empty(); }
+
+// Whether the operator multiplies or normalises by stored tensors, which are as large as they are.
+bool has_weights(const OpContext::State& state) {
+  if (state.facts.kind != OpKind::Product && state.facts.kind != OpKind::Norm && state.facts.kind != OpKind::Recurrent)
+    return false;
+  return std::any_of(state.inputs.begin(), state.inputs.end(), [](const ValueInfo* input) {
+    return input != nullptr && input->constant && input->type.shape && !input->type.shape->empty();
+  });
 }
 
 }  // namespace
@@ -277,9 +299,73 @@ void Walker::count_at_load(const Frame& frame, std::size_t node_index, const OpR
   }
 }
 
+namespace {
+
+// Scales and shifts of a norm are as large as the axes that it normalises.
+void expect_rows_kept(const OpContext::State& state, const FixedSizes& fixed) {
+  if (state.facts.rows != RowAxes::FromAxis && state.facts.rows != RowAxes::Last) return;
+  const auto& data = state.inputs[0]->type.shape;
+  for (const ValueInfo* input : state.inputs) {
+    if (input == nullptr || !input->constant || !data || !input->type.shape) continue;
+    const Shape& scale = *input->type.shape;
+    for (std::size_t i = 1; i <= std::min(scale.size(), data->size()); ++i)
+      if (const Dim& size = (*data)[data->size() - i]; scale[scale.size() - i] != Dim(1) && ops::changes(fixed, size))
+        throw RuleStop{RuleStop::Kind::Unknown, "its weights fix a size at " + fixed.as_exported(size).to_string() +
+                                                    ", the sizes asked for make it " + fixed.as_asked(size).to_string()};
+  }
+}
+
+}  // namespace
+
+// Stored tensors of the operator that are as large as a size which changed, such as the embedding of positions, follow
+// it where they meet it element by element. A tensor that was computed has its size from further up: nothing that is
+// known there follows the input.
+void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
+  const FixedSizes& fixed = *session_.fixed;
+  if (session_.has_weights && state.facts.kind == OpKind::Norm) expect_rows_kept(state, fixed);
+  const auto yielded =
+      std::find_if(session_.yielded.begin(), session_.yielded.end(),
+                   [&](const Session::Yielded& each) { return fixed.hold_other(session_.resolve(each.formula)); });
+  if (yielded == session_.yielded.end()) return;
+  const auto refuse = [&](const std::string& what) {
+    throw RuleStop{RuleStop::Kind::Unknown, what + " " + yielded->constant.to_string() + ", the sizes asked for make it " +
+                                                fixed.as_asked(yielded->formula).to_string()};
+  };
+  if (session_.has_weights) refuse("its weights fix a size at");
+  if (state.facts.kind != OpKind::Pointwise && !is_concat(state.node)) refuse("the file fixes a size at");
+  const auto& output = state.outputs.at(0).type.shape;
+  if (!output) return;
+  for (std::size_t i = 0; i < state.inputs.size(); ++i) {
+    const ValueInfo* input = state.inputs[i];
+    if (input == nullptr || !input->type.shape || input->type.shape->size() > output->size()) continue;
+    const std::size_t offset = output->size() - input->type.shape->size();
+    for (std::size_t axis = 0; axis < input->type.shape->size(); ++axis) {
+      const Dim& size = (*input->type.shape)[axis];
+      const Dim& formula = (*output)[offset + axis];
+      if (!size.is_constant() || size == Dim(1) || !fixed.hold_other(formula) || fixed.as_exported(formula) != size)
+        continue;
+      if (!input->constant) refuse("an input has a size of");
+      (*frame.values[static_cast<std::size_t>(state.node.inputs[i])].type.shape)[axis] = formula;
+      if (input->tensor_graph < 0)
+        session_.note(Severity::Info, state.display_name,
+                      "a table made at load follows the size; the stored tensors that it is made of count as the file "
+                      "has them");
+    }
+  }
+}
+
 void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
   OpContext op(state);
+  if (session_.fixed) {
+    session_.yielded.clear();
+    session_.has_weights = has_weights(state);
+  }
   rule.infer(op);
+  if (session_.fixed) {
+    yield_stored(frame, state);
+    for (const ValueInfo& output : state.outputs)
+      if (output.type.shape) session_.see(*output.type.shape);
+  }
   store_outputs(frame, state);
   const ElementType narrow = dequantized_from(state);
   if (rule.fold != nullptr) {
@@ -351,7 +437,7 @@ void Walker::mark_placement(const OpRule& rule, OpContext::State& state) const {
 
 // Where inference gave nothing, or only a symbol of its own invention, what the file declares is used.
 void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol) {
-  const bool sizes_hold = !session_.rebatch;
+  const bool sizes_hold = !session_.fixed;
   for (std::size_t i = 0; i < state.outputs.size(); ++i) {
     const ValueId id = state.node.outputs[i];
     if (id == kAbsent) continue;

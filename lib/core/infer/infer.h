@@ -63,6 +63,8 @@ class Walker {
   };
 
   void visit(Frame& frame, std::size_t node_index);
+  void resolve(ValueInfo& info) const;
+  void yield_stored(Frame& frame, const OpContext::State& state);
   void visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   void mark_placement(const OpRule& rule, OpContext::State& state) const;
   void visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state);

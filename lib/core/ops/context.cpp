@@ -210,7 +210,7 @@ Dim OpContext::broadcast(const Dim& a, const Dim& b) {
   const bool b_is_one = b == Dim(1);
   if (a_is_one || b_is_one) return a_is_one ? b : a;
   // A constant above 1 decides: the other is that constant or 1.
-  if (a.is_constant() != b.is_constant() && !state_.session.rebatch) {
+  if (a.is_constant() != b.is_constant() && !state_.session.fixed) {
     state_.session.one_or(a.is_constant() ? b : a, a.is_constant() ? a : b, state_.display_name);
     return a.is_constant() ? a : b;
   }
@@ -224,7 +224,9 @@ Shape OpContext::broadcast(const Shape& a, const Shape& b) {
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape result = longer;
   const std::size_t offset = longer.size() - shorter.size();
-  for (std::size_t i = 0; i < shorter.size(); ++i) {
+  for (std::size_t k = 0; k < shorter.size(); ++k) {
+    // From the last axis on, the sizes of a window decide before the number of windows gives way.
+    const std::size_t i = state_.session.fixed ? shorter.size() - 1 - k : k;
     try {
       result[offset + i] = broadcast(longer[offset + i], shorter[i]);
     } catch (const RuleStop& stop) {
@@ -236,8 +238,24 @@ Shape OpContext::broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-const OpContext::Rebatch* OpContext::rebatch() const {
-  return state_.session.rebatch ? &*state_.session.rebatch : nullptr;
+const FixedSizes* OpContext::fixed_sizes() const {
+  return state_.session.fixed ? &*state_.session.fixed : nullptr;
+}
+
+std::vector<Dim> OpContext::seen_sizes(std::int64_t exported) const {
+  return state_.session.seen(exported, std::nullopt);
+}
+
+std::vector<Dim> OpContext::seen_sizes(std::int64_t exported, std::size_t rank, std::size_t axis) const {
+  return state_.session.seen(exported, std::pair(rank, axis));
+}
+
+Dim OpContext::pending_size(std::int64_t exported) const {
+  return state_.session.pending_size(exported, state_.display_name, "a size that the file fixes");
+}
+
+std::pair<Dim, Dim> OpContext::pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner) const {
+  return state_.session.pending_parts(whole, outer, inner, state_.display_name);
 }
 
 void OpContext::note(std::string message) {

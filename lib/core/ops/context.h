@@ -47,7 +47,7 @@ class Session {
   const Model& model;
   std::vector<Symbol> symbols;
   std::vector<Diagnostic> diagnostics;
-  std::optional<OpContext::Rebatch> rebatch;
+  std::optional<FixedSizes> fixed;
   std::map<std::string, int> input_dims;  // names of the inputs' dims → order of first appearance
 
   Dim fresh(std::string_view hint, std::string node, std::string cause, std::optional<Dim> upper);
@@ -69,6 +69,23 @@ class Session {
   std::vector<TakenForEqual> taken_for_equal;
   int undecided = 0;  // branches being walked whose condition is not known
   const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
+
+  // --- sizes that the file fixes, see FixedSizes; only where `fixed` is set ---
+  // A size that a tensor has; later seen_sizes() name it.
+  void see(const Shape& shape);
+  std::vector<Dim> seen(std::int64_t exported, std::optional<std::pair<std::size_t, std::size_t>> rank_and_axis) const;
+  Dim pending_size(std::int64_t exported, const std::string& node, std::string cause);
+  std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner, const std::string& node);
+  // Sizes still pending, and those that were decided in a way that the sizes asked for do not allow: node and reason.
+  std::optional<std::pair<std::string, std::string>> unsettled() const;
+  // The operator multiplies by stored weights: a number that meets a pending size decides it.
+  bool has_weights = false;
+  // Numbers of the file that gave way since it was last cleared, and the formulas they gave way to.
+  struct Yielded {
+    Dim constant, formula;
+  };
+  std::vector<Yielded> yielded;
+
   void note(Severity severity, std::string node, std::string message, Cause cause = Cause::Note);
   // Takes out what was noted from the `first` diagnostic on, to be forgotten or noted again.
   std::vector<Diagnostic> take_notes(std::size_t first);
@@ -79,12 +96,28 @@ class Session {
   bool more_telling(const Dim& a, const Dim& b) const;
   void require(const Dim& size, const Dim& other, const std::string& node, bool or_one);
   void set_equal(const std::string& symbol, const Dim& dim, const std::string& node);
+  std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const std::string& node, bool or_one);
+  // Decides a pending size, and with it the other part of a whole.
+  void settle(const std::string& symbol, const Dim& dim, const std::string& node);
+  bool is_pending(const Dim& dim) const { return dim.is_symbol() && pending_.contains(dim.to_string()); }
 
   std::set<std::string, std::less<>> fresh_names_;
   std::map<std::string, int> next_of_stem_;  // the number that the next symbol of a stem tries first
   std::map<std::string, Dim, std::less<>> equalities_;
   std::map<std::string, Dim> ones_or_;
   std::set<std::string> noted_, required_;
+
+  struct Pending {
+    std::string node;
+    std::optional<Dim> whole;  // of two parts
+    std::string other;         // the other part
+  };
+  std::map<std::string, Pending, std::less<>> pending_;
+  struct Seen {
+    Dim size;
+    std::size_t rank, axis;
+  };
+  std::map<std::int64_t, std::vector<Seen>> seen_;  // by exported size, in order of appearance
 };
 
 struct OpContext::State {

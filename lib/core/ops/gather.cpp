@@ -8,7 +8,7 @@
 
 #include "ops/families.h"
 #include "ops/fold.h"
-#include "ops/rebatch.h"
+#include "ops/fixed_sizes.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
@@ -57,18 +57,25 @@ OpCost cost_gather_elements(const OpContext& op) {
   return cost_of_picks(op, distinct(op.output_elements(0), op.elements(0)));
 }
 
-// torch.export writes as_strided as a Gather whose indices list the elements of the flat input, at the exported batch.
-// They pick all of it, whatever the batch: the picture of a Reshape to their shape.
-Shape picked_shape(OpContext& op) {
+// Stored indices of a fixed export that list the elements of the axis: torch.export writes as_strided and flips so. They
+// pick all of it, whatever the size: the picture of a Reshape to their shape.
+Shape picked_shape(OpContext& op, std::size_t axis) {
   Shape shape = op.shape(1);
-  const OpContext::Rebatch* rebatch = op.rebatch();
-  if (rebatch == nullptr || op.rank(0) != 1 || !has_batch(op.shape(0)[0], *rebatch)) return shape;
-  const Dim exported = op.shape(0)[0].bind({{rebatch->to.to_string(), rebatch->from}});
-  if (exported == Dim(1) || element_count(shape) != exported) return shape;
-  const auto position = batch_position(op.shape(0), shape, *rebatch);
-  if (!position) op.unknown("the indices are fixed at the exported batch, and the place of the batch in them is unknown");
-  shape[*position] = *exact_div(shape[*position], rebatch->from) * rebatch->to;
-  op.note("indices that list all elements, fixed at export, read as of the batch at axis " + std::to_string(*position));
+  const FixedSizes* fixed = op.fixed_sizes();
+  const Dim& size = op.shape(0)[axis];
+  if (fixed == nullptr || !fixed->hold(size) || shape.empty()) return shape;
+  const bool is_batch = !fixed->hold_other(size);
+  if (is_batch && op.rank(0) != 1) return shape;
+  const Dim exported = fixed->as_exported(size);
+  if (exported == Dim(1) || element_count(shape) != exported) {
+    if (changes(*fixed, size) && element_count(shape) != Dim(1) && op.is_constant(1))
+      op.unknown("its indices are fixed, for an axis of size " + exported.to_string());
+    return shape;
+  }
+  TensorValue target(shape.begin(), shape.end());
+  std::optional<std::size_t> open;
+  follow_target(op, {size}, target, open);
+  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = std::get<Dim>(target[i]);
   return shape;
 }
 
@@ -79,7 +86,7 @@ void infer_gather(OpContext& op) {
   const Shape& data = op.shape(0);
   const int axis = axis_of(op, 0);
   Shape shape(data.begin(), data.begin() + axis);
-  const Shape picked = picked_shape(op);
+  const Shape picked = picked_shape(op, static_cast<std::size_t>(axis));
   shape.insert(shape.end(), picked.begin(), picked.end());
   shape.insert(shape.end(), data.begin() + axis + 1, data.end());
   op.set_output(0, op.element(0), std::move(shape));

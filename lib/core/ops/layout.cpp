@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ops/families.h"
+#include "ops/fixed_sizes.h"
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
@@ -81,6 +82,13 @@ void infer_space_to_depth(OpContext& op) {
 
 // --- Expand ---
 
+Dim followed_size(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& own, const Dim& size) {
+  const FixedSizes* fixed = op.fixed_sizes();
+  if (fixed == nullptr || !size.is_constant() || size == Dim(1)) return size;
+  if (fixed->hold_other(own)) return fixed->as_exported(own) == size ? own : size;
+  return own == Dim(1) ? stated_size(op, rank, axis, own, size) : size;
+}
+
 void infer_expand(OpContext& op) {
   static_cast<void>(op.input(1));
   set_unknown_rank(op);
@@ -96,7 +104,9 @@ void infer_expand(OpContext& op) {
       if (size && size->is_constant() && *size->value() < 0) op.fail("a target size of " + size->to_string());
       const Dim own = i < added ? Dim(1) : shape[offset + i - added];
       const bool fixed = own.is_constant() && own != Dim(1);
-      stated.push_back(size ? *size : fixed ? own : op.fresh("expanded_dim", "a size computed from data"));
+      // A size of a fixed export is the input's own, or one that other tensors have.
+      stated.push_back(size ? followed_size(op, target->size(), i, own, *size)
+                       : fixed ? own : op.fresh("expanded_dim", "a size computed from data"));
     }
     return op.set_output(0, op.element(0), op.broadcast(shape, stated));
   }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ops/rebatch.h"
 #include "pagoda/core/rule.h"
 
 namespace pagoda::inline core::ops {
@@ -13,14 +12,6 @@ namespace pagoda::inline core::ops {
 // What is known of an output before its shape is worked out; it stays when the rule ends early.
 inline void set_element(OpContext& op, int output, ElementType element) {
   op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
-}
-
-// A size that the node states for an axis of size `input`. When the model is re-batched, a constant that was the axis's
-// own size at export stands for that size.
-inline Dim stated_size(const OpContext& op, const Dim& input, const Dim& size) {
-  const OpContext::Rebatch* rebatch = op.rebatch();
-  if (rebatch == nullptr || !size.is_constant() || !has_batch(input, *rebatch)) return size;
-  return input.bind({{rebatch->to.to_string(), rebatch->from}}) == size ? input : size;
 }
 
 // Operations outside contractions; `comparisons` is the part of `arith` that floating-point counters do not see.

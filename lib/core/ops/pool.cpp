@@ -1,4 +1,5 @@
 // Pooling over windows, over whole images and over regions of interest. Windows count in full, padding included.
+#include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
@@ -11,7 +12,29 @@ int spatial_rank(const OpContext& op) {
   return op.rank(0) - 2;
 }
 
-Window pool_window(const OpContext& op) { return window_attributes(op, spatial_rank(op), nullptr); }
+// A window of a fixed export that covers an axis follows its size. An average over windows that tile the axis may be the
+// exporter's way to write an adaptive one, whose windows grow with the input.
+Window pool_window(const OpContext& op) {
+  Window window = window_attributes(op, spatial_rank(op), nullptr);
+  const FixedSizes* fixed = op.fixed_sizes();
+  if (fixed == nullptr) return window;
+  constexpr std::int64_t kLeastAdaptive = 3;  // windows of 2 are halvings
+  const std::size_t axes = window.kernel.size();
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Dim& size = op.shape(0)[i + 2];
+    if (!fixed->hold_other(size) || window.pads[i] != 0 || window.pads[i + axes] != 0) continue;
+    const Dim exported = fixed->as_exported(size);
+    const Dim kernel = window.kernel[i];
+    if (kernel == exported) {
+      window.kernel[i] = size;
+    } else if (changes(*fixed, size) && op.node().op_type == "AveragePool" && Dim(window.strides[i]) == kernel &&
+               greater_equal(kernel, kLeastAdaptive) == true && exact_div(exported, kernel)) {
+      op.unknown("its windows of " + kernel.to_string() + " tile the axis of size " + exported.to_string() +
+                 ", as those of an adaptive pool do");
+    }
+  }
+  return window;
+}
 
 void infer_pool(OpContext& op) {
   set_element(op, 0, op.element(0));
@@ -102,7 +125,7 @@ void infer_max_unpool(OpContext& op) {
     if (const TensorValue* stated = op.value(2)) {
       if (stated->size() != data.size()) op.fail("output_shape has " + std::to_string(stated->size()) + " entries");
       output = shape_from_value(op, *stated, "unpooled");
-      for (std::size_t i = 0; i < output.size(); ++i) output[i] = stated_size(op, data[i], output[i]);
+      for (std::size_t i = 0; i < output.size(); ++i) output[i] = stated_size(op, data.size(), i, data[i], output[i]);
     } else {
       for (std::size_t i = 0; i < axes; ++i)
         output.push_back(op.fresh("unpooled_" + std::to_string(i), "a size computed from data"));

@@ -4,7 +4,7 @@
 
 #include "ops/families.h"
 #include "ops/fold.h"
-#include "ops/rebatch.h"
+#include "ops/fixed_sizes.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
@@ -28,63 +28,6 @@ std::optional<TensorValue> reshape_target(const OpContext& op) {
   const auto length = op.has_shape(1) && op.rank(1) == 1 ? op.shape(1)[0].value64() : std::nullopt;
   if (!length || *length < 0 || *length > kFoldLimit) return std::nullopt;
   return TensorValue(static_cast<std::size_t>(*length));
-}
-
-// product(dividend) / product(divisor), equal sizes cancelled first. Where it is no polynomial the quotient is still
-// a whole number in every run, so ⌊ / ⌋ is exact.
-Dim solved_size(const OpContext& op, const Shape& dividend, const Shape& divisor) {
-  Shape rest = dividend;
-  Dim below = 1;
-  for (const Dim& size : divisor) {
-    const auto same = std::find(rest.begin(), rest.end(), size);
-    if (same != rest.end()) {
-      rest.erase(same);
-    } else {
-      below *= size;
-    }
-  }
-  const Dim above = element_count(rest);
-  if (below == Dim(0)) op.fail("a size of -1 beside a size of 0 cannot be solved for");
-  if (auto exact = exact_div(above, below)) return *std::move(exact);
-  if (above.is_constant() && below.is_constant())
-    op.fail(element_count(dividend).to_string() + " elements do not divide by " + element_count(divisor).to_string());
-  return floor_div(above, below);
-}
-
-void require_same_count(const OpContext& op, const Shape& input, const Shape& output) {
-  if (equal(element_count(input), element_count(output)) == false)
-    op.fail(element_count(input).to_string() + " elements cannot be reshaped to " + element_count(output).to_string());
-}
-
-// Constant target sizes of a model exported at a fixed batch: the one that holds the batch is scaled.
-void rebatch_target(OpContext& op, const Shape& input, TensorValue& target, std::optional<std::size_t> open) {
-  const OpContext::Rebatch& rebatch = *op.rebatch();
-  Shape exported;
-  Shape exported_input;
-  for (const Dim& dim : input) exported_input.push_back(dim.bind({{rebatch.to.to_string(), rebatch.from}}));
-  bool in_input = false;
-  for (const Dim& dim : input) in_input = in_input || has_batch(dim, rebatch);
-  if (!in_input) return;
-  Shape others;
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    const auto size = as_dim(target[i]);
-    if (i == open) {
-      exported.push_back(1);
-      continue;
-    }
-    if (!size || has_batch(*size, rebatch)) return;
-    exported.push_back(*size);
-    others.push_back(*size);
-  }
-  if (open) exported[*open] = solved_size(op, exported_input, others);
-  require_same_count(op, exported_input, exported);
-  const auto position = batch_position(input, exported, rebatch);
-  if (!position) op.unknown("the target shape is fixed at the exported batch, and the place of the batch in it is unknown");
-  if (position == open) return;
-  const Dim scaled = *exact_div(exported[*position], rebatch.from) * rebatch.to;
-  op.note("target size " + exported[*position].to_string() + " at axis " + std::to_string(*position) +
-          ", fixed at export, read as " + scaled.to_string());
-  target[*position] = scaled;
 }
 
 void infer_reshape(OpContext& op) {
@@ -119,7 +62,7 @@ void infer_reshape(OpContext& op) {
     open = unknown.front();
     unknown.clear();
   }
-  if (op.rebatch() != nullptr && known_input_shape && unknown.empty()) rebatch_target(op, input, *target, open);
+  if (op.fixed_sizes() != nullptr && known_input_shape && unknown.empty()) follow_target(op, input, *target, open);
 
   for (const std::size_t i : unknown) (*target)[i] = op.fresh("reshaped_dim", "a target size is computed from data");
   Shape shape, others;
@@ -133,6 +76,8 @@ void infer_reshape(OpContext& op) {
   } else if (known_input_shape) {
     require_same_count(op, input, shape);
   }
+  if (op.fixed_sizes() != nullptr && known_input_shape && op.fixed_sizes()->hold_other(element_count(input)))
+    op.unify(element_count(input), element_count(shape), "elements");
   op.set_output(0, op.element(0), std::move(shape));
 }
 
@@ -183,8 +128,10 @@ void infer_squeeze(OpContext& op) {
     }
     for (const int axis : normal_axes(op, *axes, op.rank(0))) {
       const Dim& dim = shape[static_cast<std::size_t>(axis)];
-      if (op.rebatch() != nullptr && has_batch(dim, *op.rebatch()))
+      const FixedSizes* fixed = op.fixed_sizes();
+      if (fixed != nullptr && fixed->hold_batch(dim))
         op.unknown("the batch axis is squeezed away: the model works at batch 1 only");
+      if (fixed != nullptr && changes(*fixed, dim)) op.unknown("an axis of size 1 at export is squeezed away");
       op.unify(dim, 1, "the size of squeezed axis " + std::to_string(axis) + " and 1");
       removed[static_cast<std::size_t>(axis)] = true;
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
@@ -141,7 +142,7 @@ Shape resized_by_sizes(OpContext& op, const std::vector<int>& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(axes[i]);
     if (policy == "stretch") {
-      output[axis] = stated_size(op, input[axis], sizes[i]);
+      output[axis] = stated_size(op, input.size(), axis, input[axis], sizes[i]);
     } else {
       output[axis] = keep_aspect(op, sizes, axes, i, policy == "not_larger");
     }
@@ -157,8 +158,11 @@ void infer_resize(OpContext& op) {
   const auto scales = axis_scales(op, axes.size());
   Shape output = op.shape(0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    Dim& size = output[static_cast<std::size_t>(axes[i])];
-    size = scaled(op, size, scales ? (*scales)[i] : Scalar());
+    const auto axis = static_cast<std::size_t>(axes[i]);
+    const Dim& own = op.shape(0)[axis];
+    output[axis] = scaled(op, own, scales ? (*scales)[i] : Scalar());
+    // Of a size that stays, such as 1 of a pooled image, the scale is made to fit another tensor.
+    if (own.is_constant()) output[axis] = stated_size(op, output.size(), axis, own, output[axis]);
   }
   op.set_output(0, op.element(0), std::move(output));
 }
@@ -328,7 +332,7 @@ void infer_center_crop_pad(OpContext& op) {
   Shape output = op.shape(0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     Dim& size = output[static_cast<std::size_t>(axes[i])];
-    size = stated_size(op, size, sizes[i]);
+    size = stated_size(op, op.shape(0).size(), static_cast<std::size_t>(axes[i]), size, sizes[i]);
   }
   op.set_output(0, op.element(0), std::move(output));
 }

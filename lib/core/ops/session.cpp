@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "ops/context.h"
+#include "ops/fixed_sizes.h"
 
 namespace pagoda::inline core {
 
@@ -37,7 +38,8 @@ void Session::one_or(const Dim& symbol, const Dim& constant, const std::string& 
 
 void Session::require(const Dim& size, const Dim& other, const std::string& node, bool or_one) {
   constexpr std::size_t kMost = 256;
-  if (undecided > 0 || rebatch || taken_for_equal.size() >= kMost) return;
+  // Of a fixed export the sizes asked for are checked, everywhere.
+  if (undecided > 0 || (fixed ? !fixed->hold(size) && !fixed->hold(other) : taken_for_equal.size() >= kMost)) return;
   if (required_.insert(size.to_string() + " = " + other.to_string()).second)
     taken_for_equal.push_back({size, other, or_one, node});
 }
@@ -85,20 +87,10 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std:
   const Dim b = resolve(raw_b);
   if (a == b) return a;
   if (a.is_constant() && b.is_constant()) return std::nullopt;
-  if (rebatch) {
-    // A size baked in at export gives way to the formula that had this value at the exported batch.
-    const Dim& constant = a.is_constant() ? a : b;
-    const Dim& formula = a.is_constant() ? b : a;
-    const std::string batch = rebatch->to.to_string();
-    const auto names = formula.symbols();
-    if (constant.is_constant() && std::find(names.begin(), names.end(), batch) != names.end()) {
-      if (formula.bind({{batch, rebatch->from}}) == constant) {
-        note(Severity::Info, node, "size " + constant.to_string() + " fixed at export read as " + formula.to_string());
-        return formula;
-      }
-      return std::nullopt;
-    }
-  }
+  if (fixed && (fixed->hold(a) || fixed->hold(b)) &&
+      (a.is_constant() || b.is_constant() ||
+       (fixed->as_exported(a).is_constant() && fixed->as_exported(b).is_constant())))
+    return unify_fixed(a, b, node, or_one);
   const Dim& kept = more_telling(a, b) ? a : b;
   const Dim& dropped = more_telling(a, b) ? b : a;
   if (dropped.is_symbol()) {
@@ -118,6 +110,137 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std:
   }
   require(kept, dropped, node, or_one);
   return kept;
+}
+
+// --- sizes that the file fixes ---
+
+bool FixedSizes::hold(const Dim& size) const {
+  if (size.is_constant()) return false;
+  const std::vector<std::string> names = size.symbols();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return exported.contains(name); });
+}
+
+bool FixedSizes::hold_batch(const Dim& size) const {
+  if (size.is_constant() || batch.empty()) return false;
+  const std::vector<std::string> names = size.symbols();
+  return std::find(names.begin(), names.end(), batch) != names.end();
+}
+
+bool FixedSizes::hold_other(const Dim& size) const {
+  if (size.is_constant()) return false;
+  const std::vector<std::string> names = size.symbols();
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name != batch && exported.contains(name); });
+}
+
+void Session::see(const Shape& shape) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (!fixed->hold_other(shape[axis])) continue;
+    const auto size = fixed->as_exported(shape[axis]).value64();
+    if (!size) continue;
+    std::vector<Seen>& known = seen_[*size];
+    if (std::none_of(known.begin(), known.end(), [&](const Seen& each) {
+          return each.rank == shape.size() && each.axis == axis && each.size == shape[axis];
+        }))
+      known.push_back({shape[axis], shape.size(), axis});
+  }
+}
+
+std::vector<Dim> Session::seen(std::int64_t exported,
+                               std::optional<std::pair<std::size_t, std::size_t>> rank_and_axis) const {
+  std::vector<Dim> sizes;
+  const auto found = seen_.find(exported);
+  if (found == seen_.end()) return sizes;
+  for (const Seen& each : found->second) {
+    if (rank_and_axis && *rank_and_axis != std::pair(each.rank, each.axis)) continue;
+    Dim size = resolve(each.size);
+    if (fixed->hold_other(size) && std::find(sizes.begin(), sizes.end(), size) == sizes.end())
+      sizes.push_back(std::move(size));
+  }
+  return sizes;
+}
+
+Dim Session::pending_size(std::int64_t exported, const std::string& node, std::string cause) {
+  const Dim symbol = fresh("size", node, std::move(cause), std::nullopt);
+  fixed->exported.emplace(symbol.to_string(), exported);
+  pending_.emplace(symbol.to_string(), Pending{node, std::nullopt, {}});
+  return symbol;
+}
+
+std::pair<Dim, Dim> Session::pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner,
+                                           const std::string& node) {
+  const std::string cause = "a part of a size that the file fixes";
+  const Dim first = pending_size(outer, node, cause);
+  const Dim second = pending_size(inner, node, cause);
+  pending_.at(first.to_string()) = {node, whole, second.to_string()};
+  pending_.at(second.to_string()) = {node, whole, first.to_string()};
+  return {first, second};
+}
+
+void Session::settle(const std::string& symbol, const Dim& dim, const std::string& node) {
+  const Pending& pending = pending_.at(symbol);
+  set_equal(symbol, dim, node);
+  if (!pending.whole || equalities_.contains(pending.other)) return;
+  const Dim whole = resolve(*pending.whole);
+  const auto exact = exact_div(whole, dim);
+  const Dim other = exact ? *exact : floor_div(whole, dim);
+  set_equal(pending.other, other, node);
+  require(whole, dim * other, pending.node, false);
+}
+
+std::optional<std::pair<std::string, std::string>> Session::unsettled() const {
+  for (const auto& [name, pending] : pending_) {
+    const auto found = equalities_.find(name);
+    const std::int64_t exported = fixed->exported.at(name);
+    if (found == equalities_.end())
+      return std::pair(pending.node, "the file does not tell whether its size " + std::to_string(exported) +
+                                         " stays or follows the input");
+    // Frameworks leave out the shift and the masks of windows where one window covers the axis.
+    const bool was_one = exported == 1;
+    const Dim asked = fixed->as_asked(found->second);
+    if (pending.whole && asked.is_constant() && (asked == Dim(1)) != was_one)
+      return std::pair(pending.node, std::to_string(exported) + " windows become " + asked.to_string() +
+                                         ", and a single one is another graph");
+  }
+  return std::nullopt;
+}
+
+std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const std::string& node, bool or_one) {
+  if (a.is_constant() || b.is_constant()) {
+    const Dim& constant = a.is_constant() ? a : b;
+    const Dim& formula = a.is_constant() ? b : a;
+    if (fixed->as_exported(formula) != constant) return std::nullopt;
+    // What meets stored weights is as large as they are: windows are, where it is made of pending sizes alone.
+    const std::vector<std::string> names = formula.symbols();
+    const auto is_part = [&](const std::string& name) {
+      const auto found = pending_.find(name);
+      return found != pending_.end() && (found->second.whole || has_weights);
+    };
+    if (std::all_of(names.begin(), names.end(), is_part)) {
+      for (const std::string& name : names)
+        if (!equalities_.contains(name)) settle(name, fixed->exported.at(name), node);
+      return constant;
+    }
+    if (ops::changes(*fixed, formula) || fixed->hold_batch(formula)) yielded.push_back({constant, formula});
+    note(Severity::Info, node, "size " + constant.to_string() + " fixed at export read as " + formula.to_string());
+    return formula;
+  }
+  if (fixed->as_exported(a) != fixed->as_exported(b)) return std::nullopt;
+  const auto is_in = [](const Dim& symbol, const Dim& formula) {
+    const std::vector<std::string> names = formula.symbols();
+    return std::find(names.begin(), names.end(), symbol.to_string()) != names.end();
+  };
+  if (is_pending(a) && !is_in(a, b)) {
+    settle(a.to_string(), b, node);
+    return b;
+  }
+  if (is_pending(b) && !is_in(b, a)) {
+    settle(b.to_string(), a, node);
+    return a;
+  }
+  const bool a_first = more_telling(a, b);
+  require(a_first ? a : b, a_first ? b : a, node, or_one);
+  return a_first ? a : b;
 }
 
 }  // namespace pagoda::inline core

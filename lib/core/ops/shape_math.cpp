@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/fixed_sizes.h"
+
 namespace pagoda::inline core::ops {
 
 int normal_axis(const OpContext& op, std::int64_t axis, int rank) {
@@ -64,6 +66,21 @@ Window window_attributes(const OpContext& op, int spatial_rank, const Shape* wei
   return window;
 }
 
+namespace {
+
+// Frameworks that pad an image to ⌈size / stride⌉ strides write the padding of one size, on one side more than on the
+// other: it holds for sizes that leave the same rest.
+void expect_even_padding(const OpContext& op, const Dim& size, const Dim& begin, const Dim& end, std::int64_t stride) {
+  const FixedSizes* fixed = op.fixed_sizes();
+  if (fixed == nullptr || begin == end || stride == 1 || !changes(*fixed, size)) return;
+  const auto exported = fixed->as_exported(size).value64();
+  const auto asked = fixed->as_asked(size).value64();
+  if (!exported || !asked || (*asked - *exported) % stride != 0)
+    op.unknown("its padding is uneven, made for an axis of size " + fixed->as_exported(size).to_string());
+}
+
+}  // namespace
+
 Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode) {
   const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
   Shape result;
@@ -78,6 +95,7 @@ Shape window_output(const OpContext& op, const Shape& spatial, const Window& win
     if (!padded && auto_pad != "VALID") op.fail("auto_pad is '" + std::string(auto_pad) + "'");
     const Dim begin = padded ? window.pads[i] : 0;
     const Dim end = padded ? window.pads[i + spatial.size()] : 0;
+    expect_even_padding(op, spatial[i], begin, end, window.strides[i]);
     const Dim extent = Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1;
     const Dim room = spatial[i] + begin + end - extent;
     Dim size = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;

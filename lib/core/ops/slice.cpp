@@ -6,7 +6,7 @@
 
 #include "ops/families.h"
 #include "ops/fold.h"
-#include "ops/rebatch.h"
+#include "ops/fixed_sizes.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
@@ -138,17 +138,36 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
   return bounds;
 }
 
+// A bound that the file states for an axis of another size: it stays as far from the nearer end. torch.export writes
+// x[: −3] as x[: 109], where the axis had 112. In the middle third it may be a part of the axis.
+Dim followed_bound(const OpContext& op, const Dim& size, const Dim& bound) {
+  const FixedSizes& fixed = *op.fixed_sizes();
+  const Dim exported = fixed.as_exported(size);
+  if (!bound.is_constant() || !exported.is_constant() || exported == Dim(1) || !changes(fixed, size)) return bound;
+  if (greater_equal(bound, exported) == true) return kEverything;
+  if (greater_equal(0, bound) == true || greater_equal(exported - 1, 3 * bound) == true) return bound;
+  if (greater_equal(2 * exported, 3 * bound) == true)
+    op.unknown("it cuts an axis of size " + exported.to_string() + " at " + bound.to_string() +
+               ", which may be a part of it");
+  return bound - exported;
+}
+
 // Empty where the bounds of the axis are not known.
 std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Scalar& start, const Scalar& end,
                             const Scalar& step) {
-  const auto from = as_dim(start);
-  const auto to = as_dim(end);
+  auto from = as_dim(start);
+  auto to = as_dim(end);
   const auto distance = as_dim(step);
   if (!from || !to || !distance || !distance->value64()) return std::nullopt;
   const std::int64_t by = *distance->value64();
   if (by == 0) op.fail("a step of 0");
   if (by < -kFoldLimit * kFoldLimit || by > kFoldLimit * kFoldLimit) return std::nullopt;
   if (size == Dim(0)) return Kept{0, 0, by};
+  if (const FixedSizes* fixed = op.fixed_sizes(); fixed != nullptr && fixed->hold_other(size)) {
+    const Dim exported = fixed->as_exported(size);
+    from = followed_bound(op, size, *from);
+    to = followed_bound(op, size, *to);
+  }
   return by > 0 ? forward(size, *from, *to, by) : backward(size, *from, *to, by);
 }
 
@@ -249,20 +268,51 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
   return sizes;
 }
 
+// The parts of an axis that follows the input: each had the size of a tensor seen before, or all but one are single
+// elements.
+Shape followed_parts(const OpContext& op, const Dim& whole, const Shape& sizes) {
+  Shape parts;
+  Dim rest = whole;
+  std::optional<std::size_t> open;
+  bool are_seen = true;
+  for (const Dim& size : sizes) {
+    const std::vector<Dim> seen = op.seen_sizes(size.value64().value_or(0));
+    are_seen = are_seen && seen.size() == 1;
+    if (are_seen) parts.push_back(seen.front());
+  }
+  if (are_seen) {
+    Dim sum = 0;
+    for (const Dim& part : parts) sum += part;
+    if (sum == whole) return parts;
+  }
+  parts = sizes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != Dim(1) && open) op.unknown("it splits an axis of size " + op.fixed_sizes()->as_exported(whole).to_string() + " into parts of fixed sizes");
+    if (sizes[i] != Dim(1))
+      open = i;
+    else
+      rest -= 1;
+  }
+  if (open) parts[*open] = rest;
+  return parts;
+}
+
 void infer_split(OpContext& op) {
   for (int i = 0; i < op.output_count(); ++i) op.set_output(i, {.element = op.element(0), .shape = std::nullopt});
   if (!op.has_shape(0) || op.output_count() == 0) return;
   const std::size_t axis = axis_of(op, 0);
   Shape shape = op.shape(0);
   const Dim whole = shape[axis];
-  const Shape sizes = split_sizes(op, whole);
+  Shape sizes = split_sizes(op, whole);
   Dim sum = 0;
   for (const Dim& size : sizes) sum += size;
-  if (op.rebatch() == nullptr && equal(sum, whole) == false)
+  const FixedSizes* fixed = op.fixed_sizes();
+  if (fixed == nullptr && equal(sum, whole) == false)
     op.fail("split sizes add up to " + sum.to_string() + ", the axis has " + whole.to_string());
-  if (const auto* rebatch = op.rebatch(); rebatch != nullptr && has_batch(whole, *rebatch) && sum.is_constant())
+  if (fixed != nullptr && fixed->hold_batch(whole) && sum.is_constant())
     op.unknown("the batch axis is split into parts of fixed sizes: the model works at batch " + sum.to_string() +
                " only");
+  if (fixed != nullptr && changes(*fixed, whole) && sum.is_constant()) sizes = followed_parts(op, whole, sizes);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     shape[axis] = sizes[i];
     op.set_output(static_cast<int>(i), op.element(0), shape);

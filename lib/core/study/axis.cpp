@@ -102,13 +102,14 @@ AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis
     if (options.dims.contains(axis.dim) || (axis.dim == "batch" && options.batch > 0))
       throw Error("'" + axis.dim + "' is both swept and bound to one size; give one of the two");
     if (axis.dim == "batch") options.symbolic_batch = true;
+    if (axis.dim.find('.') != std::string::npos) options.symbolic_sizes.push_back(axis.dim);
   }
   return options;
 }
 
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis) {
   const auto renamed = model.renamed_dims.find(axis);
-  const std::string name = renamed == model.renamed_dims.end() ? axis : renamed->second;
+  const std::string name = renamed == model.renamed_dims.end() ? Dim::identifier(axis) : renamed->second;
   const auto is_named = [&](const Symbol& symbol) { return symbol.name == name; };
   if (std::binary_search(analysis.free_dims.begin(), analysis.free_dims.end(), name) ||
       std::any_of(analysis.symbols.begin(), analysis.symbols.end(), is_named))

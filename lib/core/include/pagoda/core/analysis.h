@@ -24,7 +24,11 @@ struct AnalyzeOptions {
   bool symbolic_batch = false;
   Bindings dims = {};                                                  // values of named dims
   Bindings assumed = {};                                               // values of Analysis::symbols
-  std::map<std::string, std::vector<std::int64_t>> input_shapes = {};  // whole shapes of inputs by name
+  // Whole shapes of inputs by name. Sizes that the file fixes are followed through the constants derived from them;
+  // analyze() throws where the file does not tell what becomes of one.
+  std::map<std::string, std::vector<std::int64_t>> input_shapes = {};
+  // Sizes that the file fixes, INPUT.AXIS such as "images.2", to be left symbolic: as images_2.
+  std::vector<std::string> symbolic_sizes = {};
   std::vector<ExtraRule> extra_rules = {};                             // win over the built-in ones
   // Stores and computes all floats in this format, whatever the file says; weights stored in 8 or fewer bits and
   // integers stay. Of a format that only products run in (float8, float4, integers) the operands of products are, all

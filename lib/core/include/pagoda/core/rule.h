@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pagoda/core/cost.h"
@@ -50,6 +51,20 @@ struct Symbol {
   std::string node;          // the node that decides it
   std::string cause;         // "number of non-zero elements", "trip count" …
   std::optional<Dim> upper;  // what it can never exceed, where that is known
+};
+
+// Sizes of inputs that the file fixes and the caller asks for otherwise. They are symbols while the graph is walked, so
+// that the numbers which the file derived from them can follow. Every formula over them has an exported size.
+struct FixedSizes {
+  Bindings exported;  // symbol → its size in the file
+  Bindings asked;     // symbol → the size asked for, where it is known before the walk ends
+  std::string batch;  // the symbol that is the batch; empty where the batch is no such size
+
+  Dim as_exported(const Dim& size) const { return size.bind(exported); }
+  Dim as_asked(const Dim& size) const { return size.bind(asked); }
+  bool hold(const Dim& size) const;        // it depends on one of them
+  bool hold_batch(const Dim& size) const;  // on the batch
+  bool hold_other(const Dim& size) const;  // on one that is not the batch
 };
 
 // One node as its rule sees it. Index arguments are positions in the node's input or output list.
@@ -103,17 +118,20 @@ class OpContext {
   // Also for work that only the data decide, as long as no output has it in its shape.
   Dim fresh(std::string_view hint, std::string_view cause, std::optional<Dim> upper = std::nullopt) const;
   // Two sizes that must be equal: the more telling one. Unequal constants end the rule with `what` as the subject.
-  // When a model is re-batched, a baked-in constant gives way (see AnalyzeOptions::batch).
+  // A number that the file derived from a size which it fixes gives way to the formula of that size.
   Dim unify(const Dim& a, const Dim& b, std::string_view what);
   // Numpy broadcasting of two dims / shapes.
   Dim broadcast(const Dim& a, const Dim& b);
   Shape broadcast(const Shape& a, const Shape& b);
-  // When a model of fixed batch is re-batched: the batch it was exported with and the symbol that replaces it.
-  struct Rebatch {
-    std::int64_t from;
-    Dim to;
-  };
-  const Rebatch* rebatch() const;
+  // The sizes that the file fixes and the caller asks for otherwise; null where there are none.
+  const FixedSizes* fixed_sizes() const;
+  // Sizes over them that tensors were seen to have, of this exported size: at any axis, or at this axis of this rank.
+  std::vector<Dim> seen_sizes(std::int64_t exported) const;
+  std::vector<Dim> seen_sizes(std::int64_t exported, std::size_t rank, std::size_t axis) const;
+  // A size stated as a number that may follow one of them: a symbol until an operator further on decides.
+  Dim pending_size(std::int64_t exported) const;
+  // The same of two sizes whose product is `whole`: once one is decided, so is the other.
+  std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner) const;
   void note(std::string message);  // an informational diagnostic of this node
 
   // --- cost helpers ---

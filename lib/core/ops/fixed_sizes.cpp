@@ -1,0 +1,347 @@
+// Which number of a constant target shape holds which size of the input.
+//
+// A size covers an interval of the element order: from the product of the sizes before it to that times itself.
+//
+// The batch is often 1, an empty interval: the input size that holds the batch covers some interval, and the target
+// size that holds it must touch that interval.
+//   [b,197,768]   → [1,197,768]    the 1 at the same place
+//   [b,8,8,7,7,96] → [64,49,96]    64 = 1·8·8
+//   [64·b,49,96]  → [1,8,8,7,7,96] the 1 within 64
+//   [197,b,768]   → [197,12,64]    197 and 12 touch the batch: 12 begins where the batch begins
+//   [197,12·b,64] → [197,768]      197 and 768 touch it: the last size holds features, so 197
+//
+// All other sizes: both shapes are cut where their intervals end at the same place. What lies between two cuts has one
+// product on both sides.
+//   [1,C,h/8,w/8] → [1,C,6400]     6400 is h/8·w/8
+//   [h·w/256,768] → [14,14,768]    14 and 14 are sizes seen before whose product is h·w/256
+//   [h/4,96] → [8,7,96]            either may be fixed: they are pending until one meets something known
+#include "ops/fixed_sizes.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace pagoda::inline core::ops {
+
+bool changes(const FixedSizes& fixed, const Dim& size) {
+  return fixed.hold_other(size) && fixed.as_asked(size) != fixed.as_exported(size);
+}
+
+std::optional<std::size_t> batch_position(const Shape& input, const Shape& target, const FixedSizes& fixed) {
+  const Dim from = fixed.exported.at(fixed.batch);
+  Dim begin = 1, end = 1;  // the interval of the input size that holds the batch
+  std::size_t carriers = 0;
+  Dim before = 1;
+  for (const Dim& dim : input) {
+    const Dim exported = fixed.as_exported(dim);
+    if (fixed.hold_batch(dim)) {
+      ++carriers;
+      begin = before;
+      end = before * exported;
+    }
+    before *= exported;
+  }
+  if (carriers != 1) return std::nullopt;
+
+  // The best of those that touch: the batch itself, then one that is not the last, then one that begins with the batch.
+  std::optional<std::size_t> best;
+  std::tuple<bool, bool, bool> best_rank;
+  Dim first = 1;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const Dim to = first * target[i];
+    const bool touches = greater_equal(end, first) == true && greater_equal(to, begin) == true;
+    const bool holds = exact_div(target[i], from).has_value() &&
+                       greater_equal(min(end, to), max(begin, first) * from) == true;
+    if (touches && holds) {
+      const std::tuple rank{target[i] == from, i + 1 < target.size() || target.size() == 1, first == begin};
+      if (!best || rank > best_rank) best = i, best_rank = rank;
+    }
+    first = to;
+  }
+  return best;
+}
+
+Dim solved_size(const OpContext& op, const Shape& dividend, const Shape& divisor) {
+  Shape rest = dividend;
+  Dim below = 1;
+  for (const Dim& size : divisor) {
+    const auto same = std::find(rest.begin(), rest.end(), size);
+    if (same != rest.end()) {
+      rest.erase(same);
+    } else {
+      below *= size;
+    }
+  }
+  const Dim above = element_count(rest);
+  if (below == Dim(0)) op.fail("a size of -1 beside a size of 0 cannot be solved for");
+  if (auto exact = exact_div(above, below)) return *std::move(exact);
+  if (above.is_constant() && below.is_constant())
+    op.fail(element_count(dividend).to_string() + " elements do not divide by " + element_count(divisor).to_string());
+  return floor_div(above, below);
+}
+
+void require_same_count(const OpContext& op, const Shape& input, const Shape& output) {
+  if (equal(element_count(input), element_count(output)) == false)
+    op.fail(element_count(input).to_string() + " elements cannot be reshaped to " + element_count(output).to_string());
+}
+
+namespace {
+
+constexpr std::size_t kMostAnswers = 16;
+
+// The ways to write a formula as a product of formulas that tensors were seen to have, or of numbers, of given exported
+// sizes, in their order.
+class Products {
+ public:
+  Products(const OpContext& op, std::vector<std::int64_t> sizes) : op_(op), sizes_(std::move(sizes)) {}
+
+  std::vector<Shape> of(const Dim& whole) {
+    Shape factors;
+    extend(whole, factors);
+    return std::move(found_);
+  }
+
+ private:
+  void extend(const Dim& rest, Shape& factors) {
+    if (found_.size() == kMostAnswers) return;
+    const std::int64_t size = sizes_[factors.size()];
+    if (factors.size() + 1 == sizes_.size()) {
+      if (op_.fixed_sizes()->as_exported(rest) != Dim(size)) return;
+      found_.push_back(factors);
+      found_.back().push_back(rest);
+      return;
+    }
+    std::vector<Dim> candidates = op_.seen_sizes(size);
+    candidates.emplace_back(size);
+    for (const Dim& candidate : candidates)
+      if (const auto quotient = exact_div(rest, candidate)) {
+        factors.push_back(candidate);
+        extend(*quotient, factors);
+        factors.pop_back();
+      }
+  }
+
+  const OpContext& op_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<Shape> found_;
+};
+
+Shape as_asked(const FixedSizes& fixed, const Shape& sizes) {
+  Shape asked;
+  for (const Dim& size : sizes) asked.push_back(fixed.as_asked(size));
+  return asked;
+}
+
+bool is_permutation(const Shape& a, const Shape& b) {
+  return std::is_permutation(a.begin(), a.end(), b.begin(), b.end());
+}
+
+// The sizes at export that the formula becomes; rows come before columns where both had one size.
+std::optional<Shape> product_of_seen(const OpContext& op, const Dim& whole, const std::vector<std::int64_t>& sizes) {
+  const std::vector<Shape> answers = Products(op, sizes).of(whole);
+  if (answers.empty()) return std::nullopt;
+  const FixedSizes& fixed = *op.fixed_sizes();
+  for (const Shape& other : answers)
+    if (!is_permutation(other, answers.front()) && as_asked(fixed, other) != as_asked(fixed, answers.front()))
+      op.unknown("its target shape is fixed, and " + whole.to_string() + " can be made of its sizes in several ways");
+  return answers.front();
+}
+
+Shape split(const OpContext& op, const Dim& whole, const std::vector<std::int64_t>& sizes) {
+  if (auto factors = product_of_seen(op, whole, sizes)) return *std::move(factors);
+  // Pairs: an axis divided into windows.
+  if (sizes.size() % 2 == 0) {
+    std::vector<std::int64_t> axes;
+    for (std::size_t i = 0; i < sizes.size(); i += 2) axes.push_back(sizes[i] * sizes[i + 1]);
+    if (const auto wholes = axes.size() == 1 ? Shape{whole} : product_of_seen(op, whole, axes)) {
+      Shape parts;
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        const auto [outer, inner] = (*wholes)[i].is_constant()
+                                        ? std::pair(Dim(sizes[2 * i]), Dim(sizes[2 * i + 1]))
+                                        : op.pending_parts((*wholes)[i], sizes[2 * i], sizes[2 * i + 1]);
+        parts.push_back(outer);
+        parts.push_back(inner);
+      }
+      return parts;
+    }
+  }
+  op.unknown("its target shape is fixed, and what becomes of " + whole.to_string() + " in it is unknown");
+}
+
+// The reshape without its batch, which is where `batch_position` says.
+struct Unbatched {
+  Shape input, target;  // target: as the file states it, or a formula computed from other shapes
+  std::vector<std::int64_t> exported_input, exported_target;
+};
+
+std::vector<std::int64_t> as_numbers(const OpContext& op, const FixedSizes& fixed, const Shape& sizes) {
+  std::vector<std::int64_t> numbers;
+  for (const Dim& size : sizes) {
+    const auto number = fixed.as_exported(size).value64();
+    if (!number || *number < 1) op.unknown("its target shape is fixed, and a size of its input is not known at export");
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+// A size that was 1 at export is no cut. It keeps its place where the target has as many ones there.
+void follow_ones(const OpContext& op, Unbatched& reshape, std::vector<std::optional<Dim>>& followed) {
+  const auto ones_by_place = [](const std::vector<std::int64_t>& sizes) {
+    std::map<Int, std::vector<std::size_t>> ones;
+    Int before = 1;
+    for (std::size_t i = 0; i < sizes.size(); before *= sizes[i++])
+      if (sizes[i] == 1) ones[before].push_back(i);
+    return ones;
+  };
+  const auto in_target = ones_by_place(reshape.exported_target);
+  for (const auto& [place, ones] : ones_by_place(reshape.exported_input)) {
+    const auto there = in_target.find(place);
+    if (there == in_target.end() || there->second.size() != ones.size()) continue;
+    for (std::size_t k = 0; k < ones.size(); ++k)
+      if (op.fixed_sizes()->hold_other(reshape.input[ones[k]])) {
+        followed[there->second[k]] = reshape.input[ones[k]];
+        reshape.input[ones[k]] = 1;
+      }
+  }
+}
+
+// Sizes of the target by which the file divides, in the groups between two cuts, by index; those it solves for included.
+void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vector<bool>& is_stated,
+                   std::vector<std::optional<Dim>>& followed) {
+  const FixedSizes& fixed = *op.fixed_sizes();
+  const std::size_t inputs = reshape.input.size(), targets = reshape.target.size();
+  std::size_t i = 0, j = 0;
+  while (i < inputs || j < targets) {
+    Dim whole = 1;
+    Int in = 1, out = 1;
+    const std::size_t first = j;
+    const auto take_input = [&] { in *= reshape.exported_input[i], whole *= reshape.input[i], ++i; };
+    const auto take_target = [&] { out *= reshape.exported_target[j], ++j; };
+    if (i < inputs) take_input();
+    // What was 1 belongs to the size behind it where that follows the input, too.
+    while (in == 1 && fixed.hold_other(whole) && i < inputs && fixed.hold_other(reshape.input[i])) take_input();
+    if (j < targets && in != 1) take_target();
+    while (in != out && (in < out ? i < inputs : j < targets)) in < out ? take_input() : take_target();
+    if (i == inputs)
+      while (j < targets) take_target();  // sizes of 1 at the end
+    if (!fixed.hold_other(whole)) continue;
+    if (in == 1) {
+      if (changes(fixed, whole)) op.unknown("an axis of size 1 at export is reshaped");
+      continue;
+    }
+    std::vector<std::size_t> places;
+    std::vector<std::int64_t> sizes;
+    bool is_divided = true;
+    for (std::size_t k = first; k < j && is_divided; ++k) {
+      if (!is_stated[k]) {
+        const auto rest = exact_div(whole, reshape.target[k]);
+        is_divided = rest.has_value();
+        if (rest) whole = *rest;
+      } else if (reshape.exported_target[k] != 1) {
+        places.push_back(k);
+        sizes.push_back(reshape.exported_target[k]);
+      }
+    }
+    // Beside a size that the file computes, ⌊h / 7⌋, a number is what it was divided by.
+    if (!is_divided || places.empty() || !fixed.hold_other(whole)) continue;
+    const Shape formulas = places.size() == 1 ? Shape{whole} : split(op, whole, sizes);
+    for (std::size_t k = 0; k < places.size(); ++k)
+      if (!formulas[k].is_constant()) followed[places[k]] = formulas[k];
+  }
+}
+
+// [h/32, w/32] → [1, 7, 1, 7]: windows, of which one covers the axis. A larger input has several, and a framework then
+// shifts and masks them, or makes the window larger.
+void refuse_single_windows(const OpContext& op, const Unbatched& reshape,
+                           const std::vector<std::optional<Dim>>& followed) {
+  if (reshape.target.size() < reshape.input.size() + 2) return;
+  for (std::size_t k = 1; k + 1 < followed.size(); ++k)
+    if (reshape.exported_target[k] == 1 && !followed[k] && followed[k - 1] && followed[k + 1] &&
+        (changes(*op.fixed_sizes(), *followed[k - 1]) || changes(*op.fixed_sizes(), *followed[k + 1])))
+      op.unknown("one window covers the axis of size " + std::to_string(reshape.exported_target[k + 1]));
+}
+
+}  // namespace
+
+void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::optional<std::size_t>& open) {
+  const FixedSizes& fixed = *op.fixed_sizes();
+  const auto any = [](const Shape& shape, const auto& holds) { return std::any_of(shape.begin(), shape.end(), holds); };
+  if (!any(input, [&](const Dim& dim) { return fixed.hold(dim); })) return;
+  Shape stated, exported, exported_input, others;
+  for (const Dim& dim : input) exported_input.push_back(fixed.as_exported(dim));
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const auto size = i == open ? Dim(1) : std::get_if<Dim>(&target[i]) ? std::get<Dim>(target[i]) : std::optional<Dim>();
+    if (!size) return;
+    stated.push_back(*size);
+    exported.push_back(fixed.as_exported(*size));
+    if (i != open) others.push_back(exported.back());
+  }
+  if (open) stated[*open] = exported[*open] = solved_size(op, exported_input, others);
+
+  const auto with_batch = [&](const Dim& dim) { return fixed.hold_batch(dim); };
+  const bool is_batch_placed = any(stated, with_batch);
+  std::optional<std::size_t> position;
+  if (any(input, with_batch) && !is_batch_placed) {
+    require_same_count(op, exported_input, exported);
+    position = batch_position(input, exported, fixed);
+    if (!position)
+      op.unknown("the target shape is fixed at the exported batch, and the place of the batch in it is unknown");
+  }
+  const auto note = [&](std::size_t i, const Dim& formula) {
+    op.note("target size " + exported[i].to_string() + " at axis " + std::to_string(i) +
+            ", fixed at export, read as " + formula.to_string());
+  };
+  std::vector<std::optional<Dim>> followed(target.size());
+  if (any(input, [&](const Dim& dim) { return fixed.hold_other(dim); })) {
+    Unbatched reshape{input, stated, as_numbers(op, fixed, input), as_numbers(op, fixed, stated)};
+    require_same_count(op, exported_input, exported);
+    const auto divide = [&](Dim& dim, std::int64_t& number) {
+      const auto quotient = exact_div(dim, Dim::symbol(fixed.batch));
+      if (!quotient) op.unknown("the batch does not divide " + dim.to_string());
+      dim = *quotient;
+      number /= fixed.exported.at(fixed.batch);
+    };
+    for (std::size_t i = 0; i < input.size(); ++i)
+      if (with_batch(input[i])) divide(reshape.input[i], reshape.exported_input[i]);
+    std::vector<bool> is_stated;
+    for (std::size_t i = 0; i < stated.size(); ++i) {
+      is_stated.push_back(stated[i].is_constant());
+      if (with_batch(stated[i])) divide(reshape.target[i], reshape.exported_target[i]);
+    }
+    if (position) reshape.exported_target[*position] /= fixed.exported.at(fixed.batch);
+    follow_ones(op, reshape, followed);
+    follow_groups(op, reshape, is_stated, followed);
+    refuse_single_windows(op, reshape, followed);
+  }
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (!followed[i] && (i != position || i == open)) continue;
+    Dim formula = followed[i] ? *followed[i]
+                              : i == position ? *exact_div(exported[i], fixed.exported.at(fixed.batch)) : exported[i];
+    if (i == position) formula *= Dim::symbol(fixed.batch);
+    if (i == open) {
+      open.reset();
+    } else {
+      note(i, formula);
+    }
+    target[i] = std::move(formula);
+  }
+}
+
+Dim stated_size(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& own, const Dim& size) {
+  const FixedSizes* fixed = op.fixed_sizes();
+  const auto number = size.value64();
+  if (fixed == nullptr || !number || own == size) return size;
+  const bool is_own = fixed->hold(own) && fixed->as_exported(own) == size;
+  if (is_own && !fixed->hold_other(own)) return own;
+  std::vector<Dim> candidates = op.seen_sizes(*number, rank, axis);
+  const Dim exported = fixed->as_exported(own);
+  if (fixed->hold_other(own) && exported.is_constant() && exported != Dim(0))
+    if (auto ratio = exact_div(own * size, exported)) candidates.push_back(*std::move(ratio));
+  if (candidates.empty()) return fixed->hold_other(own) ? op.pending_size(*number) : size;
+  const bool agree = std::all_of(candidates.begin(), candidates.end(), [&](const Dim& each) {
+    return fixed->as_asked(each) == fixed->as_asked(candidates.front());
+  });
+  return agree ? candidates.front() : op.pending_size(*number);
+}
+
+}  // namespace pagoda::inline core::ops
