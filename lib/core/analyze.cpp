@@ -80,7 +80,8 @@ const std::string& name_of(const Model& model, const NodeReport& row) {
 [[noreturn]] void refuse_sizes(const FixedSizes& fixed, const std::string& node, const std::string& why) {
   std::string sizes;
   for (const auto& [name, size] : fixed.asked)
-    if (name != fixed.batch && size != fixed.exported.at(name)) sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+    if (name != fixed.batch && size != fixed.exported.at(name))
+      sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(size);
   if (sizes.empty()) sizes = "other sizes than the file's";
   throw Error("the file cannot be read at " + sizes + ": " + node + " fixes the size: " + why +
               "; export the model at this size, or with these dims dynamic");

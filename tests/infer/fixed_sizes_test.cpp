@@ -46,21 +46,39 @@ TEST_CASE("the numbers of a reshape follow the sizes they came from") {
   check({
       {"x:f32[1,64,80,80], t:i64=[1,64,6400] -> y = Reshape(x, t)", {1, 64, 60, 100}, "y", "[1,64,6000]", "flattened"},
       {"x:f32[1,64,80,80], t:i64=[1,64,-1] -> y = Reshape(x, t)", {1, 64, 60, 100}, "y", "[1,64,6000]", "by -1"},
-      {"x:f32[1,64,80,80], t:i64=[1,-1,80,80] -> y = Reshape(x, t)", {1, 64, 60, 100}, "y", "[1,64,60,100]",
+      {"x:f32[1,64,80,80], t:i64=[1,-1,80,80] -> y = Reshape(x, t)",
+       {1, 64, 60, 100},
+       "y",
+       "[1,64,60,100]",
        "-1 for what stays"},
       {"x:f32[1,64,14,14], t:i64=[1,64,196], u:i64=[1,64,14,14] -> a = Reshape(x, t); y = Reshape(a, u)",
-       {1, 64, 16, 24}, "y", "[1,64,16,24]", "rows before columns"},
+       {1, 64, 16, 24},
+       "y",
+       "[1,64,16,24]",
+       "rows before columns"},
       {"x:f32[1,64,14,14], t:i64=[1,64,196], u:i64=[14,14,64] -> a = Reshape(x, t); b = Transpose(a) {perm=[0,2,1]}; y "
        "= Reshape(b, u)",
-       {1, 64, 16, 24}, "y", "[16,24,64]", "without the batch"},
+       {1, 64, 16, 24},
+       "y",
+       "[16,24,64]",
+       "without the batch"},
       {"x:f32[1,197,768], t:i64=[1,197,12,64] -> y = Reshape(x, t)", {1, 50, 768}, "y", "[1,50,12,64]", "heads"},
-      {"x:f32[1,197,768], t:i64=[197,12,64] -> a = Transpose(x) {perm=[1,0,2]}; y = Reshape(a, t)", {1, 50, 768}, "y",
-       "[50,12,64]", "sequence first"},
+      {"x:f32[1,197,768], t:i64=[197,12,64] -> a = Transpose(x) {perm=[1,0,2]}; y = Reshape(a, t)",
+       {1, 50, 768},
+       "y",
+       "[50,12,64]",
+       "sequence first"},
       {"x:f32[1,18,40,40], t:i64=[1,2,9,40,40], u:i64=[1,2,40,40,9], v:i64=[1,3200,9] -> a = Reshape(x, t); b = "
        "Transpose(a) {perm=[0,1,3,4,2]}; y = Reshape(b, v)",
-       {1, 18, 20, 30}, "y", "[1,1200,9]", "anchors: 2 · h · w"},
-      {"x:f32[1,4,10,10], t:i64=[1,4,2,5,2,5] -> y = Reshape(x, t)", {1, 4, 20, 20}, "y",
-       "the file does not tell whether its size", "blocks of 5, or 2 of them"},
+       {1, 18, 20, 30},
+       "y",
+       "[1,1200,9]",
+       "anchors: 2 · h · w"},
+      {"x:f32[1,4,10,10], t:i64=[1,4,2,5,2,5] -> y = Reshape(x, t)",
+       {1, 4, 20, 20},
+       "y",
+       "the file does not tell whether its size",
+       "blocks of 5, or 2 of them"},
   });
 }
 
@@ -82,15 +100,19 @@ TEST_CASE("windows are as large as what they meet") {
       {blocks, {1, 60, 84, 96}, "o", "needs", "60 is no multiple of 7"},
       {grid, {1, 70, 84, 96}, "y", "[120,49,96]", "7 · 7 elements that are 10 and 12 apart"},
       {unshuffled, {1, 8, 24, 30}, "y", "[1,5,8,10]", "channels say that blocks are 3 · 3"},
-      {"x:f32[1,7,7,96], t:i64=[1,1,7,1,7,96] -> y = Reshape(x, t)", {1, 14, 14, 96}, "y", "one window covers the axis",
+      {"x:f32[1,7,7,96], t:i64=[1,1,7,1,7,96] -> y = Reshape(x, t)",
+       {1, 14, 14, 96},
+       "y",
+       "one window covers the axis",
        "a single window"},
       {blocks, {1, 7, 70, 96}, "o", "a single one is another graph", "a single one where there were 8"},
   });
 }
 
 TEST_CASE("stored tensors follow where they are met element by element, and are read so") {
-  const Model model = graph("x:f32[1,196,8], e:f32[1,197,8]=const, c:f32[1,1,8]=const -> t = Concat(c, x) {axis=1}; y = "
-                            "Add(t, e)");
+  const Model model = graph(
+      "x:f32[1,196,8], e:f32[1,197,8]=const, c:f32[1,1,8]=const -> t = Concat(c, x) {axis=1}; y = "
+      "Add(t, e)");
   const Analysis other = analyze(model, {.input_shapes = {{"x", {1, 49, 8}}}});
   CHECK(other.totals.cost.arith == Dim(50 * 8));
   CHECK(other.totals.cost.bytes_read == Dim(4 * (8 + 49 * 8 + 50 * 8 + 50 * 8)));
@@ -98,11 +120,20 @@ TEST_CASE("stored tensors follow where they are met element by element, and are 
   check({
       {"x:f32[1,3,32,32], w:f32[4,3,3,3]=const, g:f32[256,10]=const -> c = Conv(x, w) {pads=[1,1,1,1], strides=[2,2]}; "
        "p = MaxPool(c) {kernel_shape=[2,2], strides=[2,2]}; f = Flatten(p); y = Gemm(f, g)",
-       {1, 3, 64, 64}, "y", "its weights fix a size at 256, the sizes asked for make it 1024", "a classifier of all pixels"},
-      {"x:f32[1,196,8], w:f32[196,50]=const -> a = Transpose(x) {perm=[0,2,1]}; y = MatMul(a, w)", {1, 49, 8}, "y",
-       "its weights fix a size at 196", "a mixer of tokens"},
-      {"x:f32[1,196,8], w:f32[196,8]=const -> y = LayerNormalization(x, w) {axis=1}", {1, 49, 8}, "y",
-       "its weights fix a size at 196", "a norm over tokens"},
+       {1, 3, 64, 64},
+       "y",
+       "its weights fix a size at 256, the sizes asked for make it 1024",
+       "a classifier of all pixels"},
+      {"x:f32[1,196,8], w:f32[196,50]=const -> a = Transpose(x) {perm=[0,2,1]}; y = MatMul(a, w)",
+       {1, 49, 8},
+       "y",
+       "its weights fix a size at 196",
+       "a mixer of tokens"},
+      {"x:f32[1,196,8], w:f32[196,8]=const -> y = LayerNormalization(x, w) {axis=1}",
+       {1, 49, 8},
+       "y",
+       "its weights fix a size at 196",
+       "a norm over tokens"},
   });
 }
 
@@ -111,54 +142,95 @@ TEST_CASE("sizes of a resize are those of what it joins") {
       "x:f32[1,4,28,28], w:f32[4,4,3,3]=const, z:i64[4]=[1,4,28,28], r:f32[0]=const, s:f32[0]=const -> c = Conv(x, w) "
       "{pads=[1,1,1,1], strides=[2,2]}; u = Resize(c, r, s, z); y = Add(x, u)";
   const char* pooled =
-      "x:f32[1,4,28,28], z:i64[4]=[1,4,28,28], r:f32[0]=const, s:f32[0]=const -> p = GlobalAveragePool(x); u = Resize(p, "
+      "x:f32[1,4,28,28], z:i64[4]=[1,4,28,28], r:f32[0]=const, s:f32[0]=const -> p = GlobalAveragePool(x); u = "
+      "Resize(p, "
       "r, s, z); y = Concat(x, u) {axis=1}";
   check({
       {pyramid, {1, 4, 40, 56}, "u", "[1,4,40,56]", "even"},
       {pyramid, {1, 4, 41, 57}, "u", "[1,4,41,57]", "odd: twice 21 is 42"},
       {pooled, {1, 4, 41, 57}, "y", "[1,8,41,57]", "a pooled image spread again"},
       {"x:f32[1,4,28,28], z:i64[4]=[1,4,56,84], r:f32[0]=const, s:f32[0]=const -> y = Resize(x, r, s, z)",
-       {1, 4, 40, 50}, "y", "[1,4,80,150]", "2 and 3 times as large"},
+       {1, 4, 40, 50},
+       "y",
+       "[1,4,80,150]",
+       "2 and 3 times as large"},
       {"x:f32[1,4,28,28], z:i64[4]=[1,4,30,28], r:f32[0]=const, s:f32[0]=const -> y = Resize(x, r, s, z)",
-       {1, 4, 40, 50}, "y", "whether its size 30 stays or follows", "30 of 28 may be anything"},
+       {1, 4, 40, 50},
+       "y",
+       "whether its size 30 stays or follows",
+       "30 of 28 may be anything"},
   });
 }
 
 TEST_CASE("pools, cuts and picks that cover an axis follow it") {
   check({
       {"x:f32[1,4,7,7] -> y = AveragePool(x) {kernel_shape=[7,7]}", {1, 4, 9, 12}, "y", "[1,4,1,1]", "a global pool"},
-      {"x:f32[1,4,12,12] -> y = AveragePool(x) {kernel_shape=[4,4], strides=[4,4]}", {1, 4, 24, 12}, "y",
-       "as those of an adaptive pool do", "3 · 3 bins, or windows of 4"},
-      {"x:f32[1,4,12,12] -> y = AveragePool(x) {kernel_shape=[2,2], strides=[2,2]}", {1, 4, 24, 12}, "y", "[1,4,12,6]",
+      {"x:f32[1,4,12,12] -> y = AveragePool(x) {kernel_shape=[4,4], strides=[4,4]}",
+       {1, 4, 24, 12},
+       "y",
+       "as those of an adaptive pool do",
+       "3 · 3 bins, or windows of 4"},
+      {"x:f32[1,4,12,12] -> y = AveragePool(x) {kernel_shape=[2,2], strides=[2,2]}",
+       {1, 4, 24, 12},
+       "y",
+       "[1,4,12,6]",
        "halved"},
-      {"x:f32[1,12,4], b:i64[1]=[3], e:i64[1]=[12], a:i64[1]=[1] -> y = Slice(x, b, e, a)", {1, 20, 4}, "y", "[1,17,4]",
+      {"x:f32[1,12,4], b:i64[1]=[3], e:i64[1]=[12], a:i64[1]=[1] -> y = Slice(x, b, e, a)",
+       {1, 20, 4},
+       "y",
+       "[1,17,4]",
        "from the third to the end"},
-      {"x:f32[1,12,4], b:i64[1]=[0], e:i64[1]=[6], a:i64[1]=[1] -> y = Slice(x, b, e, a)", {1, 20, 4}, "y",
-       "may be a part of it", "half of them, or 6"},
+      {"x:f32[1,12,4], b:i64[1]=[0], e:i64[1]=[6], a:i64[1]=[1] -> y = Slice(x, b, e, a)",
+       {1, 20, 4},
+       "y",
+       "may be a part of it",
+       "half of them, or 6"},
       {"x:f32[1,12,4], i:i64[12]=const -> y = Gather(x, i) {axis=1}", {1, 20, 4}, "y", "[1,20,4]", "a permutation"},
-      {"x:f32[1,12,4], i:i64[5]=const -> y = Gather(x, i) {axis=1}", {1, 20, 4}, "y", "its indices are fixed", "a choice"},
+      {"x:f32[1,12,4], i:i64[5]=const -> y = Gather(x, i) {axis=1}",
+       {1, 20, 4},
+       "y",
+       "its indices are fixed",
+       "a choice"},
       {"x:f32[1,12,4], i:i64=0 -> y = Gather(x, i) {axis=1}", {1, 20, 4}, "y", "[1,4]", "the first"},
-      {"x:f32[1,12,4], s:i64[2]=[1,11] -> a, y = Split(x, s) {axis=1}", {1, 20, 4}, "y", "[1,19,4]", "all but the first"},
-      {"x:f32[1,12,4], s:i64[2]=[6,6] -> a, y = Split(x, s) {axis=1}", {1, 20, 4}, "y", "parts of fixed sizes", "halves"},
+      {"x:f32[1,12,4], s:i64[2]=[1,11] -> a, y = Split(x, s) {axis=1}",
+       {1, 20, 4},
+       "y",
+       "[1,19,4]",
+       "all but the first"},
+      {"x:f32[1,12,4], s:i64[2]=[6,6] -> a, y = Split(x, s) {axis=1}",
+       {1, 20, 4},
+       "y",
+       "parts of fixed sizes",
+       "halves"},
       {"x:f32[1,12,1], s:i64[3]=[1,12,5] -> y = Expand(x, s)", {1, 20, 1}, "y", "[1,20,5]", "its own size"},
   });
 }
 
 TEST_CASE("what computes a size that the file fixes is refused further on, never guessed") {
   check({
-      {"x:f32[1,2,4,4], g:f32[1,4,4,2]=const -> u = GridSample(x, g); y = Add(x, u)", {1, 2, 6, 6}, "y",
-       "an input has a size of 4", "a grid of 4 · 4"},
-      {"x:f32[1,3,32,32], w:f32[4,3,3,3]=const -> y = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}", {1, 3, 33, 32}, "y",
-       "its padding is uneven", "padding of a framework that pads by size"},
-      {"x:f32[1,3,32,32], w:f32[4,3,3,3]=const -> y = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}", {1, 3, 34, 32}, "y",
-       "[1,4,17,16]", "the same for all even sizes"},
+      {"x:f32[1,2,4,4], g:f32[1,4,4,2]=const -> u = GridSample(x, g); y = Add(x, u)",
+       {1, 2, 6, 6},
+       "y",
+       "an input has a size of 4",
+       "a grid of 4 · 4"},
+      {"x:f32[1,3,32,32], w:f32[4,3,3,3]=const -> y = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}",
+       {1, 3, 33, 32},
+       "y",
+       "its padding is uneven",
+       "padding of a framework that pads by size"},
+      {"x:f32[1,3,32,32], w:f32[4,3,3,3]=const -> y = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}",
+       {1, 3, 34, 32},
+       "y",
+       "[1,4,17,16]",
+       "the same for all even sizes"},
       {"x:f32[1,3,32,32], w:f32[4,3,9,9]=const -> y = Conv(x, w)", {1, 3, 4, 32}, "y", "a size of -4", "too small"},
   });
 }
 
 TEST_CASE("the batch and other sizes change together, and a size can be swept") {
   const Model model = graph(
-      "x:f32[1,64,14,14], t:i64=[1,64,196], w:f32[64,10]=const -> a = Reshape(x, t); b = Transpose(a) {perm=[0,2,1]}; y "
+      "x:f32[1,64,14,14], t:i64=[1,64,196], w:f32[64,10]=const -> a = Reshape(x, t); b = Transpose(a) {perm=[0,2,1]}; "
+      "y "
       "= MatMul(b, w)");
   CHECK(type_at(model, {8, 64, 16, 24}, "y") == "float32[8,384,10]");
   const Analysis open = analyze(model, {.symbolic_sizes = {"x.2"}});

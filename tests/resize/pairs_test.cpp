@@ -77,7 +77,8 @@ TEST_CASE("a fixed size that is left symbolic and then bound to itself changes n
     const Shape& shape = *as_exported.inputs.at(0).type.shape;
     Bindings sizes;
     for (const int axis : {2, 3})
-      sizes.emplace(Dim::identifier(input + "." + std::to_string(axis)), *shape[static_cast<std::size_t>(axis)].value64());
+      sizes.emplace(Dim::identifier(input + "." + std::to_string(axis)),
+                    *shape[static_cast<std::size_t>(axis)].value64());
     const Analysis bound = bind_dims(open, sizes);
     CHECK(flops(bound.totals.cost) == flops(as_exported.totals.cost));
     CHECK(bound.totals.cost.bytes() == as_exported.totals.cost.bytes());

@@ -266,8 +266,8 @@ void check_batch(const OpContext::State& state) {
       state.inputs[1] == nullptr || !state.inputs[1]->constant)
     return;
   const auto holds = [&](const TensorType& type) {
-    return type.shape && std::any_of(type.shape->begin(), type.shape->end(),
-                                     [&](const Dim& d) { return fixed->hold_batch(d); });
+    return type.shape &&
+           std::any_of(type.shape->begin(), type.shape->end(), [&](const Dim& d) { return fixed->hold_batch(d); });
   };
   const bool is_carried = std::any_of(state.outputs.begin(), state.outputs.end(),
                                       [&](const ValueInfo& output) { return holds(output.type); });
@@ -311,7 +311,8 @@ void expect_rows_kept(const OpContext::State& state, const FixedSizes& fixed) {
     for (std::size_t i = 1; i <= std::min(scale.size(), data->size()); ++i)
       if (const Dim& size = (*data)[data->size() - i]; scale[scale.size() - i] != Dim(1) && ops::changes(fixed, size))
         throw RuleStop{RuleStop::Kind::Unknown, "its weights fix a size at " + fixed.as_exported(size).to_string() +
-                                                    ", the sizes asked for make it " + fixed.as_asked(size).to_string()};
+                                                    ", the sizes asked for make it " +
+                                                    fixed.as_asked(size).to_string()};
   }
 }
 
@@ -328,7 +329,8 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
                    [&](const Session::Yielded& each) { return fixed.hold_other(session_.resolve(each.formula)); });
   if (yielded == session_.yielded.end()) return;
   const auto refuse = [&](const std::string& what) {
-    throw RuleStop{RuleStop::Kind::Unknown, what + " " + yielded->constant.to_string() + ", the sizes asked for make it " +
+    throw RuleStop{RuleStop::Kind::Unknown, what + " " + yielded->constant.to_string() +
+                                                ", the sizes asked for make it " +
                                                 fixed.as_asked(yielded->formula).to_string()};
   };
   if (session_.has_weights) refuse("its weights fix a size at");

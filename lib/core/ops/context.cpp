@@ -238,9 +238,7 @@ Shape OpContext::broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-const FixedSizes* OpContext::fixed_sizes() const {
-  return state_.session.fixed ? &*state_.session.fixed : nullptr;
-}
+const FixedSizes* OpContext::fixed_sizes() const { return state_.session.fixed ? &*state_.session.fixed : nullptr; }
 
 std::vector<Dim> OpContext::seen_sizes(std::int64_t exported) const {
   return state_.session.seen(exported, std::nullopt);

@@ -50,8 +50,8 @@ std::optional<std::size_t> batch_position(const Shape& input, const Shape& targe
   for (std::size_t i = 0; i < target.size(); ++i) {
     const Dim to = first * target[i];
     const bool touches = greater_equal(end, first) == true && greater_equal(to, begin) == true;
-    const bool holds = exact_div(target[i], from).has_value() &&
-                       greater_equal(min(end, to), max(begin, first) * from) == true;
+    const bool holds =
+        exact_div(target[i], from).has_value() && greater_equal(min(end, to), max(begin, first) * from) == true;
     if (touches && holds) {
       const std::tuple rank{target[i] == from, i + 1 < target.size() || target.size() == 1, first == begin};
       if (!best || rank > best_rank) best = i, best_rank = rank;
@@ -205,7 +205,8 @@ void follow_ones(const OpContext& op, Unbatched& reshape, std::vector<std::optio
   }
 }
 
-// Sizes of the target by which the file divides, in the groups between two cuts, by index; those it solves for included.
+// Sizes of the target by which the file divides, in the groups between two cuts, by index; those it solves for
+// included.
 void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vector<bool>& is_stated,
                    std::vector<std::optional<Dim>>& followed) {
   const FixedSizes& fixed = *op.fixed_sizes();
@@ -270,7 +271,9 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
   Shape stated, exported, exported_input, others;
   for (const Dim& dim : input) exported_input.push_back(fixed.as_exported(dim));
   for (std::size_t i = 0; i < target.size(); ++i) {
-    const auto size = i == open ? Dim(1) : std::get_if<Dim>(&target[i]) ? std::get<Dim>(target[i]) : std::optional<Dim>();
+    const auto size = i == open                      ? Dim(1)
+                      : std::get_if<Dim>(&target[i]) ? std::get<Dim>(target[i])
+                                                     : std::optional<Dim>();
     if (!size) return;
     stated.push_back(*size);
     exported.push_back(fixed.as_exported(*size));
@@ -288,8 +291,8 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
       op.unknown("the target shape is fixed at the exported batch, and the place of the batch in it is unknown");
   }
   const auto note = [&](std::size_t i, const Dim& formula) {
-    op.note("target size " + exported[i].to_string() + " at axis " + std::to_string(i) +
-            ", fixed at export, read as " + formula.to_string());
+    op.note("target size " + exported[i].to_string() + " at axis " + std::to_string(i) + ", fixed at export, read as " +
+            formula.to_string());
   };
   std::vector<std::optional<Dim>> followed(target.size());
   if (any(input, [&](const Dim& dim) { return fixed.hold_other(dim); })) {
@@ -315,8 +318,9 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
   }
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (!followed[i] && (i != position || i == open)) continue;
-    Dim formula = followed[i] ? *followed[i]
-                              : i == position ? *exact_div(exported[i], fixed.exported.at(fixed.batch)) : exported[i];
+    Dim formula = followed[i]     ? *followed[i]
+                  : i == position ? *exact_div(exported[i], fixed.exported.at(fixed.batch))
+                                  : exported[i];
     if (i == position) formula *= Dim::symbol(fixed.batch);
     if (i == open) {
       open.reset();

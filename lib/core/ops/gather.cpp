@@ -7,8 +7,8 @@
 #include <span>
 
 #include "ops/families.h"
-#include "ops/fold.h"
 #include "ops/fixed_sizes.h"
+#include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
@@ -57,8 +57,8 @@ OpCost cost_gather_elements(const OpContext& op) {
   return cost_of_picks(op, distinct(op.output_elements(0), op.elements(0)));
 }
 
-// Stored indices of a fixed export that list the elements of the axis: torch.export writes as_strided and flips so. They
-// pick all of it, whatever the size: the picture of a Reshape to their shape.
+// Stored indices of a fixed export that list the elements of the axis: torch.export writes as_strided and flips so.
+// They pick all of it, whatever the size: the picture of a Reshape to their shape.
 Shape picked_shape(OpContext& op, std::size_t axis) {
   Shape shape = op.shape(1);
   const FixedSizes* fixed = op.fixed_sizes();

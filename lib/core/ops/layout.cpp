@@ -105,8 +105,9 @@ void infer_expand(OpContext& op) {
       const Dim own = i < added ? Dim(1) : shape[offset + i - added];
       const bool fixed = own.is_constant() && own != Dim(1);
       // A size of a fixed export is the input's own, or one that other tensors have.
-      stated.push_back(size ? followed_size(op, target->size(), i, own, *size)
-                       : fixed ? own : op.fresh("expanded_dim", "a size computed from data"));
+      stated.push_back(size    ? followed_size(op, target->size(), i, own, *size)
+                       : fixed ? own
+                               : op.fresh("expanded_dim", "a size computed from data"));
     }
     return op.set_output(0, op.element(0), op.broadcast(shape, stated));
   }

@@ -12,8 +12,8 @@ int spatial_rank(const OpContext& op) {
   return op.rank(0) - 2;
 }
 
-// A window of a fixed export that covers an axis follows its size. An average over windows that tile the axis may be the
-// exporter's way to write an adaptive one, whose windows grow with the input.
+// A window of a fixed export that covers an axis follows its size. An average over windows that tile the axis may be
+// the exporter's way to write an adaptive one, whose windows grow with the input.
 Window pool_window(const OpContext& op) {
   Window window = window_attributes(op, spatial_rank(op), nullptr);
   const FixedSizes* fixed = op.fixed_sizes();

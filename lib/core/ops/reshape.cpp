@@ -3,8 +3,8 @@
 #include <span>
 
 #include "ops/families.h"
-#include "ops/fold.h"
 #include "ops/fixed_sizes.h"
+#include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "ops/families.h"
-#include "ops/fold.h"
 #include "ops/fixed_sizes.h"
+#include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
@@ -287,7 +287,9 @@ Shape followed_parts(const OpContext& op, const Dim& whole, const Shape& sizes) 
   }
   parts = sizes;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] != Dim(1) && open) op.unknown("it splits an axis of size " + op.fixed_sizes()->as_exported(whole).to_string() + " into parts of fixed sizes");
+    if (sizes[i] != Dim(1) && open)
+      op.unknown("it splits an axis of size " + op.fixed_sizes()->as_exported(whole).to_string() +
+                 " into parts of fixed sizes");
     if (sizes[i] != Dim(1))
       open = i;
     else
