@@ -10,6 +10,7 @@
 #include "memory/liveness.h"
 #include "memory/needed_bytes.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/custom_operator.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -88,8 +89,8 @@ const std::string& name_of(const Model& model, const NodeReport& row) {
 }
 
 // A graph that holds on to the sizes it was exported with has nodes that others make meaningless.
-void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, const Analysis& analysis,
-                          const FixedSizes& fixed) {
+void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated,
+                          const Analysis& analysis, const FixedSizes& fixed) {
   if (analysis.totals.unmodelled_nodes == 0) return;
   AnalyzeOptions as_exported = options;
   as_exported.batch = 0;
@@ -97,7 +98,7 @@ void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, con
   as_exported.input_shapes.clear();
   as_exported.symbolic_sizes.clear();
   as_exported.assumed.clear();
-  if (analyze(model, as_exported).totals.unmodelled_nodes >= analysis.totals.unmodelled_nodes) return;
+  if (analyze(model, as_exported, stated).totals.unmodelled_nodes >= analysis.totals.unmodelled_nodes) return;
   const auto batch = fixed.asked.find(fixed.batch);
   const auto problem = std::find_if(analysis.nodes.begin(), analysis.nodes.end(),
                                     [](const NodeReport& row) { return !row.problem.empty(); });
@@ -137,7 +138,7 @@ void count_memory(const Model& model, Analysis& analysis) {
 //   resolve()      so what the walk found equal replaces the symbol in everything that it left behind.
 //   bind_last      sizes that exist only now: the symbols of fixed sizes, and what --assume (or --dim) says of sizes
 //                  that the data decide, which only the walk names.
-Analysis analyze(const Model& model, const AnalyzeOptions& options) {
+Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   BoundInputs bound = bind_inputs(model, options);
   Session session(model);
@@ -151,7 +152,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   if (session.fixed)
     for (const TensorType& type : bound.types)
       if (type.shape) session.see(*type.shape);
-  Walker walker(session, bound.options);
+  Walker walker(session, bound.options, stated);
   GraphResult result = walker.walk(0, inputs, nullptr, "");
 
   Analysis analysis;
@@ -199,7 +200,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.free_dims = free_dims(analysis.inputs);
   const bool is_other_size = bound.fixed && bound.fixed->exported.size() > (bound.fixed->batch.empty() ? 0 : 1);
   if (bound.fixed && (is_other_size || !bound.bind_last.empty()))
-    expect_sizes_carried(model, options, analysis, *bound.fixed);
+    expect_sizes_carried(model, options, stated, analysis, *bound.fixed);
   if (bound.fixed)
     if (const auto unsettled = session.unsettled()) refuse_sizes(*bound.fixed, unsettled->first, unsettled->second);
   // Fixed sizes were walked as symbols; the asked-for numbers go in last.
@@ -213,5 +214,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   }
   return bound_last;
 }
+
+Analysis analyze(const Model& model, const AnalyzeOptions& options) { return analyze(model, options, {}); }
 
 }  // namespace pagoda::inline core

@@ -8,6 +8,7 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/calibration.h"
+#include "schema_json.h"
 
 namespace pagoda::documents {
 namespace {

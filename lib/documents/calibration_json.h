@@ -17,11 +17,6 @@ inline double rounded(double value) {
   return std::round(value * scale) / scale;
 }
 
-inline void require_schema(const base::JsonField& document, std::string_view schema) {
-  if (document.at("schema").text() != schema)
-    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(schema) + "\"");
-}
-
 // The member "interval" of a calibration that claims one.
 inline Factors claimed_interval(const base::JsonField& document, double& coverage) {
   const base::JsonField interval = document.at("interval");

@@ -6,6 +6,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/text.h"
+#include "schema_json.h"
 
 namespace pagoda::documents {
 namespace {

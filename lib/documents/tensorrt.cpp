@@ -10,6 +10,7 @@
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
+#include "schema_json.h"
 
 namespace pagoda::documents {
 namespace {

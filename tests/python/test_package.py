@@ -167,3 +167,13 @@ def test_a_size_that_the_data_decide_is_assumed(skeletons):
     assert name not in [symbol["name"] for symbol in set_.to_dict().get("symbols", [])]
     with pytest.raises(pagoda.Error, match=f"--assume nowhere: .*{name}"):
         pagoda.analyze(path, assume={"nowhere": 1})
+
+
+def test_operators_without_a_rule_are_stated_by_files(skeletons):
+    folder = skeletons.parent.parent / "examples/custom_ops"
+    path = folder / "deformable.onnx"
+    assert pagoda.analyze(path).totals.unmodelled_nodes == 1
+    stated = pagoda.analyze(path, batch=1, custom_ops=[folder / "ops.json"])
+    assert stated.totals.unmodelled_nodes == 0
+    with pytest.raises(pagoda.Error, match="stated twice"):
+        pagoda.analyze(path, custom_ops=[folder / "ops.json"] * 2)

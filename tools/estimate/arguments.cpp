@@ -111,6 +111,10 @@ void add_counting(CLI::App& app, Arguments& arguments) {
                  "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
                  "all else in fp16")
       ->type_name("P");
+  app.add_option("--custom-ops", arguments.custom_ops,
+                 "Shapes and work of operators without a rule, as formulas (pagoda.custom-operators/1); repeatable")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
 }
 
 void add_device(CLI::App& app, Arguments& arguments) {
@@ -211,6 +215,8 @@ void add_lists(CLI::App& app, Arguments& arguments) {
   app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
   app.add_option("--new-device", arguments.new_device, "Write a device file of that name to fill in, for --device")
       ->type_name("NAME");
+  app.add_flag("--new-custom-ops", arguments.new_custom_ops,
+               "Write a file for --custom-ops to fill in: the operators of MODEL without a rule");
 }
 
 struct Group {
@@ -297,6 +303,29 @@ void refuse_extras(const CLI::App& app) {
   if (extras.empty()) return;
   throw UsageError("'" + extras.front() +
                    (extras.front().starts_with('-') ? "' is no option" : "' is one argument too many"));
+}
+
+void refuse_beside_lists(const CLI::App& app) {
+  struct Alone {
+    std::string option;
+    std::vector<std::string> takes;
+  };
+  static const Alone kAlone[] = {
+      {"--list-ops", {"--format", "--output"}},
+      {"--list-engines", {"--format", "--output"}},
+      {"--list-devices", {"--format", "--output"}},
+      {"--new-device", {"--output"}},
+      {"--new-custom-ops", {"MODEL", "--batch", "--dim", "--assume", "--input", "--custom-ops", "--output"}},
+  };
+  for (const Alone& alone : kAlone) {
+    if (app.count(alone.option) == 0) continue;
+    for (const CLI::Option* option : app.get_options()) {
+      const std::string name = option->get_name();
+      if (option->count() > 0 && name != alone.option &&
+          std::find(alone.takes.begin(), alone.takes.end(), name) == alone.takes.end())
+        throw UsageError(alone.option + " answers by itself; it does not go with " + name);
+    }
+  }
 }
 
 bool writes_to_terminal(const Arguments& arguments) { return arguments.output.empty() || arguments.output == "-"; }

@@ -21,14 +21,14 @@ struct Arguments {
   std::string count = "flops", traffic = "unfused";
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
-  std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then;
+  std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then, custom_ops;
   std::string link, decode_device, engine;
   std::int64_t batch = 0, top = 0;
   std::int64_t tensor_parallel = 1, pipeline_parallel = 1, expert_parallel = 1;
   std::optional<std::int64_t> past, tokens, speculate;
   std::optional<double> acceptance;
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
-       list_ops = false, list_devices = false, list_engines = false;
+       list_ops = false, list_devices = false, list_engines = false, new_custom_ops = false;
   std::string new_device;
   std::string metric, annotate;
   PictureArguments picture;
@@ -38,6 +38,8 @@ void add_options(CLI::App& app, Arguments& arguments);
 
 // Throws UsageError for an option that does not exist and for a second model.
 void refuse_extras(const CLI::App& app);
+// Throws UsageError for an option beside those that answer by themselves, such as --list-ops, and what they take.
+void refuse_beside_lists(const CLI::App& app);
 // Throws UsageError where options do not go together, or a value cannot be read.
 void check(const Arguments& arguments);
 

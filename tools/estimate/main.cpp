@@ -5,6 +5,8 @@
 
 #include "outputs.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
+#include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
 #include "tool.h"
 
@@ -30,6 +32,7 @@ int run(int argc, char** argv) {
   add_options(app, arguments);
   if (!parse(app, argc, argv)) return kDone;
   refuse_extras(app);
+  refuse_beside_lists(app);
   if (arguments.list_ops || arguments.list_devices || arguments.list_engines) return list(arguments);
   if (!arguments.new_device.empty()) {
     write_output(arguments.output, documents::device_template(arguments.new_device));
@@ -46,10 +49,17 @@ int run(int argc, char** argv) {
   }
   // Left to the end of the process: giving back a million small blocks takes as long as an analysis.
   static const Model& model = *new Model(load(arguments, arguments.model));
+  if (arguments.new_custom_ops) {
+    write_output(arguments.output, documents::custom_operator_template(model, documents::analysis_of(model, request)));
+    return kDone;
+  }
   static documents::EstimateDocument& estimate =
       *new documents::EstimateDocument(documents::make_estimate(model, request));
   bool is_complete = estimate.is_complete();
   say(present::diagnostics_report(estimate.diagnostics));
+  if (const auto unknown = documents::operators_without_rule(estimate); !unknown.empty())
+    say("--custom-ops FILE states what " + base::joined(unknown, ", ", base::printable) +
+        " gives and costs; --new-custom-ops writes one to fill in\n");
   if (!arguments.timeline.empty())
     base::write_file(arguments.timeline, arguments.timeline.ends_with(".svg") ? present::memory_timeline_svg(estimate)
                                                                               : present::memory_timeline_csv(estimate));

@@ -8,6 +8,7 @@
 
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
+#include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/engines.h"
 #include "pagoda/measured/import.h"
@@ -68,6 +69,7 @@ std::vector<std::string> device_names(const Arguments& arguments) {
 
 documents::EstimateRequest request_of(const Arguments& arguments) {
   documents::EstimateRequest request{.sizes = sizes_of(arguments)};
+  request.custom_operators = documents::load_custom_operators(arguments.custom_ops);
   if (!arguments.phase.empty())
     request.phase = {.phase = *phase(arguments.phase), .tokens = arguments.tokens, .past = arguments.past.value_or(0)};
   if (arguments.speculate) {

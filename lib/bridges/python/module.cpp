@@ -25,6 +25,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/core/sweep.h"
 #include "pagoda/documents/compare.h"
+#include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/engines.h"
 #include "pagoda/documents/make_estimate.h"
@@ -92,6 +93,7 @@ SweepAxis axis_of(const std::string& name, const Axis& values) {
 struct Asked {
   std::int64_t batch;
   Sizes dims, assume;
+  std::vector<std::string> custom_ops;
   Shapes inputs;
   std::string phase;
   std::optional<std::int64_t> past, tokens;
@@ -111,6 +113,7 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
   request.sizes.batch = asked.batch;
   for (const auto& [name, size] : asked.dims) request.sizes.dims[name] = size;
   for (const auto& [name, size] : asked.assume) request.sizes.assumed[name] = size;
+  request.custom_operators = documents::load_custom_operators(asked.custom_ops);
   for (const auto& [name, input] : asked.inputs) {
     if (const bool* const flag = std::get_if<bool>(&input))
       set_flag(model, name, *flag);
@@ -412,15 +415,17 @@ NB_MODULE(_core, module) {
 
   module.def(
       "analyze",
-      [](const LoadedModel& model, std::int64_t batch, Sizes dims, Sizes assume, Shapes inputs, std::string phase,
-         std::optional<std::int64_t> past, std::optional<std::int64_t> tokens, std::string count, std::string traffic,
-         std::string device, std::string precision, std::string engine, std::string calibration, int tensor_parallel,
-         int pipeline_parallel, int expert_parallel, bool memory, bool in_place, bool training, std::string optimizer,
-         std::string recompute, std::vector<std::string> frozen, std::vector<std::pair<std::string, Axis>> sweep,
-         std::vector<std::string> what_if, bool advice, bool formulas) {
+      [](const LoadedModel& model, std::int64_t batch, Sizes dims, Sizes assume, std::vector<std::string> custom_ops,
+         Shapes inputs, std::string phase, std::optional<std::int64_t> past, std::optional<std::int64_t> tokens,
+         std::string count, std::string traffic, std::string device, std::string precision, std::string engine,
+         std::string calibration, int tensor_parallel, int pipeline_parallel, int expert_parallel, bool memory,
+         bool in_place, bool training, std::string optimizer, std::string recompute, std::vector<std::string> frozen,
+         std::vector<std::pair<std::string, Axis>> sweep, std::vector<std::string> what_if, bool advice,
+         bool formulas) {
         return analyze(model, {.batch = batch,
                                .dims = std::move(dims),
                                .assume = std::move(assume),
+                               .custom_ops = std::move(custom_ops),
                                .inputs = std::move(inputs),
                                .phase = std::move(phase),
                                .past = past,
@@ -445,7 +450,7 @@ NB_MODULE(_core, module) {
                                .advice = advice,
                                .formulas = formulas});
       },
-      "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "inputs"_a, "phase"_a, "past"_a.none(),
+      "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a, "past"_a.none(),
       "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "engine"_a, "calibration"_a,
       "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,
       "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a,

@@ -52,10 +52,16 @@ std::int64_t Walker::opset_of(const std::string& domain) const {
   return session_.model.opset(domain);
 }
 
-const OpRule* Walker::find_rule(const Node& node) const {
+Walker::Found Walker::find_rule(const Node& node) const {
+  const auto is_of = [&](std::string_view domain, std::string_view op_type) {
+    return op_type == node.op_type && plain_domain(domain) == plain_domain(node.domain);
+  };
+  for (std::size_t i = 0; i < custom_rules_.size(); ++i)
+    if (const CustomOperator& custom = stated_[i]; is_of(custom.domain, custom.op_type))
+      return {&custom_rules_[i], &custom};
   for (const ExtraRule& extra : options_.extra_rules)
-    if (extra.rule.name == node.op_type && plain_domain(extra.domain) == plain_domain(node.domain)) return &extra.rule;
-  return ops::find_rule(plain_domain(node.domain), node.op_type);
+    if (is_of(extra.domain, extra.rule.name)) return {&extra.rule};
+  return {ops::find_rule(plain_domain(node.domain), node.op_type)};
 }
 
 ValueInfo Walker::tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const {
@@ -86,7 +92,8 @@ void Walker::store_outputs(const Frame& frame, OpContext::State& state) const {
 // in. Only products compute in it.
 OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
   OpContext op(state);
-  if (storage_.operands == ElementType::Undefined) return rule.cost(op);
+  const auto counted = [&] { return state.custom != nullptr ? ops::cost_custom(*state.custom, op) : rule.cost(op); };
+  if (storage_.operands == ElementType::Undefined) return counted();
   const std::vector<const ValueInfo*> inputs = state.inputs;
   std::vector<ValueInfo> narrowed;
   narrowed.reserve(inputs.size());
@@ -101,7 +108,7 @@ OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
     outputs.push_back(output.type);
     output.type = stored_type(output);
   }
-  OpCost cost = rule.cost(op);
+  OpCost cost = counted();
   if (!multiplies_operands(state.facts) && cost.precision == storage_.operands) cost.precision = storage_.floats;
   state.inputs = inputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) state.outputs[i].type = std::move(outputs[i]);
@@ -209,7 +216,8 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   }
 
   const std::size_t first_symbol = session_.symbols.size();
-  const OpRule* rule = find_rule(node);
+  const auto [rule, custom] = find_rule(node);
+  state.custom = custom;
   const Function* function = session_.model.function(node.domain, node.op_type, node.overload);
   const StructureVisit structure = structure_visit(node);
   if (rule != nullptr && function == nullptr && structure == nullptr) state.facts = ops::facts_of(*rule, node);
@@ -362,7 +370,10 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
     session_.yielded.clear();
     session_.has_weights = has_weights(state);
   }
-  rule.infer(op);
+  if (state.custom != nullptr)
+    ops::infer_custom(*state.custom, op);
+  else
+    rule.infer(op);
   if (session_.fixed) {
     yield_stored(frame, state);
     for (const ValueInfo& output : state.outputs)

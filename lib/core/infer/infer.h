@@ -12,6 +12,7 @@
 
 #include "infer/storage.h"
 #include "ops/context.h"
+#include "ops/custom.h"
 #include "ops/packed_weights.h"
 #include "pagoda/core/analysis.h"
 
@@ -34,9 +35,11 @@ class Walker {
   // Visits of nodes in bodies, beside 20 for each node of the file.
   static constexpr std::size_t kWalkedNodes = 20'000;
 
-  Walker(Session& session, const AnalyzeOptions& options)
+  Walker(Session& session, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated)
       : session_(session),
         options_(options),
+        stated_(stated),
+        custom_rules_(ops::rules_of(stated)),
         packed_(ops::packed_weights(session.model)),
         storage_(storage_of(options.precision)),
         operands_(product_operands(session.model, storage_)),
@@ -94,7 +97,11 @@ class Walker {
   void store_outputs(const Frame& frame, OpContext::State& state) const;
   void count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
-  const OpRule* find_rule(const Node& node) const;
+  struct Found {
+    const OpRule* rule = nullptr;            // null: the operator has none
+    const CustomOperator* custom = nullptr;  // that the rule follows
+  };
+  Found find_rule(const Node& node) const;
   std::int64_t opset_of(const std::string& domain) const;
   ValueInfo tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const;
   void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
@@ -111,6 +118,8 @@ class Walker {
 
   Session& session_;
   const AnalyzeOptions& options_;
+  const std::vector<CustomOperator>& stated_;
+  std::vector<OpRule> custom_rules_;                        // of stated_
   std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
   FloatStorage storage_;
   std::vector<std::vector<bool>> operands_;  // of products, by graph and value

@@ -120,12 +120,15 @@ class Session {
   std::map<std::int64_t, std::vector<Seen>> seen_;  // by exported size, in order of appearance
 };
 
+struct CustomOperator;
+
 struct OpContext::State {
   Session& session;
   const Node& node;
   const std::string& display_name;
   std::int64_t opset = 1;
   OpFacts facts = {};
+  const CustomOperator* custom = nullptr;  // that the rule follows; null for all others
   std::vector<const ValueInfo*> inputs;  // null where omitted
   std::vector<ValueInfo> outputs;
   std::vector<bool> output_set;

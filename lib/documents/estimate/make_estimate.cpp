@@ -32,6 +32,20 @@ void warn(Analysis& analysis, std::string message) {
                               {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
 }
 
+// A statement that no node follows is most likely misspelt.
+void warn_of_custom_operators(const Model& model, const EstimateRequest& request, Analysis& analysis) {
+  for (const CustomOperator& stated : request.custom_operators) {
+    const auto is_stated = [&](const Node& node) {
+      return node.op_type == stated.op_type && plain_domain(node.domain) == plain_domain(stated.domain);
+    };
+    const bool is_used = std::any_of(model.graphs.begin(), model.graphs.end(), [&](const Graph& graph) {
+      return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_stated);
+    });
+    if (!is_used)
+      warn(analysis, "custom operator " + qualified(stated.domain, stated.op_type) + " is stated, and no node is one");
+  }
+}
+
 // The published rules multiply the graph as exported by the batch.
 PagodaCounts published_counts(const Model& model, const Analysis& analysis, const EstimateRequest& request) {
   AnalyzeOptions as_exported = request.sizes;
@@ -314,7 +328,7 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
 Sized sized(const Model& model, const EstimateRequest& request) {
   AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
   sizes.precision = request.precision;
-  Analysis analysis = analyze(model, sizes);
+  Analysis analysis = analyze(model, sizes, request.custom_operators);
   if (!request.phase) return {std::move(analysis), std::nullopt};
   PhaseOptions options = *request.phase;
   if (is_swept(request, "past")) options.past = std::nullopt;
@@ -345,6 +359,8 @@ std::string refusal(const EstimateRequest& request) {
     return "--predict --engine onnxruntime-cpu runs the precisions of the file, not --precision " + asked +
            "; give a quantised model";
   if (request.cpu && request.training) return "--predict --engine onnxruntime-cpu does not go with --training";
+  if (!request.custom_operators.empty() && request.count == Convention::Pagoda)
+    return "--count pagoda has rules of its own; it does not go with --custom-ops";
   if (!request.parallel) return {};
   const char* option = request.parallel->tensor > 1     ? "--tensor-parallel"
                        : request.parallel->pipeline > 1 ? "--pipeline-parallel"
@@ -369,6 +385,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   if (request.parallel && request.device) group = run_on_group(model, request, start);
   Findings findings{.analysis = std::move(start.analysis), .group = std::move(group), .items = items};
   Analysis& analysis = findings.analysis;
+  warn_of_custom_operators(model, request, analysis);
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
   for (const SweepAxis& axis : axes)
     for (std::string& symbol : axis_symbols(model, analysis, axis.dim))

@@ -31,6 +31,7 @@ def analyze(
     batch: int,
     dims: dict[str, int],
     assume: dict[str, int],
+    custom_ops: list[str],
     inputs: dict[str, Union[bool, list[int]]],
     phase: str,
     past: Optional[int],

@@ -228,6 +228,7 @@ def analyze(
     batch: int = 0,
     dims: Optional[Mapping[str, int]] = None,
     assume: Optional[Mapping[str, int]] = None,
+    custom_ops: Sequence[Union[str, os.PathLike[str]]] = (),
     inputs: Optional[Mapping[str, Union[bool, Sequence[int]]]] = None,
     phase: str = "",
     past: Optional[int] = None,
@@ -260,6 +261,7 @@ def analyze(
     batch       size of the first dim of every data input, also where the file fixes it; 0: as the file says
     dims        sizes of named dims: {"sequence": 384}
     assume      sizes that the data decide, by their symbols: {"selected_boxes": 100}
+    custom_ops  files that state the shapes and work of operators without a rule (docs/custom-operators.md)
     inputs      whole shapes of inputs, or values of boolean ones: {"image": (1, 3, 224, 224), "use_cache": True}
     phase       "prefill" or "decode" of a language model, with `past` tokens in the cache and `tokens` new ones
     count       what FLOPs are: "flops", "macs", "contraction", "hardware", "pagoda"
@@ -287,7 +289,8 @@ def analyze(
     axes = [(name, values if isinstance(values, str) else list(values)) for name, values in (sweep or {}).items()]
     return Estimate(
         _core.analyze(
-            loaded._core, batch=batch, dims=dict(dims or {}), assume=dict(assume or {}), inputs=shapes, phase=phase,
+            loaded._core, batch=batch, dims=dict(dims or {}), assume=dict(assume or {}),
+            custom_ops=[os.fspath(path) for path in custom_ops], inputs=shapes, phase=phase,
             past=past, tokens=tokens, count=count, traffic=traffic, device=device, precision=precision, engine=engine if predict else "",
             calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/custom_operator.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/core/serving.h"
 #include "pagoda/core/tensorrt.h"
@@ -37,6 +38,7 @@ struct Speculation {
 
 struct EstimateRequest {
   AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
+  std::vector<CustomOperator> custom_operators = {};  // operators without a rule, stated by their user
   std::optional<PhaseOptions> phase = std::nullopt;   // of a language model with a cache
   Convention count = Convention::Flops;               // what "flops" are
   TrafficModel traffic = TrafficModel::Unfused;       // what "bytes" are

@@ -1,0 +1,421 @@
+// Formulas of a CustomOperator as a rule: names are bound by the node's inputs and attributes, then every size and
+// count is a formula of them.
+#include "ops/custom.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ops/facts.h"
+#include "ops/rule_parts.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::inline core {
+namespace {
+
+constexpr std::string_view kAnySize = "_";
+
+bool is_name(std::string_view text) { return !text.empty() && Dim::identifier(text) == text; }
+bool is_star(std::string_view text) { return text.starts_with('*'); }
+std::string star_name(std::string_view text) { return std::string(text.substr(1)); }
+
+const CustomInput* input_named(const CustomOperator& stated, std::string_view name) {
+  const auto found = std::find_if(stated.inputs.begin(), stated.inputs.end(),
+                                  [&](const CustomInput& input) { return input.name == name; });
+  return found == stated.inputs.end() ? nullptr : &*found;
+}
+
+std::string at(const char* list, std::size_t i, const char* member) {
+  return std::string(list) + "[" + std::to_string(i) + "]" + member;
+}
+
+// --- What a statement may say -----------------------------------------------------------------------------------
+
+// Collects the names that a statement gives, then holds its formulas against them.
+class Checker {
+ public:
+  explicit Checker(const CustomOperator& stated) : stated_(stated) {}
+
+  std::string problem() {
+    check_names();
+    check_formulas();
+    return problem_;
+  }
+
+ private:
+  void fail(const std::string& place, const std::string& what) {
+    if (problem_.empty()) problem_ = place + ": " + what;
+  }
+
+  void expect_name(const std::string& place, const std::string& name) {
+    if (!is_name(name) || name == kAnySize)
+      fail(place, "'" + name + "' is no name; expected letters, digits and _, no digit first");
+  }
+
+  void give(const std::string& place, const std::string& name, bool is_certain = true) {
+    expect_name(place, name);
+    (is_certain ? sizes_ : uncertain_).insert(name);
+  }
+
+  void give_once(const std::string& place, const std::string& name) {
+    if (sizes_.contains(name)) fail(place, "'" + name + "' has a meaning already; give it another name");
+    give(place, name);
+  }
+
+  void check_names() {
+    if (!is_name(stated_.op_type)) fail("op_type", "'" + stated_.op_type + "' is no operator's name");
+    for (std::size_t i = 0; i < stated_.attributes.size(); ++i) {
+      const CustomAttribute& attribute = stated_.attributes[i];
+      const std::string place = "attributes." + attribute.name;
+      if (!attribute.members) give_once(place, attribute.name);
+      for (const std::string& member : attribute.members.value_or(std::vector<std::string>())) give_once(place, member);
+    }
+    for (std::size_t i = 0; i < stated_.inputs.size(); ++i) check_input_names(stated_.inputs[i], i);
+    for (const CustomDataSize& size : stated_.data_sizes) {
+      const std::string place = "data_sizes." + size.name;
+      give_once(place, size.name);
+      const bool is_axis = std::any_of(stated_.outputs.begin(), stated_.outputs.end(), [&](const CustomOutput& output) {
+        return std::find(output.shape.begin(), output.shape.end(), size.name) != output.shape.end();
+      });
+      if (!is_axis) fail(place, "no output has it as an axis; expected one that is '" + size.name + "' alone");
+    }
+  }
+
+  void check_input_names(const CustomInput& input, std::size_t i) {
+    const std::string name_place = at("inputs", i, ".name");
+    expect_name(name_place, input.name);
+    if (element_type(input.name)) fail(name_place, "'" + input.name + "' is a type's name; give it another");
+    if (input_named(stated_, input.name) != &input) fail(name_place, "'" + input.name + "' is the name of two inputs");
+    int stars = 0;
+    const std::vector<std::string> axes = input.shape.value_or(std::vector<std::string>());
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      const std::string place = at("inputs", i, ".shape") + "[" + std::to_string(axis) + "]";
+      if (is_star(axes[axis])) {
+        const std::string name = star_name(axes[axis]);
+        if (++stars > 1) fail(place, "a second '*' leaves open which axes are whose; give one");
+        if (sizes_.contains(name) && !stars_.contains(name)) fail(place, "'" + name + "' is one size elsewhere");
+        give(place, name, !input.is_optional);
+        stars_.insert(name);
+      } else if (is_name(axes[axis]) && axes[axis] != kAnySize) {
+        if (stars_.contains(axes[axis])) fail(place, "'" + axes[axis] + "' stands for several axes elsewhere");
+        give(place, axes[axis], !input.is_optional);
+      }
+    }
+    for (const std::string& value : input.values) give_once(at("inputs", i, ".values"), value);
+  }
+
+  void check_formula(const std::string& place, const std::string& text) {
+    if (!problem_.empty()) return;
+    const std::optional<Dim> formula = Dim::parse(text);
+    if (!formula) return fail(place, "'" + text + "' is no formula; expected + - * // % min max over names");
+    for (const std::string& name : formula->symbols()) {
+      if (sizes_.contains(name)) continue;
+      const std::string known = base::joined(std::vector<std::string>(sizes_.begin(), sizes_.end()));
+      fail(place, uncertain_.contains(name)
+                      ? "'" + name + "' is a size of an optional input alone; name it in another, too"
+                      : "'" + name + "' is not known; " +
+                            (known.empty() ? "the statement names no size" : "its names are: " + known));
+    }
+  }
+
+  void check_formula_if_any(const std::string& place, const std::string& text) {
+    if (!text.empty()) check_formula(place, text);
+  }
+
+  void check_formulas() {
+    for (std::size_t i = 0; i < stated_.inputs.size(); ++i) {
+      const CustomInput& input = stated_.inputs[i];
+      for (const std::string& axis : input.shape.value_or(std::vector<std::string>()))
+        if (!is_star(axis) && !is_name(axis)) check_formula(at("inputs", i, ".shape"), axis);
+      check_formula_if_any(at("inputs", i, ".elements_read"), input.elements_read);
+    }
+    for (const CustomDataSize& size : stated_.data_sizes) check_formula_if_any("data_sizes." + size.name, size.upper);
+    if (stated_.outputs.empty()) fail("outputs", "there are none; expected the type and shape of each");
+    for (std::size_t i = 0; i < stated_.outputs.size(); ++i) check_output(stated_.outputs[i], i);
+    const CustomWork work = stated_.work.value_or(CustomWork());
+    const std::pair<const char*, const std::string&> counts[] = {{"work.macs", work.macs},
+                                                                 {"work.arith", work.arith},
+                                                                 {"work.special", work.special},
+                                                                 {"work.comparisons", work.comparisons}};
+    for (const auto& [place, formula] : counts) check_formula_if_any(place, formula);
+    if (!stated_.precision.empty()) check_type("precision", stated_.precision);
+    constexpr OpKind kKinds[] = {OpKind::Other, OpKind::Pointwise, OpKind::Layout, OpKind::View};
+    if (std::find(std::begin(kKinds), std::end(kKinds), stated_.kind) == std::end(kKinds))
+      fail("kind", "expected other, pointwise, layout or view");
+    if (stated_.kind == OpKind::View && stated_.work)
+      fail("work", "a view is another name for the same bytes: it has none");
+  }
+
+  void check_output(const CustomOutput& output, std::size_t i) {
+    check_type(at("outputs", i, ".type"), output.type);
+    for (std::size_t axis = 0; axis < output.shape.size(); ++axis) {
+      const std::string place = at("outputs", i, ".shape") + "[" + std::to_string(axis) + "]";
+      if (!is_star(output.shape[axis]))
+        check_formula(place, output.shape[axis]);
+      else if (const std::string name = star_name(output.shape[axis]); !stars_.contains(name) || !sizes_.contains(name))
+        fail(place, "no input that is always there names '*" + name + "'");
+    }
+    check_formula_if_any(at("outputs", i, ".elements_written"), output.elements_written);
+  }
+
+  void check_type(const std::string& place, const std::string& type) {
+    const CustomInput* input = input_named(stated_, type);
+    if (input != nullptr && input->is_optional)
+      fail(place, "input '" + type + "' is optional; name another, or a type such as float32");
+    if (input == nullptr && !element_type(type))
+      fail(place, "'" + type + "' is neither a type, such as float32, nor the name of an input");
+  }
+
+  const CustomOperator& stated_;
+  std::set<std::string> sizes_, uncertain_, stars_;
+  std::string problem_;
+};
+
+// --- A node -----------------------------------------------------------------------------------------------------
+
+// The names of a statement at one node.
+struct Names {
+  const CustomOperator& stated;
+  std::map<std::string, Dim, std::less<>> sizes;
+  std::map<std::string, Shape, std::less<>> stars;
+};
+
+Dim value_of(const OpContext& op, const Names& names, const std::string& text) {
+  const Dim formula = Dim::parse(text).value();  // problem_of() has read it
+  for (const std::string& name : formula.symbols())
+    if (!names.sizes.contains(name)) op.unknown("'" + name + "' of '" + text + "' is not known");
+  try {
+    return formula.substitute(names.sizes);
+  } catch (const TooComplex&) {
+    throw;
+  } catch (const Error& error) {  // a division by 0, a count beyond 128 bits
+    op.fail("'" + text + "': " + error.what());
+  }
+}
+
+Dim size_of(const OpContext& op, const Names& names, const std::string& text, const std::string& what) {
+  Dim size = value_of(op, names, text);
+  if (const auto constant = size.value(); constant && *constant < 0)
+    op.fail(what + ": '" + text + "' is " + size.to_string() + ", which is no size");
+  return size;
+}
+
+void bind_attributes(const OpContext& op, Names& names) {
+  for (const CustomAttribute& attribute : names.stated.attributes) {
+    if (!attribute.members) {
+      names.sizes[attribute.name] = attribute.otherwise ? op.attribute(attribute.name, *attribute.otherwise)
+                                                        : op.required_integer(attribute.name);
+      continue;
+    }
+    const auto list = op.integer_list(attribute.name);
+    if (!list) op.fail("attribute " + attribute.name + " is missing");
+    if (list->size() != attribute.members->size())
+      op.fail("attribute " + attribute.name + " has " + std::to_string(list->size()) +
+              " members; the statement names " + std::to_string(attribute.members->size()));
+    for (std::size_t i = 0; i < list->size(); ++i) names.sizes[(*attribute.members)[i]] = (*list)[i];
+  }
+}
+
+// One size of an input under its name; formulas wait until every name is bound.
+void bind_axis(OpContext& op, Names& names, const std::string& axis, const Dim& size, const std::string& input) {
+  if (axis == kAnySize || !is_name(axis)) return;
+  const auto [place, is_new] = names.sizes.emplace(axis, size);
+  if (!is_new) place->second = op.unify(place->second, size, axis + " of " + input);
+}
+
+void bind_star(OpContext& op, Names& names, const std::string& name, Shape axes, const std::string& input) {
+  const auto found = names.stars.find(name);
+  if (found != names.stars.end()) {
+    if (found->second.size() != axes.size())
+      op.fail("*" + name + " is of " + std::to_string(found->second.size()) + " axes, in " + input + " of " +
+              std::to_string(axes.size()));
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      axes[i] = op.unify(found->second[i], axes[i], "*" + name + " of " + input);
+  }
+  names.sizes[name] = element_count(axes);
+  names.stars[name] = std::move(axes);
+}
+
+// Calls `each` with the stated text of an axis and its size; an axis of a "*name" has that text.
+template <typename Each>
+void for_each_axis(const OpContext& op, int place, const CustomInput& input, const Each& each) {
+  const std::vector<std::string>& stated = *input.shape;
+  const Shape& shape = op.shape(place);
+  const auto star = std::find_if(stated.begin(), stated.end(), [](const std::string& axis) { return is_star(axis); });
+  const std::size_t named = stated.size() - (star == stated.end() ? 0 : 1);
+  if (shape.size() < named || (star == stated.end() && shape.size() > named))
+    op.fail(input.name + " is " + to_string(op.input(place)) + "; the statement says [" + base::joined(stated, ", ") +
+            "]");
+  const std::size_t free = shape.size() - named;
+  std::size_t axis = 0;
+  for (const std::string& text : stated) {
+    const std::size_t count = is_star(text) ? free : 1;
+    each(text, Shape(shape.begin() + static_cast<std::ptrdiff_t>(axis),
+                     shape.begin() + static_cast<std::ptrdiff_t>(axis + count)));
+    axis += count;
+  }
+}
+
+void bind_values(const OpContext& op, Names& names, int place, const CustomInput& input) {
+  if (input.values.empty()) return;
+  const TensorValue* value = op.value(place);
+  if (value == nullptr) return;
+  if (value->size() != input.values.size())
+    op.fail(input.name + " has " + std::to_string(value->size()) + " elements; the statement names " +
+            std::to_string(input.values.size()));
+  for (std::size_t i = 0; i < value->size(); ++i)
+    if (const Dim* element = std::get_if<Dim>(&(*value)[i])) names.sizes[input.values[i]] = *element;
+}
+
+Names names_of(const CustomOperator& stated, OpContext& op) {
+  Names names{.stated = stated, .sizes = {}, .stars = {}};
+  bind_attributes(op, names);
+  if (!stated.inputs.empty() && op.input_count() > static_cast<int>(stated.inputs.size()))
+    op.fail("it has " + std::to_string(op.input_count()) + " inputs; the statement names " +
+            std::to_string(stated.inputs.size()));
+  const auto for_each_input = [&](const auto& each) {
+    int place = 0;
+    for (const CustomInput& input : stated.inputs) {
+      if (op.has_input(place))
+        each(place, input);
+      else if (!input.is_optional)
+        op.fail("input " + input.name + " is missing");
+      ++place;
+    }
+  };
+  for_each_input([&](int place, const CustomInput& input) {
+    bind_values(op, names, place, input);
+    if (!input.shape) return;
+    for_each_axis(op, place, input, [&](const std::string& text, const Shape& sizes) {
+      if (is_star(text))
+        bind_star(op, names, star_name(text), sizes, input.name);
+      else
+        bind_axis(op, names, text, sizes.front(), input.name);
+    });
+  });
+  for_each_input([&](int place, const CustomInput& input) {
+    if (!input.shape) return;
+    for_each_axis(op, place, input, [&](const std::string& text, const Shape& sizes) {
+      if (!is_star(text) && !is_name(text))
+        op.unify(value_of(op, names, text), sizes.front(), text + " of " + input.name);
+    });
+  });
+  return names;
+}
+
+ElementType type_of(const CustomOperator& stated, const OpContext& op, const std::string& type) {
+  if (const std::optional<ElementType> named = element_type(type)) return *named;
+  return op.element(static_cast<int>(input_named(stated, type) - stated.inputs.data()));
+}
+
+// The names that only the data decide: of sizes, and of inputs whose elements are not known.
+template <typename Each>
+void for_each_open(const CustomOperator& stated, const Each& each) {
+  for (const CustomDataSize& size : stated.data_sizes) each(size.name, "a size that the data decide", size.upper);
+  for (const CustomInput& input : stated.inputs)
+    for (const std::string& value : input.values) each(value, "an element of " + input.name, std::string());
+}
+
+bool is_axis(const CustomOutput& output, const std::string& name) {
+  return std::find(output.shape.begin(), output.shape.end(), name) != output.shape.end();
+}
+
+// Sizes that infer_custom() left to the data stand in the shapes that it made.
+void read_open_sizes(const OpContext& op, Names& names) {
+  const CustomOperator& stated = names.stated;
+  for (std::size_t i = 0; i < stated.outputs.size(); ++i) {
+    if (!op.has_output(static_cast<int>(i))) continue;
+    const Shape& shape = op.output_shape(static_cast<int>(i));
+    std::size_t axis = 0;
+    for (const std::string& text : stated.outputs[i].shape) {
+      if (is_star(text))
+        axis += names.stars.at(star_name(text)).size();
+      else if (const Dim& size = shape[axis++]; is_name(text))
+        names.sizes.emplace(text, size);
+    }
+  }
+}
+
+ElementType precision_of(const CustomOperator& stated, const OpContext& op) {
+  if (!stated.precision.empty()) return type_of(stated, op, stated.precision);
+  for (int i = 0; i < op.input_count(); ++i)
+    if (op.has_input(i) && is_float(op.element(i))) return op.element(i);
+  return op.has_input(0) ? op.element(0) : ElementType::Undefined;
+}
+
+}  // namespace
+
+std::string problem_of(const CustomOperator& stated) { return Checker(stated).problem(); }
+
+namespace ops {
+
+void infer_custom(const CustomOperator& stated, OpContext& op) {
+  Names names = names_of(stated, op);
+  for_each_open(stated, [&](const std::string& name, const std::string& cause, const std::string& upper) {
+    const bool is_needed = std::any_of(stated.outputs.begin(), stated.outputs.end(),
+                                       [&](const CustomOutput& output) { return is_axis(output, name); });
+    if (names.sizes.contains(name) || !is_needed) return;
+    names.sizes[name] = op.fresh(name, cause, upper.empty() ? std::nullopt : std::optional(value_of(op, names, upper)));
+  });
+  for (std::size_t i = 0; i < stated.outputs.size(); ++i) {
+    const CustomOutput& output = stated.outputs[i];
+    Shape shape;
+    for (const std::string& text : output.shape) {
+      if (is_star(text)) {
+        const Shape& axes = names.stars.at(star_name(text));
+        shape.insert(shape.end(), axes.begin(), axes.end());
+      } else {
+        shape.push_back(size_of(op, names, text, at("outputs", i, "")));
+      }
+    }
+    op.set_output(static_cast<int>(i), type_of(stated, op, output.type), std::move(shape));
+  }
+}
+
+OpCost cost_custom(const CustomOperator& stated, OpContext& op) {
+  if (stated.kind == OpKind::View) return cost_view(op);
+  if (!stated.work) op.unknown("its statement gives no work");
+  Names names = names_of(stated, op);
+  read_open_sizes(op, names);
+  const auto count = [&](const std::string& formula, const char* what) {
+    return formula.empty() ? Dim(0) : size_of(op, names, formula, what);
+  };
+  OpCost cost = op.streamed();
+  cost.macs = count(stated.work->macs, "macs");
+  cost.arith = count(stated.work->arith, "arith");
+  cost.special = count(stated.work->special, "special");
+  cost.comparisons = count(stated.work->comparisons, "comparisons");
+  cost.precision = precision_of(stated, op);
+  for (std::size_t i = 0; i < stated.inputs.size(); ++i)
+    if (const auto& input = stated.inputs[i]; !input.elements_read.empty() && op.has_input(static_cast<int>(i)))
+      op.read_only(cost, static_cast<int>(i),
+                   byte_size(count(input.elements_read, "elements_read"), op.element(static_cast<int>(i))));
+  for (std::size_t i = 0; i < stated.outputs.size(); ++i)
+    if (const auto& output = stated.outputs[i]; !output.elements_written.empty() && op.has_output(static_cast<int>(i)))
+      op.write_only(
+          cost, static_cast<int>(i),
+          byte_size(count(output.elements_written, "elements_written"), op.output(static_cast<int>(i)).element));
+  return cost;
+}
+
+std::vector<OpRule> rules_of(const std::vector<CustomOperator>& stated) {
+  std::vector<OpRule> rules;
+  for (const CustomOperator& each : stated) {
+    if (const std::string problem = problem_of(each); !problem.empty())
+      throw Error("custom operator " + each.op_type + ": " + problem);
+    const bool keeps_places = each.kind == OpKind::Pointwise;
+    rules.push_back(
+        {.name = each.op_type,
+         .infer = nullptr,
+         .cost = nullptr,
+         .fold = nullptr,
+         .work = "as its statement says",
+         .facts = facts_of_kind(each.kind, keeps_places ? BatchAxis::Same : BatchAxis::Lost, Gradient::Unmodelled)});
+  }
+  return rules;
+}
+
+}  // namespace ops
+}  // namespace pagoda::inline core

@@ -1,0 +1,18 @@
+// Rules of operators that a user states by formulas.
+#pragma once
+
+#include <vector>
+
+#include "pagoda/core/custom_operator.h"
+#include "pagoda/core/rule.h"
+
+namespace pagoda::inline core::ops {
+
+// Names, facts and nothing else, in the same order: what a rule computes, the next two do. Names point into `stated`.
+// Throws Error for a statement that has a problem_of().
+std::vector<OpRule> rules_of(const std::vector<CustomOperator>& stated);
+
+void infer_custom(const CustomOperator& stated, OpContext& op);
+OpCost cost_custom(const CustomOperator& stated, OpContext& op);
+
+}  // namespace pagoda::inline core::ops

@@ -1,0 +1,17 @@
+// What every strict reader asks first.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pagoda/base/json.h"
+
+namespace pagoda::documents {
+
+// Throws Error where the document's member "schema" is another.
+inline void require_schema(const base::JsonField& document, std::string_view schema) {
+  if (document.at("schema").text() != schema)
+    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(schema) + "\"");
+}
+
+}  // namespace pagoda::documents
