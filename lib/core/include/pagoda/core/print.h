@@ -1,0 +1,35 @@
+// Counts and formulas on streams.
+//
+//   const Dim work = 2 * Dim::symbol("batch");
+//   std::cout << work << " = " << work.evaluate({{"batch", 8}}) << '\n';  // 2*batch = 16
+//
+// Int is no class, so that its operator is looked up where it is used: from the global namespace and from pagoda it is
+// found as it is. A namespace with operators << of its own says: using pagoda::operator<<;
+#pragma once
+
+#include <concepts>
+#include <iosfwd>
+#include <string>
+
+#include "pagoda/base/integer.h"
+#include "pagoda/core/dim.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::base {
+
+template <std::same_as<Int> Count>
+std::ostream& operator<<(std::ostream& out, Count count) {
+  return out << to_string(count);
+}
+
+}  // namespace pagoda::base
+
+namespace pagoda {
+using base::operator<<;
+inline namespace core {
+std::ostream& operator<<(std::ostream& out, const Dim& dim);  // Dim::to_string()
+}
+}  // namespace pagoda
+#pragma GCC visibility pop
+
+using pagoda::base::operator<<;
