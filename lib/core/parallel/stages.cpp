@@ -36,7 +36,8 @@ struct Place {
   Dim bytes = {};
 };
 
-constexpr std::size_t kPlacesPerCut = 4;  // to choose from
+// The breadth of a search, no physics: places to choose from, those that the fewest bytes pass.
+constexpr std::size_t kPlacesPerCut = 4;
 
 std::vector<Place> places_between(const Model& model, const Analysis& analysis) {
   const Graph& graph = model.main();

@@ -8,8 +8,9 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr int kMostRestarts = 64;          // of one trial
-constexpr std::size_t kMostVisits = 4096;  // nodes of one trial
+// Limits of a search, no physics: a trial that exceeds one is given up, and its product stays whole.
+constexpr int kMostRestarts = 64;
+constexpr std::size_t kMostVisits = 4096;
 
 }  // namespace
 

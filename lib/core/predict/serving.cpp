@@ -13,7 +13,9 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr double kFewTokens = 8;  // that engines verify with the kernel for decoding
+// New tokens of a sequence up to which engines take the kernel for decoding, as where a draft's are verified: an
+// assumption.
+constexpr double kFewTokens = 8;
 
 double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
 
@@ -204,7 +206,7 @@ class Lowering {
 
   void add_attention(std::int32_t place, const AttentionSize& size) {
     const double rows = size.batch * size.tokens * size.size;
-    add_small(place, 4 * rows * (size.heads + size.kv_heads));  // rotates queries and keys
+    add_small(place, 4 * rows * (size.heads + size.kv_heads));  // rotates queries and keys: 2 bytes read, 2 written
     AttentionSize run = size;
     run.decodes = size.past > 0 && size.tokens <= kFewTokens;
     add("attention", place, attention_seconds(run, rates_, kernels_));

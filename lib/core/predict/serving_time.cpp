@@ -26,7 +26,9 @@ double part_of_peak(double feed, double peak, const ServingRates& rates) {
 
 double waves_seconds(double m, double n, double k, double rows, double columns, double peak, double units,
                      double matrices, double wave_seconds) {
-  constexpr double kLeastDepth = 256;  // of one part of a contraction that is split
+  // Of one part of a contraction that is split over units. An assumption, like the numbers of parts: fit.py fits the
+  // other coefficients under it, and its errors on a device left out are what speaks for it.
+  constexpr double kLeastDepth = 256;
   double best = std::numeric_limits<double>::infinity();
   for (const double parts : {1.0, 2.0, 4.0, 8.0}) {
     const double depth = k / parts;
@@ -64,7 +66,9 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
   const bool is_narrow = size.is_float8 && rates.float8 > 0;
   const ServingKernels::Product& c = is_narrow ? kernels.products_float8 : kernels.products;
   const double peak = is_narrow ? rates.float8 : rates.bfloat16;
-  const double few = 8 * std::ceil(std::min(size.m, 64.0) / 8);  // units multiply 8 rows at least
+  // Tiles as CUTLASS's profiler offers them for these chips. With few rows engines put them where the instruction takes
+  // multiples of 8: n of mma.m16n8k16 and wgmma.m64nNk16 (PTX ISA 8.5, 9.7.13 and 9.7.14).
+  const double few = 8 * std::ceil(std::min(size.m, 64.0) / 8);
   const std::array<std::array<double, 3>, 3> tiles = {{{256, 128, 1}, {128, 256, 1}, {few, 64, c.small}}};
   double work = std::numeric_limits<double>::infinity();
   const double part = part_of_peak(c.feed, peak, rates);
@@ -82,6 +86,7 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
   const double reach = size.window > 0 && size.window < total ? size.window : total;
   const double heads = size.batch * size.heads;
   const double keys = std::min(total, reach + size.tokens - 1);
+  // Keys and values as the cache stores them; queries read and results written in 16 bits, 2 + 2 bytes.
   const double moved =
       size.batch * size.size * (size.cache_width * 2 * size.kv_heads * keys + 4 * size.heads * size.tokens);
   if (size.decodes) {
@@ -93,9 +98,10 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
   const ServingKernels::Kernel& c = kernels.prefill_attention;
   const double first = std::clamp(reach - size.past, 0.0, size.tokens);  // queries that see all before them
   const double pairs = first * size.past + first * (first + 1) / 2 + (size.tokens - first) * reach;
+  // A block of FlashAttention takes 128 queries (Dao, arXiv 2307.08691, 3.3).
   const double blocks = heads * std::ceil(size.tokens / 128);
   const double waves = std::ceil(blocks / rates.units) * rates.units / blocks;
-  const double work = 4 * heads * size.size * pairs / rates.bfloat16 * waves;
+  const double work = 4 * heads * size.size * pairs / rates.bfloat16 * waves;  // two products, 2 FLOPs each
   return c.launch_cycles / rates.clock +
          longer(work / part_of_peak(c.feed, rates.bfloat16, rates), moved / rates.bandwidth / c.bandwidth, c.norm);
 }
@@ -103,11 +109,13 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
 double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels) {
   const ServingKernels::Kernel& c = kernels.mixtures;
   const double all = size.experts * size.groups;
+  // Of experts that tokens choose alike and independently, those that none of them chose stay unread.
   const double distinct = size.experts * (1 - std::pow(1 - std::min(size.k / all, 1.0), size.tokens));
   const double runs = size.tokens * size.k / size.groups;  // of one expert over one token, on this device
   const double each = runs / std::max(distinct, 1e-9);
+  // Rows of one expert fill blocks of 64 (block_m of grouped products): an assumption of fit.py.
   const double padded = std::ceil(each / 64) * 64 / each;
-  const double weights = 3 * size.hidden * size.inner;
+  const double weights = 3 * size.hidden * size.inner;  // gate, up, down
   const double work = 2 * runs * weights * padded / rates.bfloat16;
   const double moved = size.weight_width * distinct * weights + 4 * size.tokens * size.hidden;
   return c.launch_cycles / rates.clock +

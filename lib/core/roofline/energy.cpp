@@ -58,9 +58,12 @@ double seconds(const EnergyModel& model, double flops, double bytes) {
   return std::max(roofline, (flops * model.joules_per_flop + bytes * model.joules_per_byte) / *model.cap_watts);
 }
 
+double joules(const EnergyModel& model, double flops, double bytes, double seconds) {
+  return flops * model.joules_per_flop + bytes * model.joules_per_byte + model.constant_watts * seconds;
+}
+
 double joules(const EnergyModel& model, double flops, double bytes) {
-  return flops * model.joules_per_flop + bytes * model.joules_per_byte +
-         model.constant_watts * seconds(model, flops, bytes);
+  return joules(model, flops, bytes, seconds(model, flops, bytes));
 }
 
 double flops_per_joule(const EnergyModel& model, double intensity) { return 1 / joules(model, 1, 1 / intensity); }

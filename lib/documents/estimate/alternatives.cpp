@@ -201,7 +201,7 @@ std::optional<double> joules_of(const Model& model, const EstimateRequest& reque
   const auto bytes =
       real(count(moved ? moved->bytes_read + moved->bytes_written : cost.bytes_read + cost.bytes_written));
   if (!work || !bytes) return std::nullopt;
-  return constants->joules_per_flop * *work + constants->joules_per_byte * *bytes + constants->constant_watts * seconds;
+  return joules(*constants, *work, *bytes, seconds);
 }
 
 // Under TensorRT, where the request names it. `same` is of one device and precision.

@@ -39,7 +39,7 @@ Run run_of(const EstimateDocument& estimate) {
 // At the time of the roofline and not that of W and Q as one kernel: rows run one after the other.
 std::optional<double> joules_at(const EnergyModel& model, const Run& run) {
   if (!run.flops || !run.bytes || !run.seconds || !(*run.seconds > 0)) return std::nullopt;
-  return model.joules_per_flop * *run.flops + model.joules_per_byte * *run.bytes + model.constant_watts * *run.seconds;
+  return joules(model, *run.flops, *run.bytes, *run.seconds);
 }
 
 }  // namespace

@@ -64,8 +64,7 @@ std::optional<Star> with_joules(const std::optional<Star>& star, const std::opti
 // By the constants, at the star's own time.
 std::optional<double> joules_by(const std::optional<EnergyModel>& model, const std::optional<Star>& star) {
   if (!model || !star) return std::nullopt;
-  return model->joules_per_flop * star->flops + model->joules_per_byte * star->bytes +
-         model->constant_watts * star->seconds;
+  return joules(*model, star->flops, star->bytes, star->seconds);
 }
 
 std::vector<Star> path_over(const std::vector<Star>& stars, const std::optional<EnergyModel>* by) {

@@ -37,6 +37,8 @@ void check(const EnergyModel& model);
 
 double seconds(const EnergyModel& model, double flops, double bytes);
 double joules(const EnergyModel& model, double flops, double bytes);
+// The same of a run that takes `seconds`, such as kernels one after the other: ε_f·W + ε_m·Q + π_0·seconds.
+double joules(const EnergyModel& model, double flops, double bytes, double seconds);
 
 // W/E as a function of intensity: 1 / (ε_f + ε_m/I + π_0·max(τ_f, τ_m/I)) where no cap binds.
 double flops_per_joule(const EnergyModel& model, double intensity);

@@ -1,0 +1,125 @@
+// The memory plan, and what kernels move.
+#include <algorithm>
+#include <map>
+
+#include "estimate/json_parts.h"
+
+namespace pagoda::documents::members {
+
+namespace {
+
+// Tensors alive at the peak, by name. Several may have the same, such as the empty one of what lives inside a body.
+template <typename A>
+void peak_tensors(A& a, typename A::template Ref<EstimateMemory> x, std::vector<std::string>& names) {
+  if constexpr (!A::kReads)
+    for (const std::size_t tensor : x.peak_tensors) names.push_back(x.tensors[tensor].name);
+  a("peak_tensors", names);
+}
+
+void find_peak_tensors(const Reader& reader, EstimateMemory& x, const std::vector<std::string>& names) {
+  std::map<std::string_view, std::vector<std::size_t>> alive;  // at the peak, the largest last
+  for (std::size_t i = 0; i < x.tensors.size(); ++i) {
+    const EstimateMemory::Tensor& tensor = x.tensors[i];
+    const auto peak = static_cast<std::int64_t>(x.peak_step);
+    if (tensor.first_step <= peak && peak <= tensor.last_step) alive[tensor.name].push_back(i);
+  }
+  for (auto& [name, tensors] : alive)
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [&](std::size_t a, std::size_t b) { return x.tensors[a].bytes < x.tensors[b].bytes; });
+  for (const std::string& name : names) {
+    std::vector<std::size_t>& tensors = alive[name];
+    if (tensors.empty()) reader.all().at("peak_tensors").fail_expected("names of tensors that are alive at the peak");
+    x.peak_tensors.push_back(tensors.back());
+    tensors.pop_back();
+  }
+}
+
+}  // namespace
+
+template <typename A>
+void memory(A& a, typename A::template Ref<EstimateMemory> x) {
+  a("excludes", x.excludes);
+  a("peak_bytes", x.peak_bytes);
+  a("peak_step", x.peak_step);
+  a.maybe("peak_formula", x.peak_formula);
+  std::vector<std::string> peak_names;
+  peak_tensors(a, x, peak_names);
+  a("arena_bytes", x.arena_bytes);
+  a("timeline", x.timeline);
+  a("order", x.order);
+  a("names", x.names);
+  a("op_types", x.op_types);
+  a.list("tensors", x.tensors, [](A& inner, auto& each) {
+    inner("name", each.name);
+    inner("bytes", each.bytes);
+    inner("first_step", each.first_step);
+    inner("last_step", each.last_step);
+    inner("offset", each.offset);
+    inner("shared_by", each.shared_by);
+  });
+  if constexpr (A::kReads) find_peak_tensors(a, x, peak_names);
+  a.list("weights", x.weights, [](A& inner, auto& each) {
+    inner("type", each.type);
+    inner("tensors", each.tensors);
+    inner("elements", each.elements);
+    inner("bytes", each.bytes);
+  });
+  part(a, "kv_cache", Layout::Line, x.kv_cache, [](A& inner, auto& cache) {
+    inner("bytes_per_token", cache.bytes_per_token);
+    inner("past_bytes", cache.past_bytes);
+    inner("shared_bytes", cache.shared_bytes);
+    inner("separate_bytes", cache.separate_bytes);
+    inner("written_bytes", cache.written_bytes);
+    inner("copied_bytes", cache.copied_bytes);
+    inner("pairs", cache.pairs);
+  });
+  part(a, "reordered", Layout::Block, x.reordered, [](A& inner, auto& better) {
+    inner("peak_bytes", better.peak_bytes);
+    inner("arena_bytes", better.arena_bytes);
+    inner("order", better.order);
+  });
+  a("unsized", x.unsized);
+}
+
+namespace {
+
+// The place in a list, which readers do not need.
+template <typename A>
+void place_in_list(A& a, std::size_t index) {
+  a("index", index);
+}
+
+}  // namespace
+
+template <typename A>
+void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
+  a("model", x.model);
+  a("bytes_read", x.bytes_read);
+  a("bytes_written", x.bytes_written);
+  a("bytes", x.bytes);
+  std::size_t index = 0;
+  a.list("groups", x.groups, [&](A& inner, auto& group) {
+    place_in_list(inner, index++);
+    inner("rule", group.rule);
+    inner("nodes", group.nodes);
+    inner("joined_by", group.joined_by);
+    counts(inner, group.counts);
+    intensity(inner, group.counts);
+    inner("saved_bytes", group.saved_bytes);
+    part(inner, "symbolic", Layout::Line, group.symbolic, formulas<A>);
+  });
+  if (A::kReads || x.model == TrafficModel::Resident)
+    a.list("stayed", x.stayed, [](A& inner, auto& tensor) {
+      inner("value", tensor.value);
+      inner("bytes", tensor.bytes);
+      inner("saved_bytes", tensor.saved_bytes);
+      inner("in_memory", tensor.in_memory);
+    });
+}
+
+template void memory(Writer& a, const EstimateMemory& x);
+template void memory(Reader& a, EstimateMemory& x);
+template void traffic(Writer& a, const EstimateTraffic& x);
+template void traffic(Reader& a, EstimateTraffic& x);
+
+}  // namespace pagoda::documents::members

@@ -1,0 +1,186 @@
+// Times on a device: bounds, several devices, energy, fit, and variants of a request.
+#include "estimate/json_parts.h"
+
+namespace pagoda::documents::members {
+
+namespace {
+
+// Of a node, with the kernel it runs in, or of a group.
+template <typename A>
+void bound(A& a, typename A::template Ref<RowBound> x, bool is_node) {
+  a("index", x.row);
+  if constexpr (A::kReads) {
+    a("group", x.group);
+  } else {
+    if (is_node) a("group", x.group < 0 ? Count() : Count(x.group));
+  }
+  a("bound", x.bound);
+  const bool is_known = x.bound != Bound::Unknown;
+  a.known("seconds", x.seconds, is_known);
+  a.known("compute_seconds", x.compute_seconds, is_known);
+  a.known("memory_seconds", x.memory_seconds, is_known);
+  a.known("share", x.share, is_known);
+  a("headroom", x.headroom);
+  a.known("flops", x.flops, is_known);
+  a.known("bytes", x.bytes, is_known);
+  a("intensity", x.intensity);
+  a("precision", x.precision);
+  a("unit", x.unit);
+  a("level", x.level);
+}
+
+template <typename A>
+void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
+  a("tensor", x.devices.tensor);
+  a("pipeline", x.devices.pipeline);
+  a("expert", x.devices.expert);
+  a("link", x.link.name);
+  a("link_bytes_per_second", x.link.bytes_per_second);
+  a("seconds", x.time.seconds);
+  a("work_seconds", x.time.work_seconds);
+  a("link_seconds", x.time.link_seconds);
+  a("parts", x.time.parts);
+  a("bubble", x.time.bubble);
+  a("interval_seconds", x.time.interval_seconds);
+  a.object("device", Layout::Line, [&](A& inner) {
+    inner("macs", x.macs);
+    inner("bytes", x.bytes);
+    inner("weight_bytes", x.weight_bytes);
+    inner("cache_bytes", x.cache_bytes);
+  });
+  a.object("products", Layout::Line, [&](A& inner) {
+    inner("columns", x.column_products);
+    inner("rows", x.row_products);
+    inner("whole", x.whole_products);
+    inner("whole_weight_bytes", x.whole_weight_bytes);
+    inner.maybe("whole_reason", x.whole_reason);
+  });
+  a.list("collectives", x.collectives, [](A& inner, auto& each) {
+    inner("kind", each.kind);
+    inner("node", each.node);
+    inner("bytes", each.bytes);
+    inner("seconds", each.seconds);
+  });
+  a.list("stages", x.stages, [](A& inner, auto& each) {
+    inner("begin", each.begin);
+    inner("end", each.end);
+    inner("seconds", each.seconds);
+    inner("weight_bytes", each.weight_bytes);
+    inner("cache_bytes", each.cache_bytes);
+    inner("received_bytes", each.received_bytes);
+  });
+}
+
+}  // namespace
+
+template <typename A>
+void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
+  a("device", x.device);
+  a("device_name", x.device_name);
+  a.maybe("power_mode", x.power_mode);
+  a("measured", x.measured);
+  a("precision", x.precision);
+  a("traffic", x.traffic);
+  times(a, x.totals);
+  a("unknown_nodes", x.totals.unknown_rows);
+  a("at_least", x.totals.at_least);
+  a("items", x.items);
+  a("launch_overhead_seconds", x.launch_overhead_seconds);
+  a("launch_overhead_assumed", x.launch_is_assumed);
+  part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
+    inner("seconds", predicted.seconds);
+    inner("low", predicted.low);
+    inner("high", predicted.high);
+    inner("coverage", predicted.coverage);
+    inner("engine", predicted.engine);
+    inner("calibration", predicted.calibration);
+    inner.maybe("node_seconds", predicted.nodes);
+    inner.maybe("joules", predicted.joules);
+    inner.maybe("joules_per_item", predicted.joules_per_item);
+    part(inner, "memory", Layout::Line, predicted.memory, [](A& within, auto& memory) {
+      within("bytes", memory.bytes);
+      within("low", memory.low);
+      within("high", memory.high);
+      within("coverage", memory.coverage);
+      within("load_bytes", memory.load_bytes);
+      within("run_bytes", memory.run_bytes);
+    });
+  });
+  part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
+  part(a, "energy", Layout::Line, x.energy, [](A& inner, auto& energy) {
+    inner("precision", energy.precision);
+    inner("joules_per_flop", energy.joules_per_flop);
+    inner("joules_per_byte", energy.joules_per_byte);
+    inner("constant_watts", energy.constant_watts);
+    inner("joules", energy.joules);
+    inner("work_joules", energy.work_joules);
+    inner("traffic_joules", energy.traffic_joules);
+    inner("constant_joules", energy.constant_joules);
+    inner("flops_per_joule", energy.flops_per_joule);
+    inner("joules_per_item", energy.joules_per_item);
+    inner("time_balance", energy.time_balance);
+    inner("energy_balance", energy.energy_balance);
+    inner("race_to_idle", energy.race_to_idle);
+  });
+  part(a, "handover", Layout::Line, x.handover, [](A& inner, auto& handover) {
+    inner("device", handover.device);
+    inner("cache_bytes", handover.cache_bytes);
+    inner("link", handover.link.name);
+    inner("link_bytes_per_second", handover.link.bytes_per_second);
+    inner("transfer_seconds", handover.transfer_seconds);
+    inner("decode_seconds", handover.decode_seconds);
+  });
+  a.list("nodes", x.nodes, [](A& inner, auto& each) { bound(inner, each, true); });
+  if (A::kReads || !x.groups.empty())
+    a.list("groups", x.groups, [](A& inner, auto& each) { bound(inner, each, false); });
+}
+
+template <typename A>
+void fit(A& a, typename A::template Ref<EstimateFit> x) {
+  for (const auto& [name, member] : kEstimateFit) a(name, x.*member);
+  a("at_least", x.at_least);
+  a("fits", x.fits);
+  a("largest_batch", x.largest_batch);
+  a("longest_context", x.longest_context);
+  a.maybe("memory_context", x.memory_context);
+  part(a, "position_table", Layout::Line, x.position_table, [](A& inner, auto& table) {
+    inner("name", table.name);
+    inner("positions", table.positions);
+  });
+}
+
+template <typename A>
+void variant(A& a, typename A::template Ref<EstimateVariant> x) {
+  a("device", x.device);
+  a("precision", x.precision);
+  a("traffic", x.traffic);
+  a("total_bytes", x.total_bytes);
+  a("device_bytes", x.device_bytes);
+  a("fits", x.fits);
+  a("seconds", x.seconds);
+  a("floor_seconds", x.floor_seconds);
+  a("at_least", x.at_least);
+  a("bound", x.bound);
+  a("items_per_second", x.items_per_second);
+  a.maybe("largest_batch", x.largest_batch);
+  a.maybe("longest_context", x.longest_context);
+  a.maybe("joules", x.joules);
+  a.maybe("price_per_million", x.price_per_million);
+  part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
+    inner("engine", predicted.engine);
+    inner("seconds", predicted.seconds);
+    inner("low", predicted.low);
+    inner("high", predicted.high);
+    inner("float_products", predicted.float_products);
+    inner("unfused_conversions", predicted.unfused_conversions);
+  });
+}
+
+template void roofline(Writer& a, const EstimateRoofline& x);
+template void roofline(Reader& a, EstimateRoofline& x);
+template void fit(Writer& a, const EstimateFit& x);
+template void fit(Reader& a, EstimateFit& x);
+template void variant(Writer& a, const EstimateVariant& x);
+template void variant(Reader& a, EstimateVariant& x);
+
+}  // namespace pagoda::documents::members
