@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "pagoda/base/text.h"
+#include "plot/answer_html.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
 #include "plot/pairs.h"
@@ -198,6 +199,8 @@ std::string tabs_html(const Chart& chart) {
 std::string chart_html(const Chart& chart) {
   std::string html;
   html += verdict_html(chart);
+  const documents::EstimateDocument* answered = chart.estimates.size() == 1 ? &chart.estimates[0].document : nullptr;
+  if (answered != nullptr) html += budgets_html(*answered);
   const std::string what_if = what_if_json(chart), pairs = pairs_json(chart);
   html += what_if.empty() ? no_formulas_html(chart) : std::string(kWhatIf);
   html += "<div class=\"split\"><section class=\"plot\" aria-label=\"Roofline\">\n";
@@ -213,6 +216,7 @@ std::string chart_html(const Chart& chart) {
     for (const std::string& warning : chart.warnings) html += "<li>" + xml(warning) + "</li>";
     html += "</ul></div>\n";
   }
+  if (answered != nullptr) html += answer_html(*answered);
   html += tabs_html(chart);
   html += "<dl class=\"facts\">";
   for (const auto& [key, value] : chart.provenance) html += "<dt>" + xml(key) + "</dt><dd>" + xml(value) + "</dd>";

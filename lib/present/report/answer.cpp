@@ -83,6 +83,18 @@ Line traffic_line(const Data& data) {
   return {"traffic", at_least + bytes(totals.counts.bytes), remark};
 }
 
+// What a run of a language model is of.
+Line phase_line(const EstimateDocument& estimate) {
+  const documents::EstimatePhase& phase = *estimate.phase;
+  std::string remark;
+  const auto add = [&](const std::string& part) { remark += (remark.empty() ? "" : " · ") + part; };
+  if (phase.tokens) add(base::grouped(*phase.tokens) + (*phase.tokens == 1 ? " new token" : " new tokens") + " a run");
+  if (phase.cache_bytes_per_token && *phase.cache_bytes_per_token > 0)
+    add("the cache grows by " + bytes(phase.cache_bytes_per_token) + " a position");
+  if (phase.bytes_per_token) add(base::si_rate(*phase.bytes_per_token, "B") + " moved a token");
+  return {"phase", std::string(to_string(phase.phase)), remark};
+}
+
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
@@ -209,6 +221,23 @@ void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
                        (energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
 }
 
+// The precision that a time rests on, where engines take another.
+std::string precision_remark(const Data& data) {
+  const EstimateDocument& estimate = data.estimate;
+  if (estimate.precision) return "";
+  // An engine that fuses folds the conversions of a quantised form into its products.
+  const auto quantised = std::find_if(estimate.nodes.begin(), estimate.nodes.end(), [](const EstimateNode& node) {
+    return node.dequantized_from != ElementType::Undefined;
+  });
+  if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
+    return "in " + std::string(to_string(quantised->precision)) + " unfused, in " +
+           std::string(to_string(quantised->dequantized_from)) + " with --traffic fused";
+  // float32 products on tensor units of a device that has TF32 are a choice of the engine.
+  const bool has_tf32 = std::any_of(estimate.advice.begin(), estimate.advice.end(),
+                                    [](const auto& advice) { return advice.precision == Precision::Tf32; });
+  return has_tf32 ? "in float32, where many engines take TF32" : "";
+}
+
 void add_times(std::vector<Line>& lines, const Data& data) {
   const EstimateDocument& estimate = data.estimate;
   const EstimateRoofline& roofline = *estimate.roofline;
@@ -228,9 +257,10 @@ void add_times(std::vector<Line>& lines, const Data& data) {
                        rate_text(estimate, time.seconds)});
   if (time.eager_seconds && *time.eager_seconds > time.seconds * kWorthALine)
     lines.push_back({"", "≥ " + base::si_seconds(*time.eager_seconds),
-                     "with a launch a kernel of " + base::si_seconds(*roofline.launch_overhead_seconds) +
-                         (roofline.launch_is_assumed ? " (assumed)" : "") + ", not hidden by CUDA graphs or the like"});
+                     "each kernel launched in " + base::si_seconds(*roofline.launch_overhead_seconds) +
+                         (roofline.launch_is_assumed ? " (assumed)" : "") + " · CUDA graphs and the like hide that"});
   lines.push_back({"", "≥ " + base::si_seconds(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
+  if (const std::string remark = precision_remark(data); !remark.empty()) lines.push_back({"", "", remark});
   if (const auto& handover = roofline.handover)
     lines.push_back(
         {"handover", "≥ " + base::si_seconds(handover->transfer_seconds),
@@ -271,7 +301,7 @@ void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
     const documents::EstimateAdvice& advice = estimate.advice[i];
     lines.push_back({i == 0 ? "faster" : "", base::rounded(advice.gain) + "×",
                      advice.change() + ": ≥ " + base::si_seconds(advice.seconds) +
-                         (advice.batch ? " a run; the gain is of the time of an item" : "")});
+                         (advice.batch ? " a run · the gain is of an item's time" : "")});
   }
 }
 
@@ -371,6 +401,14 @@ std::pair<std::vector<Folded>, double> heaviest_rows(const EstimateDocument& est
   return folder.take();
 }
 
+// The end of a name tells layers apart: as many of its last parts as fit.
+std::string end_of(const std::string& name, std::size_t columns) {
+  if (base::display_width(name) <= columns) return name;
+  for (std::size_t slash = name.find('/', 1); slash != std::string::npos; slash = name.find('/', slash + 1))
+    if (std::string end = "…" + name.substr(slash); base::display_width(end) <= columns) return end;
+  return base::elide(name, columns);
+}
+
 void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, std::size_t width) {
   const auto [rows, total] = heaviest_rows(estimate);
   const bool is_narrow = width > 0 && width < kWide;
@@ -387,26 +425,19 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
     const std::size_t taken = kMargin + base::display_width(remark) + 2 + base::display_width(bound);
     const std::size_t room = width == 0 ? kNameWidth : width > taken + 16 ? width - taken : 16;
     lines.push_back({i == 0 ? "heaviest" : "", percent_of(row.weight, total),
-                     remark + "  " + base::elide(base::printable(row.name), room) + bound});
+                     remark + "  " + end_of(base::printable(row.name), room) + bound});
   }
-}
-
-// float32 products on tensor units of a device that has TF32 are a choice of the engine.
-bool may_run_as_tf32(const EstimateDocument& estimate) {
-  return !estimate.precision && std::any_of(estimate.advice.begin(), estimate.advice.end(),
-                                            [](const auto& advice) { return advice.precision == Precision::Tf32; });
 }
 
 std::vector<Line> answer_lines(const Data& data) {
   const EstimateDocument& estimate = data.estimate;
   std::vector<Line> lines = {work_line(data), memory_line(estimate), traffic_line(data)};
+  if (estimate.phase) lines.push_back(phase_line(estimate));
   if (estimate.roofline) {
     if (estimate.fit) lines.push_back(fit_line(estimate));
     if (estimate.roofline->parallel) add_devices(lines, estimate);
     add_times(lines, data);
     add_energy(lines, estimate);
-    if (may_run_as_tf32(estimate))
-      lines.push_back({"", "", "float32; many engines, and PyTorch's convolutions, take TF32"});
     add_advice(lines, estimate);
   }
   if (!data.published()) add_heaviest(lines, estimate, data.options.width);

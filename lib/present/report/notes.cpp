@@ -5,21 +5,43 @@
 #include "report/rows.h"
 
 namespace pagoda::present {
+namespace report {
+namespace {
+
+std::string found_text(const documents::EstimateBudget& budget) {
+  if (!budget.value) return "?";
+  if (budget.budget == BudgetKind::Seconds) return base::si_seconds(*budget.value);
+  const bool is_bytes = budget.budget == BudgetKind::Bytes || budget.budget == BudgetKind::Memory;
+  return base::si(static_cast<Int>(*budget.value), is_bytes ? "B" : "");
+}
+
+std::string causes_text(const documents::EstimateBudget& budget) {
+  return base::joined(budget.causes, "; ", base::printable);
+}
+
+}  // namespace
+
+base::Grid budgets_grid(const std::vector<documents::EstimateBudget>& budgets) {
+  base::Grid grid{.columns = {{.header = "budget"},
+                              {.header = "verdict"},
+                              {.header = "limit", .is_number = true},
+                              {.header = "found", .is_number = true},
+                              {.header = "why"}},
+                  .rows = {}};
+  for (const documents::EstimateBudget& budget : budgets)
+    grid.rows.push_back({std::string(to_string(budget.budget)), std::string(to_string(budget.verdict)),
+                         base::printable(budget.limit), found_text(budget), causes_text(budget)});
+  return grid;
+}
+
+}  // namespace report
 
 std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets) {
   std::string text;
-  for (const documents::EstimateBudget& result : budgets) {
-    const bool is_time = result.budget == BudgetKind::Seconds;
-    const bool is_bytes = result.budget == BudgetKind::Bytes || result.budget == BudgetKind::Memory;
-    text += std::string(to_string(result.budget)) + ": " + std::string(to_string(result.verdict)) + " " + result.limit +
-            ", found ";
-    if (result.value)
-      text +=
-          is_time ? base::si_seconds(*result.value) : base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
-    else
-      text += "?";
-    for (const std::string& cause : result.causes) text += "; " + base::printable(cause);
-    text += "\n";
+  for (const documents::EstimateBudget& budget : budgets) {
+    const std::string causes = report::causes_text(budget);
+    text += std::string(to_string(budget.budget)) + ": " + std::string(to_string(budget.verdict)) + " " + budget.limit +
+            ", found " + report::found_text(budget) + (causes.empty() ? "" : "; " + causes) + "\n";
   }
   return text;
 }

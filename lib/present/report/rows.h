@@ -80,6 +80,8 @@ base::Grid memory_grid(const documents::EstimateMemory& plan);
 // "resnet50.onnx", "pytorch 2.4 · opset 17 · …".
 std::string title(const EstimateDocument& estimate);
 std::string subtitle(const EstimateDocument& estimate);
+// Limits: which, met or not, what was found and why.
+base::Grid budgets_grid(const std::vector<documents::EstimateBudget>& budgets);
 // The step and its memory as printable cells.
 base::Grid training_grid(const documents::EstimateTraining& training);
 base::Grid training_memory_grid(const documents::EstimateTraining& training);
