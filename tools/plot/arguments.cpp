@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
+#include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "tool.h"
 
@@ -44,6 +47,27 @@ Writer writer_of(const std::string& format) {
   for (const auto& [name, writer] : kFormats)
     if (format == name) return writer;
   return nullptr;
+}
+
+// Options that only some formats show.
+void refuse_unseen(const CLI::App& app, const std::string& format) {
+  struct Shown {
+    const char* option;
+    std::vector<std::string> formats;
+  };
+  static const Shown kShown[] = {
+      {"--title", {"svg", "png", "pdf", "html", "json"}},
+      {"--precision", {"svg", "png", "pdf", "html", "json", "text"}},
+      {"--xlim", {"svg", "png", "pdf", "html", "json", "text"}},
+      {"--ylim", {"svg", "png", "pdf", "html", "json", "text"}},
+      {"--max-dots", {"svg", "png", "pdf", "html", "json", "text"}},
+      {"--labels", {"svg", "png", "pdf", "html", "text"}},
+      {"--columns", {"text"}},
+      {"--lines", {"text"}},
+  };
+  for (const auto& [option, formats] : kShown)
+    if (app.count(option) > 0 && std::find(formats.begin(), formats.end(), format) == formats.end())
+      throw UsageError(std::string(option) + " is of " + base::joined(formats) + "; " + format + " does not show it");
 }
 
 }  // namespace
@@ -106,6 +130,7 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   if (arguments.write == nullptr)
     throw UsageError("no format \"" + format +
                      "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format");
+  refuse_unseen(app, format);
   set_picture(arguments.picture, format, arguments.options);
   if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
     throw UsageError("\"" + precision + "\" is no precision; known: " + precision_names());

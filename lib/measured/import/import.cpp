@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <initializer_list>
 
 #include "import/formats.h"
 #include "pagoda/base/fail.h"
@@ -76,6 +77,20 @@ std::string_view content(const MappedFile& file) {
   // From the first byte to the last, once: read ahead, which a MappedFile by itself does not.
   if (!bytes.empty()) ::madvise(const_cast<std::byte*>(bytes.data()), bytes.size(), MADV_SEQUENTIAL);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What the format has no use for, as pagoda-import spells it; empty: nothing.
+std::string refusal(ProfileFormat format, const ImportOptions& options) {
+  const auto is = [&](std::initializer_list<ProfileFormat> formats) {
+    return std::find(formats.begin(), formats.end(), format) != formats.end();
+  };
+  using enum ProfileFormat;
+  if (!options.layer_info.empty() && !is({TensorRt})) return "--layers is of TensorRT's profiles (tensorrt)";
+  if (!options.chip.empty() && !is({Ncu})) return "--chip is of Nsight Compute's metrics (ncu)";
+  if (options.runs && !is({Ncu, Kineto, Rocprof, Nsys}))
+    return "--runs is of files that do not say how often the model ran (ncu, kineto, rocprof, nsys)";
+  if (options.warmup && is({TensorRt, Jetson, Measured})) return "--warmup is of files with several runs of the model";
+  return "";
 }
 
 documents::Measured import_as(ProfileFormat format, std::string_view text, std::string_view subject,
@@ -154,6 +169,9 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
                        "and this one with --layers"
                      : "is none of the known formats; expected " + std::string(kKnown)));
   }
+  if (const std::string problem = refusal(*format, options); !problem.empty())
+    throw Error(std::string(subject) + ": it is a file of format " + std::string(to_string(*format)) + ", and " +
+                problem);
   documents::Measured measured = import_as(*format, text, subject, options);
   note_disturbance(measured);
   return measured;
