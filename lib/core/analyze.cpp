@@ -173,8 +173,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
           {graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
   analysis.types.reserve(result.values.size());
   analysis.values.reserve(result.values.size());
-  for (std::size_t i = 0; i < result.values.size(); ++i) {
-    ValueInfo& info = result.values[i];
+  for (ValueInfo& info : result.values) {
     analysis.types.push_back(std::move(info.type));
     if (info.stored != ElementType::Undefined) analysis.types.back().element = info.stored;
     if (!info.computed_value && info.stored_value != nullptr) info.computed_value = *info.stored_value;
