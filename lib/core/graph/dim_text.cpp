@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
-#include <ostream>
 
 #include "graph/dim_poly.h"
 #include "pagoda/base/error.h"
-#include "pagoda/core/print.h"
 
 namespace pagoda::inline core {
 
@@ -56,8 +54,6 @@ std::vector<Dim::Factor> common_factors(const std::vector<Dim::Monomial>& terms)
 }  // namespace
 
 std::string Dim::to_string() const { return poly_ ? sum_text(Poly::terms_of(*this)) : pagoda::to_string(constant_); }
-
-std::ostream& operator<<(std::ostream& out, const Dim& dim) { return out << dim.to_string(); }
 
 std::string Dim::factored() const {
   std::string plain = to_string();

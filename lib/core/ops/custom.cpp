@@ -1,12 +1,13 @@
 // Formulas of a CustomOperator as a rule: names are bound by the node's inputs and attributes, then every size and
 // count is a formula of them.
-#include "ops/custom.h"
+#include "pagoda/core/custom_operator.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "ops/custom.h"
 #include "ops/facts.h"
 #include "ops/rule_parts.h"
 #include "pagoda/base/error.h"
@@ -66,8 +67,7 @@ class Checker {
 
   void check_names() {
     if (!is_name(stated_.op_type)) fail("op_type", "'" + stated_.op_type + "' is no operator's name");
-    for (std::size_t i = 0; i < stated_.attributes.size(); ++i) {
-      const CustomAttribute& attribute = stated_.attributes[i];
+    for (const CustomAttribute& attribute : stated_.attributes) {
       const std::string place = "attributes." + attribute.name;
       if (!attribute.members) give_once(place, attribute.name);
       for (const std::string& member : attribute.members.value_or(std::vector<std::string>())) give_once(place, member);

@@ -19,10 +19,14 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/core/analysis.h"
+#include "pagoda/core/op_facts.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
+
+struct Analysis;
+struct AnalyzeOptions;
+struct Model;
 
 struct CustomInput {
   std::string name;
