@@ -88,8 +88,7 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
     throw UsageError("-o writes the constants into a device's file: name it by --device");
   if (arguments.energy && !arguments.output.empty() && !arguments.each.empty())
     throw UsageError("-o holds the constants of one fit; it does not go with --each");
-  const char* const ways[] = {"--id",       "--regime",    "--source", "--folds",
-                              "--coverage", "--elsewhere", "--check",  "--engine"};
+  const char* const ways[] = {"--id", "--regime", "--folds", "--coverage", "--elsewhere", "--check", "--engine"};
   for (const char* option : ways)
     if (arguments.energy && app.count(option) > 0)
       throw UsageError(std::string(option) + " is of calibrations of time; it does not go with --energy");
