@@ -22,14 +22,14 @@ struct AnalyzeOptions {
   std::int64_t batch = 0;
   // Leaves a fixed batch symbolic as "batch" instead of binding it.
   bool symbolic_batch = false;
-  Bindings dims = {};                                                  // values of named dims
-  Bindings assumed = {};                                               // values of Analysis::symbols
+  Bindings dims = {};     // values of named dims
+  Bindings assumed = {};  // values of Analysis::symbols
   // Whole shapes of inputs by name. Sizes that the file fixes are followed through the constants derived from them;
   // analyze() throws where the file does not tell what becomes of one.
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};
   // Sizes that the file fixes, INPUT.AXIS such as "images.2", to be left symbolic: as images_2.
   std::vector<std::string> symbolic_sizes = {};
-  std::vector<ExtraRule> extra_rules = {};                             // win over the built-in ones
+  std::vector<ExtraRule> extra_rules = {};  // win over the built-in ones
   // Stores and computes all floats in this format, whatever the file says; weights stored in 8 or fewer bits and
   // integers stay. Of a format that only products run in (float8, float4, integers) the operands of products are, all
   // other floats are float16. Empty: as the file has them.
@@ -56,8 +56,8 @@ struct NodeReport {
   // Bytes of weights and of the model's inputs, caches included, that this row is the first to need: those that it
   // reads, or that a later row reads where this one updates a cache in place.
   Dim needed_bytes;
-  // Of a product both of whose operands are dequantised from one narrow type: that type, in which an engine that folds
-  // the pairs of QuantizeLinear and DequantizeLinear in multiplies. `cost` states the row as the file has it.
+  // For a product whose operands are both dequantised from one narrow type: that type. An engine that folds
+  // QuantizeLinear and DequantizeLinear into the product multiplies in it. `cost` states the row as the file has it.
   ElementType dequantized_from = ElementType::Undefined;
   std::string problem;  // why the row is unmodelled; empty otherwise
   // For a function call that stays one row (see AnalyzeOptions::max_inlined_rows): unmodelled nodes in its body.

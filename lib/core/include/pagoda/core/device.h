@@ -69,7 +69,7 @@ struct DeviceEnergy {
     Precision precision = Precision::Float32;
     Quantity joules_per_flop;
   };
-  std::vector<Work> work;  // by precision
+  std::vector<Work> work;    // by precision
   Quantity joules_per_byte;  // of memory
   Quantity constant_watts;   // drawn while anything runs
 };
@@ -99,9 +99,9 @@ struct DeviceSpec {
   std::vector<Link> links;
   std::vector<PowerMode> power_modes;
   std::optional<DeviceEnergy> energy;  // at these clocks; empty: not known
-  std::string power_mode;          // the one this spec is in; empty: as the vendor states the peaks
-  std::vector<Precision> lacks;    // formats in which it is known not to compute
-  std::vector<std::string> notes;  // of a ceilings file: what of it could not be used, and why
+  std::string power_mode;              // the one this spec is in; empty: as the vendor states the peaks
+  std::vector<Precision> lacks;        // formats in which it is known not to compute
+  std::vector<std::string> notes;      // of a ceilings file: what of it could not be used, and why
   // What of the numbers used is less than certain: "float32 vector peak: contended".
   std::vector<std::string> cautions;
 
@@ -125,9 +125,9 @@ class UnknownDevice : public Error {
 DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode);
 
 // The device at other clocks, units or both: "gpu=918MHz,mem=2133MHz", "gpu=624.75MHz,units=8". Peaks and on-chip rates
-// scale with units × gpu clock, the bandwidth of memory with the memory clock; what is left out stays. Constants of
-// energy are dropped, because they hold only at the clocks they were fitted at. Throws UnknownDevice for a text without clocks, and Error where the
-// device does not state the clock that its rates hold at.
+// scale with units × gpu clock, memory bandwidth with the memory clock; what is left out stays. Constants of energy are
+// dropped: they hold only at the clocks they were fitted at. Throws UnknownDevice for a text without clocks, and Error
+// where the device does not state the clock that its rates hold at.
 DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks);
 
 }  // namespace pagoda::inline core

@@ -78,14 +78,14 @@ struct KvCache {
   // What the caches take when past and present of each pair are one buffer, as serving engines bind them and as the
   // plan's peak has it for pairs that are in place; and when the caller gives each a buffer of its own.
   Dim shared_bytes, separate_bytes;
-  // What a run writes in place: the new tokens, and states in full; and what it moves on top where each present is a
-  // copy: an operator writes the past's rows again, a Concat reads and writes them.
+  // What a run writes in place: the new tokens, and states in full. And what it moves in addition where each present is
+  // a copy: an operator writes the past's rows again, a Concat reads and writes them.
   Dim written_bytes, copied_bytes;
 
   Dim fixed_bytes;  // of the pairs that no token lengthens
 
-  // All pairs after `tokens` tokens of each of `sequences` sequences, the batch of bytes_per_token: of pages whole
-  // ones, ceil_div(tokens, tokens_per_page) for each sequence; of fixed pairs what they are.
+  // Bytes of all pairs when each of `sequences` sequences, the batch of bytes_per_token, holds `tokens` tokens. Paged
+  // caches round up: ceil_div(tokens, tokens_per_page) pages for each sequence. Fixed pairs keep their size.
   Dim bytes_after(const Dim& tokens, const Dim& sequences) const;
 };
 

@@ -101,11 +101,10 @@ struct ParallelTime {
   double seconds = 0;       // at least
   double work_seconds = 0;  // of the work of one device, of all stages in turn
   double link_seconds = 0;  // that its links are busy
-  // Of a pipeline: parts of the step that follow each other through the stages, with which it is shortest; the part of
-  // the time in which a stage waits; and from one step to the next where as many are on their way as there are stages.
-  std::int64_t parts = 1;
-  double bubble = 0;
-  double interval_seconds = 0;
+  // Of a pipeline, with the number of micro-batches that makes the step shortest:
+  std::int64_t parts = 1;       // micro-batches
+  double bubble = 0;            // part of the time in which a stage waits
+  double interval_seconds = 0;  // from one step to the next, with as many steps under way as there are stages
 };
 // Work and links overlap, and the longer counts. A step may go through the stages in up to `most_parts` parts: a part
 // takes its share of the arithmetic and of the activations, and reads all weights of the stage anew; with S stages and

@@ -27,9 +27,9 @@ struct SweepAxis {
   std::vector<std::int64_t> sizes;
 };
 
-// Reads NAME=LIST. LIST holds sizes and ranges, separated by commas: "a..b" counts up by one; ".." after two sizes goes
-// on with their difference, after three with their difference or, where it is constant, their ratio: "1,2,4..1024",
-// "128,256,384..1024". The last size is the one named, even where a step would pass it. Throws Error.
+// Reads NAME=LIST. LIST holds sizes and ranges, separated by commas. "a..b" counts up by one; "a,b..c" continues the
+// difference of a and b; "a,b,c..d" continues a constant difference or a constant ratio: "128,256,384..1024",
+// "1,2,4..1024". A range ends with the size it names, even where a step would pass it. Throws Error.
 SweepAxis parse_axis(std::string_view text);
 
 // `options` with the swept dims left free; a batch that the file fixes becomes one. Throws Error where an axis is also

@@ -101,7 +101,7 @@ struct Traffic {
   Dim bytes() const { return bytes_read + bytes_written; }
 };
 
-// A model in which a row is unmodelled has traffic at least so high, as its totals.
+// Where a row is unmodelled, the traffic is a lower bound, as the totals are.
 Traffic traffic(const Model& model, const Analysis& analysis, const TrafficOptions& options = {});
 
 }  // namespace pagoda::inline core

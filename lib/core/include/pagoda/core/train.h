@@ -146,8 +146,8 @@ Training bind_dims(const Training& training, const Bindings& bindings);
 // holds.
 Analysis step_analysis(const Analysis& analysis, const Training& training);
 
-// Of each row of step_analysis(), in its order: the row of the analysis, and what of it: "forward", "recomputed", "dx", "dw",
-// and last "optimizer", which is of no one row.
+// For each row of step_analysis(), in its order: the row of the analysis it stems from, and its part: "forward",
+// "recomputed", "dx" or "dw". The last is "optimizer", which stems from no single row.
 struct StepRow {
   std::size_t row = 0;
   const char* part = "forward";

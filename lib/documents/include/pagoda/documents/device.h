@@ -19,8 +19,8 @@
 namespace pagoda::documents {
 
 std::vector<std::string> device_ids();  // sorted
-// A built-in device; "id:mode" is the device in a power mode, "id:gpu=918MHz,mem=2133MHz" at clocks (core/device.h). Names may differ from ids in case, spaces, hyphens and
-// underscores: "RTX 4090". Throws UnknownDevice, which names the nearest ids.
+// A built-in device. "id:mode" is the device in a power mode, "id:gpu=918MHz,mem=2133MHz" at other clocks.
+// Case, spaces, hyphens and underscores do not matter: "RTX 4090". Throws UnknownDevice, which names the nearest ids.
 DeviceSpec device(std::string_view name);
 // What to say of a short name: "h100 is taken for h100-sxm". Empty for all others.
 std::string alias_note(std::string_view name);
@@ -39,11 +39,12 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject);
 // file of one's own.
 std::string device_template(std::string_view name);
 
-// device() for a known name, load_device() for what looks like a path (holds '/', '\\' or ends in ".json"); a file's power
-// modes and clocks follow it: "mine.json:30w".
+// device() for a known name, load_device() for what looks like a path (holds '/', '\\' or ends in ".json"); a file's
+// power modes and clocks follow it: "mine.json:30w".
 DeviceSpec find_device(std::string_view name_or_path);
 
-// The names of a list with commas; those between the clocks of one device do not part them: "orin-agx:gpu=918MHz,mem=2133MHz".
+// The names of a list with commas; those between the clocks of one device do not part them:
+// "orin-agx:gpu=918MHz,mem=2133MHz".
 std::vector<std::string> split_devices(std::string_view list);
 // "orin-agx" and "30w" of orin-agx:30w; no mode: empty.
 std::pair<std::string_view, std::string_view> split_mode(std::string_view name_or_path);

@@ -85,7 +85,7 @@ struct EstimateTotals {
   Count activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;
-  bool partial = false;  // some node is not modelled: counts are lower bounds
+  bool partial = false;                   // some node is not modelled: counts are lower bounds
   std::optional<EstimateAtLoad> at_load;  // part of no count; empty: none
 };
 
@@ -348,8 +348,7 @@ struct EstimateAdvice {
   std::string change() const;  // as onnx-estimate spells it: "--traffic fused"
 };
 
-// The same model under another device, precision or traffic.
-// The time of a variant under an engine, and what of a quantised form the engine does not run as such.
+// The time of a variant under an engine, and which parts of a quantised form the engine does not run quantised.
 struct EstimateEngineTime {
   std::string engine;
   double seconds = 0;
@@ -358,6 +357,7 @@ struct EstimateEngineTime {
   std::vector<std::string> unfused_conversions = {};  // QuantizeLinear and DequantizeLinear that stay kernels
 };
 
+// The same model under another device, precision or traffic.
 struct EstimateVariant {
   std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
@@ -393,7 +393,8 @@ struct EstimateTraining {
     bool recomputed = false;
     std::string problem;
   };
-  // A piece of the step that runs by itself, in order: forward, what is recomputed, dx and dw of each node, the optimizer.
+  // A piece of the step that runs by itself, in order: forward, what is recomputed, dx and dw of each node, the
+  // optimizer.
   struct Row {
     std::size_t node = 0;  // index in nodes; of the optimizer the last
     std::string part;      // "forward", "recomputed", "dx", "dw", "optimizer"
@@ -447,7 +448,7 @@ struct EstimateSweep {
   std::optional<RidgeCrossing> ridge;
   std::vector<SweepPoint> points;               // sizes in the order of dims
   std::vector<EstimateMeasuredPoint> measured;  // by point; empty where no measurement was given
-  std::vector<std::optional<double>> joules;    // by point, as EstimateEnergy::joules; empty where no constants are known
+  std::vector<std::optional<double>> joules;  // by point, as EstimateEnergy::joules; empty where no constants are known
 };
 
 // Of a BudgetResult.

@@ -82,8 +82,8 @@ Analysis analysis_of(const Model& model, const EstimateRequest& request);
 std::string refusal(const EstimateRequest& request);
 
 // Everything that a request asks for. A merged decoder must be on the side of the request's phase: set_phase_flag().
-// Throws Error for a refusal(), for sizes that contradict the model or each other, and where a time or a plan is asked for and a size
-// makes no sense with free dims at 1.
+// Throws Error for a refusal(), for sizes that contradict the model or each other, and for a time or a plan where a
+// size makes no sense with free dims at 1.
 EstimateDocument make_estimate(const Model& model, const EstimateRequest& request = {});
 
 // The first size that makes no sense with free dims taken as 1, negative or a division by 0, and which to set; empty

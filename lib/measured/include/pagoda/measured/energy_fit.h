@@ -35,7 +35,7 @@ struct EnergyFit {
   std::vector<EnergyTerm> terms;          // as named, then "constant_watts"
   std::vector<double> relative_residual;  // (measured - fitted) / measured, by row
   double relative_rms = 0;
-  double mean_error = 0;  // mean of |relative_residual|
+  double mean_error = 0;        // mean of |relative_residual|
   double condition_number = 0;  // of the design matrix with columns scaled to length 1; large: terms are not separable
   // Names of constants that the runs do not tell apart: where one grows the others shrink, and the fit hardly changes.
   // For each direction whose singular value is kIndistinct times below the largest: the terms with more than half of
@@ -49,8 +49,8 @@ struct EnergyFitOptions {
   std::uint64_t seed = 1;
 };
 
-// Throws Error where rows are fewer than terms, a row has another number of works, or a joules or seconds is not above
-// 0.
+// Throws Error where there are fewer rows than terms, where a row has a different number of works, and for joules or
+// seconds that are not above 0.
 EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows,
                      const EnergyFitOptions& options = {});
 
