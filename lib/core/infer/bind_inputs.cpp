@@ -158,7 +158,7 @@ class Binder {
           {Severity::Info, "", "input " + names_[index] + ": fixed at " + from + " in the file, read as " + to});
   }
 
-  // INPUT.AXIS of a fixed size; what is no such size is left to those who look for the dim.
+  // Makes the fixed size INPUT.AXIS a symbol. Other names are ignored here: whoever looks up the dim reports them.
   void open_size(const std::string& size) {
     const std::size_t dot = size.rfind('.');
     const auto found = std::find(names_.begin(), names_.end(), size.substr(0, dot));

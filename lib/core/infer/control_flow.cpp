@@ -26,7 +26,7 @@ std::string inner_scope(const std::string& scope, const std::string& node, std::
   return result;
 }
 
-// Null where it is no single integer or bool that is known.
+// The value of a single known integer or bool; null for anything else.
 const Dim* known_integer(const ValueInfo* info) {
   const TensorValue* value = info == nullptr ? nullptr : info->value();
   return value == nullptr || value->size() != 1 ? nullptr : std::get_if<Dim>(&value->front());

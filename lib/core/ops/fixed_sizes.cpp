@@ -184,7 +184,7 @@ std::vector<std::int64_t> as_numbers(const OpContext& op, const FixedSizes& fixe
   return numbers;
 }
 
-// A size that was 1 at export is no cut. It keeps its place where the target has as many ones there.
+// A size of 1 at export does not cut the elements. It keeps its place where the target has as many ones there.
 void follow_ones(const OpContext& op, Unbatched& reshape, std::vector<std::optional<Dim>>& followed) {
   const auto ones_by_place = [](const std::vector<std::int64_t>& sizes) {
     std::map<Int, std::vector<std::size_t>> ones;

@@ -24,8 +24,8 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
 // A size that the node states for axis `axis` of an output of rank `rank`, where the input has size `own`.
 Dim stated_size(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& own, const Dim& size);
 
-// product(dividend) / product(divisor), equal sizes cancelled first. Where it is no polynomial the quotient is still
-// a whole number in every run, so ⌊ / ⌋ is exact.
+// product(dividend) / product(divisor); equal sizes cancel first. A quotient that is no polynomial is still a whole
+// number in every run, so the floor division is exact.
 Dim solved_size(const OpContext& op, const Shape& dividend, const Shape& divisor);
 
 void require_same_count(const OpContext& op, const Shape& input, const Shape& output);

@@ -313,7 +313,7 @@ function put_verdict(answer) {
     return pair;
   }));
   for (const node of document.querySelectorAll("#actions, .view, .energy")) node.classList.toggle("stale", !is_still);
-  // Constants of energy are of one device and one precision.
+  // Energy constants hold for one device and one precision.
   by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
   document.getElementById("what-if-note").hidden = is_still;
   document.getElementById("what-if-command").textContent = command_of(asked);

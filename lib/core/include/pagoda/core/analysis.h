@@ -25,7 +25,7 @@ struct AnalyzeOptions {
   Bindings dims = {};     // values of named dims
   Bindings assumed = {};  // values of Analysis::symbols
   // Whole shapes of inputs by name. Sizes that the file fixes are followed through the constants derived from them;
-  // analyze() throws where the file does not tell what becomes of one.
+  // analyze() throws where the file does not say how one of them changes.
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};
   // Sizes that the file fixes, INPUT.AXIS such as "images.2", to be left symbolic: as images_2.
   std::vector<std::string> symbolic_sizes = {};

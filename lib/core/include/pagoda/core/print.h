@@ -3,8 +3,8 @@
 //   const Dim work = 2 * Dim::symbol("batch");
 //   std::cout << work << " = " << work.evaluate({{"batch", 8}}) << '\n';  // 2*batch = 16
 //
-// Int is no class, so that its operator is looked up where it is used: from the global namespace and from pagoda it is
-// found as it is. A namespace with operators << of its own says: using pagoda::operator<<;
+// Int is not a class, so argument-dependent lookup does not find its operator. The global namespace and pagoda have it;
+// a namespace with operators << of its own needs: using pagoda::operator<<;
 #pragma once
 
 #include <concepts>

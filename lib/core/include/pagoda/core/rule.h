@@ -58,7 +58,7 @@ struct Symbol {
 struct FixedSizes {
   Bindings exported;  // symbol → its size in the file
   Bindings asked;     // symbol → the size asked for, where it is known before the walk ends
-  std::string batch;  // the symbol that is the batch; empty where the batch is no such size
+  std::string batch;  // the symbol of the batch; empty where the file does not fix the batch
 
   Dim as_exported(const Dim& size) const { return size.bind(exported); }
   Dim as_asked(const Dim& size) const { return size.bind(asked); }
