@@ -1,5 +1,5 @@
 // The walk over one graph, and what the driver does around a rule: constants, host arithmetic, declared types,
-// parameters, failures.
+// failures.
 #include "infer/infer.h"
 
 #include <algorithm>
@@ -18,31 +18,6 @@ constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, n
 
 // ValueInfo::tensor of a Constant node's value; below 0, so that no initializer has it.
 std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
-bool is_in_node(std::int32_t tensor) { return tensor < 0; }
-
-// The type in which bytes are counted.
-ElementType stored_element(const ValueInfo& info) {
-  return info.stored == ElementType::Undefined ? info.type.element : info.stored;
-}
-TensorType stored_type(const ValueInfo& info) {
-  TensorType type = info.type;
-  type.element = stored_element(info);
-  return type;
-}
-
-// A member that has another value while a walk is inside, however the walk ends.
-template <typename T>
-class Scoped {
- public:
-  Scoped(T& member, T value) : member_(member), before_(std::exchange(member, value)) {}
-  ~Scoped() { member_ = before_; }
-  Scoped(const Scoped&) = delete;
-  Scoped& operator=(const Scoped&) = delete;
-
- private:
-  T& member_;
-  T before_;
-};
 
 }  // namespace
 
@@ -485,132 +460,6 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
           dim = stated;
         }
     }
-  }
-}
-
-NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state) {
-  NodeReport row;
-  row.graph = frame.id;
-  row.node = static_cast<std::int32_t>(node_index);
-  row.scope = frame.scope;
-  row.facts = state.facts;
-  row.outputs.reserve(state.outputs.size());
-  for (std::size_t i = 0; i < state.outputs.size(); ++i) {
-    const ValueId id = state.node.outputs[i];
-    if (id != kAbsent)
-      row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, stored_type(state.outputs[i])});
-  }
-  return row;
-}
-
-// A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
-// too large to be a literal; and an int32 bias of a quantised product. Index tables, masks of bools and shapes are
-// none. Each is counted at its first use. Where several weights share a byte, as MatMulNBits stores them, params counts
-// the weights and param_bytes the bytes.
-bool is_parameter(const TensorType& type, bool in_node) {
-  const bool is_weight = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
-  return is_weight && type.shape &&
-         !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
-}
-
-void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
-  for (const ValueInfo* input : state.inputs) {
-    if (input == nullptr || input->tensor_graph < 0) continue;
-    const auto packed = packed_.find({input->tensor_graph, input->tensor});
-    if (packed == packed_.end() && !is_parameter(input->type, is_in_node(input->tensor))) continue;
-    const Dim elements = element_count(*input->type.shape);
-    const auto place =
-        static_cast<std::uint64_t>(input->tensor_graph) << 32 | static_cast<std::uint32_t>(input->tensor);
-    if (!counted_tensors_.insert(place).second) continue;
-    row.params += packed == packed_.end() ? elements : packed->second;
-    row.param_bytes += byte_size(elements, stored_element(*input));
-  }
-  params_ += row.params;
-  param_bytes_ += row.param_bytes;
-}
-
-void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem,
-                        Cause cause) {
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::Unmodelled;
-  count_parameters(row, state);
-  session_.note(Severity::Warning, state.display_name, "not modelled: " + problem, cause);
-  row.problem = std::move(problem);
-  frame.rows.push_back(std::move(row));
-}
-
-void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
-                    const Dim& times) {
-  // The main graph's own rows are unlimited; what bodies repeat is not: functions that each call the one before twice
-  // would double the rows with every function.
-  constexpr std::size_t kMostInBody = 8192;
-  const std::size_t most = depth_ == 1 ? options_.max_inlined_rows : std::min(options_.max_inlined_rows, kMostInBody);
-  if (spliced_rows_ + rows.size() > most) {
-    NodeReport row = row_of(frame, node_index, state);
-    for (const NodeReport& inner : rows) {
-      row.cost += inner.cost;
-      row.params += inner.params;
-      row.param_bytes += inner.param_bytes;
-      row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
-      if (row.cost.precision == ElementType::Undefined) row.cost.precision = inner.cost.precision;
-    }
-    row.cost = row.cost.scaled(times);
-    frame.rows.push_back(std::move(row));
-    return;
-  }
-  if (depth_ == 1) spliced_rows_ += rows.size();
-  for (NodeReport& row : rows) {
-    if (times != Dim(1)) row.cost = row.cost.scaled(times);
-    frame.rows.push_back(std::move(row));
-  }
-}
-
-// A local function is walked once per distinct signature of its inputs and attributes.
-void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state) {
-  std::string signature = std::to_string(function.body);
-  std::vector<ValueInfo> inputs;
-  for (const ValueInfo* input : state.inputs) {
-    inputs.push_back(input == nullptr ? ValueInfo{} : *input);
-    ValueInfo& info = inputs.back();
-    info.absent = input == nullptr;
-    signature += '|';
-    if (info.absent) continue;
-    signature += to_string(stored_type(info)) + (info.constant ? "c" : "") + (info.host ? "h" : "");
-    if (info.tensor_graph >= 0)
-      signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
-    if (info.value() == nullptr) continue;
-    for (const Scalar& scalar : *info.value()) {
-      signature += ';';
-      if (const Dim* dim = std::get_if<Dim>(&scalar)) signature += dim->to_string();
-      if (const double* real = std::get_if<double>(&scalar)) signature += "r" + std::to_string(*real);
-      if (const Ratio* ratio = std::get_if<Ratio>(&scalar))
-        signature += ratio->numerator.to_string() + "/" + std::to_string(ratio->denominator);
-    }
-  }
-  std::vector<Attribute> attributes = state.node.attributes;
-  for (const Attribute& otherwise : function.defaults)
-    if (state.node.attribute(otherwise.name) == nullptr) attributes.push_back(otherwise);
-  // Attributes decide what the body does; a node's own list is its identity when it has any.
-  if (!attributes.empty()) signature += "@" + std::to_string(frame.id) + "," + std::to_string(node_index) + frame.scope;
-
-  auto found = calls_.find(signature);
-  if (found == calls_.end()) {
-    const std::string scope = frame.scope + (frame.scope.empty() ? "" : "/") + function.name;
-    GraphResult body = [&] {
-      const Scoped<Call> inside(call_, {&function, &attributes});
-      return walk(function.body, inputs, nullptr, scope);
-    }();
-    body.values.clear();
-    found = calls_.emplace(std::move(signature), std::move(body)).first;
-    splice(frame, node_index, state, found->second.rows, 1);
-    for (NodeReport& row : found->second.rows) row.params = row.param_bytes = 0;  // counted with the first call
-  } else {
-    splice(frame, node_index, state, found->second.rows, 1);
-  }
-  const GraphResult& body = found->second;
-  for (std::size_t i = 0; i < state.outputs.size() && i < body.outputs.size(); ++i) {
-    state.outputs[i] = body.outputs[i];
-    state.output_set[i] = true;
   }
 }
 

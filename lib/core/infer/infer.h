@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "infer/storage.h"
@@ -26,6 +27,30 @@ struct GraphResult {
   std::vector<ValueInfo> outputs;  // of the graph
   std::vector<ValueInfo> values;   // by ValueId
   std::vector<NodeReport> rows;
+};
+
+// The type in which bytes are counted.
+inline ElementType stored_element(const ValueInfo& info) {
+  return info.stored == ElementType::Undefined ? info.type.element : info.stored;
+}
+inline TensorType stored_type(const ValueInfo& info) {
+  TensorType type = info.type;
+  type.element = stored_element(info);
+  return type;
+}
+
+// A member that has another value while a walk is inside, however the walk ends.
+template <typename T>
+class Scoped {
+ public:
+  Scoped(T& member, T value) : member_(member), before_(std::exchange(member, value)) {}
+  ~Scoped() { member_ = before_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& member_;
+  T before_;
 };
 
 class Walker {

@@ -1,10 +1,7 @@
 // What a person asks first: how much work, how much memory, does it fit, how fast, what next, where.
 #include <algorithm>
-#include <cctype>
-#include <map>
-#include <tuple>
-#include <unordered_map>
 
+#include "report/folded.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
@@ -107,7 +104,7 @@ Line fit_line(const EstimateDocument& estimate) {
   if (fit.longest_context) remark += " · longest context " + base::grouped(*fit.longest_context);
   if (fit.position_table && fit.longest_context == Count(fit.position_table->positions)) {
     remark += ", the rows of " + base::printable(fit.position_table->name);
-    if (fit.memory_context) remark += "; memory holds " + base::grouped(*fit.memory_context);
+    if (fit.memory_context) remark += " · memory alone holds " + base::grouped(*fit.memory_context);
   }
   return {"fits", !fit.fits ? "?" : *fit.fits ? "yes" : "does not fit", remark};
 }
@@ -305,102 +302,6 @@ void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
   }
 }
 
-// Layers that are alike are one row: the same operators, counts and time, and names that differ in numbers alone.
-struct Folded {
-  std::string name, ops;
-  std::size_t times = 0;
-  double weight = 0;  // seconds on the device, else FLOPs, of all
-  const RowBound* bound = nullptr;
-};
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-// Appends the name with every number replaced by '#'.
-void append_without_numbers(std::string& text, const std::string& name) {
-  const std::size_t begin = text.size();
-  for (const char c : name)
-    if (!is_digit(c))
-      text += c;
-    else if (text.size() == begin || text.back() != '#')
-      text += '#';
-}
-
-// Two names of one shape, with '*' for the numbers in which they differ.
-std::string common_name(const std::string& a, const std::string& b) {
-  std::string name;
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    const bool is_number = (is_digit(a[i]) || a[i] == '*') && (is_digit(b[j]) || b[j] == '*');
-    if (!is_number) {
-      name += a[i++];
-      ++j;
-      continue;
-    }
-    const std::size_t begin_a = i, begin_b = j;
-    while (i < a.size() && (is_digit(a[i]) || a[i] == '*')) ++i;
-    while (j < b.size() && (is_digit(b[j]) || b[j] == '*')) ++j;
-    const std::string_view number_a = std::string_view(a).substr(begin_a, i - begin_a);
-    name += number_a == std::string_view(b).substr(begin_b, j - begin_b) ? std::string(number_a) : "*";
-  }
-  return name + a.substr(i);
-}
-
-class Folder {
- public:
-  void add(const std::string& name, const std::string& ops, const EstimateCounts& counts, const RowBound* bound) {
-    const double seconds = bound == nullptr ? 0 : bound->seconds;
-    const double weight = bound == nullptr ? documents::real(counts.flops).value_or(0) : seconds;
-    if (weight <= 0) return;
-    key_.clear();
-    append_without_numbers(key_, name);
-    key_.append("\n").append(ops).append("\n").append(shown(counts.flops, counts.bytes, seconds));
-    const auto [at, is_new] = places_.try_emplace(key_, rows_.size());
-    if (is_new) rows_.push_back({.name = name, .ops = ops, .times = 0, .weight = 0, .bound = bound});
-    Folded& row = rows_[at->second];
-    row.name = common_name(row.name, name);
-    ++row.times;
-    row.weight += weight;
-    total_ += weight;
-  }
-
-  // The heaviest first, and the sum over all.
-  std::pair<std::vector<Folded>, double> take() {
-    std::stable_sort(rows_.begin(), rows_.end(), [](const Folded& a, const Folded& b) { return a.weight > b.weight; });
-    return {std::move(rows_), total_};
-  }
-
- private:
-  // Layers that are alike have the same numbers: their text is formed once.
-  const std::string& shown(const Count& flops, const Count& bytes, double seconds) {
-    const auto [at, is_new] = shown_.try_emplace({flops, bytes, seconds});
-    if (is_new) at->second = cell(flops) + cell(bytes) + base::shortest(seconds);
-    return at->second;
-  }
-
-  std::unordered_map<std::string, std::size_t> places_;
-  std::map<std::tuple<Count, Count, double>, std::string> shown_;
-  std::vector<Folded> rows_;
-  std::string key_;
-  double total_ = 0;
-};
-
-// On the device by time, else by work.
-std::pair<std::vector<Folded>, double> heaviest_rows(const EstimateDocument& estimate) {
-  Folder folder;
-  if (estimate.traffic) {
-    const Data kernels = collect(estimate, {.rows = Rows::Group});
-    for (const GroupRow& row : kernels.groups) {
-      const std::size_t others = row.group->nodes.size() - 1;
-      const std::string ops = row.main->op_type + (others == 0 ? "" : " + " + std::to_string(others));
-      folder.add(row.name, ops, row.group->counts, row.bound);
-    }
-  } else {
-    for (const EstimateNode& node : estimate.nodes)
-      folder.add(node.shown_name(), node.op_type, node.counts, estimate.bound_of(node));
-  }
-  return folder.take();
-}
-
 // The end of a name tells layers apart: as many of its last parts as fit.
 std::string end_of(const std::string& name, std::size_t columns) {
   if (base::display_width(name) <= columns) return name;
@@ -410,7 +311,7 @@ std::string end_of(const std::string& name, std::size_t columns) {
 }
 
 void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, std::size_t width) {
-  const auto [rows, total] = heaviest_rows(estimate);
+  const auto [rows, total] = folded_rows(estimate);
   const bool is_narrow = width > 0 && width < kWide;
   for (std::size_t i = 0; i < std::min(rows.size(), kHeaviest); ++i) {
     const Folded& row = rows[i];
@@ -496,119 +397,6 @@ base::Grid answer_grid(const Data& data) {
   for (Line& line : answer_lines(data))
     grid.rows.push_back({std::move(line.what), std::move(line.value), std::move(line.remark)});
   return grid;
-}
-
-base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants) {
-  base::Grid grid;
-  const bool is_priced = std::any_of(variants.begin(), variants.end(),
-                                     [](const auto& variant) { return variant.price_per_million.has_value(); });
-  grid.columns = {{.header = "device"},
-                  {.header = "precision"},
-                  {.header = "traffic", .drop_order = 1},
-                  {.header = "memory", .is_number = true},
-                  {.header = "of", .is_number = true, .drop_order = 2},
-                  {.header = "fits"},
-                  {.header = "time ≥", .is_number = true},
-                  {.header = "× first", .is_number = true},
-                  {.header = "bound"},
-                  {.header = "whatever is fused ≥", .is_number = true, .drop_order = 3},
-                  {.header = "items/s ≤", .is_number = true}};
-  const bool has_users = std::any_of(variants.begin(), variants.end(), [](const auto& variant) {
-    return variant.largest_batch || variant.longest_context;
-  });
-  if (has_users) {
-    grid.columns.push_back({.header = "most users", .is_number = true});
-    grid.columns.push_back({.header = "longest context", .is_number = true});
-  }
-  const bool has_joules =
-      std::any_of(variants.begin(), variants.end(), [](const auto& variant) { return variant.joules.has_value(); });
-  if (has_joules) grid.columns.push_back({.header = "energy ≈", .is_number = true});
-  const auto timed =
-      std::find_if(variants.begin(), variants.end(), [](const auto& variant) { return variant.predicted.has_value(); });
-  const bool has_engine = timed != variants.end();
-  if (has_engine) grid.columns.push_back({.header = timed->predicted->engine + " ≈", .is_number = true});
-  if (is_priced) grid.columns.push_back({.header = "price of a million ≥", .is_number = true});
-  const auto seconds = [](const std::optional<double>& value) { return value ? base::si_seconds(*value) : "?"; };
-  for (const documents::EstimateVariant& variant : variants) {
-    const auto& first = variants.front().seconds;
-    std::vector<std::string> row = {base::printable(variant.device),
-                                    variant.precision ? std::string(to_string(*variant.precision)) : "as filed",
-                                    std::string(to_string(variant.traffic)),
-                                    bytes(variant.total_bytes),
-                                    bytes(variant.device_bytes),
-                                    !variant.fits   ? "?"
-                                    : *variant.fits ? "fits"
-                                                    : "does not fit",
-                                    (variant.at_least ? "(part) " : "") + seconds(variant.seconds),
-                                    variant.seconds && first ? base::rounded(*variant.seconds / *first) : "?",
-                                    std::string(to_string(variant.bound)),
-                                    seconds(variant.floor_seconds),
-                                    variant.items_per_second ? base::si_rate(*variant.items_per_second, "") : "?"};
-    const auto limit = [](const Count& value) { return value ? base::grouped(*value) : std::string("?"); };
-    if (has_users) row.insert(row.end(), {limit(variant.largest_batch), limit(variant.longest_context)});
-    if (has_joules) row.push_back(variant.joules ? base::si_text(*variant.joules, "J") : "?");
-    if (has_engine) row.push_back(variant.predicted ? base::si_seconds(variant.predicted->seconds) : "?");
-    if (is_priced) row.push_back(variant.price_per_million ? base::rounded(*variant.price_per_million) : "");
-    grid.rows.push_back(std::move(row));
-  }
-  return grid;
-}
-
-namespace {
-
-// "int8 takes 0.62 of float16's time on t4 under tensorrt; 2 products stay in float16 (a, b)"
-std::string under_engine(const std::vector<documents::EstimateVariant>& variants) {
-  std::string text;
-  const auto named = [](const std::vector<std::string>& nodes, const char* what) {
-    constexpr std::size_t kNamed = 5;
-    if (nodes.empty()) return std::string();
-    std::string list;
-    for (std::size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
-      list += (i == 0 ? "" : ", ") + base::printable(nodes[i]);
-    return "; " + std::to_string(nodes.size()) + " " + what + " (" + list + (nodes.size() > kNamed ? ", …)" : ")");
-  };
-  for (const documents::EstimateVariant& narrow : variants) {
-    if (!narrow.predicted || narrow.precision != Precision::Int8) continue;
-    for (const documents::EstimateVariant& half : variants) {
-      if (!half.predicted || half.precision != Precision::Float16 || half.device != narrow.device ||
-          half.traffic != narrow.traffic)
-        continue;
-      text += "int8 takes " + base::rounded(narrow.predicted->seconds / half.predicted->seconds) +
-              " of float16's time on " + base::printable(narrow.device) + " under " +
-              base::printable(narrow.predicted->engine) +
-              named(narrow.predicted->float_products, "products stay in float16") +
-              named(narrow.predicted->unfused_conversions, "conversions stay kernels") + "\n";
-    }
-  }
-  return text;
-}
-
-}  // namespace
-
-// The assumption whose change moves the time most: device, precision or traffic.
-std::string decisive(const std::vector<documents::EstimateVariant>& variants) {
-  using Variant = documents::EstimateVariant;
-  const auto spread = [&](auto same, auto differs) {
-    double widest = 1;
-    for (const Variant& a : variants)
-      for (const Variant& b : variants)
-        if (a.seconds && b.seconds && same(a, b) && differs(a, b)) widest = std::max(widest, *a.seconds / *b.seconds);
-    return widest;
-  };
-  const auto device = [](const Variant& a, const Variant& b) { return a.device == b.device; };
-  const auto precision = [](const Variant& a, const Variant& b) { return a.precision == b.precision; };
-  const auto traffic = [](const Variant& a, const Variant& b) { return a.traffic == b.traffic; };
-  const auto both = [](auto p, auto q) {
-    return [=](const Variant& a, const Variant& b) { return p(a, b) && q(a, b); };
-  };
-  const auto no = [](auto p) { return [=](const Variant& a, const Variant& b) { return !p(a, b); }; };
-  const std::pair<double, const char*> spreads[] = {{spread(both(precision, traffic), no(device)), "the device"},
-                                                    {spread(both(device, traffic), no(precision)), "the precision"},
-                                                    {spread(both(device, precision), no(traffic)), "fusion"}};
-  const auto most = std::max_element(std::begin(spreads), std::end(spreads));
-  if (most->first < 1.01) return under_engine(variants);
-  return under_engine(variants) + std::string(most->second) + " moves the time most: up to " +
-         base::rounded(most->first) + "×\n";
 }
 
 }  // namespace pagoda::present::report

@@ -1,0 +1,57 @@
+// Calls of a model's local functions.
+#include <utility>
+
+#include "infer/infer.h"
+
+namespace pagoda::inline core {
+
+// A local function is walked once per distinct signature of its inputs and attributes.
+void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state) {
+  std::string signature = std::to_string(function.body);
+  std::vector<ValueInfo> inputs;
+  for (const ValueInfo* input : state.inputs) {
+    inputs.push_back(input == nullptr ? ValueInfo{} : *input);
+    ValueInfo& info = inputs.back();
+    info.absent = input == nullptr;
+    signature += '|';
+    if (info.absent) continue;
+    signature += to_string(stored_type(info)) + (info.constant ? "c" : "") + (info.host ? "h" : "");
+    if (info.tensor_graph >= 0)
+      signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
+    if (info.value() == nullptr) continue;
+    for (const Scalar& scalar : *info.value()) {
+      signature += ';';
+      if (const Dim* dim = std::get_if<Dim>(&scalar)) signature += dim->to_string();
+      if (const double* real = std::get_if<double>(&scalar)) signature += "r" + std::to_string(*real);
+      if (const Ratio* ratio = std::get_if<Ratio>(&scalar))
+        signature += ratio->numerator.to_string() + "/" + std::to_string(ratio->denominator);
+    }
+  }
+  std::vector<Attribute> attributes = state.node.attributes;
+  for (const Attribute& otherwise : function.defaults)
+    if (state.node.attribute(otherwise.name) == nullptr) attributes.push_back(otherwise);
+  // Attributes decide what the body does; a node's own list is its identity when it has any.
+  if (!attributes.empty()) signature += "@" + std::to_string(frame.id) + "," + std::to_string(node_index) + frame.scope;
+
+  auto found = calls_.find(signature);
+  if (found == calls_.end()) {
+    const std::string scope = frame.scope + (frame.scope.empty() ? "" : "/") + function.name;
+    GraphResult body = [&] {
+      const Scoped<Call> inside(call_, {&function, &attributes});
+      return walk(function.body, inputs, nullptr, scope);
+    }();
+    body.values.clear();
+    found = calls_.emplace(std::move(signature), std::move(body)).first;
+    splice(frame, node_index, state, found->second.rows, 1);
+    for (NodeReport& row : found->second.rows) row.params = row.param_bytes = 0;  // counted with the first call
+  } else {
+    splice(frame, node_index, state, found->second.rows, 1);
+  }
+  const GraphResult& body = found->second;
+  for (std::size_t i = 0; i < state.outputs.size() && i < body.outputs.size(); ++i) {
+    state.outputs[i] = body.outputs[i];
+    state.output_set[i] = true;
+  }
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,87 @@
+// The rows that a walk leaves: outputs, parameters, what is not modelled, and the rows of bodies in those of their graph.
+#include <algorithm>
+#include <utility>
+
+#include "infer/infer.h"
+#include "pagoda/core/model.h"
+
+namespace pagoda::inline core {
+
+NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state) {
+  NodeReport row;
+  row.graph = frame.id;
+  row.node = static_cast<std::int32_t>(node_index);
+  row.scope = frame.scope;
+  row.facts = state.facts;
+  row.outputs.reserve(state.outputs.size());
+  for (std::size_t i = 0; i < state.outputs.size(); ++i) {
+    const ValueId id = state.node.outputs[i];
+    if (id != kAbsent)
+      row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, stored_type(state.outputs[i])});
+  }
+  return row;
+}
+
+// A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
+// too large to be a literal; and an int32 bias of a quantised product. Index tables, masks of bools and shapes are
+// none. Each is counted at its first use. Where several weights share a byte, as MatMulNBits stores them, params counts
+// the weights and param_bytes the bytes.
+bool is_parameter(const TensorType& type, bool in_node) {
+  const bool is_weight = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
+  return is_weight && type.shape &&
+         !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
+}
+
+void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
+  for (const ValueInfo* input : state.inputs) {
+    if (input == nullptr || input->tensor_graph < 0) continue;
+    const auto packed = packed_.find({input->tensor_graph, input->tensor});
+    if (packed == packed_.end() && !is_parameter(input->type, input->tensor < 0)) continue;
+    const Dim elements = element_count(*input->type.shape);
+    const auto place =
+        static_cast<std::uint64_t>(input->tensor_graph) << 32 | static_cast<std::uint32_t>(input->tensor);
+    if (!counted_tensors_.insert(place).second) continue;
+    row.params += packed == packed_.end() ? elements : packed->second;
+    row.param_bytes += byte_size(elements, stored_element(*input));
+  }
+  params_ += row.params;
+  param_bytes_ += row.param_bytes;
+}
+
+void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem,
+                        Cause cause) {
+  NodeReport row = row_of(frame, node_index, state);
+  row.cost.mark = Mark::Unmodelled;
+  count_parameters(row, state);
+  session_.note(Severity::Warning, state.display_name, "not modelled: " + problem, cause);
+  row.problem = std::move(problem);
+  frame.rows.push_back(std::move(row));
+}
+
+void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
+                    const Dim& times) {
+  // The main graph's own rows are unlimited; what bodies repeat is not: functions that each call the one before twice
+  // would double the rows with every function.
+  constexpr std::size_t kMostInBody = 8192;
+  const std::size_t most = depth_ == 1 ? options_.max_inlined_rows : std::min(options_.max_inlined_rows, kMostInBody);
+  if (spliced_rows_ + rows.size() > most) {
+    NodeReport row = row_of(frame, node_index, state);
+    for (const NodeReport& inner : rows) {
+      row.cost += inner.cost;
+      row.params += inner.params;
+      row.param_bytes += inner.param_bytes;
+      row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
+      if (row.cost.precision == ElementType::Undefined) row.cost.precision = inner.cost.precision;
+    }
+    row.cost = row.cost.scaled(times);
+    frame.rows.push_back(std::move(row));
+    return;
+  }
+  if (depth_ == 1) spliced_rows_ += rows.size();
+  for (NodeReport& row : rows) {
+    if (times != Dim(1)) row.cost = row.cost.scaled(times);
+    frame.rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,101 @@
+#include "report/folded.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace pagoda::present::report {
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// Appends the name with every number replaced by '#'.
+void append_without_numbers(std::string& text, const std::string& name) {
+  const std::size_t begin = text.size();
+  for (const char c : name)
+    if (!is_digit(c))
+      text += c;
+    else if (text.size() == begin || text.back() != '#')
+      text += '#';
+}
+
+// Two names of one shape, with '*' for the numbers in which they differ.
+std::string common_name(const std::string& a, const std::string& b) {
+  std::string name;
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    const bool is_number = (is_digit(a[i]) || a[i] == '*') && (is_digit(b[j]) || b[j] == '*');
+    if (!is_number) {
+      name += a[i++];
+      ++j;
+      continue;
+    }
+    const std::size_t begin_a = i, begin_b = j;
+    while (i < a.size() && (is_digit(a[i]) || a[i] == '*')) ++i;
+    while (j < b.size() && (is_digit(b[j]) || b[j] == '*')) ++j;
+    const std::string_view number_a = std::string_view(a).substr(begin_a, i - begin_a);
+    name += number_a == std::string_view(b).substr(begin_b, j - begin_b) ? std::string(number_a) : "*";
+  }
+  return name + a.substr(i);
+}
+
+class Folder {
+ public:
+  void add(const std::string& name, const std::string& ops, const EstimateCounts& counts, const RowBound* bound) {
+    const double seconds = bound == nullptr ? 0 : bound->seconds;
+    const double weight = bound == nullptr ? documents::real(counts.flops).value_or(0) : seconds;
+    if (weight <= 0) return;
+    key_.clear();
+    append_without_numbers(key_, name);
+    key_.append("\n").append(ops).append("\n").append(shown(counts.flops, counts.bytes, seconds));
+    const auto [at, is_new] = places_.try_emplace(key_, rows_.size());
+    if (is_new) rows_.push_back({.name = name, .ops = ops, .times = 0, .weight = 0, .bound = bound});
+    Folded& row = rows_[at->second];
+    row.name = common_name(row.name, name);
+    ++row.times;
+    row.weight += weight;
+    total_ += weight;
+  }
+
+  FoldedRows take() {
+    std::stable_sort(rows_.begin(), rows_.end(), [](const Folded& a, const Folded& b) { return a.weight > b.weight; });
+    return {std::move(rows_), total_};
+  }
+
+ private:
+  // Layers that are alike have the same numbers: their text is formed once.
+  const std::string& shown(const Count& flops, const Count& bytes, double seconds) {
+    const auto [at, is_new] = shown_.try_emplace({flops, bytes, seconds});
+    if (is_new) at->second = cell(flops) + cell(bytes) + base::shortest(seconds);
+    return at->second;
+  }
+
+  std::unordered_map<std::string, std::size_t> places_;
+  std::map<std::tuple<Count, Count, double>, std::string> shown_;
+  std::vector<Folded> rows_;
+  std::string key_;
+  double total_ = 0;
+};
+
+}  // namespace
+
+FoldedRows folded_rows(const EstimateDocument& estimate) {
+  Folder folder;
+  if (estimate.traffic) {
+    const Data kernels = collect(estimate, {.rows = Rows::Group});
+    for (const GroupRow& row : kernels.groups) {
+      const std::size_t others = row.group->nodes.size() - 1;
+      const std::string ops = row.main->op_type + (others == 0 ? "" : " + " + std::to_string(others));
+      folder.add(row.name, ops, row.group->counts, row.bound);
+    }
+  } else {
+    for (const EstimateNode& node : estimate.nodes)
+      folder.add(node.shown_name(), node.op_type, node.counts, estimate.bound_of(node));
+  }
+  return folder.take();
+}
+
+}  // namespace pagoda::present::report

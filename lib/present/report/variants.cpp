@@ -1,0 +1,122 @@
+// One model under several devices, precisions and traffic models: a table, and which of them matters most.
+#include <algorithm>
+#include <iterator>
+
+#include "report/rows.h"
+
+namespace pagoda::present::report {
+
+base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants) {
+  base::Grid grid;
+  const bool is_priced = std::any_of(variants.begin(), variants.end(),
+                                     [](const auto& variant) { return variant.price_per_million.has_value(); });
+  grid.columns = {{.header = "device"},
+                  {.header = "precision"},
+                  {.header = "traffic", .drop_order = 1},
+                  {.header = "memory", .is_number = true},
+                  {.header = "of", .is_number = true, .drop_order = 2},
+                  {.header = "fits"},
+                  {.header = "time ≥", .is_number = true},
+                  {.header = "× first", .is_number = true},
+                  {.header = "bound"},
+                  {.header = "whatever is fused ≥", .is_number = true, .drop_order = 3},
+                  {.header = "items/s ≤", .is_number = true}};
+  const bool has_users = std::any_of(variants.begin(), variants.end(), [](const auto& variant) {
+    return variant.largest_batch || variant.longest_context;
+  });
+  if (has_users) {
+    grid.columns.push_back({.header = "most users", .is_number = true});
+    grid.columns.push_back({.header = "longest context", .is_number = true});
+  }
+  const bool has_joules =
+      std::any_of(variants.begin(), variants.end(), [](const auto& variant) { return variant.joules.has_value(); });
+  if (has_joules) grid.columns.push_back({.header = "energy ≈", .is_number = true});
+  const auto timed =
+      std::find_if(variants.begin(), variants.end(), [](const auto& variant) { return variant.predicted.has_value(); });
+  const bool has_engine = timed != variants.end();
+  if (has_engine) grid.columns.push_back({.header = timed->predicted->engine + " ≈", .is_number = true});
+  if (is_priced) grid.columns.push_back({.header = "price of a million ≥", .is_number = true});
+  const auto seconds = [](const std::optional<double>& value) { return value ? base::si_seconds(*value) : "?"; };
+  for (const documents::EstimateVariant& variant : variants) {
+    const auto& first = variants.front().seconds;
+    std::vector<std::string> row = {base::printable(variant.device),
+                                    variant.precision ? std::string(to_string(*variant.precision)) : "as filed",
+                                    std::string(to_string(variant.traffic)),
+                                    cell(variant.total_bytes, "B"),
+                                    cell(variant.device_bytes, "B"),
+                                    !variant.fits   ? "?"
+                                    : *variant.fits ? "fits"
+                                                    : "does not fit",
+                                    (variant.at_least ? "(part) " : "") + seconds(variant.seconds),
+                                    variant.seconds && first ? base::rounded(*variant.seconds / *first) : "?",
+                                    std::string(to_string(variant.bound)),
+                                    seconds(variant.floor_seconds),
+                                    variant.items_per_second ? base::si_rate(*variant.items_per_second, "") : "?"};
+    const auto limit = [](const Count& value) { return value ? base::grouped(*value) : std::string("?"); };
+    if (has_users) row.insert(row.end(), {limit(variant.largest_batch), limit(variant.longest_context)});
+    if (has_joules) row.push_back(variant.joules ? base::si_text(*variant.joules, "J") : "?");
+    if (has_engine) row.push_back(variant.predicted ? base::si_seconds(variant.predicted->seconds) : "?");
+    if (is_priced) row.push_back(variant.price_per_million ? base::rounded(*variant.price_per_million) : "");
+    grid.rows.push_back(std::move(row));
+  }
+  return grid;
+}
+
+namespace {
+
+// "int8 takes 0.62 of float16's time on t4 under tensorrt; 2 products stay in float16 (a, b)"
+std::string under_engine(const std::vector<documents::EstimateVariant>& variants) {
+  std::string text;
+  const auto named = [](const std::vector<std::string>& nodes, const char* what) {
+    constexpr std::size_t kNamed = 5;
+    if (nodes.empty()) return std::string();
+    std::string list;
+    for (std::size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
+      list += (i == 0 ? "" : ", ") + base::printable(nodes[i]);
+    return "; " + std::to_string(nodes.size()) + " " + what + " (" + list + (nodes.size() > kNamed ? ", …)" : ")");
+  };
+  for (const documents::EstimateVariant& narrow : variants) {
+    if (!narrow.predicted || narrow.precision != Precision::Int8) continue;
+    for (const documents::EstimateVariant& half : variants) {
+      if (!half.predicted || half.precision != Precision::Float16 || half.device != narrow.device ||
+          half.traffic != narrow.traffic)
+        continue;
+      text += "int8 takes " + base::rounded(narrow.predicted->seconds / half.predicted->seconds) +
+              " of float16's time on " + base::printable(narrow.device) + " under " +
+              base::printable(narrow.predicted->engine) +
+              named(narrow.predicted->float_products, "products stay in float16") +
+              named(narrow.predicted->unfused_conversions, "conversions stay kernels") + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// The assumption whose change moves the time most: device, precision or traffic.
+std::string decisive(const std::vector<documents::EstimateVariant>& variants) {
+  using Variant = documents::EstimateVariant;
+  const auto spread = [&](auto same, auto differs) {
+    double widest = 1;
+    for (const Variant& a : variants)
+      for (const Variant& b : variants)
+        if (a.seconds && b.seconds && same(a, b) && differs(a, b)) widest = std::max(widest, *a.seconds / *b.seconds);
+    return widest;
+  };
+  const auto device = [](const Variant& a, const Variant& b) { return a.device == b.device; };
+  const auto precision = [](const Variant& a, const Variant& b) { return a.precision == b.precision; };
+  const auto traffic = [](const Variant& a, const Variant& b) { return a.traffic == b.traffic; };
+  const auto both = [](auto p, auto q) {
+    return [=](const Variant& a, const Variant& b) { return p(a, b) && q(a, b); };
+  };
+  const auto no = [](auto p) { return [=](const Variant& a, const Variant& b) { return !p(a, b); }; };
+  const std::pair<double, const char*> spreads[] = {{spread(both(precision, traffic), no(device)), "the device"},
+                                                    {spread(both(device, traffic), no(precision)), "the precision"},
+                                                    {spread(both(device, precision), no(traffic)), "fusion"}};
+  const auto most = std::max_element(std::begin(spreads), std::end(spreads));
+  if (most->first < 1.01) return under_engine(variants);
+  return under_engine(variants) + std::string(most->second) + " moves the time most: up to " +
+         base::rounded(most->first) + "×\n";
+}
+
+}  // namespace pagoda::present::report
