@@ -100,3 +100,20 @@ TEST_CASE("time is held against the bound, and needs a device") {
   time.at_least = true;
   CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::CannotTell);
 }
+
+TEST_CASE("every point of a sweep keeps to the limit, and the largest is named") {
+  const Model model = test::graph("x:f32[n,8], w:f32[8,16]=const -> y = MatMul(x, w)");
+  const Analysis analysis = analyze(model);
+  const Sweep points = sweep(model, analysis, {{.dim = "n", .sizes = {1, 4, 2}}});
+  const auto check = [&](BudgetKind kind, const char* limit) {
+    return check_budget(parse_budget(kind, limit), analysis, {.sweep = &points, .swept = {"n"}});
+  };
+  // n · 8 · 16 multiply-adds: 1,024 FLOP at n = 4.
+  const BudgetResult fits = check(BudgetKind::Flops, "1024"), exceeds = check(BudgetKind::Flops, "1023");
+  CHECK(fits.verdict == Verdict::Fits);
+  CHECK(fits.value == 1024);
+  CHECK(fits.causes == std::vector<std::string>{"at n=4"});
+  CHECK(exceeds.verdict == Verdict::Exceeds);
+  CHECK(check(BudgetKind::Params, "128").verdict == Verdict::Fits);
+  CHECK(check(BudgetKind::Seconds, "1s").verdict == Verdict::CannotTell);  // no device timed the points
+}

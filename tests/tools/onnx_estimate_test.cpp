@@ -433,6 +433,10 @@ TEST_CASE("what does not fit a device is said, and --max-memory device makes it 
   CHECK(at(largest + 1, "").code == 0);
   CHECK(at(largest, " --max-memory device").code == 0);
   CHECK(at(largest + 1, " --max-memory device").code == 3);
+  const Outcome sweep = workshop().run("net.onnx --device rtx-3090 --sweep batch=1,1000000000 --max-memory device");
+  CHECK(sweep.code == 3);
+  CHECK(sweep.err.find("at batch=1000000000") != std::string::npos);
+  CHECK(workshop().run("net.onnx --device rtx-3090 --sweep batch=1,2 --max-memory device").code == 0);
 }
 
 TEST_CASE("measured runs stand beside the bound, of one size and of a sweep") {

@@ -1,12 +1,13 @@
 // Limits with units, and the three answers a gate can give.
-#include "pagoda/base/number.h"
 #include "pagoda/core/budget.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
+#include <utility>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
@@ -116,6 +117,45 @@ void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
                           " nodes are not modelled: " + base::joined(analysis.totals.unmodelled_ops));
 }
 
+// Of a point of a sweep; empty where it is not known.
+std::optional<double> value_of(const Budget& budget, const SweepPoint& point, Convention count) {
+  const auto real = [](const std::optional<Int>& value) {
+    return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+  };
+  switch (budget.kind) {
+    case BudgetKind::Flops:
+      return real(count == Convention::Macs ? point.macs : point.flops);
+    case BudgetKind::Bytes:
+      return real(point.bytes);
+    case BudgetKind::Memory:
+      return real(point.memory_bytes);
+    case BudgetKind::Seconds:
+      return point.time ? std::optional(point.time->seconds) : std::nullopt;
+    case BudgetKind::Params:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Sets the largest value of all points, says why where one has none, and returns the sizes of the largest.
+std::string check_points(BudgetResult& result, const Sweep& sweep, Convention count) {
+  const auto sizes_of = [&](const SweepPoint& point) {
+    std::vector<std::string> sizes;
+    for (std::size_t i = 0; i < sweep.axes.size(); ++i)
+      sizes.push_back(sweep.axes[i].dim + "=" + std::to_string(point.sizes[i]));
+    return base::joined(sizes);
+  };
+  const SweepPoint* largest = nullptr;
+  for (const SweepPoint& point : sweep.points) {
+    const std::optional<double> value = value_of(result.budget, point, count);
+    if (!value) result.causes.push_back("not known at " + sizes_of(point));
+    if (!value || (result.value && *value <= *result.value)) continue;
+    result.value = value;
+    largest = &point;
+  }
+  return largest == nullptr ? std::string() : sizes_of(*largest);
+}
+
 }  // namespace
 
 std::string_view to_string(BudgetKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
@@ -155,36 +195,41 @@ Budget parse_budget(BudgetKind kind, std::string_view text) {
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options) {
   BudgetResult result;
   result.budget = budget;
-  bool exceeds = false;
   std::vector<std::string> free_dims;
+  const bool is_of_points = options.sweep != nullptr && budget.kind != BudgetKind::Params;
   if (budget.kind == BudgetKind::Seconds) {
-    if (options.time == nullptr) throw Error("a limit on seconds needs --device");
-    result.value = options.time->seconds;
-    exceeds = options.time->seconds > budget.limit_seconds;
-    if (options.time->at_least && options.time->unknown_rows > analysis.totals.unmodelled_nodes)
+    if (options.time == nullptr && !is_of_points) throw Error("a limit on seconds needs --device");
+    if (options.time != nullptr && options.time->at_least &&
+        options.time->unknown_rows > analysis.totals.unmodelled_nodes)
       result.causes.push_back("the device has no known peak for " +
                               std::to_string(options.time->unknown_rows - analysis.totals.unmodelled_nodes) + " nodes");
+    if (!is_of_points) result.value = options.time->seconds;
     const OpCost& cost = analysis.totals.cost;
     free_dims = known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written}).free_dims;
   } else {
-    const Known count = known(budget, analysis, options);
-    free_dims = count.free_dims;
-    if (count.value) {
-      result.value = static_cast<double>(*count.value);
-      exceeds = *count.value > budget.limit;
-    } else {
+    Known count = known(budget, analysis, options);
+    free_dims = std::move(count.free_dims);
+    if (count.value && !is_of_points) result.value = static_cast<double>(*count.value);
+    if (!count.value)
       result.causes.push_back(budget.kind == BudgetKind::Memory ? "the size of some activation is not known"
                                                                 : "the count is not known");
-    }
   }
   add_partial_cause(result, analysis);
+  if (is_of_points)
+    std::erase_if(free_dims, [&](const std::string& name) {
+      return std::find(options.swept.begin(), options.swept.end(), name) != options.swept.end();
+    });
   if (!free_dims.empty())
     result.causes.push_back("it depends on " + base::joined(free_dims) + "; set them with --batch or --dim");
-  if (exceeds) {
+  std::string largest;
+  if (is_of_points) largest = check_points(result, *options.sweep, options.count);
+  const double limit = budget.kind == BudgetKind::Seconds ? budget.limit_seconds : static_cast<double>(budget.limit);
+  if (result.value && *result.value > limit) {
     result.verdict = Verdict::Exceeds;
   } else if (result.causes.empty()) {
     result.verdict = Verdict::Fits;
   }
+  if (!largest.empty()) result.causes.push_back("at " + largest);
   return result;
 }
 

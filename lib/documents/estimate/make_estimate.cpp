@@ -433,6 +433,10 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
                        .traffic = findings.traffic ? &*findings.traffic : nullptr,
                        .time = findings.bound ? &findings.bound->totals : nullptr};
   if (findings.step_time) limits.time = &*findings.step_time;
+  if (findings.sweep) {
+    limits.sweep = &*findings.sweep;
+    limits.swept = findings.swept_symbols;
+  }
   for (const Budget& limit : request.budgets) findings.budgets.push_back(check_budget(limit, rows, limits));
   return describe(model, request, std::move(findings));
 }

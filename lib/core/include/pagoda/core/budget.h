@@ -13,6 +13,7 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/roofline.h"
+#include "pagoda/core/sweep.h"
 #include "pagoda/core/traffic.h"
 
 #pragma GCC visibility push(default)
@@ -45,13 +46,17 @@ struct BudgetOptions {
   Convention count = Convention::Flops;
   const Traffic* traffic = nullptr;      // null: unfused
   const RooflineTotals* time = nullptr;  // needed by Seconds
+  // Where given, every one of its points has to keep to the limit; `swept` are the symbols that its axes set.
+  const Sweep* sweep = nullptr;
+  std::vector<std::string> swept = {};
 };
 
 struct BudgetResult {
   Budget budget;
   Verdict verdict = Verdict::CannotTell;
-  std::optional<double> value;      // with free dims at 1; a lower bound where nodes are not modelled
-  std::vector<std::string> causes;  // why it is undecided
+  // With free dims at 1, of a sweep its largest; a lower bound where nodes are not modelled.
+  std::optional<double> value;
+  std::vector<std::string> causes;  // why it is undecided; of a sweep also where the largest value is
 };
 
 // A count that is only known from below exceeds a limit as soon as its known part does, and never fits.
