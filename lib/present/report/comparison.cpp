@@ -146,7 +146,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
   if (before.roofline && after.roofline) {
     const RooflineTotals &x = before.roofline->totals, &y = after.roofline->totals;
     add("time ≥", x.seconds, y.seconds);
-    add("eager ≥", x.eager_seconds, y.eager_seconds);
+    add("launched ≥", x.eager_seconds, y.eager_seconds);
     add("whatever is fused ≥", x.floor_seconds, y.floor_seconds);
   }
   if (before.fit && after.fit) {

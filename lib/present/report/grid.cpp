@@ -244,7 +244,7 @@ void add_time_rows(base::Grid& grid, const Data& data) {
                        at_least + counted(static_cast<std::size_t>(totals.launches), "kernel") +
                            (is_fused ? " after fusion" : ", one a node") + ", no launch waited for"});
   if (totals.eager_seconds)
-    grid.rows.push_back({"eager ≥", "", base::si_seconds(*totals.eager_seconds),
+    grid.rows.push_back({"launched ≥", "", base::si_seconds(*totals.eager_seconds),
                          "one launch a kernel, each " + base::si_seconds(*time.launch_overhead_seconds) +
                              (time.launch_is_assumed ? ", assumed" : "")});
   grid.rows.push_back(

@@ -56,7 +56,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   if (sweep.device_bytes) grid.columns.push_back({.header = "fits"});
   if (has_time(sweep)) {
     grid.columns.push_back({.header = "time ≥", .is_number = true});
-    grid.columns.push_back({.header = "eager ≥", .is_number = true, .drop_order = 2});
+    grid.columns.push_back({.header = "launched ≥", .is_number = true, .drop_order = 2});
     if (has_items) grid.columns.push_back({.header = items, .is_number = true});
     if (has_users) grid.columns.push_back({.header = "a user ≤", .is_number = true});
     grid.columns.push_back({.header = "FLOP/s ≤", .is_number = true, .drop_order = 3});
