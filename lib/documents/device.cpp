@@ -31,15 +31,19 @@ const Alias* alias_of(std::string_view name) {
   return nullptr;
 }
 
-// The ids that may be meant: those that hold the name, else those that a few letters more or less turn into it.
+// The ids that may be meant: first those that the name holds ("v100-sxm2") or that hold it ("4090"), then those that a
+// few letters more or less turn into it.
 std::vector<std::string> nearest(std::string_view name) {
   constexpr std::size_t kMost = 3;
   const std::string wanted = letters(name);
   std::vector<std::pair<std::size_t, std::string>> found;
   for (const std::string& id : device_ids()) {
     const std::size_t distance = base::edit_distance(wanted, letters(id));
-    const bool holds = wanted.size() > 1 && letters(id).find(wanted) != std::string::npos;
-    if (holds || distance <= std::max<std::size_t>(1, wanted.size() / 3)) found.emplace_back(distance, id);
+    const std::string candidate = letters(id);
+    const bool is_part = wanted.size() > 1 && (candidate.find(wanted) != std::string::npos ||
+                                               (candidate.size() > 2 && wanted.find(candidate) != std::string::npos));
+    if (is_part || distance <= std::max<std::size_t>(1, wanted.size() / 3))
+      found.emplace_back(is_part ? 0 : distance, id);
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> ids;
