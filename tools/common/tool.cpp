@@ -21,6 +21,17 @@ int say(const char* name, const char* what, int code) {
   return code;
 }
 
+// A message in lines, of which all but the first are indented, with everything else that is no text escaped.
+std::string lines(std::string_view message) {
+  constexpr std::string_view kNext = "\n  ";
+  std::string text;
+  for (std::size_t end = message.find(kNext); end != std::string_view::npos; end = message.find(kNext)) {
+    text.append(base::printable(message.substr(0, end))).append(kNext);
+    message.remove_prefix(end + kNext.size());
+  }
+  return text + base::printable(message);
+}
+
 }  // namespace
 
 bool parse(CLI::App& app, int argc, char** argv) {
@@ -39,7 +50,7 @@ int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) 
   // What people typed may be anything; a terminal is to show it, not to obey it.
   const auto fail = [&](const char* what, int code) {
     try {
-      return say(name, base::printable(what).c_str(), code);
+      return say(name, lines(what).c_str(), code);
     } catch (...) {
       return say(name, what, code);
     }
