@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds the consumer project against Pagoda and runs it.
-#   run.sh install   BUILD SOURCE   from an install tree of BUILD, by find_package
-#   run.sh subdirectory BUILD SOURCE   by add_subdirectory
+#   run.sh install BUILD SOURCE -D…        from an install tree of BUILD, by find_package
+#   run.sh subdirectory BUILD SOURCE -D…   by add_subdirectory, configured with -D…
 set -euo pipefail
 how=$1 build=$2 source=$3
+shift 3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ "$how" = install ]; then
@@ -13,7 +14,7 @@ if [ "$how" = install ]; then
 else
   where=(-DPAGODA_SUBDIRECTORY="$source")
 fi
-cmake -S "$source/tests/consumer" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "${where[@]}" >/dev/null
+cmake -S "$source/tests/consumer" -B "$work/build" -G Ninja "$@" "${where[@]}" >/dev/null
 cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 # The header of pagoda::measure is there exactly where the library is.
 if [ "$how" = install ]; then

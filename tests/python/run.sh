@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
-# Installs the package into a fresh virtual environment as pip does for a user, without optimisation to save time, and
-# tests it there. run.sh SOURCE FOLDER: FOLDER keeps the environment's build for the next run.
+# Installs the package into a fresh virtual environment as pip does for a user, and tests it there.
+# run.sh SOURCE FOLDER -D…: FOLDER keeps the environment's build for the next run, which is configured with -D….
 set -euo pipefail
 source=$(realpath "$1") folder=$2
+shift 2
 skip() {
   echo "skipped: $*"
   exit 77
 }
+settings=()
+for definition; do
+  case $definition in
+    -DCMAKE_BUILD_TYPE=*) settings+=(-C "cmake.build-type=${definition#*=}") ;;
+    -D*) settings+=(-C "cmake.define.${definition#-D}") ;;
+  esac
+done
 mkdir -p "$folder"
 folder=$(realpath "$folder")
 rm -rf "$folder/venv"
@@ -17,8 +25,7 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
 EOF
 pip=("$folder/venv/bin/pip" --disable-pip-version-check -q)
 "${pip[@]}" install "scikit-build-core>=1.0" "nanobind>=2.7" ninja pytest pandas || skip "pip reaches no package index"
-"${pip[@]}" install --no-build-isolation "$source" -C build-dir="$folder/build" -C cmake.build-type=Debug \
-  -C cmake.define.CMAKE_CXX_FLAGS_DEBUG=-O0
+"${pip[@]}" install --no-build-isolation "$source" -C build-dir="$folder/build" "${settings[@]}"
 cd "$folder"  # away from the sources, so that the installed package is what is tested
 PYTHONDONTWRITEBYTECODE=1 "$folder/venv/bin/python" -m pytest -q -p no:cacheprovider "$source/tests/python" \
   --models "$source/models/skeletons"
