@@ -1,0 +1,148 @@
+// Of any two options of a tool each changes what it gives, or the pair is refused by the name of one: none is dropped.
+// onnx-estimate has its own walk; options of runs that take minutes, or a GPU, are held against rules below.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "report_results/sample.h"
+#include "support/files.h"
+#include "support/workshop.h"
+
+namespace pagoda {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Options as a person types them; the first word is the name.
+struct Walk {
+  const char* tool;
+  const char* start;  // with its inputs; writes files that begin with "out"
+  std::vector<const char*> options;
+  // Where the second of two adds nothing to the first by its nature: "--csv k.csv, --table".
+  std::vector<std::pair<const char*, const char*>> implied = {};
+};
+
+struct Shop : test::Workshop {
+  Shop() {
+    std::istringstream paths(PAGODA_EVERY_TOOL);
+    for (std::string path; paths >> path;) tools[fs::path(path).filename()] = path;
+    const auto copy = [&](const char* from, const char* to) { fs::copy_file(test::source_path(from), path(to)); };
+    copy("tests/import/data/ort_resnet50_basic.json", "profile.json");
+    copy("tests/import/data/ncu_raw.csv", "ncu.csv");
+    copy("tests/import/data/tensorrt_profile.json", "trt.json");
+    copy("tests/import/data/tensorrt_layers.json", "layers.json");
+    copy("data/measured/orin-agx/resnet50.csv", "runs.csv");
+    REQUIRE(shell("'" + tools.at("onnx-skeleton") + "' --fill " +
+                  test::source_path("models/skeletons/linear_64_128.onnx") + " -o net.onnx")
+                .code == 0);
+    const std::string estimate =
+        "'" + tools.at("onnx-estimate") + "' " + test::source_path("models/skeletons/resnet50.onnx");
+    REQUIRE(shell(estimate + " --batch 1 --device orin-agx -o r50.json").code == 0);
+    REQUIRE(shell(estimate + " --sweep batch=1,4,16,32,64 --device orin-agx -o sweep.json").code == 0);
+    std::vector<documents::Result> base = test::made({.repeats = 4, .run = test::Noise(1, 0.01)}),
+                                   other = test::made(
+                                       {.compile = "inductor", .batch = 2, .repeats = 4, .run = test::Noise(2, 0.02)});
+    for (const auto& [name, results] : {std::pair{"base.jsonl", &base}, {"other.jsonl", &other}})
+      for (const documents::Result& result : *results) documents::append_result(path(name), result);
+  }
+
+  // All that a run gives: its exit code, what it prints, and the files that it writes.
+  struct Given {
+    int code = -1;
+    std::string err, all;
+  };
+  Given run(const std::string& tool, const std::string& arguments) const {
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().filename().string().starts_with("out")) fs::remove_all(entry.path());
+    const test::Outcome outcome = shell("'" + tools.at(tool) + "' " + arguments);
+    Given given{.code = outcome.code, .err = outcome.err, .all = outcome.out + outcome.err};
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+      if (entry.is_regular_file() && fs::relative(entry.path(), folder).string().starts_with("out"))
+        files[entry.path().string()] = test::read_file(entry.path());
+    for (const auto& [name, content] : files) given.all += name + content;
+    return given;
+  }
+
+  std::map<std::string, std::string> tools;
+};
+
+std::string name_of(const std::string& option) { return option.substr(0, option.find(' ')); }
+
+TEST_CASE("of two options of a tool none is dropped") {
+  const Shop shop;
+  std::vector<Walk> walks = {
+      {"onnx-skeleton", "net.onnx -o out.onnx", {"--fill", "--seed 7", "--weights-location w.bin"}},
+      {"pagoda-import",
+       "profile.json",
+       {"-o out.json", "--estimate r50.json", "--csv out.csv", "--table", "--top 3", "--width 60", "--warmup 2",
+        "--layers layers.json", "--chip GH100", "--runs 3"},
+       {{"--estimate", "--table"}}},
+      {"pagoda-import",
+       "ncu.csv",
+       {"-o out.json", "--csv out.csv", "--table", "--top 1", "--width 60", "--chip GA100"}},
+      {"pagoda-import",
+       "trt.json",
+       {"-o out.json", "--layers layers.json", "--csv out.csv", "--table", "--top 1", "--chip GH100"}},
+      {"pagoda-report", "table base.jsonl other.jsonl", {"-o out.svg", "--title T", "--where batch=2"}},
+      {"pagoda-report",
+       "csv base.jsonl other.jsonl",
+       {"-o out.csv", "--columns calibration", "--machine h200", "--models .", "--where batch=2"}},
+      {"pagoda-report",
+       "compare base.jsonl other.jsonl",
+       {"-o out.html", "--title T", "--without batch,compile", "--tolerance 0.5", "--false-alarm 0.3",
+        "--where batch=2"}},
+      {"pagoda-report", "latest base.jsonl other.jsonl", {"-o out.svg", "--title T", "--baseline other"}},
+      {"pagoda-report", "history base.jsonl other.jsonl", {"-o out.svg", "--title T", "--baseline other"}},
+      {"pagoda-report", "modes runs.csv", {"-o out.svg", "--title T", "--slow-down 50%"}},
+      {"pagoda-calibrate",
+       "--energy runs.csv --estimate sweep.json",
+       {"--device orin-agx", "--each gpu_hz", "--format csv", "--residuals out.csv", "--precision fp16", "--id mine",
+        "--regime x", "--source y", "--folds 3", "--coverage 0.5", "--elsewhere runs.csv", "--check rtx-3090-amp-nchw",
+        "-o out.json", "--threads 2"}},
+  };
+  for (const char* format : {"svg", "html", "csv", "json", "text"})
+    walks.push_back({"roofline-plot",
+                     format == std::string("svg")    ? "--device orin-agx --estimate r50.json -o out.svg"
+                     : format == std::string("html") ? "--device orin-agx --estimate r50.json -o out.html"
+                     : format == std::string("csv")  ? "--device orin-agx --estimate r50.json -o out.csv"
+                     : format == std::string("json") ? "--device orin-agx --estimate r50.json -o out.json"
+                                                     : "--device orin-agx --estimate r50.json -o -",
+                     {"--title T", "--precision fp16", "--xlim 0.1 1000", "--ylim 1e9 1e15", "--max-dots 3",
+                      "--labels 0", "--energy", "--width 85mm", "--font-size 7pt", "--frame machine", "--columns 60",
+                      "--lines 20", "--measured runs.csv"}});
+  for (const Walk& walk : walks) {
+    const std::string start = walk.start;
+    const Shop::Given nothing = shop.run(walk.tool, start);
+    const std::string at_start = std::string(walk.tool) + " " + start + ": " + nothing.err;
+    CHECK_MESSAGE((nothing.code == 0 || nothing.code == 3), at_start);
+    for (const char* a : walk.options) {
+      const Shop::Given alone = shop.run(walk.tool, start + " " + a);
+      const std::string where = std::string(walk.tool) + " " + start + " " + a;
+      const auto is_refused = [](const Shop::Given& given, const std::string& x, const std::string& y) {
+        return given.code != 0 && given.code != 3 &&
+               (given.err.find(name_of(x)) != std::string::npos ||
+                (!y.empty() && given.err.find(name_of(y)) != std::string::npos));
+      };
+      CHECK_MESSAGE((is_refused(alone, a, "") || alone.all != nothing.all), where);
+      if (alone.code != 0 && alone.code != 3) continue;
+      for (const char* b : walk.options) {
+        const bool is_implied = std::any_of(walk.implied.begin(), walk.implied.end(), [&](const auto& pair) {
+          return name_of(a) == pair.first && name_of(b) == pair.second;
+        });
+        if (std::string(a) == b || is_implied) continue;
+        const Shop::Given both = shop.run(walk.tool, start + " " + a + " " + b);
+        const std::string with = where + " " + b;
+        CHECK_MESSAGE((is_refused(both, a, b) || both.all != alone.all), with);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pagoda
