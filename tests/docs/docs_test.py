@@ -134,7 +134,7 @@ class Commands(unittest.TestCase):
     counts = collections.Counter()
 
     def workspace(self, folder):
-        for name in ("models", "data", "examples", "lib", "tests", "docs"):
+        for name in ("models", "data", "examples", "lib", "tests", "docs", "packaging"):
             os.symlink(SOURCE / name, folder / name)
         for name, skeleton in MODELS.items():
             os.symlink(SOURCE / f"models/skeletons/{skeleton}.onnx", folder / name)
