@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles every public header alone, and all together in several orders: headers_test.py COMPILER.
+"""Compiles every public header alone, and all together in several orders: headers_test.py COMPILER….
+
+Every compiler takes all of them together, the last takes each alone: what a header lacks, it lacks for all.
 
 Only the include directories that are installed are searched, so that a header cannot lean on a private one.
 """
@@ -33,23 +35,25 @@ def including(headers):
 
 
 def main():
-    compiler = sys.argv[1]
+    compilers = sys.argv[1:]
     headers = [header for found in public_headers().values() for header in found]
     rest = [header for header in headers if header != "pagoda/pagoda.h"]
-    units = {f"{header} alone": [header] for header in headers}
-    units["pagoda.h first, the others after it"] = ["pagoda/pagoda.h", *rest]
-    units["pagoda.h last, the others in reverse"] = [*reversed(rest), "pagoda/pagoda.h"]
     assert len(rest) > 40, f"expected more than 40 public headers, found {len(rest)}"
+    units = [(compilers[-1], f"{header} alone", [header]) for header in headers]
+    for compiler in compilers:
+        units.append((compiler, "pagoda.h first, the others after it", ["pagoda/pagoda.h", *rest]))
+        units.append((compiler, "pagoda.h last, the others in reverse", [*reversed(rest), "pagoda/pagoda.h"]))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints = list(pool.map(lambda unit: compile_text(compiler, including(unit)), units.values()))
+        complaints = list(pool.map(lambda unit: compile_text(unit[0], including(unit[2])), units))
     failed = 0
-    for name, complaint in zip(units, complaints):
+    for (compiler, name, _), complaint in zip(units, complaints):
         if complaint:
             failed += 1
-            print(f"{name}:\n{complaint}")
+            print(f"{compiler}, {name}:\n{complaint}")
     # The check itself: what must not compile does not.
-    assert compile_text(compiler, "struct Twice {};\nstruct Twice {};\n"), f"{compiler} takes anything"
-    print(f"{compiler}: {len(headers)} headers, {len(units)} units, {failed} failed")
+    for compiler in compilers:
+        assert compile_text(compiler, "struct Twice {};\nstruct Twice {};\n"), f"{compiler} takes anything"
+    print(f"{', '.join(compilers)}: {len(headers)} headers, {len(units)} units, {failed} failed")
     return failed > 0
 
 

@@ -92,6 +92,15 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   for (const char* option : ways)
     if (arguments.energy && app.count(option) > 0)
       throw UsageError(std::string(option) + " is of calibrations of time; it does not go with --energy");
+  // Where the energy's options show: balance points in text, and the device's file.
+  const bool is_text = arguments.format == "text" && arguments.each.empty(), has_file = !arguments.output.empty();
+  if (arguments.energy && !arguments.device.empty() && !is_text && !has_file)
+    throw UsageError(
+        "--device gives balance points in the text of one fit; it does not go with --format csv or --each");
+  if (arguments.energy && !precision.empty() && arguments.device.empty())
+    throw UsageError("--precision is that of the balance points of --device, which is not given");
+  if (arguments.energy && app.count("--source") > 0 && !has_file)
+    throw UsageError("--source is written beside the constants; give -o FILE and --device, whose file that is");
   if (!precision.empty()) {
     const auto known = pagoda::precision(precision);
     if (!known) throw UsageError("--precision " + precision + " is none of " + precision_names());

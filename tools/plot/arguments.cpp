@@ -131,6 +131,9 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
     throw UsageError("no format \"" + format +
                      "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format");
   refuse_unseen(app, format);
+  if (arguments.options.energy && app.count("--frame") > 0 && format != "html")
+    throw UsageError(
+        "--frame is of rooflines of time; that of energy shows what it holds: set its ends by --xlim and --ylim");
   set_picture(arguments.picture, format, arguments.options);
   if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
     throw UsageError("\"" + precision + "\" is no precision; known: " + precision_names());

@@ -81,6 +81,14 @@ present::ReportFormat format_of(const std::string& path) {
   throw Error(path + ": no format \"" + end + "\"; expected .csv, .svg, .png, .html or .txt");
 }
 
+// Text and CSV have none.
+const std::string& title_of(const ReportArguments& flags) {
+  const present::ReportFormat format = format_of(flags.output);
+  if (!flags.title.empty() && (format == present::ReportFormat::Text || format == present::ReportFormat::Csv))
+    throw UsageError("--title is of pictures and pages; write one by -o FILE that ends in .svg, .png or .html");
+  return flags.title;
+}
+
 // Structure profiles of the models that the records name: their own files, or files of that name in --models.
 present::ModelFeatures features_of(const std::vector<documents::Result>& results, const std::string& folder) {
   present::ModelFeatures features;
@@ -131,7 +139,7 @@ int report_table(const ReportArguments& flags) {
   std::vector<documents::Result> results;
   for (const std::string& input : flags.inputs)
     for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
-  write_output(flags.output, present::times_report(results, format_of(flags.output), flags.title));
+  write_output(flags.output, present::times_report(results, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 
@@ -145,6 +153,8 @@ int report_csv(const ReportArguments& flags) {
     throw Error("--columns " + flags.columns + ": expected one of " + std::string(present::kResultColumnNames));
   if (*columns == present::ResultColumns::Calibration && flags.machine.empty())
     throw Error("--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
+  if (*columns != present::ResultColumns::Calibration && !flags.machine.empty())
+    throw UsageError("--machine is a column of --columns calibration, not of " + flags.columns);
   std::vector<documents::Result> results;
   for (const std::string& input : flags.inputs)
     for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
@@ -161,7 +171,7 @@ int report_compare(const ReportArguments& flags) {
   const present::ResultComparison comparison = present::compare_results(sets.base, sets.now, options);
   if (comparison.rows.empty() && comparison.broken.empty() && comparison.repaired.empty())
     throw Error("no configuration is in both sets; they differ in an axis: name it by --without");
-  write_output(flags.output, present::comparison_report(comparison, format_of(flags.output), flags.title));
+  write_output(flags.output, present::comparison_report(comparison, format_of(flags.output), title_of(flags)));
   if (!comparison.regressed() || flags.no_gate) return kDone;
   std::cerr << "pagoda-report: " << comparison.count(present::SpeedVerdict::Slower) << " slower beyond noise, "
             << comparison.broken.size() << " no longer run\n";
@@ -170,13 +180,13 @@ int report_compare(const ReportArguments& flags) {
 
 int report_latest(const ReportArguments& flags) {
   const present::History history = present::history(snapshots_of(flags), flags.baseline);
-  write_output(flags.output, present::latest_report(history, format_of(flags.output), flags.title));
+  write_output(flags.output, present::latest_report(history, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 
 int report_history(const ReportArguments& flags) {
   const present::History history = present::history(snapshots_of(flags), flags.baseline);
-  write_output(flags.output, present::history_report(history, format_of(flags.output), flags.title));
+  write_output(flags.output, present::history_report(history, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 

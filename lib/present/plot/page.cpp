@@ -172,7 +172,7 @@ std::string energy_figure(const Chart& chart) {
   return svg;
 }
 
-std::string tabs_html(const Chart& chart) {
+std::string tabs_html(const Chart& chart, std::string_view first) {
   const std::vector<View> views = draw_views(chart);
   std::string bar, panels;
   for (const Panel& panel : kPanels) {
@@ -190,13 +190,13 @@ std::string tabs_html(const Chart& chart) {
       panels += "<figure class=\"energy\" aria-label=\"energy\">\n" + energy_figure(chart) + "</figure>\n";
     panels += "</section>\n";
   }
-  return "<div id=\"tabs\"><div id=\"tab-bar\" role=\"tablist\" aria-label=\"Views\">" + bar + "</div>\n" + panels +
-         "</div>\n";
+  return "<div id=\"tabs\"><div id=\"tab-bar\" role=\"tablist\" aria-label=\"Views\" data-first=\"" +
+         std::string(first) + "\">" + bar + "</div>\n" + panels + "</div>\n";
 }
 
 }  // namespace
 
-std::string chart_html(const Chart& chart) {
+std::string chart_html(const Chart& chart, std::string_view first) {
   std::string html;
   html += verdict_html(chart);
   const documents::EstimateDocument* answered = chart.estimates.size() == 1 ? &chart.estimates[0].document : nullptr;
@@ -217,7 +217,7 @@ std::string chart_html(const Chart& chart) {
     html += "</ul></div>\n";
   }
   if (answered != nullptr) html += answer_html(*answered);
-  html += tabs_html(chart);
+  html += tabs_html(chart, first);
   html += "<dl class=\"facts\">";
   for (const auto& [key, value] : chart.provenance) html += "<dt>" + xml(key) + "</dt><dd>" + xml(value) + "</dd>";
   html += "</dl>\n</main>\n<script type=\"application/json\" id=\"chart-data\">" + in_script(chart_json(chart)) +

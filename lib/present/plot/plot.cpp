@@ -31,7 +31,7 @@ std::string plot_text(const PlotInput& input, const PlotOptions& options) {
 std::string plot_html(const PlotInput& input, const PlotOptions& options) {
   const plot::Chart chart = plot::make_chart(input, options);
   if (options.energy) plot::energy_view(chart);  // says what is missing
-  return plot::chart_html(chart);
+  return plot::chart_html(chart, options.energy ? "energy" : "");
 }
 std::string plot_png(const PlotInput& input, const PlotOptions& options) {
   return plot::rasterize(plot_svg(input, options), "png", options.width_points || options.font_points);
