@@ -481,6 +481,14 @@ TEST_CASE("CSV under fusion is kernels, and on a device it carries the bound of 
   CHECK(lines(workshop().run("net.onnx --traffic fused --format csv").out) > 1);
 }
 
+TEST_CASE("where multiply-accumulates are counted, nothing is called a FLOP") {
+  for (const char* arguments : {"", " --by type", " --by node", " --device h200 --sweep batch=1,2"}) {
+    const std::string text = workshop().run("net.onnx --count macs" + std::string(arguments)).out;
+    CHECK(text.find("FLOP") == std::string::npos);
+    CHECK(text.find("MAC") != std::string::npos);
+  }
+}
+
 TEST_CASE("several devices or precisions are a table of one row each") {
   const json devices = json::parse(
       workshop().run("net.onnx --batch 8 --device h200,rtx-3090 --price-per-hour h200=3.6 --format json").out);

@@ -82,10 +82,10 @@ class Trial {
   // Element by element: operands that repeat along the split axis stay whole, weights are split, others must be.
   void pointwise(std::int32_t id, const Node& node);
 
-  // Fits an operand that is whole to a result in parts. False where the operand must be in parts, too.
+  // Cuts an operand that is whole to match a result in parts. False where the operand itself must be split.
   bool match(ValueId input, const Part& result, const Shape& whole);
 
-  // Of activations alone: matrices split along the axes that count them.
+  // Products of activations alone: the batch axes of the matrices are split.
   void matrices(std::int32_t id, const Node& node);
   bool match_leading(ValueId input, const Shape& own, const Part& counts, const Shape& whole);
   void rearrange(std::int32_t id, const Node& node, OpKind kind);
@@ -100,14 +100,14 @@ class Trial {
   Int replicas_of(std::int32_t id, Int heads) const;
   void norm(std::int32_t id, const Node& node, RowAxes rows);
 
-  // The split axes pass as they are; operands beside the first say what is done along others.
+  // Split axes pass through unchanged; the operands after the first only say what is done along the other axes.
   void keep_axes(std::int32_t id, const Node& node);
   void concat(std::int32_t id, const Node& node);
 
-  // The cache that the value is, maybe through operators that only pass it on, which is then split as well.
+  // The cache behind the value, possibly through operators that only pass it on; it is split as well.
   ValueId past_behind(ValueId value) const;
 
-  // Several projections in one product: each piece of the split axis is split in itself.
+  // Several projections in one product: each projection's part of the split axis is split separately.
   void pieces(std::int32_t id, const Node& node);
 
   // --- attention operators ---

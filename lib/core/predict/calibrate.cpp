@@ -235,7 +235,7 @@ Factors interval_factors(std::span<const double> log_errors, std::span<const std
   for (std::size_t i = 0; i < log_errors.size(); ++i)
     weighted.emplace_back(log_errors[i], each / members.at(families[i]));
   std::sort(weighted.begin(), weighted.end());
-  // The family to come may lie beyond either end: its weight counts on both sides.
+  // A family that was not measured may lie beyond either end, so its weight counts on both sides.
   const double tail = (1 - coverage) / 2 + 1e-12;  // sums of weights are rounded
   Factors factors{0, std::numeric_limits<double>::infinity()};
   double below = each;

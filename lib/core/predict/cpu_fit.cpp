@@ -1,5 +1,5 @@
-// Fits a CPU's calibration: rates of each class to kernels that the engine's profiler timed, what a launch costs to
-// whole runs without it.
+// Fits a CPU's calibration: the rates of each class to kernels that the engine's profiler timed, the launch cost to
+// whole runs without the profiler.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,18 +16,18 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr double kTolerance = 0.08;  // of a logarithm: errors beyond it count linearly
-// A run is not judged where kernels that no other family timed take more of it.
+// A run is not judged if kernels that no other family timed take more than this share of it.
 constexpr double kMostUnseen = 0.3;
 constexpr double kWarmRows = 4;  // a product of fewer rows waits for its weights alone
 
-// Kernels alike, and the share of all time that they take.
+// Equal kernels, and their share of all time.
 struct Sample {
   CpuKernel kernel;
   double seconds = 0, weight = 0;
   bool has_cold_weights = false;
 };
 
-// What Huber's function makes of an error.
+// Huber's loss of an error.
 double huber(double error) { return 2 * kTolerance * kTolerance * (std::sqrt(1 + std::pow(error / kTolerance, 2)) - 1); }
 
 // One class's coefficients as logarithms, with a prior for what no run determines.
@@ -143,7 +143,7 @@ std::vector<Sample> samples_of(std::span<const TimedCpuRun> runs, const std::vec
   return samples;
 }
 
-// Of kernels that move nothing the profiler sees what it costs itself and a launch.
+// For kernels that move nothing, the profiler sees its own cost and a launch.
 double profiled_launch(const std::vector<Sample>& samples) {
   std::vector<double> seconds;
   for (const Sample& sample : samples)
@@ -172,7 +172,7 @@ double run_seconds(const TimedCpuRun& run, const CpuCalibration& calibration) {
   return seconds;
 }
 
-// The launch with which whole runs have the least error: the profiler's own cost is none of theirs.
+// The launch cost that gives whole runs the least error: they do not contain the profiler's own cost.
 double launch_of_runs(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, CpuCalibration calibration) {
   const double most = calibration.launch_seconds;
   double best = most, least = INFINITY;
@@ -201,7 +201,7 @@ CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>
   for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
     if (!by_class[kind].empty() && static_cast<CpuKernelClass>(kind) != CpuKernelClass::Small)
       calibration.classes[kind] = ClassFit(static_cast<CpuKernelClass>(kind), by_class[kind], base).solve();
-  // Classes that nobody measured work as the nearest one does.
+  // Classes that nobody measured take the nearest class's rates.
   constexpr std::pair<CpuKernelClass, CpuKernelClass> kLike[] = {
       {CpuKernelClass::ConvPointwise, CpuKernelClass::Conv},     {CpuKernelClass::ConvStem, CpuKernelClass::Conv},
       {CpuKernelClass::ConvColumns, CpuKernelClass::Product},    {CpuKernelClass::ConvDepthwise, CpuKernelClass::Conv},
@@ -227,7 +227,7 @@ CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>
   return calibration;
 }
 
-// The part of a run's time in kernels of classes that none of the taken runs timed.
+// The share of a run's time in kernels of classes that none of the chosen runs timed.
 double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
                    const CpuCalibration& calibration) {
   std::array<bool, kCpuKernelClasses> is_seen = {};

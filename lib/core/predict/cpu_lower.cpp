@@ -421,7 +421,7 @@ class Lowering {
     });
   }
 
-  // The engine takes a norm of a channel that no convolution can take in for a convolution of each channel.
+  // A norm of channels that no convolution can absorb runs as a depthwise convolution.
   bool lower_channel_norm(const Node& node) {
     if (block_ == 0 || node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
     const Sizes x = sizes(node.input(0));
@@ -460,7 +460,7 @@ class Lowering {
     lower_counted(&node, row);
   }
 
-  // Of bringing the axes of `value` into place from an order in which axis i was axis order[i].
+  // The cost of bringing the axes of `value` into place from an order in which axis i was axis order[i].
   CpuKernelClass order_class(ValueId value, const std::vector<std::int64_t>& order) const {
     std::vector<std::int64_t> moved;  // of the axes longer than 1
     for (std::size_t i = 0; i < order.size(); ++i)
@@ -470,8 +470,8 @@ class Lowering {
     return moved.back() == innermost ? CpuKernelClass::Transpose : CpuKernelClass::TransposeInner;
   }
 
-  // The engine moves transposes along and cancels those that meet their inverse: each is put off until its result is
-  // needed in that order.
+  // The engine pushes transposes down the graph and cancels inverse pairs, so each is deferred until a kernel needs its
+  // order.
   void lower_transpose(const Node& node) {
     const ValueId input = node.input(0), output = node.output(0);
     const std::size_t rank = sizes(output).size();
@@ -487,7 +487,7 @@ class Lowering {
     if (!std::is_sorted(order.begin(), order.end())) transposed_[output] = std::move(order);
   }
 
-  // Element by element in the order that the operands are in, where they share one.
+  // Element-wise kernels keep the axis order of their operands where all share one.
   bool stays_transposed(const Node& node, const NodeReport& row) {
     if (row.facts.kind != OpKind::Pointwise) return false;
     const std::vector<std::int64_t>* order = nullptr;

@@ -67,7 +67,7 @@ class EagerState {
   std::int32_t row_ = 0;
 };
 
-// Lowers one row. Each returns false when it cannot tell; the row is then taken as its counted bytes.
+// Lowers one row. Each returns false when it does not know how; the row then costs its counted bytes.
 bool lower_call(EagerState& state, const Idiom& idiom);
 bool lower_node(EagerState& state, const Node& node, const NodeReport& row);
 // Convolutions, products and attention.

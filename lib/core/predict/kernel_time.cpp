@@ -22,7 +22,7 @@ static_assert(!kNames.back().empty());
 // on an A100; few vendors state a rate.
 constexpr double kCachedCost = 0.3;
 
-// Of what streams through a cache, a share stays: at best as much as the cache holds of all that passed since.
+// A share of what streams through a cache stays there: at most the cache's size over all that has passed since.
 double memory_bytes(const KernelLaunch& kernel, const KernelRates& rates) {
   if (kernel.fresh <= 0 || kernel.distance <= 0) return kernel.bytes;
   const double stayed = kernel.fresh * std::min(1.0, rates.cache / kernel.distance);

@@ -211,7 +211,7 @@ class Finder {
     product = only_reader(weights);
   }
 
-  // Scores that are reshaped for the masks of windows are no argument of the call.
+  // Scores reshaped for window masks cannot be an argument of the call.
   bool reshapes_scores(std::int32_t softmax) const {
     bool reshapes = false;
     std::int32_t from = producer(node(softmax).inputs[0]);

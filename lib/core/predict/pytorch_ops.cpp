@@ -448,7 +448,7 @@ bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
   const auto* known = std::lower_bound(std::begin(kLowerings), std::end(kLowerings), node.op_type,
                                        [](const Lowering& a, std::string_view op) { return a.op < op; });
   if (known != std::end(kLowerings) && known->op == node.op_type) return known->lower(state, node, row);
-  // What an engine fused is no function that PyTorch calls, unless the table of autocast names it.
+  // PyTorch has no function for what an engine fused, unless autocast's table names it.
   const bool is_function = plain_domain(node.domain).empty() || autocast(node.op_type) != Autocast::Plain;
   return is_function && row.facts.kind == OpKind::Pointwise &&
          lower_pointwise(state, node.op_type, node.inputs, node.outputs[0]);

@@ -17,7 +17,7 @@ double longer(double a, double b, double norm) {
   return most * std::pow(std::pow(a / most, norm) + std::pow(b / most, norm), 1 / norm);
 }
 
-// Of a unit that multiplies more in a cycle a smaller part is used: feeding it takes as long.
+// A unit that multiplies more per cycle is used less fully, because feeding it takes just as long.
 double part_of_peak(double feed, double peak, const ServingRates& rates) {
   return 1 / (1 + feed * peak / (rates.units * rates.clock));
 }
@@ -76,7 +76,7 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
     work = std::min(work, waves_seconds(size.m, size.n, size.k, rows, columns, peak * part * efficiency, rates.units, 1,
                                         c.tile_cycles / rates.clock));
   const double moved = (size.weight_bytes + size.other_bytes) / rates.bandwidth;
-  // Units drift apart while they stream, by the square root of how long: a random walk.
+  // Units drift apart while they stream, by the square root of the time (a random walk).
   const double memory = moved / c.bandwidth + std::sqrt(c.ramp_cycles / rates.clock * moved);
   return c.launch_cycles / rates.clock + longer(work, memory, c.norm);
 }
@@ -109,7 +109,7 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
 double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels) {
   const ServingKernels::Kernel& c = kernels.mixtures;
   const double all = size.experts * size.groups;
-  // Of experts that tokens choose alike and independently, those that none of them chose stay unread.
+  // Tokens choose experts uniformly and independently; experts that no token chose stay unread.
   const double distinct = size.experts * (1 - std::pow(1 - std::min(size.k / all, 1.0), size.tokens));
   const double runs = size.tokens * size.k / size.groups;  // of one expert over one token, on this device
   const double each = runs / std::max(distinct, 1e-9);
@@ -133,7 +133,7 @@ double collective_seconds(CollectiveKind kind, double bytes, std::int64_t device
     const ServingKernels::Ring& c = kernels.ring_all_reduces;
     return (c.launch_cycles + c.hop_cycles * static_cast<double>(devices - 1)) / rates.clock + sent / c.bandwidth;
   }
-  // Each device reads all others' tensors at once, or the two halves of a ring's work: the faster.
+  // The faster of two ways: each device reads all others' tensors at once, or a ring works in two halves.
   const ServingKernels::AllReduce& c = kernels.all_reduces;
   const double read = static_cast<double>(devices - 1) * bytes / link.bytes_per_second;
   return std::min(c.one_shot_cycles / rates.clock + read / c.one_shot,

@@ -28,8 +28,10 @@ std::string bytes(const Count& value) { return cell(value, "B"); }
 Line work_line(const Data& data) {
   const EstimateCounts& counts = data.estimate.totals.counts;
   const std::string at_least = data.estimate.totals.partial ? "≥ " : "";
-  std::string remark = cell(counts.macs) + " multiply-accumulates · " + cell(counts.params) + " parameters";
-  if (data.estimate.count != Convention::Flops) remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
+  const std::string unit = operation(data.estimate.count);
+  std::string remark = unit == "MAC" ? "" : cell(counts.macs) + " multiply-accumulates · ";
+  remark += cell(counts.params) + " parameters";
+  if (unit != "MAC" && data.estimate.count != Convention::Flops) remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
   if (data.estimate.totals.unmodelled_nodes > 0) {
     remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
               " nodes not modelled: " + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
@@ -39,7 +41,7 @@ Line work_line(const Data& data) {
   if (const auto& once = data.estimate.totals.at_load; once && once->flops.value_or(0) >= kLeastFlops)
     remark +=
         " · once at load: " + (once->macs.value_or(0) > 0 ? cell(once->macs) + " MACs" : cell(once->flops) + " FLOPs");
-  return {"work", at_least + cell(counts.flops, "FLOP"), remark};
+  return {"work", at_least + cell(counts.flops, unit), remark};
 }
 
 // Of a training step, else of a run: parts that add up.
@@ -66,7 +68,7 @@ Line memory_line(const EstimateDocument& estimate) {
 Line traffic_line(const Data& data) {
   const documents::EstimateTotals& totals = data.estimate.totals;
   const std::string at_least = totals.partial ? "≥ " : "";
-  std::string remark = totals.intensity ? base::rounded(*totals.intensity) + " FLOP/B · " : "";
+  std::string remark = totals.intensity ? base::rounded(*totals.intensity) + " " + operation(data.estimate.count) + "/B · " : "";
   switch (data.traffic()) {
     case TrafficModel::Unfused:
       remark += "every node reads its inputs and writes its outputs";

@@ -28,8 +28,9 @@ std::string percent(const Count& part, const Count& total) {
 void add_counter_columns(base::Grid& grid, const Data& data) {
   // Shares of what is known: where nodes are not modelled, that is not all.
   const std::string percent = data.estimate.totals.partial ? "% of modelled" : "%";
-  grid.columns.push_back({.header = "MACs", .is_number = true});
-  grid.columns.push_back({.header = "FLOPs", .is_number = true});
+  const std::string unit = operation(data.estimate.count);
+  if (unit != "MAC") grid.columns.push_back({.header = "MACs", .is_number = true});
+  grid.columns.push_back({.header = unit + "s", .is_number = true});
   grid.columns.push_back({.header = percent, .is_number = true, .drop_order = 2});
   grid.columns.push_back({.header = "params", .is_number = true, .drop_order = 6});
   if (data.published()) {
@@ -40,11 +41,11 @@ void add_counter_columns(base::Grid& grid, const Data& data) {
     grid.columns.push_back({.header = "written", .is_number = true, .drop_order = 4});
   }
   grid.columns.push_back({.header = "% bytes", .is_number = true, .drop_order = 7});
-  grid.columns.push_back({.header = "FLOP/B", .is_number = true, .drop_order = 3});
+  grid.columns.push_back({.header = unit + "/B", .is_number = true, .drop_order = 3});
 }
 
 void add_counter_cells(std::vector<std::string>& row, const EstimateCounts& counters, const Data& data) {
-  row.push_back(cell(counters.macs));
+  if (operation(data.estimate.count) != "MAC") row.push_back(cell(counters.macs));
   row.push_back(cell(counters.flops));
   row.push_back(percent(counters.flops, data.estimate.totals.counts.flops));
   row.push_back(cell(counters.params));
@@ -287,7 +288,9 @@ base::Grid totals_grid(const Data& data) {
     add("arith", counters.arith, "", "of which comparisons " + cell(counters.comparisons));
     add("special", counters.special, "", "");
   }
-  add("FLOPs", counters.flops, "", std::string(meaning(data.estimate.count)), !data.published());
+  const std::string counted = operation(data.estimate.count);
+  if (counted != "MAC")
+    add("FLOPs", counters.flops, "", std::string(meaning(data.estimate.count)), !data.published());
   add("params", counters.params, "", "", false);
   add("param bytes", counters.param_bytes, "B", "", false);
   if (!data.published()) {
@@ -295,7 +298,7 @@ base::Grid totals_grid(const Data& data) {
     add("bytes written", counters.bytes_written, "B", "");
   }
   add("bytes", counters.bytes, "B", "", !data.published());
-  grid.rows.push_back({"FLOP/B", totals.intensity ? base::rounded(*totals.intensity) : std::string(kUnknown), "",
+  grid.rows.push_back({counted + "/B", totals.intensity ? base::rounded(*totals.intensity) : std::string(kUnknown), "",
                        totals.intensity || !totals.partial ? "" : "unknown while nodes are not modelled"});
   add("activation peak", totals.activation_peak_bytes, "B", "", false);
   const std::size_t nodes = data.estimate.nodes.size();

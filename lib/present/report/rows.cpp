@@ -91,6 +91,8 @@ std::string_view meaning(Convention count) {
   return "";
 }
 
+std::string operation(Convention count) { return count == Convention::Macs ? "MAC" : "FLOP"; }
+
 std::string interval_text(const documents::EstimateRoofline& time) {
   const documents::EstimatePrediction& predicted = *time.predicted;
   if (!predicted.low || !predicted.high || !predicted.coverage)

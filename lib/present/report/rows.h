@@ -51,6 +51,8 @@ std::string type_text(const TensorType& type);
 std::string device_text(const documents::EstimateRoofline& roofline);
 // How FLOPs are formed, in words.
 std::string_view meaning(Convention count);
+// What is counted, one of it: "FLOP"; "MAC" where multiply-accumulates alone are.
+std::string operation(Convention count);
 
 // "1.2 ms … 1.4 ms for 90 % of models", or why there is no interval. Of a roofline with a prediction.
 std::string interval_text(const documents::EstimateRoofline& roofline);

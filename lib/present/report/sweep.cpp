@@ -48,7 +48,10 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   const EstimateSweep& sweep = *estimate.sweep;
   base::Grid grid;
   for (const std::string& dim : sweep.dims) grid.columns.push_back({.header = base::printable(dim), .is_number = true});
-  for (const char* header : {"MACs", "FLOPs", "bytes", "FLOP/B", "memory"})
+  const std::string unit = report::operation(estimate.count);
+  const bool counts_macs = unit == "MAC";
+  if (!counts_macs) grid.columns.push_back({.header = "MACs", .is_number = true});
+  for (const std::string& header : {unit + "s", std::string("bytes"), unit + "/B", std::string("memory")})
     grid.columns.push_back({.header = header, .is_number = true});
   const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();
   const std::string items = estimate.phase ? "tokens/s ≤" : "items/s ≤";
@@ -59,7 +62,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     grid.columns.push_back({.header = "launched ≥", .is_number = true, .drop_order = 2});
     if (has_items) grid.columns.push_back({.header = items, .is_number = true});
     if (has_users) grid.columns.push_back({.header = "a user ≤", .is_number = true});
-    grid.columns.push_back({.header = "FLOP/s ≤", .is_number = true, .drop_order = 3});
+    grid.columns.push_back({.header = unit + "/s ≤", .is_number = true, .drop_order = 3});
     grid.columns.push_back({.header = "bound"});
   }
   if (!sweep.joules.empty()) {
@@ -70,15 +73,15 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   }
   if (!sweep.measured.empty()) {
     grid.columns.push_back({.header = "measured", .is_number = true});
-    grid.columns.push_back({.header = "FLOP/s", .is_number = true});
+    grid.columns.push_back({.header = unit + "/s", .is_number = true});
     if (has_time(sweep)) grid.columns.push_back({.header = "of the bound", .is_number = true});
-    if (has_joules(sweep)) grid.columns.push_back({.header = "FLOP/J", .is_number = true});
+    if (has_joules(sweep)) grid.columns.push_back({.header = unit + "/J", .is_number = true});
   }
   for (std::size_t at = 0; at < sweep.points.size(); ++at) {
     const SweepPoint& point = sweep.points[at];
     std::vector<std::string> row;
     for (const std::int64_t size : point.sizes) row.push_back(base::grouped(size));
-    row.push_back(cell(point.macs));
+    if (!counts_macs) row.push_back(cell(point.macs));
     row.push_back(cell(point.flops));
     row.push_back(cell(point.bytes, "B"));
     row.push_back(point.intensity ? base::rounded(*point.intensity) : "?");
