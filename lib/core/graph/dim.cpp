@@ -501,7 +501,7 @@ const Dim::Atom* Dim::as_atom() const {
   return is_atom ? &term.factors[0].atom : nullptr;
 }
 
-// min or max of both operands' operands: those that another is known to beat leave, the others stand sorted by text.
+// min or max of both operands' operands: those that another is known to beat are dropped, the rest are sorted by text.
 Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
   const auto beats = [&](const Dim& x, const Dim& y) {
     return (kind == AtomKind::Max ? greater_equal(x, y) : greater_equal(y, x)) == true;

@@ -30,7 +30,7 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
   std::vector<Attribute> attributes = state.node.attributes;
   for (const Attribute& otherwise : function.defaults)
     if (state.node.attribute(otherwise.name) == nullptr) attributes.push_back(otherwise);
-  // Attributes decide what the body does; a node's own list is its identity when it has any.
+  // Attributes decide what the body does, so that a call with attributes is a signature of its own.
   if (!attributes.empty()) signature += "@" + std::to_string(frame.id) + "," + std::to_string(node_index) + frame.scope;
 
   auto found = calls_.find(signature);

@@ -157,7 +157,7 @@ bool has_references(const Node& node) {
 
 }  // namespace
 
-// What was decided since the value was made.
+// Applies the equalities that were found since the value was made.
 void Walker::resolve(ValueInfo& info) const {
   if (session_.equalities().empty()) return;
   if (info.type.shape)

@@ -95,7 +95,7 @@ class Matcher {
     return false;
   }
 
-  // A mask or bias that is made for these scores alone is made where they are.
+  // A mask or bias that only these scores use is computed in the same kernel.
   void take_masks() {
     std::vector<ValueId> pending;
     for (const std::int32_t member : members_)
@@ -191,7 +191,7 @@ class Matcher {
     if (is_private(value)) members_.push_back(from);
   }
 
-  // The result is written in the order of axes in which it is wanted.
+  // The result is written in the axis order that its reader wants.
   void take_result_layout() {
     const Storage* result = graph_.storage_at(graph_.output(values_));
     if (result == nullptr || result->is_output || result->readers.size() != 1) return;
@@ -201,7 +201,7 @@ class Matcher {
     last_ = reader;
   }
 
-  // Everything but the result is read inside only.
+  // Only the result is read outside the kernel.
   bool is_enclosed() const {
     for (const std::int32_t member : members_) {
       if (member == last_) continue;

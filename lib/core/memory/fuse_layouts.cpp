@@ -1,5 +1,5 @@
-// Layouts that no kernel of its own makes: a kernel reads its operands, or writes its result, in the order that is
-// wanted. And products that share an operand, which run as one with the weights side by side.
+// Layout changes that need no kernel of their own, because a kernel reads its operands or writes its result in the
+// wanted order; and products that share an operand, which run as one with their weights side by side.
 #include <algorithm>
 
 #include "graph/index.h"
@@ -23,7 +23,7 @@ class LayoutFuser {
   }
 
  private:
-  // In a group that only puts elements in other places, and maybe dequantises them.
+  // Whether the node is in a group that only moves elements, and possibly dequantises them.
   bool is_layout(std::int32_t id) {
     if (!graph_.only_moves(id) || appended_[index(id)] >= 0) return false;
     const Group& group = graph_.group(graph_.group_of(id));

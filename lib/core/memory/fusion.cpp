@@ -140,7 +140,7 @@ class Fuser {
     return op.kind == OpKind::Dequantize ? GroupKind::Dequantize : GroupKind::Other;
   }
 
-  // A result that is only wanted in another order of axes is written in it; what follows then sees that order.
+  // A result that is only read in another axis order is written in that order.
   bool join_reordered(std::int32_t id) {
     const ValueId input = graph_.node(id).inputs[0];
     const Storage* made = graph_.storage_at(input);

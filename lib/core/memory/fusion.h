@@ -103,14 +103,14 @@ void fuse_in_order(const Model& model, FusionGraph& graph);
 void fuse_layouts(FusionGraph& graph, std::span<const std::int32_t> appended);
 void fuse_shared_operands(FusionGraph& graph);
 
-// What a group, or a node with a body, moves.
+// The bytes that a group, or a node with a body, moves.
 struct MovedUnit {
   std::int32_t group = -1;
   std::int32_t node = -1;           // of one with a body
   std::vector<Access> reads = {};   // from outside, each storage once (groups)
   std::vector<Access> writes = {};  // needed outside
   Dim read_bytes = 0, written_bytes = 0, saved = 0;
-  // In which all products of the group multiply, where they dequantise their operands themselves.
+  // The precision in which all products of the group multiply, where they dequantise their operands themselves.
   ElementType multiplies = ElementType::Undefined;
 };
 

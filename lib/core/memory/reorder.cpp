@@ -53,7 +53,7 @@ class Pressure {
 
 enum class Tie : std::uint8_t { FileOrder, Latest };
 
-// Always the ready node that adds least.
+// Always runs the ready node that adds least.
 std::vector<std::int32_t> greedy_order(const OrderCost& cost, const Precedence& precedence, Tie tie) {
   const std::size_t count = cost.schedule.steps.size();
   Pressure pressure(cost);
@@ -157,7 +157,7 @@ class HillOrder {
       pressure_.undo(ran[i]);
       for (const std::int32_t next : precedence_.after[index(ran[i])]) ++waits_[index(next)];
     }
-    // Cut where least is alive after the highest hill.
+    // Cuts where the least is alive after the highest hill.
     std::size_t cut = ran.size() - 1;
     for (std::size_t i = ran.size(); i-- > 0 && hills[i] == hill;)
       if (ends[i] <= ends[cut]) cut = i;

@@ -91,7 +91,7 @@ class WindowSearch {
     state.nodes.push_back(static_cast<std::int32_t>(place));
   }
 
-  // Runs all that takes nothing: it can only help.
+  // Runs every node that needs no extra memory: that can only help.
   void settle(State& state) const {
     for (bool again = true; again;) {
       again = false;

@@ -79,7 +79,7 @@ class Cache {
       bytes_read += bytes;
       if (entry == nullptr) continue;
       entry->met_memory = true;
-      // A part of a tensor passes by, and so does what nobody reads again.
+      // Partial tensors bypass the cache, and so do tensors that nobody reads again.
       const bool is_whole =
           schedule_.storages[index(read.storage)].place != StoragePlace::Device || bytes == size_of(read.storage);
       if (entry->last_unit > id && is_whole) insert(read.storage, bytes, false, id);
@@ -89,7 +89,7 @@ class Cache {
       if (bytes == 0) continue;
       const bool is_needed = write.storage >= 0 && (schedule_.storages[index(write.storage)].is_output ||
                                                     entries_[index(write.storage)].last_unit >= 0);
-      // The rows that an update in place writes pass by, as a part of a tensor that is read does.
+      // Rows written by an in-place update bypass the cache, as partial reads do.
       const bool is_whole = write.storage < 0 || bytes == size_of(write.storage);
       if (!is_needed || !is_whole || bytes > options_.l2_bytes) {
         bytes_written += bytes;

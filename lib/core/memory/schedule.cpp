@@ -160,7 +160,7 @@ class Builder {
   }
 
   // Engines fold DequantizeLinear of a weight into the products that read it, or keep its result instead of the weight:
-  // an activation it is for none.
+  // no engine treats it as an activation.
   bool makes_of_weights(const Node& node, const Step& step) const {
     if (step.row < 0 || step.has_body || step.mark != Mark::Compute) return false;
     bool is_dequantised = rows_[index(step.row)].facts.kind == OpKind::Dequantize;
