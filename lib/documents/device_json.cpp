@@ -90,7 +90,7 @@ void DeviceReader::read_precision(const Field& field, const char* key, Precision
   attempt([&] {
     const std::string name = field.at(key).text();
     const std::optional<Precision> known = precision(name);
-    if (!known) field.at(key).fail("\"" + name + "\" is no precision; known: " + precision_names());
+    if (!known) field.at(key).fail("\"" + name + "\" is not a precision; known: " + precision_names());
     into = *known;
   });
 }

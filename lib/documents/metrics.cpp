@@ -91,7 +91,7 @@ const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) {
   const base::JsonDocument document = base::parse_json(json, subject, "expected a file of the metric catalogue");
   const JsonField root = document.root();
-  if (document.schema() != "pagoda.metrics/1") root.fail("is no pagoda.metrics/1; expected a file of data/metrics");
+  if (document.schema() != "pagoda.metrics/1") root.fail("is not a pagoda.metrics/1; expected a file of data/metrics");
   ChipMetrics chip;
   chip.family = root.text("family");
   chip.chips = root.texts("chips");

@@ -27,7 +27,7 @@ TEST_CASE("warm-up is no part of the energy of a run") {
   CHECK(tools::bench::gpu_energy(measured, {}).source.starts_with("energy counter"));
 }
 
-TEST_CASE("a counter that stands still, is missing, or is too slow is no number") {
+TEST_CASE("a counter that stands still, is missing, or is too slow is not a number") {
   std::vector<TracePoint> steady;
   for (int i = 0; i <= 200; ++i) steady.push_back({.seconds = 0.02 * i, .watts = 200});
   const std::vector<Chunk> still = {{0, 2, 7.0, 7.0, 10}}, none = {{0, 2, {}, {}, 10}},

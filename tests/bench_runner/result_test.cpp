@@ -86,7 +86,7 @@ TEST_CASE("results are written as their schema says and read back") {
   CHECK(written["memory"]["device_peak_bytes"].is_null());
 }
 
-TEST_CASE("what is no result is refused") {
+TEST_CASE("what is not a result is refused") {
   const std::string line = documents::write_result(sample(1));
   for (const std::string& bad :
        {std::string("{}"), std::string("[]"), std::string("null"), line.substr(0, line.size() / 2),

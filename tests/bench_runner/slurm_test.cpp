@@ -187,7 +187,7 @@ TEST_CASE("what cannot be submitted says why") {
   CHECK(cluster.run("status out").says("forgotten    5: 7_0 7_1"));
 }
 
-TEST_CASE("a worker that a dying job takes with it is no result") {
+TEST_CASE("a worker that a dying job takes with it is not a result") {
   const Cluster cluster;
   REQUIRE(cluster.run("submit --slurm study.toml -o out").code == 0);
   // The worker is killed first, the runner a moment later, as Slurm ends a job.

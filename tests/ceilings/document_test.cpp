@@ -221,7 +221,7 @@ TEST_CASE("two honest runs miss each other as often as their widths let expect")
   CHECK(agreement(with, without).compared == 0);
 }
 
-TEST_CASE("what is no ceilings file is named as such") {
+TEST_CASE("what is not a ceilings file is named as such") {
   struct Case {
     const char* text;
     const char* says;

@@ -83,7 +83,7 @@ TEST_CASE("columns are found by name and read in their units; watts stand for jo
   CHECK(run.joules == Approx(0.1));
   CHECK_THROWS_WITH_AS(read_energy_csv("a,b\n1,2\n", "t.csv"), doctest::Contains("no column \"flops\""), Error);
   CHECK_THROWS_WITH_AS(read_energy_csv("flops(kg),bytes,seconds,joules\n1,2,3,4\n", "t.csv"),
-                       doctest::Contains("\"kg\" is no unit"), Error);
+                       doctest::Contains("\"kg\" is not a unit"), Error);
 }
 
 TEST_CASE("constants that grow together in all runs are named as not separable, and written as unknown") {

@@ -45,7 +45,7 @@ TEST_CASE("wrong use is exit 2 with a message") {
 
 TEST_CASE("a file that cannot be read or written is exit 1 before anything is measured") {
   const Workshop shop;
-  pagoda::base::write_file(shop.path("text"), "this is no ceilings file\n");
+  pagoda::base::write_file(shop.path("text"), "this is not a ceilings file\n");
   for (const char* option : {"--check missing.json", "--check text", "--json missing/a.json", "--json .",
                              "--csv missing/a.csv", "--csv-ert missing/a.txt", "--csv-rocprof missing/a.csv"}) {
     const Outcome r = shop.shell("'" PAGODA_ERT_CEILINGS "' --cpu --quick --budget 0.1 --only scalar.fma.core " +

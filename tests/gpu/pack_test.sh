@@ -9,7 +9,7 @@ check() {  # check FOLDER: at most 8 files, each below 16 MiB, names of letters,
   local count
   count=$(find "$1" -mindepth 1 -maxdepth 1 | wc -l)
   [ "$count" -ge 1 ] && [ "$count" -le 8 ] || fail "$count files in $1"
-  [ -z "$(find "$1" -mindepth 1 -maxdepth 1 ! -type f)" ] || fail "$1 holds what is no file"
+  [ -z "$(find "$1" -mindepth 1 -maxdepth 1 ! -type f)" ] || fail "$1 holds what is not a file"
   [ -z "$(find "$1" -size +16777215c)" ] || fail "a file of $1 is too large"
   [ -z "$(find "$1" -mindepth 1 | sed "s|.*/||" | grep -v '^[A-Za-z0-9._-]*$')" ] || fail "a name in $1 is odd"
 }

@@ -35,7 +35,7 @@ TEST_CASE("formats are recognised by content, and every import fits the schema")
   }
 }
 
-TEST_CASE("what is no profile is refused with the remedy") {
+TEST_CASE("what is not a profile is refused with the remedy") {
   const std::pair<std::string, const char*> rows[] = {
       {"", "is empty"},
       {"\x1F\x8B\x08", "gzip -d"},
@@ -125,7 +125,7 @@ TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked
   CHECK(*first.energy_joules == doctest::Approx(0.41345));
   for (std::size_t i = 0; i < 5; ++i) CHECK(measured.runs[i].note.empty() == (i != 3));
   CHECK(test::import_error("cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n1,2,3,4,x,1,1\n") ==
-        "profile, line 2: \"x\" is no positive number");
+        "profile, line 2: \"x\" is not a positive number");
 }
 
 }  // namespace pagoda::measured

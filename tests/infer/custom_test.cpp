@@ -179,14 +179,14 @@ TEST_CASE("a statement that contradicts itself says where") {
     std::string got, expected;
   };
   const Problem problems[] = {
-      {with([](auto& op) { op.op_type = ""; }), "op_type: '' is no operator's name"},
+      {with([](auto& op) { op.op_type = ""; }), "op_type: '' is not an operator's name"},
       {with([](auto& op) { op.outputs.clear(); }), "outputs: there are none; expected the type and shape of each"},
       {with([](auto& op) { op.outputs[0].type = "float31"; }),
        "outputs[0].type: 'float31' is neither a type, such as float32, nor the name of an input"},
       {with([](auto& op) { op.outputs[0].type = "bias"; }),
        "outputs[0].type: input 'bias' is optional; name another, or a type such as float32"},
       {with([](auto& op) { op.outputs[0].shape[1] = "2*"; }),
-       "outputs[0].shape[1]: '2*' is no formula; expected + - * // % min max over names"},
+       "outputs[0].shape[1]: '2*' is not a formula; expected + - * // % min max over names"},
       {with([](auto& op) { op.work->macs = "rows*k*m"; }), "work.macs: 'm' is not known; its names are: k, n, rows"},
       {with([](auto& op) { op.outputs[0].shape[0] = "*k"; }),
        "outputs[0].shape[0]: no input that is always there names '*k'"},
@@ -230,7 +230,7 @@ TEST_CASE("a formula that no node can follow makes the node unmodelled, not the 
   shrinks.outputs[0].shape = {"n - 8"};
   const Analysis negative = analyze(graph("x:f32[4] -> y = my.Swish(x)"), {}, {shrinks});
   REQUIRE(negative.totals.unmodelled_nodes == 1);
-  CHECK(negative.nodes[0].problem == "outputs[0]: 'n - 8' is -4, which is no size");
+  CHECK(negative.nodes[0].problem == "outputs[0]: 'n - 8' is -4, which is not a size");
 }
 
 }  // namespace

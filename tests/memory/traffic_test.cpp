@@ -107,7 +107,7 @@ TEST_CASE("what follows a product element by element runs with it") {
       {"x:f32[N,4], u:f32[4,4]=const, w:f32[4,4]=const -> a = MatMul(x, u); b = MatMul(x, w); y = Add(a, b)", "residual(MatMul MatMul Add)", "80*N",
        "two products of x are one: neither is written, x is read once"},
       {"x:f32[N,4,8,8], w:f32[4,4,1,1]=const -> c = Conv(x, w); g = GlobalAveragePool(c); s = Sigmoid(g); y = Mul(c, s)", "", "0",
-       "a gate that depends on all of c cannot run with c; a broadcast operand is no element by element"},
+       "a gate that depends on all of c cannot run with c; a broadcast operand is not element by element"},
       {"x:f32[N,4], w:f32[4,1]=const, b:f32[1,8]=const -> m = MatMul(x, w); y = Add(m, b)", "", "0", "the result has more elements than the product"},
       {"x:f32[N,3,8,8], w:f32[4,3,1,1]=const, t:i64=[0,-1] -> c = Conv(x, w); f = Reshape(c, t); y = Relu(f)", "activation(Conv Relu)", "2048*N",
        "a view between is nothing"},

@@ -63,7 +63,7 @@ TEST_CASE("a model loads from a file as from memory") {
   CHECK(describe(model) == describe(parse_model(as_bytes(sample("everything")))));
 }
 
-TEST_CASE("what is no regular file with a model in it is refused at once, with the path") {
+TEST_CASE("what is not a regular file with a model in it is refused at once, with the path") {
   const Folder folder;
   const std::string fifo = folder / "fifo";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -132,12 +132,12 @@ TEST_CASE("external data that cannot or must not be read are no error, and the t
       {"inner/../../outside.bin", "8", "16", "lies outside the model's folder"},
       {"link.bin", "8", "16", "lies outside the model's folder"},
       {"up/outside.bin", "8", "16", "lies outside the model's folder"},
-      {folder / "model/w.bin", "8", "16", "is no path relative to the model's folder"},
-      {"/dev/zero", "8", "16", "is no path relative"},
+      {folder / "model/w.bin", "8", "16", "is not a path relative to the model's folder"},
+      {"/dev/zero", "8", "16", "is not a path relative"},
       {"device", "8", "16", "lies outside the model's folder"},
       {"loop.bin", "8", "16", "cannot be opened"},
-      {"fifo", "8", "16", "is no regular file"},
-      {"inner", "8", "16", "is no regular file"},
+      {"fifo", "8", "16", "is not a regular file"},
+      {"inner", "8", "16", "is not a regular file"},
       {"w.bin", "16", "16", "ends before the data"},
       {"w.bin", "18446744073709551615", "16", "ends before the data"},
       {"w.bin", "8", "17", "are said to have 17 bytes, its dims need 16"},

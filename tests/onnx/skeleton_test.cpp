@@ -60,7 +60,7 @@ TEST_CASE("a model without large tensors is copied byte for byte") {
   CHECK(skeleton_of(sample("call")) == sample("call"));
 }
 
-TEST_CASE("everything that is no weight is kept byte for byte, unknown fields included") {
+TEST_CASE("everything that is not a weight is kept byte for byte, unknown fields included") {
   const onnx::ModelProto before = parsed(sample("everything"));
   onnx::ModelProto after = parsed(skeleton_of(before.SerializeAsString()));
   onnx::ModelProto expected = before;

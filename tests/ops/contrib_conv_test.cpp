@@ -122,7 +122,7 @@ constexpr OpCase kNchwc[] = {
 
 }  // namespace
 
-TEST_CASE("a size that a later operator tells is no symbol") {
+TEST_CASE("a size that a later operator tells is not a symbol") {
   const char* text =
       "x:f32[N,24,8,8], w:f32[16,32,1,1] -> r = com.microsoft.nchwc.ReorderInput(x); y = com.microsoft.nchwc.Conv(r, "
       "w)";

@@ -46,7 +46,7 @@ constexpr OpCase kViews[] = {
     {"x:f32[N,2,3] -> y = Flatten(x) {axis=4}", "error: axis 4", "", "beyond the rank"},
     {"x:f32[N,1,3,1], a:i64=[1,-1] -> y = Squeeze(x, a)", "y:f32[N,3]", "mark=view read=0", ""},
     {"x:f32[N,1,3,1] -> y = Squeeze(x)", "y:f32[N,3]", "", "all sizes of 1"},
-    {"x:f32[N,1,3,1], a:i64=[] -> y = Squeeze(x, a)", "y:f32[N,3]", "", "an empty list is no list"},
+    {"x:f32[N,1,3,1], a:i64=[] -> y = Squeeze(x, a)", "y:f32[N,3]", "", "an empty list is not a list"},
     {"opset=11: x:f32[N,1,3] -> y = Squeeze(x) {axes=[1]}", "y:f32[N,3]", "", "an attribute before opset 13"},
     {"x:f32[N,1,3], a:i64[1] -> y = Squeeze(x, a)", "y:f32[?,?]", "", "computed axes"},
     {"x:f32[N,2,3], a:i64=[1] -> y = Squeeze(x, a)", "error: the size of squeezed axis 1 and 1", "", "2 is not 1"},

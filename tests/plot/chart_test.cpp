@@ -89,7 +89,7 @@ TEST_CASE("what is the same work is one dot, what has none is counted") {
   CHECK(absent(series, Absence::None) == 4);
 }
 
-TEST_CASE("unknown work is no dot and a warning, never a zero") {
+TEST_CASE("unknown work is not a dot and a warning, never a zero") {
   present::PlotInput input = small_input();
   input.estimates = {present::read_plot_estimate(
       "net.json",

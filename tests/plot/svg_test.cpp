@@ -1,4 +1,4 @@
-// The picture: geometry recomputed from the inputs, text that stays text, nothing that is no number.
+// The picture: geometry recomputed from the inputs, text that stays text, nothing that is not a number.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -148,7 +148,7 @@ TEST_CASE("the label of a roof close under another stands below its line") {
   CHECK(above.text_y < above.line->y0);
 }
 
-TEST_CASE("no output holds what is no number") {
+TEST_CASE("no output holds what is not a number") {
   for (const present::PlotInput& input : {small_input(), measured_input(), many(30)}) {
     std::string html = present::plot_html(input);
     html.resize(html.find("<script>\"use strict\""));  // the script itself speaks of such numbers

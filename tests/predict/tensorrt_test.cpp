@@ -196,7 +196,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
   CHECK(documents::refusal(request).find("of fp16 and int8, not bf16") != std::string::npos);
 }
 
-TEST_CASE("a compute capability that is no version is refused, and gives no rates") {
+TEST_CASE("a compute capability that is not a version is refused, and gives no rates") {
   std::string text = documents::device_text("l4");
   const std::string stated = "\"8.9\"";
   REQUIRE(test::contains(text, stated));

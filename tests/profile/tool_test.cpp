@@ -524,7 +524,7 @@ TEST_CASE("wrong options end with 2") {
       {"--skip -1",                       "--skip"},
       {"--batch 0",                       "--batch"},
       {"--by colour",                     "--by"},
-      {"--kernel [",                      "--kernel [ is no extended regular expression"},
+      {"--kernel [",                      "--kernel [ is not an extended regular expression"},
       {"--mode range --nvtx [",           "--nvtx [ is no"},
       {"--iteration [",                   "--iteration"},
       {"--mode range",                    "needs --nvtx"},

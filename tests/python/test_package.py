@@ -100,7 +100,7 @@ def test_bytes_and_messages_are_models_too(skeletons):
     expected = pagoda.analyze(path, dims=at).totals
     for source in (content, bytearray(content), Message(), pagoda.Model(path)):
         assert pagoda.analyze(source, dims=at).totals == expected
-    with pytest.raises(TypeError, match="int is no model"):
+    with pytest.raises(TypeError, match="int is not a model"):
         pagoda.analyze(7)
     assert pagoda.analyze(pagoda.skeleton(path), dims=at).totals == expected
 

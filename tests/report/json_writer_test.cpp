@@ -51,7 +51,7 @@ TEST_CASE("every byte, and every pair of bytes, gives text that a strict parser 
   }
 }
 
-TEST_CASE("integers of 128 bits stay integers, reals are shortest, what is no number is null") {
+TEST_CASE("integers of 128 bits stay integers, reals are shortest, what is not a number is null") {
   base::JsonWriter json;
   json.begin_array(base::JsonWriter::Layout::Line);
   json.value(std::numeric_limits<std::int64_t>::min())

@@ -70,7 +70,7 @@ TEST_CASE("whether a file can be written is known beforehand, and nothing change
   CHECK_NOTHROW(check_writable("/dev/null"));
 }
 
-TEST_CASE("what is no regular file is written to directly") { CHECK_NOTHROW(base::write_file("/dev/null", "x")); }
+TEST_CASE("what is not a regular file is written to directly") { CHECK_NOTHROW(base::write_file("/dev/null", "x")); }
 
 }  // namespace
 }  // namespace pagoda::base

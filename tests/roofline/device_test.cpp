@@ -365,7 +365,8 @@ TEST_CASE("a device file with a mistake is an error that names the place") {
       {with("\"unit\": \"W\"", "\"unit\": \"kW\""), "test.json.power.unit: expected \"W\""},
       {with("\"value\": 70", "\"value\": -70"), "test.json.power.value: expected a number above 0"},
       {with("\"value\": 70", "\"value\": \"70\""), "expected a number above 0"},
-      {with("\"float64\"", "\"float63\""), "test.json.peaks[0].precision: \"float63\" is no precision; known: float64"},
+      {with("\"float64\"", "\"float63\""),
+       "test.json.peaks[0].precision: \"float63\" is not a precision; known: float64"},
       {with("\"vector\"", "\"scalar\""), "expected \"vector\" or \"tensor\""},
       {with("\"dram\"", "\"drum\""), "expected dram, l3, l2, l1 or shared"},
       {with("\"dram\"", "\"l3\""), "no bandwidth of level \"dram\""},
@@ -423,7 +424,7 @@ TEST_CASE("a device file with several mistakes is refused with all of them") {
        {"test.json: 10 mistakes:", "\"colour\" is not known here", "\"id\" is missing",
         "name: expected a string, found 5", "kind: expected one of \"gpu\", \"cpu\", \"npu\", found \"tpu\"",
         "boost_clock.unit: expected \"Hz\"", "boost_clock.source: a number needs its source",
-        "boost_clock.value: expected a number above 0, found \"fast\"", "\"float99\" is no precision",
+        "boost_clock.value: expected a number above 0, found \"fast\"", "\"float99\" is not a precision",
         "peaks[0]: \"flops_per_second\" is missing", "levels[0]: \"bytes_per_second\" is missing"})
     CHECK_MESSAGE(message.find(part) != std::string::npos, message);
 }

@@ -39,7 +39,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 Dim formula(std::string_view text) {
   const std::optional<Dim> dim = Dim::parse(text);
-  if (!dim) throw std::invalid_argument("'" + std::string(text) + "' is no formula");
+  if (!dim) throw std::invalid_argument("'" + std::string(text) + "' is not a formula");
   return *dim;
 }
 

@@ -21,7 +21,7 @@ namespace pagoda::test {
 struct OpCase {
   const char* graph;  // grammar of text_graph.h
   // Values of the main graph with the type each must have, types in the grammar of text_graph.h and compared as
-  // formulas: "y:f32[N,64], i:i64[N]". `?` stands for any size that is no constant, a type without brackets for an
+  // formulas: "y:f32[N,64], i:i64[N]". `?` stands for any size that is not a constant, a type without brackets for an
   // unknown rank. "y=[1,N,?]" compares the known value (`?`: an unknown element; a scalar is "y=3"), "y:i64[3]=[1,N,3]"
   // both, "y=none" asks that no value is known. Or "error: text": a warning or error that holds this text.
   const char* types;

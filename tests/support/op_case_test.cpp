@@ -49,8 +49,8 @@ TEST_CASE("each kind of wrong row is noticed") {
       {{"x:f32[2] -> y = my.Unknown(x)", "error: other", "", ""}, "expected an error with: other"},
       {{kRelu, "z:f32[N,3]", "", ""}, "no value 'z'"},
       {{kRelu, "", "flop=1", ""}, "unknown key 'flop'"},
-      {{kRelu, "", "arith=3 N", ""}, "'3 N' is no formula"},
-      {{"x:f32[N -> y", "", "", ""}, "is no size"},
+      {{kRelu, "", "arith=3 N", ""}, "'3 N' is not a formula"},
+      {{"x:f32[N -> y", "", "", ""}, "is not a size"},
   };
   for (const Row& row : kRows) {
     const std::string found = differences(row.wrong);

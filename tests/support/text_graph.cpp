@@ -376,7 +376,7 @@ class TextReader {
       } else {
         dim = Dim::parse(formula);
       }
-      if (!dim) fail("'" + std::string(formula) + "' is no size");
+      if (!dim) fail("'" + std::string(formula) + "' is not a size");
       result.shape->push_back(*std::move(dim));
       position_ = end;
     } while (accept(","));

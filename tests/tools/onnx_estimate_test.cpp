@@ -46,7 +46,7 @@ struct Models : test::Workshop {
          "f = Cast(s) {to=1}; y = Relu(f)");
     save("conv1d.onnx", "x:f32[1,4,8], w:f32[4,4,3]=const -> y = Conv(x, w) @ conv1d");
     save("hostile.onnx", "x:f32[n,4] -> '\\e[2J' = Relu(x) @ '\\e]0;owned\\x07'; y = 'my.domain.x\\e[31m'('\\e[2J')");
-    base::write_file(path("garbage.onnx"), "this is no model");
+    base::write_file(path("garbage.onnx"), "this is not a model");
     base::write_file(path("empty.onnx"), "");
   }
 
@@ -155,8 +155,8 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
   };
   constexpr Row kRows[] = {
       {"", "MODEL is missing"},
-      {"net.onnx --nonsense", "'--nonsense' is no option"},
-      {"net.onnx -b 3", "'-b' is no option"},
+      {"net.onnx --nonsense", "'--nonsense' is not an option"},
+      {"net.onnx -b 3", "'-b' is not an option"},
       {"net.onnx second.onnx", "'second.onnx' is one argument too many"},
       {"net.onnx --sweep batch", "NAME=LIST"},
       {"net.onnx --sweep batch=1,x", "no size"},
@@ -216,7 +216,8 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
 }
 
 TEST_CASE("sizes that cannot be 1 are asked for, and no time is told without them") {
-  const std::string problem = "with samples taken as 1, floor_div(samples, 5) - 1 of y is no size; set --dim samples=V";
+  const std::string problem =
+      "with samples taken as 1, floor_div(samples, 5) - 1 of y is not a size; set --dim samples=V";
   const Outcome table = workshop().run("audio.onnx");
   CHECK(table.code == 0);
   CHECK(table.err.find("warning: " + problem) != std::string::npos);
@@ -872,7 +873,7 @@ TEST_CASE("--assume gives a size that the data decide, and names those that ther
       {"net.onnx --assume batch=7", "1", "it is a dim of an input; give it with --dim; no size depends on the data"},
       {"nms.onnx --assume selected_boxes=151", "1", "can be at most 150"},
       {"nms.onnx --assume selected_boxes=7 --dim selected_boxes=8", "1", "give one size"},
-      {"nms.onnx --assume selected_boxes=many", "2", "is no size"},
+      {"nms.onnx --assume selected_boxes=many", "2", "is not a size"},
       {"nms.onnx --assume selected_boxes", "2", "is not of the form NAME=V"},
   };
   for (const auto& row : refused) {

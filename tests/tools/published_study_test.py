@@ -106,7 +106,7 @@ def check_pictures(out):
     for name in ("time_roofline.svg", "batch_study.svg", "energy_roofline.svg", "training_resnet50.svg", "batch_study.html"):
         text = (out / name).read_text()
         if "<svg" not in text:
-            failures.append(f"{name} is no picture")
+            failures.append(f"{name} is not a picture")
     if 'id="arch"' not in (out / "energy_roofline.svg").read_text():
         failures.append("energy_roofline.svg has no arch")
     if ">Conv dw ×" not in (out / "training_resnet50.svg").read_text():

@@ -208,7 +208,7 @@ TEST_CASE("a gradient that is only renamed takes no bytes of its own") {
   CHECK(training.memory.saved_activation_bytes == Dim(96));
 }
 
-TEST_CASE("Dropout and statistics are kept besides the values, and a Dropout's result is no view in training") {
+TEST_CASE("Dropout and statistics are kept besides the values, and a Dropout's result is not a view in training") {
   const Training training = step(
       "x:f32[4,6], w:f32[6,6]=const, v:f32[6,2]=const "
       "-> y = MatMul(x, w); z = Dropout(y); u = MatMul(z, v)");

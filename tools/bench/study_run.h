@@ -34,7 +34,7 @@ struct StudyOptions {
   bool resume = true;
   std::set<std::string> retry;  // statuses whose records are run again
   // How long to wait, after a worker ended of itself, for a signal to the runner: where a job is ended as a whole, the
-  // worker may be the first to go, and that is no result. 0: not at all.
+  // worker may be the first to go, and that is not a result. 0: not at all.
   double grace_seconds = 0;
   RunOptions run;
 };

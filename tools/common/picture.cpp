@@ -29,7 +29,8 @@ void set_picture(const PictureArguments& arguments, const std::string& format, p
     check(option, text);
     if (text.empty()) return;
     if (!(to = present::points(text)))
-      throw UsageError(std::string(option) + " " + text + " is no length; expected a number with mm, cm, in, pt or px");
+      throw UsageError(std::string(option) + " " + text +
+                       " is not a length; expected a number with mm, cm, in, pt or px");
   };
   length("--width", arguments.width, options.width_points);
   length("--font-size", arguments.font_size, options.font_points);

@@ -17,7 +17,7 @@ struct PictureArguments {
 };
 
 void add_picture_options(CLI::App& app, PictureArguments& arguments);
-// Into `options`. Throws UsageError for what is no length, and for any of them where `format` is no picture.
+// Into `options`. Throws UsageError for what is not a length, and for any of them where `format` is not a picture.
 void set_picture(const PictureArguments& arguments, const std::string& format, present::PlotOptions& options);
 
 }  // namespace pagoda::tools

@@ -21,7 +21,7 @@ int say(const char* name, const char* what, int code) {
   return code;
 }
 
-// A message in lines, of which all but the first are indented, with everything else that is no text escaped.
+// A message in lines, of which all but the first are indented, with everything else that is not text escaped.
 std::string lines(std::string_view message) {
   constexpr std::string_view kNext = "\n  ";
   std::string text;

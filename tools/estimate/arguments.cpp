@@ -302,7 +302,7 @@ void refuse_extras(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining();
   if (extras.empty()) return;
   throw UsageError("'" + extras.front() +
-                   (extras.front().starts_with('-') ? "' is no option" : "' is one argument too many"));
+                   (extras.front().starts_with('-') ? "' is not an option" : "' is one argument too many"));
 }
 
 void refuse_beside_lists(const CLI::App& app) {

@@ -36,7 +36,7 @@ documents::LinkChoice link_of(const std::string& text) {
     throw UsageError("--link: " + std::string(error.what()));
   }
   throw UsageError("--link " + text +
-                   " is no rate; expected bytes per second in one direction, such as 450e9 or 450GB/s");
+                   " is not a rate; expected bytes per second in one direction, such as 450e9 or 450GB/s");
 }
 
 std::size_t terminal_width() {

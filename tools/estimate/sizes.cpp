@@ -14,7 +14,7 @@ std::int64_t size_of(std::string_view text, const std::string& whole) {
   std::int64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
-    throw UsageError("'" + std::string(text) + "' in '" + whole + "' is no size; expected an integer of at least 0");
+    throw UsageError("'" + std::string(text) + "' in '" + whole + "' is not a size; expected an integer of at least 0");
   return size;
 }
 

@@ -136,7 +136,7 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
         "--frame is of rooflines of time; that of energy shows what it holds: set its ends by --xlim and --ylim");
   set_picture(arguments.picture, format, arguments.options);
   if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
-    throw UsageError("\"" + precision + "\" is no precision; known: " + precision_names());
+    throw UsageError("\"" + precision + "\" is not a precision; known: " + precision_names());
   if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};
   if (!y_limits.empty()) arguments.options.y_limits = {y_limits[0], y_limits[1]};
   arguments.options.color = arguments.output == "-" && isatty(STDOUT_FILENO) != 0;

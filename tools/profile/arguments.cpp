@@ -31,7 +31,7 @@ std::string wrong_use(const Options& options) {
       char why[128] = {};
       if (error != 0) {
         regerror(error, &compiled, why, sizeof why);
-        return std::string(name) + " " + *text + " is no extended regular expression: " + why;
+        return std::string(name) + " " + *text + " is not an extended regular expression: " + why;
       }
       if (!text->empty()) regfree(&compiled);
     }
@@ -108,7 +108,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   options.command = app.remaining();
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
   if (options.command.empty()) throw UsageError("say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]");
-  if (options.command.front().starts_with("-")) throw UsageError(options.command.front() + " is no option");
+  if (options.command.front().starts_with("-")) throw UsageError(options.command.front() + " is not an option");
   if (const std::string wrong = wrong_use(options); !wrong.empty()) throw UsageError(wrong);
   return options;
 }

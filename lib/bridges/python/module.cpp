@@ -109,7 +109,7 @@ struct Asked {
 
 EstimateRequest request_of(const Asked& asked, Model& model) {
   EstimateRequest request;
-  if (asked.batch < 0) throw Error("batch " + std::to_string(asked.batch) + " is no size; expected at least 1");
+  if (asked.batch < 0) throw Error("batch " + std::to_string(asked.batch) + " is not a size; expected at least 1");
   request.sizes.batch = asked.batch;
   for (const auto& [name, size] : asked.dims) request.sizes.dims[name] = size;
   for (const auto& [name, size] : asked.assume) request.sizes.assumed[name] = size;
@@ -140,7 +140,8 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
                                                 {"expert_parallel", asked.expert_parallel}};
   for (const auto& [name, devices] : groups)
     if (devices < 1)
-      throw Error(std::string(name) + " " + std::to_string(devices) + " is no count of devices; expected at least 1");
+      throw Error(std::string(name) + " " + std::to_string(devices) +
+                  " is not a count of devices; expected at least 1");
   const bool is_split = asked.tensor_parallel > 1 || asked.pipeline_parallel > 1 || asked.expert_parallel > 1;
   if ((!asked.what_if.empty() || is_split || (!asked.engine.empty() && !documents::brings_device(asked.engine))) &&
       !request.device)
@@ -368,7 +369,7 @@ std::string comparison_table(const Estimate& before, const Estimate& after, std:
 
 Dim parsed(const std::string& formula) {
   const std::optional<Dim> dim = Dim::parse(formula);
-  if (!dim) throw Error("'" + formula + "' is no formula of sizes");
+  if (!dim) throw Error("'" + formula + "' is not a formula of sizes");
   return *dim;
 }
 

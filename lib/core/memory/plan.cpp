@@ -201,7 +201,8 @@ MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const Memor
     throw Error("the alignment of the arena is " + std::to_string(options.alignment) + ", expected at least 1");
   if (!options.order.empty() && !is_topological(model, options.order))
     throw Error(
-        "the given order of nodes is no topological order of the main graph: each node once, after those that make its "
+        "the given order of nodes is not a topological order of the main graph: each node once, after those that make "
+        "its "
         "inputs");
   const Planner planner(model, analysis, options);
   MemoryPlan plan = planner.plan(options.order.empty() ? file_order(planner.schedule()) : options.order);

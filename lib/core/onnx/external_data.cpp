@@ -61,7 +61,7 @@ const std::string& ExternalData::open(const std::string& location) const {
   if (folders_.empty()) return problem_ = "its data lie in an external file and the model's folder is not known";
   if (location.empty()) return problem_ = "its external data name no file";
   if (location.front() == '/' || location.find('\0') != std::string::npos)
-    return problem_ = subject + " is no path relative to the model's folder";
+    return problem_ = subject + " is not a path relative to the model's folder";
   problem_ = subject + " cannot be opened: " + reason(ENOENT);
   for (const std::string& root : folders_) {
     const std::string path = resolved(root + location);
@@ -86,7 +86,7 @@ const std::string& ExternalData::open(const std::string& location) const {
       return problem_;
     }
     problem_ =
-        file_ < 0 && errno != 0 ? subject + " cannot be opened: " + reason(errno) : subject + " is no regular file";
+        file_ < 0 && errno != 0 ? subject + " cannot be opened: " + reason(errno) : subject + " is not a regular file";
     if (file_ >= 0) ::close(file_);
     file_ = -1;
   }

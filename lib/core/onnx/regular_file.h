@@ -10,7 +10,7 @@ namespace pagoda::inline core {
 
 class RegularFile {
  public:
-  // Throws Error for what is no regular readable file.
+  // Throws Error for what is not a regular readable file.
   explicit RegularFile(const std::string& path);
   RegularFile(const RegularFile&) = delete;
   RegularFile& operator=(const RegularFile&) = delete;

@@ -134,7 +134,7 @@ std::optional<std::vector<std::int64_t>> OpContext::integer_list(std::string_vie
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(value)) return *list;
   // An empty list does not say the type of its members.
   if (std::holds_alternative<std::monostate>(*value)) return std::vector<std::int64_t>{};
-  fail("attribute " + std::string(name) + " is no list of integers");
+  fail("attribute " + std::string(name) + " is not a list of integers");
 }
 
 std::optional<std::vector<std::int64_t>> OpContext::integer_list_or_input(std::string_view name, int i) const {

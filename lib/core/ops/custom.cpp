@@ -52,7 +52,7 @@ class Checker {
 
   void expect_name(const std::string& place, const std::string& name) {
     if (!is_name(name) || name == kAnySize)
-      fail(place, "'" + name + "' is no name; expected letters, digits and _, no digit first");
+      fail(place, "'" + name + "' is not a name; expected letters, digits and _, no digit first");
   }
 
   void give(const std::string& place, const std::string& name, bool is_certain = true) {
@@ -66,7 +66,7 @@ class Checker {
   }
 
   void check_names() {
-    if (!is_name(stated_.op_type)) fail("op_type", "'" + stated_.op_type + "' is no operator's name");
+    if (!is_name(stated_.op_type)) fail("op_type", "'" + stated_.op_type + "' is not an operator's name");
     for (const CustomAttribute& attribute : stated_.attributes) {
       const std::string place = "attributes." + attribute.name;
       if (!attribute.members) give_once(place, attribute.name);
@@ -109,7 +109,7 @@ class Checker {
   void check_formula(const std::string& place, const std::string& text) {
     if (!problem_.empty()) return;
     const std::optional<Dim> formula = Dim::parse(text);
-    if (!formula) return fail(place, "'" + text + "' is no formula; expected + - * // % min max over names");
+    if (!formula) return fail(place, "'" + text + "' is not a formula; expected + - * // % min max over names");
     for (const std::string& name : formula->symbols()) {
       if (sizes_.contains(name)) continue;
       const std::string known = base::joined(std::vector<std::string>(sizes_.begin(), sizes_.end()));
@@ -198,7 +198,7 @@ Dim value_of(const OpContext& op, const Names& names, const std::string& text) {
 Dim size_of(const OpContext& op, const Names& names, const std::string& text, const std::string& what) {
   Dim size = value_of(op, names, text);
   if (const auto constant = size.value(); constant && *constant < 0)
-    op.fail(what + ": '" + text + "' is " + size.to_string() + ", which is no size");
+    op.fail(what + ": '" + text + "' is " + size.to_string() + ", which is not a size");
   return size;
 }
 

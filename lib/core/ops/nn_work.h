@@ -45,7 +45,7 @@ inline double norm_order(const OpContext& op) {
   if (p == nullptr) return 2;
   if (const auto* integer = std::get_if<std::int64_t>(p)) return static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(p)) return *real;
-  op.fail("attribute p is no number");
+  op.fail("attribute p is not a number");
 }
 
 // |x|^p of one element: p = 1 the absolute value; p = 2 a square; else absolute value and pow.

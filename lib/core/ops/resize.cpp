@@ -98,7 +98,7 @@ std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
   std::optional<TensorValue> scales;
   if (const AttributeValue* stated = op.attribute_value("scales")) {
     const auto* list = std::get_if<std::vector<double>>(stated);
-    if (list == nullptr) op.fail("attribute scales is no list of numbers");
+    if (list == nullptr) op.fail("attribute scales is not a list of numbers");
     scales = TensorValue(list->begin(), list->end());
   } else if (op.has_attribute("height_scale")) {
     scales = TensorValue(axes, Scalar(1.0));

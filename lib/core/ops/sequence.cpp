@@ -21,7 +21,7 @@ TensorType sequence_of(const TensorType& member) {
 
 void require_sequence(const OpContext& op, int i) {
   const Container container = op.input(i).container;
-  if (container != Container::Sequence) op.fail("input " + std::to_string(i) + " is no sequence");
+  if (container != Container::Sequence) op.fail("input " + std::to_string(i) + " is not a sequence");
 }
 
 // The shape that describes members of both shapes; unknown where the ranks differ.
@@ -234,7 +234,7 @@ void infer_optional(OpContext& op) {
     type = op.input(0);
   } else if (const AttributeValue* stated = op.attribute_value("type")) {
     const auto* held = std::get_if<TensorType>(stated);
-    if (held == nullptr) op.fail("attribute type is no type");
+    if (held == nullptr) op.fail("attribute type is not a type");
     type = *held;
   } else {
     op.fail("neither an input nor a type is given");

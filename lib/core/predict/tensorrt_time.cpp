@@ -25,7 +25,7 @@ constexpr TileShape kTiles[] = {{256, 128, 1},   {128, 256, 1},  {128, 128, 0.9}
 
 double hit_rate(double bytes, double l2_bytes) { return 1 / (1 + std::pow(bytes / (kPartOfL2 * l2_bytes), 2)); }
 
-// 89 of "8.9"; empty for what is no version.
+// 89 of "8.9"; empty for what is not a version.
 std::optional<int> capability_of(const std::string& version) {
   double number = 0;
   const auto [end, error] = base::read_number(version.data(), version.data() + version.size(), number);

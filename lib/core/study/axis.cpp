@@ -33,7 +33,7 @@ class ListReader {
     std::int64_t size = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
     if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
-      fail("'" + std::string(text) + "' is no size");
+      fail("'" + std::string(text) + "' is not a size");
     return size;
   }
 

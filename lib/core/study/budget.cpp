@@ -180,7 +180,7 @@ Budget parse_budget(BudgetKind kind, std::string_view text) {
   const std::optional<double> factor = unit_factor(kind, unit);
   const bool is_number = error == std::errc() && std::isfinite(number) && number >= 0 && end != text.data();
   if (!is_number || !factor || number * *factor > 1e36)
-    throw Error("'" + std::string(text) + "' is no limit on " + std::string(to_string(kind)) +
+    throw Error("'" + std::string(text) + "' is not a limit on " + std::string(to_string(kind)) +
                 "; expected a number and a unit such as " + std::string(example(kind)));
   Budget budget;
   budget.kind = kind;

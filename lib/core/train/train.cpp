@@ -44,7 +44,8 @@ std::vector<OpCost> forward_costs(const Analysis& analysis, const Schedule& sche
   return costs;
 }
 
-// What a Dropout writes is no view of its input any more: the schedule is made anew from what the rows are in training.
+// What a Dropout writes is not a view of its input any more: the schedule is made anew from what the rows are in
+// training.
 Schedule training_schedule(const Model& model, Analysis& trained, const Schedule& inference, const Training& result) {
   bool differs = false;
   for (const Step& step : inference.steps) {

@@ -9,7 +9,7 @@
 namespace pagoda::documents {
 namespace {
 
-// What `count` returns; empty where that is no count or cannot be formed.
+// What `count` returns; empty where that is not a count or cannot be formed.
 template <typename Formula>
 Count known(const Formula& formula) {
   try {

@@ -38,7 +38,7 @@ std::string find_impossible(const std::vector<Row>& rows, const std::vector<std:
       }
       if (names.empty() || is_swept) continue;
       return "with " + names + " taken as 1, " + dim->to_string() + " of " + base::printable(output.name) +
-             " is no size; set" + remedy;
+             " is not a size; set" + remedy;
     }
   return {};
 }

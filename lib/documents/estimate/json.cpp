@@ -21,7 +21,7 @@ constexpr std::pair<Container, std::string_view> kContainers[] = {{Container::Se
 
 bool set_type(TensorType& type, std::string_view name) {
   for (const auto& [container, opening] : kContainers)
-    // "optional(" begins "optional(sequence(", too: there the rest is no element type.
+    // "optional(" begins "optional(sequence(", too: there the rest is not an element type.
     if (name.starts_with(opening) && name.ends_with(')')) {
       const std::string_view element =
           name.substr(opening.size(), name.find(')') < opening.size() ? 0 : name.find(')') - opening.size());

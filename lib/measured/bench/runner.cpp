@@ -55,7 +55,7 @@ void refuse_unresolved(const Study& study) {
 }  // namespace
 
 std::string write_plan(const PlanFile& plan) {
-  // Plain: a number that is no integer must not be read back as one, or its experiment has another key.
+  // Plain: a number that is not an integer must not be read back as one, or its experiment has another key.
   JsonWriter json(JsonWriter::Style::Plain);
   const auto line = JsonWriter::Layout::Line;
   json.begin_object().member("schema", kPlanSchema).member("name", plan.name);

@@ -51,7 +51,8 @@ class Header {
       for (std::size_t i = 0; i < names_.size(); ++i) {
         if (names_[i] != name) continue;
         const double factor = units_[i].empty() ? 1 : factor_of(units_[i], noun);
-        if (!(factor > 0)) base::fail(place_, "column \"" + names_[i] + "\": \"" + units_[i] + "\" is no unit of it");
+        if (!(factor > 0))
+          base::fail(place_, "column \"" + names_[i] + "\": \"" + units_[i] + "\" is not a unit of it");
         taken_.push_back(i);
         return Column{i, factor};
       }

@@ -141,7 +141,7 @@ class Reader {
   double number(const std::optional<std::size_t>& column) const {
     const std::optional<double> found = base::printed_number(cell(column));
     if (!found || !(*found >= 0) || *found > 1e30)
-      base::fail(rows_.place(), "\"" + cell(column) + "\" is no number that is 0 or more");
+      base::fail(rows_.place(), "\"" + cell(column) + "\" is not a number that is 0 or more");
     return *found;
   }
   const std::vector<std::string>& row() const { return row_; }

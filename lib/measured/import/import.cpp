@@ -53,7 +53,7 @@ std::string_view line_with(std::string_view text, std::string_view word) {
 MappedFile mapped(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    throw Error(path + ": is no regular file; expected " + std::string(kKnown));
+    throw Error(path + ": is not a regular file; expected " + std::string(kKnown));
   return MappedFile(path);
 }
 

@@ -102,7 +102,7 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
     const auto value = [&](std::size_t column) {
       const std::optional<double> number = base::printed_number(cells[column]);
       if (!number || !(*number > 0) || *number > 1e15)
-        base::fail(reader.place(), "\"" + cells[column] + "\" is no positive number");
+        base::fail(reader.place(), "\"" + cells[column] + "\" is not a positive number");
       return *number;
     };
     const JetsonRow row{value(cores), hertz(value(cpu)),    hertz(value(gpu)),  hertz(value(mem)),

@@ -14,7 +14,7 @@ Number number(const std::string& word, std::string_view subject, std::size_t lin
   Number value{};
   const auto [end, error] = base::read_number(word.data(), word.data() + word.size(), value);
   if (error != std::errc{} || end != word.data() + word.size())
-    throw Error(std::string(subject) + ", line " + std::to_string(line) + ": \"" + word + "\" is no number");
+    throw Error(std::string(subject) + ", line " + std::to_string(line) + ": \"" + word + "\" is not a number");
   return value;
 }
 
@@ -27,7 +27,7 @@ class Reader {
     const std::string& kind = words.front();
     const std::size_t n = words.size();
     if (line_ == 1) {
-      if (n < 2 || kind != "pagoda.record" || words[1] != "1") fail("is no pagoda.record of version 1");
+      if (n < 2 || kind != "pagoda.record" || words[1] != "1") fail("is not a pagoda.record of version 1");
     } else if (kind == "process" && n >= 3) {
       record_.process = words[1];
       record_.command = words[2];

@@ -18,7 +18,7 @@ struct Access {
 struct Addresses {
   Lanes at{};
   Addresses(Step& s, const Operand& operand) {
-    if (operand.kind != Operand::Kind::Address) s.fault("an operand that is no address");
+    if (operand.kind != Operand::Kind::Address) s.fault("an operand that is not an address");
     Lanes scratch;
     Operand base = operand;
     base.kind = operand.reg < 0 ? Operand::Kind::Immediate : Operand::Kind::Register;
@@ -153,7 +153,7 @@ void store(Step& s, const Access& a) {
   traffic->store_pieces += shared ? rounds(s, to, a.all()) : sectors(s, to, a.all());
 }
 
-// What was not written before stays so: a sum with it is no result.
+// What was not written before stays so: a sum with it is not a result.
 void atomic(Step& s, const Access& a) {
   const bool returns = a.verb == Access::Verb::Atomic;
   const Addresses to(s, s.in.operands.at(returns ? 1 : 0));

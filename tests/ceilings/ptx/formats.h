@@ -26,7 +26,7 @@ inline double decode(std::uint64_t bits, const Format& f) {
     size = std::ldexp(mantissa, 1 - f.bias() - f.mantissa_bits);
   else
     size = std::ldexp(mantissa + (1 << f.mantissa_bits), exponent - f.bias() - f.mantissa_bits);
-  // e4m3 has one code that is no number, instead of infinities.
+  // e4m3 has one code that is not a number, instead of infinities.
   if (f.exponent_bits == 4 && f.mantissa_bits == 3 && (bits & 0x7f) == 0x7f) size = std::nan("");
   return negative ? -size : size;
 }

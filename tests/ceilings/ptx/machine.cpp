@@ -118,7 +118,7 @@ Step::Input Step::input(const Operand& operand, Lanes& scratch) {
 }
 
 std::uint64_t* Step::output(const Operand& operand) {
-  if (operand.kind != Operand::Kind::Register) fault("a result that is no register");
+  if (operand.kind != Operand::Kind::Register) fault("a result that is not a register");
   const auto r = static_cast<std::size_t>(operand.reg);
   if (warp.in_flight[r])
     fault("register " + block.kernel->registers[r] + " is written while something else in flight writes it");
@@ -139,7 +139,7 @@ std::uint64_t Step::uniform(const Operand& operand) {
 }
 
 std::uint64_t Step::address(const Operand& operand, int lane, Lanes& scratch) {
-  if (operand.kind != Operand::Kind::Address) fault("an operand that is no address");
+  if (operand.kind != Operand::Kind::Address) fault("an operand that is not an address");
   if (operand.reg < 0) return operand.bits;
   Operand base;
   base.kind = Operand::Kind::Register;

@@ -112,7 +112,8 @@ void add_integers(Rows& rows) {
     row("selp.", type, each_lane([](U a, U b, std::uint8_t p) { return p ? a : b; }));
 }
 
-// Comparisons; those of floating point are false where a side is no number, but for ne, which asks for numbers as well.
+// Comparisons; those of floating point are false where a side is not a number, but for ne, which asks for numbers as
+// well.
 template <typename T>
 void add_comparisons(Rows& rows, const std::string& type) {
   rows.push_back({"setp.eq." + type, each_lane([](T a, T b) { return a == b; })});

@@ -147,7 +147,7 @@ class OrtWorker(Worker):
         values = self.session.run(None, self.inputs)
         names = [value.name for value in self.session.get_outputs()]
         if not all(isinstance(value, self.numpy.ndarray) for value in values):
-            raise Unavailable("an output is no tensor")
+            raise Unavailable("an output is not a tensor")
         return dict(zip(names, values))
 
     def layers(self):

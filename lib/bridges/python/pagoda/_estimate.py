@@ -80,7 +80,7 @@ class Model:
         elif hasattr(source, "SerializeToString"):
             self._core = _core.Model.parse(source.SerializeToString(), "", os.fspath(directory))
         else:
-            raise TypeError(f"{type(source).__name__} is no model; expected a path, bytes or an onnx.ModelProto")
+            raise TypeError(f"{type(source).__name__} is not a model; expected a path, bytes or an onnx.ModelProto")
 
     @property
     def path(self) -> str:

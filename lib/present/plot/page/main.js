@@ -65,7 +65,7 @@ function show_frame() {
   by_id("zoom-reset").setAttribute("aria-pressed", state.view === null);
   by_id("machine").setAttribute("aria-pressed", state.view === "machine");
 }
-// Types with their share of the time: a switch each. And what is no dot.
+// Types with their share of the time: a switch each. And what is not a dot.
 function show_legend() {
   const sums = new Map();
   for (const row of series().rows) {

@@ -107,7 +107,7 @@ function facts_of_answer(answer) {
   ];
 }
 
-// Whether it fits, and the largest batch that does; nothing where the need is no formula or only a lower bound.
+// Whether it fits, and the largest batch that does; nothing where the need is not a formula or only a lower bound.
 const fits_text = (answer) => (answer.memory === null || answer.device.memory === null || (what.bytes_at_least && answer.memory <= answer.device.memory) ? ""
   : `${answer.memory <= answer.device.memory ? "fits" : "does not fit"}: ${what.bytes_at_least ? "≥ " : ""}${exact_count(answer.memory, "B")} of ${exact_count(answer.device.memory, "B")}`);
 function fit_facts(answer) {
