@@ -268,6 +268,13 @@
     return items.name.every((n) => names.has(n));
   })(), 0);
 
+  const buttons = () => all("#rows thead button").length;
+  const on_screen = buttons();
+  window.dispatchEvent(new Event("beforeprint"));
+  check("on paper the header is text, which repeats on each page", buttons() === 0 && $("#rows thead").textContent.includes("Operator"), $("#rows thead").innerHTML);
+  window.dispatchEvent(new Event("afterprint"));
+  check("afterwards it sorts again", buttons() === on_screen && on_screen > 0, buttons());
+
   const started = performance.now();
   for (let i = 0; i < 5; ++i) {
     mouse("wheel", $(".frame"), { deltaY: i % 2 ? 100 : -100 });

@@ -63,9 +63,15 @@ function fill_table(rows) {
           for (const part of kind === "members" ? entry.slice(2).filter((_, k) => k % 2 === 0) : entry.slice(1).map((k) => strings[k]))
             lines.push({ row, item: entry[0], part });
   }
-  table.tHead.rows[0].replaceChildren(...header_cells(columns(), state.sort, state.up));
+  draw_header();
   table.setAttribute("aria-rowcount", lines.length + 1);
   draw_rows();
+}
+
+// On paper as text: browsers leave buttons out where a header is repeated on the next page.
+function draw_header() {
+  table.tHead.rows[0].replaceChildren(...header_cells(columns(), state.sort, state.up));
+  if (printing) for (const cell of table.tHead.rows[0].cells) cell.textContent = cell.textContent;
 }
 
 function cell_of(column, line) {
@@ -205,7 +211,8 @@ table.tBodies[0].addEventListener("mouseover", (event) => {
 table.tBodies[0].addEventListener("mouseleave", () => point_at(null));
 window.addEventListener("beforeprint", () => {
   printing = true;
+  draw_header();
   draw_rows();
   document.getElementById("printed").textContent = `${Math.min(kPrinted, lines.length)} of ${lines.length} rows, those with the most time first`;
 });
-window.addEventListener("afterprint", () => { printing = false; draw_rows(); });
+window.addEventListener("afterprint", () => { printing = false; draw_header(); draw_rows(); });
