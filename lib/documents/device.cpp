@@ -18,7 +18,7 @@ struct Alias {
 };
 constexpr Alias kAliases[] = {{"h100", "h100-sxm"}, {"a100", "a100-80gb"}};
 
-// What of a name counts: letters and digits, without case.
+// The part of a name that counts: letters and digits, in lower case.
 std::string letters(std::string_view name) {
   std::string result = base::lower(name);
   std::erase_if(result, [](char c) { return c == ' ' || c == '-' || c == '_'; });

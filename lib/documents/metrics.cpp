@@ -153,7 +153,7 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
     const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(),
                                      [&](const MetricFormula& formula) { return covers(collected, formula); });
     if (is_told || quantity.name().kind == QuantityKind::Peak) continue;
-    // Told by others: the sum of both directions, and misses where memory's own bytes are counted.
+    // Metrics that others already tell: the sum of both directions, and misses where memory's own bytes are counted.
     if (quantity.id == "bytes.dram" || (quantity.id == "bytes.l2_miss" && chip.quantity("bytes.dram"))) continue;
     plan.missing.push_back({quantity.id, why_missing(quantity, mode, has)});
   }

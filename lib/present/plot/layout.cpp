@@ -81,7 +81,7 @@ void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lin
   const std::string value = base::si_text(mark.roof->value, mark.roof->unit_text());
   const std::string whole = mark.is_spec ? mark.roof->name + " spec" : mark.roof->label();
   const std::string brief = mark.is_spec ? whole : mark.roof->name + " " + value;
-  // Rather brief than over a line, and over dots rather than not at all.
+  // A label is shortened before it crosses a line, and covers dots before it is dropped.
   const std::vector<Box> roofs(texts.begin() + static_cast<std::ptrdiff_t>(first_roof), texts.end());
   const std::array<std::pair<const std::string*, const std::vector<Box>*>, 6> choices = {{{&whole, &obstacles},
                                                                                           {&brief, &obstacles},
@@ -188,7 +188,7 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
 
 Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
 
-// Beside its star, to the right or the left, off dots, stars and other names; where all is full, rather over dots.
+// Beside its star, to the right or the left, off dots, stars and other names; where there is no free place, over dots.
 void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y, const std::vector<Box>& dots,
                 std::vector<Box>& names) {
   const double width = 1.15 * text_width(name, kLabelText);  // bold is wider

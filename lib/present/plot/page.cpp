@@ -124,7 +124,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// What asks for the same again, so that a reader can change it.
+// The command that makes this page again, so that a reader can change it.
 std::string command_of(const EstimateFile& estimate, const Chart& chart) {
   const documents::EstimateDocument& document = estimate.document;
   std::vector<std::string> words = {"onnx-estimate", document.model.path.empty() ? "MODEL.onnx" : document.model.path};
@@ -142,7 +142,7 @@ std::string command_of(const EstimateFile& estimate, const Chart& chart) {
   return base::joined(words, " ", quoted);
 }
 
-// Of a page without formulas: what answers other requests.
+// On a page without formulas: the command that answers other requests.
 std::string no_formulas_html(const Chart& chart) {
   std::string html;
   for (const EstimateFile& estimate : chart.estimates) {

@@ -69,7 +69,7 @@ struct Pair {
   Match match = Match::None;
 
   const Row& shown() const { return after ? *after : *before; }
-  // What a row that is not there does is nothing.
+  // A missing row does no work.
   Count delta(Count EstimateCounts::*counter) const {
     const Count none = Int{0};
     return difference(before ? before->counts->*counter : none, after ? after->counts->*counter : none);

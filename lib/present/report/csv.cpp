@@ -63,7 +63,7 @@ void add_training(CsvLine& line, const documents::EstimateTraining::Node& node, 
   }
 }
 
-// Below the nodes: the optimizer is of none of them.
+// Below the nodes: the optimizer belongs to none of them.
 std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns) {
   const documents::EstimateWork& work = estimate.training->optimizer_work;
   base::CsvLine line;

@@ -43,7 +43,7 @@ bool is_indistinct(const EnergyFit& fit, const std::string& term) {
   });
 }
 
-// What the runs cannot tell, a line each.
+// What the runs leave open, a line each.
 std::string doubts(const EnergyFit& fit) {
   std::string text;
   for (const auto& group : fit.indistinct)
