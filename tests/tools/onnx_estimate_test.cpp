@@ -159,7 +159,7 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx -b 3", "'-b' is not an option"},
       {"net.onnx second.onnx", "'second.onnx' is one argument too many"},
       {"net.onnx --sweep batch", "NAME=LIST"},
-      {"net.onnx --sweep batch=1,x", "no size"},
+      {"net.onnx --sweep batch=1,x", "not a size"},
       {"net.onnx --sweep batch=4..1", "ends at 1 before 4"},
       {"net.onnx --sweep batch=1,2,5..9", "no progression"},
       {"net.onnx --sweep batch=1,2 --sweep batch=4", "given twice for 'batch'"},
@@ -194,15 +194,15 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --top 0", "--top"},
       {"net.onnx --dim batch", "NAME=V"},
       {"net.onnx --dim =3", "NAME=V"},
-      {"net.onnx --dim batch=", "no size"},
-      {"net.onnx --dim batch=-1", "no size"},
-      {"net.onnx --dim batch=1.5", "no size"},
-      {"net.onnx --dim batch=99999999999999999999", "no size"},
+      {"net.onnx --dim batch=", "not a size"},
+      {"net.onnx --dim batch=-1", "not a size"},
+      {"net.onnx --dim batch=1.5", "not a size"},
+      {"net.onnx --dim batch=99999999999999999999", "not a size"},
       {"net.onnx --dim batch=1 --dim batch=2", "given twice for 'batch'"},
       {"net.onnx --input x=1x3x8x8 --input x=2x3x8x8", "given twice for 'x'"},
       {"net.onnx --input x", "NAME=AxBxC"},
-      {"net.onnx --input x=1x3x8x", "no size"},
-      {"net.onnx --input x=1x-3", "no size"},
+      {"net.onnx --input x=1x3x8x", "not a size"},
+      {"net.onnx --input x=1x-3", "not a size"},
       {"net.onnx --dim '\x1b[2J'", "\\x1b[2J"},
   };
   for (const Row& row : kRows) {
@@ -226,10 +226,10 @@ TEST_CASE("sizes that cannot be 1 are asked for, and no time is told without the
     CHECK_MESSAGE(result.code == 1, option);
     CHECK_MESSAGE(result.err == "onnx-estimate: " + problem + "\n", result.err);
   }
-  CHECK(workshop().run("audio.onnx --dim samples=100 --device h200").err.find("no size") == std::string::npos);
+  CHECK(workshop().run("audio.onnx --dim samples=100 --device h200").err.find("not a size") == std::string::npos);
   const Outcome sweep = workshop().run("audio.onnx --sweep samples=100,200 --device h200 --format json");
   REQUIRE_MESSAGE(sweep.code == 0, sweep.err);
-  CHECK(sweep.err.find("no size") == std::string::npos);
+  CHECK(sweep.err.find("not a size") == std::string::npos);
   const json report = json::parse(sweep.out);
   CHECK_FALSE(report.contains("roofline"));
   CHECK(report["sweep"].dump().find(":-") == std::string::npos);
