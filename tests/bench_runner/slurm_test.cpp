@@ -69,14 +69,15 @@ TEST_CASE("--dry-run prints the scripts and touches nothing") {
   const Cluster cluster;
   const Outcome r = cluster.run(
       "submit --slurm study.toml -o '50% out' --dry-run --partition gpu --account lab --gpus-per-task h100:1 "
-      "--max-parallel 3 --sbatch-option constraint=a100 --sbatch-option --exclusive --threshold 0.1 --retry failed");
+      "--max-parallel 3 --sbatch-option constraint=a100 --sbatch-option --exclusive --verify --threshold 0.1 "
+      "--retry failed");
   REQUIRE(r.code == 0);
   for (const std::string line : {
            "#!/bin/bash\n",
            "#SBATCH --array=0-4%3\n",
            "#SBATCH --array=0-1%3\n",  // 10 and 11
            "#SBATCH --requeue\n",
-           "#SBATCH --time=7\n",    // 90 s and 300 s
+           "#SBATCH --time=8\n",    // 90 s, as many for the reference, and 300 s
            "#SBATCH --mem=954M\n",  // 10/9 of 900 MB, in MiB
            "#SBATCH --partition='gpu'\n",
            "#SBATCH --account='lab'\n",

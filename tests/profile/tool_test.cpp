@@ -305,9 +305,9 @@ TEST_CASE("rotate merges every group of counters, over runs of the program") {
 
 TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
   const Workshop shop;
-  for (const char* mode : {"quick", "exact", "time"}) {
+  for (const char* mode : {"quick --batch 1", "exact --batch 1", "time"}) {
     CAPTURE(mode);
-    const Outcome result = shop.run("", std::string("--batch 1 --mode ") + mode + " -o m.json -- $P 0 calls");
+    const Outcome result = shop.run("", std::string("--mode ") + mode + " -o m.json -- $P 0 calls");
     CHECK_MESSAGE(result.code == 0, result.err);
     const documents::Measured measured = documents::load_measured(shop.path("m.json"));
     const bool is_time = std::string(mode) == "time";
@@ -528,11 +528,29 @@ TEST_CASE("wrong options end with 2") {
       {"--mode range --nvtx [",           "--nvtx [ is no"},
       {"--iteration [",                   "--iteration"},
       {"--mode range",                    "needs --nvtx"},
-      {"--mode time --verify ncu",        "--verify compares"},
-      {"--mode exact --precision tf32",   "--precision is of"},
-      {"--mode ncu --csv a.csv",          "--csv is of"},
+      {"--mode time --verify ncu",        "--verify: found --mode time, expected quick, exact or rotate"},
+      {"--mode exact --precision tf32",   "--precision: found --mode exact, expected quick or range"},
+      {"--mode ncu --csv a.csv",          "--csv: found --mode ncu"},
+      {"--mode ncu --iteration i",        "--iteration: found --mode ncu"},
+      {"--mode ncu --warmup 1",           "--warmup: found --mode ncu"},
+      {"--mode ncu --keep-raw",           "--keep-raw: found --mode ncu"},
+      {"--mode ncu --batch 4",            "--batch: found --mode ncu"},
+      {"--mode time --safe",              "--safe: found --mode time"},
+      {"--mode time --batch 4",           "--batch: found --mode time"},
+      {"--mode time --strict",            "--strict: found --mode time"},
       {"-o - --csv -",                    "both be standard output"},
-      {"--chip GH100",                    "--mode ncu"},
+      {"--chip GH100",                    "--chip: found --mode quick, expected ncu"},
+      {"--mode ncu --chip GH100 --cupti c", "--chip"},
+      {"--mode ncu --models a --top 3",   "--top does not go with --models"},
+      {"--mode ncu --batches 1 --estimate e", "--estimate does not go with --models"},
+      {"--batches 1",                     "--batches: found --mode quick"},
+      {"--ncu ./ncu",                     "--ncu needs --mode ncu or --verify ncu"},
+      {"--verify ncu --nvtx a",           "--verify does not go with --nvtx"},
+      {"--verify-bytes 5",                "--verify"},
+      {"--safe --batch 4",                "--batch"},
+      {"--list-ranges --mode time",       "--list-ranges answers by itself; it does not go with --mode"},
+      {"--list-ranges -o m.json",         "--list-ranges answers by itself; it does not go with --output"},
+      {"--list-ranges --kernel a",        "--list-ranges answers by itself; it does not go with --kernel"},
   };
   // clang-format on
   for (const Case& c : cases) {
@@ -555,9 +573,9 @@ TEST_CASE("what cannot work is said before the program runs") {
   };
   // clang-format off
   const Case cases[] = {
-      {"-o no/such/folder/m.json -- $P 1",    1, "cannot be written"},
-      {"--csv no/such/m.csv -- $P 1",         1, "cannot be written"},
-      {"-o folder -- $P 1",                   1, "is a folder"},
+      {"-o no/such/folder/m.json -- $P 1",    1, "cannot write no/such/folder/m.json"},
+      {"--csv no/such/m.csv -- $P 1",         1, "cannot write no/such/m.csv"},
+      {"-o folder -- $P 1",                   1, "Is a directory"},
       {"--estimate none.json -- $P 1",        1, "none.json"},
       {"--precision none -- $P 1",            1, "GH100 counts"},
       {"-- ./plain",                        126, "permission"},

@@ -41,6 +41,10 @@ struct Shop : test::Workshop {
     copy("tests/import/data/tensorrt_layers.json", "layers.json");
     copy("data/measured/orin-agx/resnet50.csv", "runs.csv");
     fs::create_directory_symlink(test::source_path("models/skeletons"), path("skeletons"));
+    fs::create_directories(path("busy/proc"));
+    std::ofstream(path("busy/proc/loadavg")) << "9.00 9.00 9.00 9/100 1000\n";
+    fs::create_directories(path("busy/sys/devices/system/cpu"));
+    std::ofstream(path("busy/sys/devices/system/cpu/online")) << "0-1\n";
     std::ofstream(path("modes.csv")) << "cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n"
                                         "12,2201600,1300500000,3199000000,10,1,30\n"
                                         "12,2201600,918000000,3199000000,12,1,20\n";
@@ -75,7 +79,9 @@ struct Shop : test::Workshop {
     for (const auto& entry : fs::directory_iterator(folder))
       if (entry.path().filename().string().starts_with("out")) fs::remove_all(entry.path());
     const test::Outcome outcome = shell("'" + tools.at(tool) + "' " + arguments);
-    Given given{.code = outcome.code, .err = outcome.err, .all = outcome.out + outcome.err};
+    Given given{.code = outcome.code,
+                .err = outcome.err,
+                .all = outcome.out + outcome.err + "exit " + std::to_string(outcome.code)};
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder))
       if (entry.is_regular_file() && fs::relative(entry.path(), folder).string().starts_with("out"))
@@ -139,6 +145,50 @@ TEST_CASE("of two options of a tool none is dropped") {
                                                                                              {"--energy", "--max-dots"},
                                                                                              {"--xlim", "--frame"},
                                                                                              {"--ylim", "--frame"}}});
+  // What is listed has the key of all that it is measured with; --timeout and the rest act while it runs. The smallest
+  // of more experiments may be the same one.
+  walks.push_back({"pagoda-bench",
+                   "run net.onnx --backend ort,cmd --command x --batch 1,2,4 --list",
+                   {"--mode inference,training",
+                    "--device cpu,cuda",
+                    "--dtype float16",
+                    "--compile inductor",
+                    "--optimization disable",
+                    "--algorithm gemm",
+                    "--optimizer adam",
+                    "--threads 2",
+                    "--data /tmp",
+                    "--sequence 64",
+                    "--input-size 64",
+                    "--set a=1",
+                    "--worker a=b",
+                    "--repeat 2",
+                    "--seed 5",
+                    "--budget 3",
+                    "--half-width 0.2",
+                    "--warmup 2",
+                    "--runs 3",
+                    "--warmup-runs 3",
+                    "--layers",
+                    "--verify",
+                    "--sanity",
+                    "--quick",
+                    "--filter batch=2",
+                    "--exclude batch=4",
+                    "--threshold 0.3",
+                    "--dry-run"},
+                   {{"--verify", "--threshold"},
+                    {"--sanity", "--device"},
+                    {"--sanity", "--compile"},
+                    {"--sanity", "--algorithm"},
+                    {"--sanity", "--exclude"},
+                    {"--filter", "--quick"},
+                    {"--filter", "--exclude"}}});
+  walks.push_back({"pagoda-doctor",
+                   "--python /none --root busy",
+                   {"--need gpu", "--strict", "--json out.json", "--nvml /none.so", "--cuda /none.so"},
+                   // Without a device no library of the driver is asked; one of two reasons gives the exit code.
+                   {{"", "--cuda"}, {"--need", "--strict"}}});
   for (const Walk& walk : walks) {
     const std::string start = walk.start;
     const Shop::Given nothing = shop.run(walk.tool, start);
@@ -148,9 +198,11 @@ TEST_CASE("of two options of a tool none is dropped") {
       const Shop::Given alone = shop.run(walk.tool, start + " " + a);
       const std::string where = std::string(walk.tool) + " " + start + " " + a;
       const auto is_refused = [](const Shop::Given& given, const std::string& x, const std::string& y) {
-        return given.code != 0 && given.code != 3 &&
-               (given.err.find(name_of(x)) != std::string::npos ||
-                (!y.empty() && given.err.find(name_of(y)) != std::string::npos));
+        const auto is_named = [&](const std::string& option) {  // a study's axis has no dashes
+          return !option.empty() &&
+                 given.err.find(name_of(option).substr(option.starts_with("--") ? 2 : 0)) != std::string::npos;
+        };
+        return given.code != 0 && given.code != 3 && (is_named(x) || is_named(y));
       };
       const auto adds_nothing = [&](const std::string& first, const std::string& second) {
         return std::any_of(walk.implied.begin(), walk.implied.end(), [&](const auto& pair) {
@@ -166,6 +218,68 @@ TEST_CASE("of two options of a tool none is dropped") {
         CHECK_MESSAGE((is_refused(both, a, b) || both.all != alone.all), with);
       }
     }
+  }
+}
+
+// Tools that measure for seconds: what cannot act beside another option is refused before anything runs.
+TEST_CASE("options that others leave without effect are refused by name") {
+  const Shop shop;
+  struct Case {
+    const char* tool;
+    const char* arguments;
+    const char* said;
+  };
+  const Case cases[] = {
+      {"ert-ceilings", "--cpu --gpu 0", "--cpu"},
+      {"ert-ceilings", "--cpu --quick --full", "--quick"},
+      {"ert-ceilings", "--cpu --tolerance 0.1", "--check"},
+      {"ert-ceilings", "--cpu --resume a.json", "--resume"},
+      {"ert-ceilings", "--cpu --audit --json out.json", "--audit answers by itself; it does not go with --json"},
+      {"ert-ceilings", "--cpu --audit --only fma", "--audit answers by itself; it does not go with --only"},
+      {"ert-ceilings", "--cpu --json - --csv -", "only one of"},
+      {"ert-ceilings", "--cpu --csv-ert - --csv-rocprof -", "only one of"},
+      {"ert-ceilings", "--json out.json", "--cpu or --gpu"},
+      {"pagoda-bench", "run net.onnx --backend ort --list-models --batch 2", "--list-models answers by itself"},
+      {"pagoda-bench", "run net.onnx --backend ort -o out --runs 3 --budget 1", "--budget"},
+      {"pagoda-bench", "run net.onnx --backend ort -o out --no-resume --retry failed", "--retry"},
+      {"pagoda-bench", "run net.onnx --backend ort -o out --threshold 0.1", "--threshold needs --verify"},
+      {"pagoda-bench", "run net.onnx --backend ort -o out --compile inductor", "compile: found backend ort"},
+      {"pagoda-bench", "run net.onnx --backend torch -o out --optimizer adam", "optimizer: found mode inference"},
+      {"pagoda-bench", "run net.onnx --backend ort", "--output"},
+      {"pagoda-bench", "conv net.onnx --threads 2 --device cuda", "--threads"},
+      {"pagoda-bench", "conv net.onnx --math tf32", "--math"},
+      {"pagoda-bench", "conv net.onnx --runs 2 --layer-budget 1", "--layer-budget"},
+      {"pagoda-bench", "conv net.onnx --runs 2 --budget 1", "--budget"},
+      {"pagoda-bench", "conv net.onnx --support --csv out.csv",
+       "--support answers by itself; it does not go with --csv"},
+      {"pagoda-bench", "conv --list-algorithms --batch 2", "--list-algorithms answers by itself"},
+      {"pagoda-bench", "conv --list-models --batch 2", "--list-models answers by itself"},
+      {"pagoda-bench", "matmul --device cuda --threads 2", "--threads"},
+      {"pagoda-bench", "matmul --python python3", "--python"},
+      {"pagoda-bench", "matmul --baseline torch", "--baseline"},
+      {"pagoda-metrics", "--check --list GH100", "answers by itself"},
+      {"pagoda-metrics", "--cupti none", "say what to do"},
+  };
+  for (const Case& row : cases) {
+    if (!shop.tools.contains(row.tool)) continue;  // of a build without it
+    CAPTURE(row.tool);
+    CAPTURE(row.arguments);
+    const Shop::Given given = shop.run(row.tool, row.arguments);
+    CHECK((given.code == 1 || given.code == 2));
+    CHECK_MESSAGE(given.err.find(row.said) != std::string::npos, given.err);
+  }
+}
+
+TEST_CASE("an output that cannot be written is an error before anything is measured") {
+  const Shop shop;
+  for (const auto& [tool, arguments] : {std::pair{"pagoda-bench", "matmul --size 64 --csv none/a.csv"},
+                                        {"pagoda-bench", "conv skeletons/alexnet.onnx --csv none/a.csv"},
+                                        {"pagoda-bench", "matmul --size 64 --ceilings none.json"},
+                                        {"ert-ceilings", "--cpu --quick --json none/a.json"}}) {
+    const Shop::Given given = shop.run(tool, arguments);
+    CHECK(given.code == 1);
+    CHECK_MESSAGE(given.err.find("none") != std::string::npos, given.err);
+    CHECK(given.all == given.err + "exit 1");  // nothing was printed or written
   }
 }
 

@@ -155,13 +155,19 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("--worker", flags.workers, "NAME=COMMAND: a backend of your own (see the workers' README)");
   run.add_option("--repeat", flags.repeats, "rounds, each in a random order of its own")->check(CLI::PositiveNumber);
   run.add_option("--seed", flags.seed, "of the order, inputs and weights")->check(CLI::PositiveNumber);
-  run.add_option("--budget", flags.budget, "seconds of measured runs, an experiment")->check(CLI::PositiveNumber);
-  run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction")
-      ->check(CLI::PositiveNumber);
-  run.add_option("--warmup", flags.warmup, "seconds of warm-up at most")->check(CLI::NonNegativeNumber);
-  run.add_option("--runs", flags.runs, "exactly N measured runs, whatever --budget and --half-width")
+  auto* budget = run.add_option("--budget", flags.budget, "seconds of measured runs, an experiment");
+  budget->check(CLI::PositiveNumber);
+  auto* half_width =
+      run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction");
+  half_width->check(CLI::PositiveNumber);
+  auto* warmup = run.add_option("--warmup", flags.warmup, "seconds of warm-up at most");
+  warmup->check(CLI::NonNegativeNumber);
+  run.add_option("--runs", flags.runs, "exactly N measured runs")
+      ->excludes(budget)
+      ->excludes(half_width)
       ->check(CLI::PositiveNumber);
   run.add_option("--warmup-runs", flags.warmup_runs, "exactly N runs of warm-up, the first call included")
+      ->excludes(warmup)
       ->check(CLI::PositiveNumber);
   run.add_option("--timeout", flags.timeout, "seconds of wall time for an experiment")->check(CLI::PositiveNumber);
   run.add_option("--memory-limit", flags.memory,
@@ -173,9 +179,11 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_flag("--full", flags.full, "all (default)")->excludes(sanity)->excludes(quick);
   run.add_option("--filter", arguments.selection.filter, "only experiments whose label holds this expression");
   run.add_option("--exclude", arguments.selection.exclude, "none whose label holds this expression");
-  run.add_flag("--list", arguments.list, "print the experiments, and those unsupported with their reasons");
+  auto* list =
+      run.add_flag("--list", arguments.list, "print the experiments, and those unsupported with their reasons");
   run.add_flag("--dry-run", arguments.dry_run,
-               "print what would run now, without what has a record; submit: the script");
+               "print what would run now, without what has a record; submit: the script")
+      ->excludes(list);
   run.add_option("-o,--output", arguments.folder, "folder of results");
 }
 
@@ -262,7 +270,7 @@ std::vector<std::string> backends_to_list(const RunFlags& flags) {
   return backends;
 }
 
-void finish_study(const RunFlags& flags, Arguments& arguments) {
+void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arguments) {
   const bool has_study = std::any_of(flags.targets.begin(), flags.targets.end(),
                                      [](const std::string& t) { return t.ends_with(".toml"); });
   if (has_study) {
@@ -282,6 +290,13 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
     const auto [name, command] = named(text, "--worker");
     study.backends[name].command = words(command);
     if (study.backends[name].command.empty()) throw CLI::ValidationError("--worker", name + ": expected a command");
+    const auto runs = [&](const Axis& axis) {
+      return axis.first == "backend" &&
+             std::find(axis.second.begin(), axis.second.end(), Setting(name)) != axis.second.end();
+    };
+    if (std::none_of(study.blocks.begin(), study.blocks.end(),
+                     [&](const std::vector<Axis>& block) { return std::any_of(block.begin(), block.end(), runs); }))
+      throw CLI::ValidationError("--worker", name + ": no --backend of this name runs it");
   }
   if (flags.repeats) study.repeats = *flags.repeats;
   if (flags.seed) study.seed = *flags.seed;
@@ -297,6 +312,8 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
   study.verify |= flags.verify;
   if (flags.sanity) arguments.selection.stage = measured::StudyStage::Sanity;
   if (flags.quick) arguments.selection.stage = measured::StudyStage::Quick;
+  if (threshold_is_given && !study.verify)
+    throw UsageError("--threshold needs --verify, whose errors it judges, here or in the study");
   if (arguments.folder.empty() && !arguments.list && !arguments.dry_run)
     throw CLI::ValidationError("--output", "say where results go: -o DIR");
 }
@@ -327,9 +344,10 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   RunFlags flags;
   CLI::App* run = app.add_subcommand("run", "run a study, or what the flags describe");
   add_study(*run, flags, arguments);
-  run->add_flag("--no-resume{false}", arguments.resume, "run again what has a record");
+  auto* no_resume = run->add_flag("--no-resume{false}", arguments.resume, "run again what has a record");
   run->add_flag("--list-models", flags.list_models, "print the names that --backend takes (default: torch and jax)");
   add_run_options(*run, arguments);
+  no_resume->excludes(run->get_option("--retry"));
   CLI::App* submit = app.add_subcommand("submit", "submit a study, or what the flags describe, to a cluster");
   add_study(*submit, flags, arguments);
   add_plan_options(*submit, arguments);
@@ -356,13 +374,14 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   add_plan_options(*task, arguments);
   if (!parse(app, argc, argv)) return std::nullopt;
+  refuse_beside(*run, "--list-models", {"--backend"});
   if (flags.list_models) {
     arguments.listed = backends_to_list(flags);
     arguments.command = Command::ListModels;
     return arguments;
   }
   if (*run || *submit) {
-    finish_study(flags, arguments);
+    finish_study(flags, (*run ? run : submit)->count("--threshold") > 0, arguments);
     resolve_values(arguments.study, arguments.worker_scripts, run->parsed());
   }
   arguments.command = *run      ? Command::Run

@@ -117,9 +117,9 @@ int run_command(const Arguments& arguments) {
     return kDone;
   }
   if (arguments.dry_run) {
-    if (!arguments.folder.empty() && arguments.resume && std::filesystem::exists(arguments.folder)) {
-      std::set<std::string> done;
-      for (const documents::Result& r : documents::load_results(arguments.folder).results) done.insert(r.key);
+    if (!arguments.folder.empty() && arguments.resume) {
+      const std::set<std::string> done =
+          recorded_keys(arguments.folder, {arguments.retry.begin(), arguments.retry.end()});
       std::erase_if(experiments, [&](const documents::Experiment& e) { return done.contains(e.key); });
     }
     list(plan, experiments);

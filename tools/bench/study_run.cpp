@@ -109,11 +109,16 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
   return outcome;
 }
 
-std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry) {
+std::set<std::string> recorded_keys(const std::string& folder, const std::set<std::string>& retry) {
   std::set<std::string> done;
   if (fs::exists(folder))
     for (const documents::Result& r : documents::load_results(folder).results)
       if (!retry.contains(std::string(to_string(r.status)))) done.insert(r.key);
+  return done;
+}
+
+std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry) {
+  const std::set<std::string> done = recorded_keys(folder, retry);
   std::vector<bool> result;
   for (const documents::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
   return result;

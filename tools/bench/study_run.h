@@ -46,7 +46,9 @@ struct StudyOutcome {
 
 StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options);
 
-// By index in the plan: whether the folder has its record, of a status other than `retry`.
+// Keys of the folder's records of a status other than `retry`: they do not run again.
+std::set<std::string> recorded_keys(const std::string& folder, const std::set<std::string>& retry);
+// The same by index in the plan.
 std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry);
 
 // Lines for people.

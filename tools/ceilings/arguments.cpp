@@ -38,8 +38,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_flag("--energy", options.energy, "also fit joules per operation and byte (minutes)");
   app.add_flag("--audit", options.audit, "print the instructions of every embedded hot loop and stop");
   app.add_flag("--counters", options.counters, "compare credited work with hardware counters where they can be read");
-  app.add_option("--check", options.baseline, "a ceilings file to compare with; exit 3 where this run is worse");
+  auto* check =
+      app.add_option("--check", options.baseline, "a ceilings file to compare with; exit 3 where this run is worse");
   app.add_option("--tolerance", options.tolerance, "what --check allows beyond both intervals, as a fraction")
+      ->needs(check)
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--resume", options.resume,
@@ -56,6 +58,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
   if (!parse(app, argc, argv)) return std::nullopt;
   if (quick) options.depth = Depth::Quick;
   if (full) options.depth = Depth::Full;
+  refuse_beside(app, "--audit", {"--cpu", "--gpu"});
+  const auto outputs = {options.json, options.csv, options.ert_csv, options.rocprof_csv};
+  if (std::count(outputs.begin(), outputs.end(), "-") > 1)
+    throw UsageError("only one of --json, --csv, --csv-ert and --csv-rocprof can be standard output");
   if (options.cpu && !options.resume.empty())
     throw UsageError("--resume continues a measurement of a GPU; with --cpu, leave it out and measure everything");
   if (!options.cpu && !options.gpu) throw UsageError("say what to measure: --cpu or --gpu 0");

@@ -64,8 +64,8 @@ std::optional<documents::CeilingsDocument> check_files(const Options& options) {
 int publish(const Options& options, const std::optional<documents::CeilingsDocument>& baseline,
             const Outcome& outcome) {
   const documents::CeilingsDocument& document = outcome.document;
-  const bool to_stdout = options.json == "-" || options.csv == "-";
-  if (!to_stdout) std::fputs(table(document).c_str(), stdout);
+  const auto outputs = {options.json, options.csv, options.ert_csv, options.rocprof_csv};
+  if (std::find(outputs.begin(), outputs.end(), "-") == outputs.end()) std::fputs(table(document).c_str(), stdout);
   bool written = write(options.json, documents::write_ceilings(document));
   written = write(options.csv, csv(document)) && written;
   written = write(options.ert_csv, ert_csv(document)) && written;

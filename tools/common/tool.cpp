@@ -1,6 +1,7 @@
 #include "tool.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -43,6 +44,15 @@ bool parse(CLI::App& app, int argc, char** argv) {
     return false;
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
+  }
+}
+
+void refuse_beside(const CLI::App& app, const std::string& option, const std::vector<std::string>& takes) {
+  if (app.count(option) == 0) return;
+  for (const CLI::Option* other : app.get_options()) {
+    const std::string name = other->get_name();
+    if (other->count() > 0 && name != option && std::find(takes.begin(), takes.end(), name) == takes.end())
+      throw UsageError(option + " answers by itself; it does not go with " + name);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "pagoda/base/error.h"
 
@@ -36,6 +37,9 @@ class UsageError : public ToolError {
 
 // False after --help or --version, whose text is on standard output. Throws UsageError.
 bool parse(CLI::App& app, int argc, char** argv);
+
+// Throws UsageError where `option`, which answers by itself, stands beside any but those of `takes`.
+void refuse_beside(const CLI::App& app, const std::string& option, const std::vector<std::string>& takes);
 
 // Runs `body` and returns its result, or says "NAME: what happened" on standard error and returns the code of the
 // failure: CLI::ParseError and UsageError 2 (CLI::Success 0), UnknownDevice 4, ToolError its own, everything else 1.

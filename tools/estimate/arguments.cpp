@@ -317,15 +317,7 @@ void refuse_beside_lists(const CLI::App& app) {
       {"--new-device", {"--output"}},
       {"--new-custom-ops", {"MODEL", "--batch", "--dim", "--assume", "--input", "--custom-ops", "--output"}},
   };
-  for (const Alone& alone : kAlone) {
-    if (app.count(alone.option) == 0) continue;
-    for (const CLI::Option* option : app.get_options()) {
-      const std::string name = option->get_name();
-      if (option->count() > 0 && name != alone.option &&
-          std::find(alone.takes.begin(), alone.takes.end(), name) == alone.takes.end())
-        throw UsageError(alone.option + " answers by itself; it does not go with " + name);
-    }
-  }
+  for (const Alone& alone : kAlone) refuse_beside(app, alone.option, alone.takes);
 }
 
 bool writes_to_terminal(const Arguments& arguments) { return arguments.output.empty() || arguments.output == "-"; }

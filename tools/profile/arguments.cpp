@@ -10,20 +10,51 @@
 namespace pagoda::tools::profile {
 namespace {
 
+// The modes that an option works in, and why not in the others.
+struct ModesOf {
+  const char* option;
+  std::string_view modes;
+  const char* otherwise;
+};
+constexpr std::string_view kRecording = "time, quick, exact, rotate or range",
+                           kCounting = "quick, exact, rotate or range",
+                           kCountingAll = "quick, exact, rotate, range or ncu", kKernels = "quick, exact or rotate";
+constexpr ModesOf kModes[] = {
+    {"--precision", "quick or range", "exact and rotate count every precision, and time counts none"},
+    {"--batch", kCounting, "no counters are read"},
+    {"--safe", kCounting, "no counters are read"},
+    {"--strict", kCountingAll, "no counter can be unknown"},
+    {"--iteration", kRecording, "Nsight Compute selects launches by --nvtx"},
+    {"--warmup", kRecording, "Nsight Compute leaves launches out by --skip"},
+    {"--keep-raw", kRecording, "Nsight Compute keeps files of its own"},
+    {"--csv", kRecording, "Nsight Compute writes a table of its own"},
+    {"--verify", kKernels, "Nsight Compute counts kernels"},
+    {"--chip", "ncu", "CUPTI says which chip it is"},
+    {"--models", "ncu", "profile each model by itself"},
+    {"--batches", "ncu", "profile each batch by itself"},
+};
+
 // Why these options do not go together; empty: they do.
-std::string wrong_use(const Options& options) {
-  const bool is_ncu = options.mode == "ncu", is_study = !options.models.empty() || !options.batches.empty();
-  if (!is_ncu && (is_study || !options.chip.empty())) return "--models, --batches and --chip are of --mode ncu";
+std::string wrong_use(const CLI::App& app, const Options& options) {
+  const bool is_study = !options.models.empty() || !options.batches.empty();
+  for (const ModesOf& row : kModes)
+    if (app.count(row.option) > 0 && row.modes.find(options.mode) == std::string_view::npos)
+      return std::string(row.option) + ": found --mode " + options.mode + ", expected " + std::string(row.modes) +
+             "; " + row.otherwise;
   if (options.mode == "range" && options.nvtx.empty())
     return "--mode range needs --nvtx; --list-ranges shows what the program opens";
-  if (!options.precision.empty() && options.mode != "quick" && options.mode != "range")
-    return "--precision is of --mode quick and range; exact and rotate count every precision";
-  if (!options.verify.empty() && (options.mode == "time" || options.mode == "range" || is_ncu))
-    return "--verify compares counts of kernels, which --mode quick, exact and rotate have";
-  if (options.verify_bytes && options.verify.empty()) return "--verify-bytes judges what --verify ncu compares";
-  if (is_ncu && !options.csv.empty()) return "--csv is of the other modes; ncu writes a table of its own";
+  if (app.count("--ncu") > 0 && options.mode != "ncu" && options.verify.empty())
+    return "--ncu needs --mode ncu or --verify ncu, which run Nsight Compute";
+  if (!options.verify.empty() && !options.nvtx.empty())
+    return "--verify does not go with --nvtx, whose expressions Nsight Compute reads otherwise; select launches with "
+           "--kernel, --skip and --count";
+  for (const char* option : {"--estimate", "--strict", "--top", "--by"})
+    if (is_study && app.count(option) > 0)
+      return std::string(option) +
+             " does not go with --models and --batches, which only write a file for each run; "
+             "read those with pagoda-import or roofline-plot";
   if (options.output == "-" && options.csv == "-") return "--output and --csv cannot both be standard output";
-  if (!is_ncu)  // whose expressions are its own
+  if (options.mode != "ncu")  // whose expressions are its own
     for (const auto& [name, text] :
          {std::pair{"--nvtx", &options.nvtx}, {"--kernel", &options.kernel}, {"--iteration", &options.iteration}}) {
       regex_t compiled = {};
@@ -76,21 +107,23 @@ std::optional<Options> parse_options(int argc, char** argv) {
                  "ranges, as domain@name, that are one run of the model each; rotate then takes turns in one run");
   app.add_option("--warmup", options.warmup, "runs of the model to leave out; 1 of three or more")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--batch", options.batch, "launches between two readings of the counters")
-      ->check(CLI::Range(1, 2000))
-      ->capture_default_str();
-  app.add_flag("--safe", options.safe, "read counters after every launch: slow, and loses nothing in a crash");
+  auto* batch = app.add_option("--batch", options.batch, "launches between two readings of the counters");
+  batch->check(CLI::Range(1, 2000))->capture_default_str();
+  app.add_flag("--safe", options.safe, "read counters after every launch: slow, and loses nothing in a crash")
+      ->excludes(batch);
   app.add_flag("--keep-raw", options.keep_raw, "keep records and counter images beside the output");
   app.add_flag("--list-ranges", options.list_ranges, "only print the NVTX ranges that the program opens; needs no GPU");
   app.add_option("--estimate", options.estimate, "join with what onnx-estimate wrote");
-  app.add_option("--verify", options.verify,
-                 "run again under Nsight Compute and compare counts; exit 3 where they differ")
-      ->check(CLI::IsMember({"ncu"}));
+  auto* verify = app.add_option("--verify", options.verify,
+                                "run again under Nsight Compute and compare counts; exit 3 where they differ");
+  verify->check(CLI::IsMember({"ncu"}));
   app.add_option("--verify-bytes", options.verify_bytes,
                  "judge bytes as well, within N percent; only for programs whose data exceed the caches")
+      ->needs(verify)
       ->check(CLI::PositiveNumber);
   app.add_option("--ncu", options.ncu, "path of Nsight Compute's command line")->capture_default_str();
-  app.add_option("--chip", options.chip, "ncu: the chip as CUPTI names it (GH100), where CUPTI cannot be asked");
+  auto* chip =
+      app.add_option("--chip", options.chip, "ncu: the chip as CUPTI names it (GH100), where CUPTI cannot be asked");
   app.add_option("--models", options.models, "ncu: take the place of {model} in the command, one run each")
       ->delimiter(',');
   app.add_option("--batches", options.batches, "ncu: take the place of {batch} in the command")->delimiter(',');
@@ -101,15 +134,16 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->check(CLI::IsMember({"kernel", "node"}))
       ->capture_default_str();
   app.add_flag("--strict", options.strict, "exit 3 where counters of some launches are unknown");
-  app.add_option("--library", options.library, "path of libpagoda_inject.so");
-  app.add_option("--cupti", options.cupti, "path of libcupti.so");
+  app.add_option("--library", options.library, "path of libpagoda_inject.so")->excludes(chip);
+  app.add_option("--cupti", options.cupti, "path of libcupti.so")->excludes(chip);
   app.footer(kExamples);
   if (!parse(app, argc, argv)) return std::nullopt;
   options.command = app.remaining();
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
   if (options.command.empty()) throw UsageError("say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]");
   if (options.command.front().starts_with("-")) throw UsageError(options.command.front() + " is not an option");
-  if (const std::string wrong = wrong_use(options); !wrong.empty()) throw UsageError(wrong);
+  refuse_beside(app, "--list-ranges", {"--library", "--cupti", "--keep-raw"});
+  if (const std::string wrong = wrong_use(app, options); !wrong.empty()) throw UsageError(wrong);
   return options;
 }
 

@@ -33,6 +33,9 @@ int run(int argc, char** argv) {
       "beside it; exit 77 where there is none");
   app.add_option("--cupti", path, "the library: path of libcupti.so");
   if (!parse(app, argc, argv)) return kDone;
+  for (const char* option : {"--write", "--check", "--list", "--decode"}) refuse_beside(app, option, {"--cupti"});
+  if (folder.empty() && list.empty() && images.empty() && !is_check)
+    throw UsageError("say what to do: --write FOLDER, --check, --list CHIP or --decode IMAGE");
   const CuptiLibrary library(path);
   if (!library.available()) {
     std::fprintf(stderr, "pagoda-metrics: skipped: %s\n", library.why().c_str());
@@ -53,8 +56,7 @@ int run(int argc, char** argv) {
   }
   if (!images.empty()) return decode_images(library, images);
   if (!folder.empty()) return write_catalogue(library, folder), kDone;
-  if (is_check) return check_catalogue(library);
-  throw UsageError("say what to do: --write FOLDER, --check, --list CHIP or --decode IMAGE");
+  return check_catalogue(library);
 }
 
 }  // namespace

@@ -201,6 +201,8 @@ int verify(const Options& options, const Measured& ours, const Probe& probed) {
         documents::plan_metrics(documents::chip_metrics(chip), metric_mode(options.mode), options.precision));
     request.command = options.command;
     request.kernel_regex = options.kernel;
+    request.launch_skip = static_cast<std::int64_t>(options.skip);
+    if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
     if (devices.size() > 1) {
       request.devices = indices;
       std::printf("%s\n", chip.c_str());
@@ -324,14 +326,8 @@ int profile_program(const Options& options, const Probe& probed) {
 void require_files(const Options& options) {
   if (!options.estimate.empty()) documents::load_estimate(options.estimate);
   const bool is_study = !options.models.empty() || !options.batches.empty();
-  for (const std::string& path : {options.output, options.csv}) {
-    if (path.empty() || path == "-" || is_study) continue;
-    const fs::path folder = fs::absolute(path).parent_path();
-    std::error_code ignored;
-    if (fs::is_directory(path, ignored)) throw Error(path + " is a folder; give the path of a file");
-    if (!fs::is_directory(folder, ignored) || access(folder.c_str(), W_OK) != 0)
-      throw Error(path + " cannot be written; see that " + folder.string() + " is a folder that can be");
-  }
+  for (const std::string& path : {options.output, options.csv})
+    if (!path.empty() && path != "-" && !is_study) base::check_writable(path);
 }
 
 // What stands in the way of the profiler in the environment or in the program itself.

@@ -146,6 +146,13 @@ std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view lis
 
 std::string backend_list() { return base::joined(kBackends, ", ", &BackendRow::name); }
 
+std::string backends_with(std::string_view axis) {
+  std::vector<std::string_view> names;
+  for (const BackendRow& row : kBackends)
+    if (has_axis(row.name, axis)) names.push_back(row.name);
+  return base::joined(names);
+}
+
 }  // namespace pagoda::measured::bench
 
 namespace pagoda::measured {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "pagoda/base/sha256.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 
@@ -64,6 +65,27 @@ documents::Config with_protocol(documents::Config config, const Study& study) {
   // Only where it is asked for: the keys of records without it stay what they were.
   if (study.measure.warmup_iterations > 0) config["measure.warmup_iterations"] = study.measure.warmup_iterations;
   return config;
+}
+
+// Throws Error for an axis that no experiment of the block can have: left out, it would seem to have been tried.
+void require_used_axes(const std::vector<Axis>& block) {
+  const auto texts = [&](std::string_view axis) {
+    std::vector<std::string> all;
+    for (const auto& [name, values] : block)
+      if (name == axis)
+        for (const base::Setting& value : values) all.push_back(base::setting_text(value));
+    return all;
+  };
+  const std::vector<std::string> backends = texts("backend"), modes = texts("mode");
+  for (const auto& [axis, values] : block) {
+    const auto has = [&](const std::string& backend) { return has_axis(backend, axis); };
+    if (!backends.empty() && std::none_of(backends.begin(), backends.end(), has))
+      throw Error(axis + ": found backend " + base::joined(backends) + ", expected " + backends_with(axis) +
+                  " or a worker of your own");
+    if (axis == "optimizer" && std::find(modes.begin(), modes.end(), "training") == modes.end())
+      throw Error("optimizer: found mode " + (modes.empty() ? "inference" : base::joined(modes)) +
+                  ", expected training");
+  }
 }
 
 // One point of the product as a config: what the backend does not have is left out, what is always there is filled in.
@@ -181,6 +203,7 @@ StudyPlan expand(const Study& study, const SupportCheck& also) {
   Hashes hashes;
   std::set<std::string> keys, refused;
   for (const std::vector<Axis>& block : study.blocks) {
+    require_used_axes(block);
     product(block, [&](const std::vector<std::pair<std::string, base::Setting>>& point) {
       documents::Config config = make_config(point, study);
       std::optional<std::string> reason = set_model(config, study, hashes);

@@ -246,6 +246,8 @@ int run(const Flags& flags) {
   if (flags.support && !library.unavailable.empty())
     std::cerr << "pagoda-bench: " << library.name << ": " << library.unavailable
               << "; what follows is what shapes alone tell\n";
+  for (const std::string& path : {flags.layers_csv, flags.overall_csv})
+    if (!path.empty()) base::check_writable(path);
   const std::vector<Case> cases = cases_of(flags);
   std::vector<documents::Result> results;
   bool all_right = true;
@@ -340,9 +342,14 @@ int conv_command(int argc, char** argv) {
       ->check(CLI::IsMember({"fma", "tf32"}))
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "cpu (default: all)")->check(CLI::Range(1, 4096));
-  app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape")->capture_default_str();
-  app.add_option("--budget", flags.whole_budget, "seconds of measured passes over all layers")->capture_default_str();
-  app.add_option("--runs", flags.runs, "exactly N measured runs and passes")->check(CLI::PositiveNumber);
+  auto* layer_budget = app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape");
+  layer_budget->capture_default_str();
+  auto* budget = app.add_option("--budget", flags.whole_budget, "seconds of measured passes over all layers");
+  budget->capture_default_str();
+  app.add_option("--runs", flags.runs, "exactly N measured runs and passes")
+      ->excludes(layer_budget)
+      ->excludes(budget)
+      ->check(CLI::PositiveNumber);
   app.add_option("--warmup-runs", flags.warmup_runs, "exactly N runs before them")->check(CLI::PositiveNumber);
   app.add_option("--check", flags.check, "outputs a layer that are compared with the reference; 0: all")
       ->check(CLI::NonNegativeNumber)
@@ -358,6 +365,13 @@ int conv_command(int argc, char** argv) {
   app.add_option("-o,--output", flags.folder, "folder whose results.jsonl the records join");
   if (!parse(app, argc, argv)) return kDone;
   if (flags.device == "auto") flags.device = automatic_device();
+  refuse_beside(app, "--list-algorithms", {"--device"});
+  refuse_beside(app, "--list-models", {"MODEL"});
+  refuse_beside(app, "--support",
+                {"MODEL", "--algorithm", "--input-size", "--batch", "--device", "--math", "--threads"});
+  const bool is_cuda = flags.device.starts_with("cuda");
+  if (is_cuda && flags.threads > 0) throw UsageError("--threads is for --device cpu, found " + flags.device);
+  if (!is_cuda && app.count("--math") > 0) throw UsageError("--math is for --device cuda, found " + flags.device);
   if (flags.list_algorithms) return list_algorithms(flags);
   if (flags.list_models) return list_models(flags);
   if (flags.models.empty()) throw UsageError("MODEL: found none; expected ONNX files, or --list-models");

@@ -1,5 +1,6 @@
 // pagoda-bench matmul: products of listed sizes over libraries, beside a baseline and the measured ceiling.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -203,7 +204,8 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
 
 int run(Flags flags) {
   const bool is_cuda = flags.device.starts_with("cuda");
-  if (flags.libraries.empty()) flags.libraries = {is_cuda ? "cublaslt" : "onednn"};
+  if (!flags.ceilings.empty()) documents::load_ceilings(flags.ceilings);
+  if (!flags.csv.empty()) base::check_writable(flags.csv);
   const std::vector<ProductShape> shapes = shapes_of(flags);
   const std::size_t colon = flags.device.find(':');
   std::vector<Row> rows;
@@ -261,7 +263,17 @@ int matmul_command(int argc, char** argv) {
   app.add_option("--ceilings", flags.ceilings, "file of ert-ceilings: the share of the measured peak is shown");
   app.add_option("--csv", flags.csv, "file: a row a product");
   app.add_option("--python", flags.python, "runs torch (default: $PAGODA_PYTHON or python3)");
-  return parse(app, argc, argv) ? run(flags) : int{kDone};
+  if (!parse(app, argc, argv)) return kDone;
+  const bool is_cuda = flags.device.starts_with("cuda");
+  if (flags.libraries.empty()) flags.libraries = {is_cuda ? "cublaslt" : "onednn"};
+  const auto has = [&](const char* name) {
+    return std::find(flags.libraries.begin(), flags.libraries.end(), name) != flags.libraries.end();
+  };
+  if (is_cuda && flags.threads > 0) throw UsageError("--threads is for --device cpu, found " + flags.device);
+  if (app.count("--python") > 0 && !has("torch")) throw UsageError("--python runs --library torch, found none");
+  if (!flags.baseline.empty() && !has(flags.baseline.c_str()))
+    throw UsageError("--baseline " + flags.baseline + ": expected one of --library, " + base::joined(flags.libraries));
+  return run(flags);
 }
 
 }  // namespace pagoda::tools::conv

@@ -48,13 +48,14 @@ const AxisRow* find_axis(std::string_view name);  // by name or plural; null: th
 // "64,96..256"); sizes, too, of which some may be HEIGHTxWIDTH ("224,224x320"). Throws Error.
 std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view list);
 
-// Height and width of an input_size; empty where it is none.
+// Height and width of an input_size; empty where it is not one.
 std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting& size);
 
 // Whether the axis multiplies experiments of the backend. User backends have all.
 bool has_axis(std::string_view backend, std::string_view axis);
 bool is_built_in(std::string_view backend);
 std::string backend_list();  // "ort, torch, jax, …"
+std::string backends_with(std::string_view axis);
 
 }  // namespace pagoda::measured::bench
 #pragma GCC visibility pop
