@@ -158,7 +158,7 @@ TEST_CASE("several models have colours, dots and labelled paths of their own, in
 }
 
 TEST_CASE("the page holds the energy roofline beside the other, with ids of its own") {
-  const std::string html = chart_html(make_chart(two_models(), {}));
+  const std::string html = chart_html(make_chart(two_models(), {}), "");
   CHECK(html.find("id=\"energy-roofline\"") != std::string::npos);
   std::set<std::string> ids;
   const std::regex id(" id=\"([^\"]+)\"");

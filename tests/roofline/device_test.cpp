@@ -323,6 +323,7 @@ TEST_CASE("an unknown device suggests the nearest ids") {
   const Case cases[] = {
       {"rtx 4091", "did you mean rtx-4090"},     // one letter is wrong
       {"v10", "did you mean v100?"},             // one is missing
+      {"v100-sxm2", "did you mean v100, "},      // it has a part too many
       {"ryzen", "did you mean ryzen-9-9950x?"},  // a part of it
   };
   for (const Case& row : cases)

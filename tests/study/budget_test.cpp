@@ -101,6 +101,17 @@ TEST_CASE("time is held against the bound, and needs a device") {
   CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::CannotTell);
 }
 
+TEST_CASE("a count is held against a limit exactly, beyond what a double tells apart") {
+  // 2^53 + 1 additions: as a double they are 2^53, the limit they exceed.
+  const Analysis analysis = analyze(test::graph("x:f32[9007199254740993], y:f32[9007199254740993] -> z = Add(x, y)"));
+  const Int count = *analysis.totals.cost.arith.value();
+  for (const auto& [limit, verdict] : {std::pair{count - 1, Verdict::Exceeds}, std::pair{count, Verdict::Fits}}) {
+    Budget budget = parse_budget(BudgetKind::Flops, "1");
+    budget.limit = limit;
+    CHECK(check_budget(budget, analysis, {}).verdict == verdict);
+  }
+}
+
 TEST_CASE("every point of a sweep keeps to the limit, and the largest is named") {
   const Model model = test::graph("x:f32[n,8], w:f32[8,16]=const -> y = MatMul(x, w)");
   const Analysis analysis = analyze(model);
@@ -115,5 +126,8 @@ TEST_CASE("every point of a sweep keeps to the limit, and the largest is named")
   CHECK(fits.causes == std::vector<std::string>{"at n=4"});
   CHECK(exceeds.verdict == Verdict::Exceeds);
   CHECK(check(BudgetKind::Params, "128").verdict == Verdict::Fits);
-  CHECK(check(BudgetKind::Seconds, "1s").verdict == Verdict::CannotTell);  // no device timed the points
+  const BudgetResult untimed = check(BudgetKind::Seconds, "1s");  // no device timed the points
+  CHECK(untimed.verdict == Verdict::CannotTell);
+  CHECK_FALSE(untimed.value.has_value());
+  CHECK(untimed.causes.front() == "not known at n=1 and 2 other points");
 }

@@ -483,7 +483,9 @@ TEST_CASE("CSV under fusion is kernels, and on a device it carries the bound of 
 }
 
 TEST_CASE("where multiply-accumulates are counted, nothing is called a FLOP") {
-  for (const char* arguments : {"", " --by type", " --by node", " --device h200 --sweep batch=1,2"}) {
+  for (const char* arguments :
+       {"", " --by type", " --by node", " --symbolic", " --training", " --symbolic --by node --format markdown",
+        " --device h200 --sweep batch=1,2", " --compare product.onnx", " --then product.onnx"}) {
     const std::string text = workshop().run("net.onnx --count macs" + std::string(arguments)).out;
     CHECK(text.find("FLOP") == std::string::npos);
     CHECK(text.find("MAC") != std::string::npos);

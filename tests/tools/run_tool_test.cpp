@@ -39,6 +39,7 @@ int usage(int, char**) { throw UsageError("--a needs --b"); }
 int own(int, char**) { throw ToolError(77, "no library"); }
 int device(int, char**) { throw UnknownDevice("no device \"h300\""); }
 int error(int, char**) { throw Error("a\x1b[2Jb.onnx: is empty"); }
+int lines(int, char**) { throw Error("a: 2 mistakes:\n  b\n  c\x1b"); }
 int standard(int, char**) { throw std::runtime_error("odd"); }
 int memory(int, char**) { throw std::bad_alloc(); }
 int unknown(int, char**) { throw 7; }
@@ -56,6 +57,7 @@ TEST_CASE("each kind of failure has its exit code and names the tool") {
       {own, 77, "some-tool: no library\n"},
       {device, kNoDevice, "some-tool: no device \"h300\"\n"},
       {error, kUnusable, "some-tool: a\\x1b[2Jb.onnx: is empty\n"},
+      {lines, kUnusable, "some-tool: a: 2 mistakes:\n  b\n  c\\x1b\n"},
       {standard, kUnusable, "some-tool: odd\n"},
       {memory, kUnusable, "some-tool: there is not enough memory\n"},
       {unknown, kUnusable, "some-tool: an exception of an unknown type ended it; please report this\n"},

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "pagoda/base/number.h"
@@ -117,43 +118,53 @@ void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
                           " nodes are not modelled: " + base::joined(analysis.totals.unmodelled_ops));
 }
 
-// Of a point of a sweep; empty where it is not known.
-std::optional<double> value_of(const Budget& budget, const SweepPoint& point, Convention count) {
-  const auto real = [](const std::optional<Int>& value) {
-    return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
-  };
-  switch (budget.kind) {
+// What a limit is held against: a count, exact, or a time.
+struct Found {
+  std::optional<Int> count = std::nullopt;
+  const RooflineTotals* time = nullptr;
+
+  bool is_known() const { return count || time != nullptr; }
+  double value() const { return count ? static_cast<double>(*count) : time->seconds; }
+  bool exceeds(const Found& other) const { return count ? *count > *other.count : time->seconds > other.time->seconds; }
+  bool exceeds(const Budget& budget) const {
+    return count ? *count > budget.limit : time->seconds > budget.limit_seconds;
+  }
+};
+
+Found found_at(const SweepPoint& point, BudgetKind kind) {
+  switch (kind) {
     case BudgetKind::Flops:
-      return real(count == Convention::Macs ? point.macs : point.flops);
+      return {.count = point.flops};
     case BudgetKind::Bytes:
-      return real(point.bytes);
+      return {.count = point.bytes};
     case BudgetKind::Memory:
-      return real(point.memory_bytes);
+      return {.count = point.memory_bytes};
     case BudgetKind::Seconds:
-      return point.time ? std::optional(point.time->seconds) : std::nullopt;
+      return {.time = point.time ? &*point.time : nullptr};
     case BudgetKind::Params:
       break;
   }
-  return std::nullopt;
+  return {};
 }
 
-// Sets the largest value of all points, says why where one has none, and returns the sizes of the largest.
-std::string check_points(BudgetResult& result, const Sweep& sweep, Convention count) {
-  const auto sizes_of = [&](const SweepPoint& point) {
-    std::vector<std::string> sizes;
-    for (std::size_t i = 0; i < sweep.axes.size(); ++i)
-      sizes.push_back(sweep.axes[i].dim + "=" + std::to_string(point.sizes[i]));
-    return base::joined(sizes);
-  };
-  const SweepPoint* largest = nullptr;
+// The largest of all points, and the sizes where it is. Adds a cause where points have none.
+std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, std::vector<std::string>& causes) {
+  Found largest;
+  std::string at, unknown_at;
+  std::size_t unknown = 0;
   for (const SweepPoint& point : sweep.points) {
-    const std::optional<double> value = value_of(result.budget, point, count);
-    if (!value) result.causes.push_back("not known at " + sizes_of(point));
-    if (!value || (result.value && *value <= *result.value)) continue;
-    result.value = value;
-    largest = &point;
+    const Found found = found_at(point, kind);
+    if (!found.is_known()) {
+      if (unknown++ == 0) unknown_at = sizes_text(sweep, point);
+    } else if (!largest.is_known() || found.exceeds(largest)) {
+      largest = found;
+      at = sizes_text(sweep, point);
+    }
   }
-  return largest == nullptr ? std::string() : sizes_of(*largest);
+  if (unknown > 0)
+    causes.push_back("not known at " + unknown_at +
+                     (unknown > 1 ? " and " + std::to_string(unknown - 1) + " other points" : ""));
+  return {largest, at};
 }
 
 }  // namespace
@@ -195,41 +206,41 @@ Budget parse_budget(BudgetKind kind, std::string_view text) {
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options) {
   BudgetResult result;
   result.budget = budget;
-  std::vector<std::string> free_dims;
-  const bool is_of_points = options.sweep != nullptr && budget.kind != BudgetKind::Params;
-  if (budget.kind == BudgetKind::Seconds) {
-    if (options.time == nullptr && !is_of_points) throw Error("a limit on seconds needs --device");
-    if (options.time != nullptr && options.time->at_least &&
-        options.time->unknown_rows > analysis.totals.unmodelled_nodes)
-      result.causes.push_back("the device has no known peak for " +
-                              std::to_string(options.time->unknown_rows - analysis.totals.unmodelled_nodes) + " nodes");
-    if (!is_of_points) result.value = options.time->seconds;
-    const OpCost& cost = analysis.totals.cost;
-    free_dims = known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written}).free_dims;
+  const bool is_time = budget.kind == BudgetKind::Seconds;
+  const bool is_swept = options.sweep != nullptr && budget.kind != BudgetKind::Params;
+  if (is_time && !is_swept && options.time == nullptr) throw Error("a limit on seconds needs --device");
+  const OpCost& cost = analysis.totals.cost;
+  Known count = is_time ? known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written})
+                        : known(budget, analysis, options);
+  Found found;
+  std::string at;
+  if (is_swept) {
+    std::tie(found, at) = largest_of(*options.sweep, budget.kind, result.causes);
+    std::erase_if(count.free_dims, [&](const std::string& name) {
+      return std::find(options.swept.begin(), options.swept.end(), name) != options.swept.end();
+    });
+  } else if (is_time) {
+    found.time = options.time;
   } else {
-    Known count = known(budget, analysis, options);
-    free_dims = std::move(count.free_dims);
-    if (count.value && !is_of_points) result.value = static_cast<double>(*count.value);
-    if (!count.value)
+    found.count = count.value;
+    if (!found.is_known())
       result.causes.push_back(budget.kind == BudgetKind::Memory ? "the size of some activation is not known"
                                                                 : "the count is not known");
   }
+  if (found.time != nullptr && found.time->at_least && found.time->unknown_rows > analysis.totals.unmodelled_nodes)
+    result.causes.push_back("the device has no known peak for " +
+                            std::to_string(found.time->unknown_rows - analysis.totals.unmodelled_nodes) + " nodes");
   add_partial_cause(result, analysis);
-  if (is_of_points)
-    std::erase_if(free_dims, [&](const std::string& name) {
-      return std::find(options.swept.begin(), options.swept.end(), name) != options.swept.end();
-    });
-  if (!free_dims.empty())
-    result.causes.push_back("it depends on " + base::joined(free_dims) + "; set them with --batch or --dim");
-  std::string largest;
-  if (is_of_points) largest = check_points(result, *options.sweep, options.count);
-  const double limit = budget.kind == BudgetKind::Seconds ? budget.limit_seconds : static_cast<double>(budget.limit);
-  if (result.value && *result.value > limit) {
+  if (!count.free_dims.empty())
+    result.causes.push_back("it depends on " + base::joined(count.free_dims) + "; set them with --batch or --dim");
+  if (!found.is_known()) return result;
+  result.value = found.value();
+  if (found.exceeds(budget)) {
     result.verdict = Verdict::Exceeds;
   } else if (result.causes.empty()) {
     result.verdict = Verdict::Fits;
   }
-  if (!largest.empty()) result.causes.push_back("at " + largest);
+  if (is_swept) result.causes.push_back("at " + at);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/train.h"
 
@@ -202,6 +203,13 @@ std::optional<RidgeCrossing> find_ridge(const Sweeper& sweeper, const SweepAxis&
 }
 
 }  // namespace
+
+std::string sizes_text(const Sweep& sweep, const SweepPoint& point) {
+  std::vector<std::string> sizes;
+  for (std::size_t i = 0; i < sweep.axes.size(); ++i)
+    sizes.push_back(sweep.axes[i].dim + "=" + std::to_string(point.sizes[i]));
+  return base::joined(sizes);
+}
 
 Sweep sweep(const Model& model, const Analysis& analysis, const std::vector<SweepAxis>& axes,
             const SweepOptions& options) {

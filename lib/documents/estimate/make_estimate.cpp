@@ -423,10 +423,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
     if (request.parallel && request.device) share_points(model, request, *findings.sweep);
     for (const SweepPoint& point : findings.sweep->points) {
       if (point.problem.empty()) continue;
-      std::string sizes;
-      for (std::size_t i = 0; i < axes.size(); ++i)
-        sizes += (i == 0 ? "" : ", ") + axes[i].dim + "=" + std::to_string(point.sizes[i]);
-      warn(analysis, sizes + ": " + point.problem + "; the model does not work there");
+      warn(analysis, sizes_text(*findings.sweep, point) + ": " + point.problem + "; the model does not work there");
     }
   }
   BudgetOptions limits{.count = request.count,

@@ -188,7 +188,7 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
 
 Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
 
-// Beside its star, to the right or the left, off dots, stars and other names; where there is no free place, over dots.
+// A name stands right or left of its star, clear of dots, stars and other names. If no place is free, it covers dots.
 void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y, const std::vector<Box>& dots,
                 std::vector<Box>& names) {
   const double width = 1.15 * text_width(name, kLabelText);  // bold is wider

@@ -10,7 +10,7 @@ namespace pagoda::present::plot {
 
 std::string chart_svg(const Chart& chart);
 // `first`: the tab that is open at first, by its id; empty: the first there is.
-std::string chart_html(const Chart& chart, std::string_view first = {});
+std::string chart_html(const Chart& chart, std::string_view first);
 std::string chart_csv(const Chart& chart);
 std::string chart_json(const Chart& chart);
 std::string chart_text(const Chart& chart);

@@ -28,10 +28,10 @@ std::string bytes(const Count& value) { return cell(value, "B"); }
 Line work_line(const Data& data) {
   const EstimateCounts& counts = data.estimate.totals.counts;
   const std::string at_least = data.estimate.totals.partial ? "≥ " : "";
-  const std::string unit = operation(data.estimate.count);
-  std::string remark = unit == "MAC" ? "" : cell(counts.macs) + " multiply-accumulates · ";
+  std::string remark = data.counts_macs() ? "" : cell(counts.macs) + " multiply-accumulates · ";
   remark += cell(counts.params) + " parameters";
-  if (unit != "MAC" && data.estimate.count != Convention::Flops) remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
+  if (!data.counts_macs() && data.estimate.count != Convention::Flops)
+    remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
   if (data.estimate.totals.unmodelled_nodes > 0) {
     remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
               " nodes not modelled: " + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
@@ -39,9 +39,10 @@ Line work_line(const Data& data) {
   // A shape or a mask made of constants is not worth a word.
   constexpr int kLeastFlops = 1'000'000;
   if (const auto& once = data.estimate.totals.at_load; once && once->flops.value_or(0) >= kLeastFlops)
-    remark +=
-        " · once at load: " + (once->macs.value_or(0) > 0 ? cell(once->macs) + " MACs" : cell(once->flops) + " FLOPs");
-  return {"work", at_least + cell(counts.flops, unit), remark};
+    remark += " · once at load: " + (once->macs.value_or(0) > 0
+                                         ? cell(once->macs) + " MACs"
+                                         : cell(once->flops) + " " + operation(data.estimate.count) + "s");
+  return {"work", at_least + cell(counts.flops, operation(data.estimate.count)), remark};
 }
 
 // Of a training step, else of a run: parts that add up.
@@ -68,7 +69,8 @@ Line memory_line(const EstimateDocument& estimate) {
 Line traffic_line(const Data& data) {
   const documents::EstimateTotals& totals = data.estimate.totals;
   const std::string at_least = totals.partial ? "≥ " : "";
-  std::string remark = totals.intensity ? base::rounded(*totals.intensity) + " " + operation(data.estimate.count) + "/B · " : "";
+  std::string remark;
+  if (totals.intensity) remark = base::rounded(*totals.intensity) + " " + operation(data.estimate.count) + "/B · ";
   switch (data.traffic()) {
     case TrafficModel::Unfused:
       remark += "every node reads its inputs and writes its outputs";
@@ -273,7 +275,7 @@ void add_times(std::vector<Line>& lines, const Data& data) {
           (remark.empty() ? "" : " · ") + base::si_seconds(*run->shortest) + " … " + base::si_seconds(*run->longest);
     if (run->joules) remark += (remark.empty() ? "" : " · ") + base::si_text(*run->joules, "J");
     if (const auto flops = documents::real(estimate.totals.counts.flops); run->joules && flops && *run->joules > 0)
-      remark += " · " + base::si_rate(*flops / *run->joules, "FLOP/J");
+      remark += " · " + base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
     lines.push_back({"measured", base::si_seconds(run->seconds), remark + " · " + base::printable(run->source)});
   }
   if (roofline.predicted)

@@ -128,6 +128,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
                   {.header = "change", .is_number = true},
                   {.header = "after/before", .is_number = true}};
   for (const auto& [name, counter] : kCompared) {
+    if (name == "flops" && before.count == Convention::Macs) continue;  // the row of macs is it
     const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
     const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
     std::string label(name);
@@ -176,15 +177,15 @@ std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   return pairs;
 }
 
-base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name) {
+base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name, const std::string& unit) {
   base::Grid grid;
   grid.columns = {{.header = std::string(row_name), .shortest_width = 16},
                   {.header = "op", .shortest_width = 10},
                   {.header = "change"},
                   {.header = "matched by", .drop_order = 5},
-                  {.header = "FLOPs before", .is_number = true, .drop_order = 2},
+                  {.header = unit + "s before", .is_number = true, .drop_order = 2},
                   {.header = "after", .is_number = true, .drop_order = 3},
-                  {.header = "Δ FLOPs", .is_number = true},
+                  {.header = "Δ " + unit + "s", .is_number = true},
                   {.header = "Δ params", .is_number = true, .drop_order = 4},
                   {.header = "Δ bytes", .is_number = true}};
   const bool is_timed =
@@ -334,7 +335,8 @@ std::string comparison_report(Format format, const EstimateDocument& before, con
   if (format == Format::Csv) return csv_text(pairs, before.roofline && after.roofline);
   const std::string_view row_name = comparison.groups.empty() ? "node" : "kernel";
   const base::Grid totals = totals_grid(before, after),
-                   rows = pairs_grid(changed(pairs, options.top == 0 ? kShown : options.top), row_name);
+                   rows = pairs_grid(changed(pairs, options.top == 0 ? kShown : options.top), row_name,
+                                     report::operation(before.count));
   const std::string from = report::title(before), to = report::title(after);
   if (format == Format::Markdown)
     return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + report::markdown_table(totals) + "\n" +

@@ -29,7 +29,7 @@ void add_counter_columns(base::Grid& grid, const Data& data) {
   // Shares of what is known: where nodes are not modelled, that is not all.
   const std::string percent = data.estimate.totals.partial ? "% of modelled" : "%";
   const std::string unit = operation(data.estimate.count);
-  if (unit != "MAC") grid.columns.push_back({.header = "MACs", .is_number = true});
+  if (!data.counts_macs()) grid.columns.push_back({.header = "MACs", .is_number = true});
   grid.columns.push_back({.header = unit + "s", .is_number = true});
   grid.columns.push_back({.header = percent, .is_number = true, .drop_order = 2});
   grid.columns.push_back({.header = "params", .is_number = true, .drop_order = 6});
@@ -45,7 +45,7 @@ void add_counter_columns(base::Grid& grid, const Data& data) {
 }
 
 void add_counter_cells(std::vector<std::string>& row, const EstimateCounts& counters, const Data& data) {
-  if (operation(data.estimate.count) != "MAC") row.push_back(cell(counters.macs));
+  if (!data.counts_macs()) row.push_back(cell(counters.macs));
   row.push_back(cell(counters.flops));
   row.push_back(percent(counters.flops, data.estimate.totals.counts.flops));
   row.push_back(cell(counters.params));
@@ -288,8 +288,7 @@ base::Grid totals_grid(const Data& data) {
     add("arith", counters.arith, "", "of which comparisons " + cell(counters.comparisons));
     add("special", counters.special, "", "");
   }
-  const std::string counted = operation(data.estimate.count);
-  if (counted != "MAC")
+  if (!data.counts_macs())
     add("FLOPs", counters.flops, "", std::string(meaning(data.estimate.count)), !data.published());
   add("params", counters.params, "", "", false);
   add("param bytes", counters.param_bytes, "B", "", false);
@@ -298,7 +297,8 @@ base::Grid totals_grid(const Data& data) {
     add("bytes written", counters.bytes_written, "B", "");
   }
   add("bytes", counters.bytes, "B", "", !data.published());
-  grid.rows.push_back({counted + "/B", totals.intensity ? base::rounded(*totals.intensity) : std::string(kUnknown), "",
+  grid.rows.push_back({operation(data.estimate.count) + "/B",
+                       totals.intensity ? base::rounded(*totals.intensity) : std::string(kUnknown), "",
                        totals.intensity || !totals.partial ? "" : "unknown while nodes are not modelled"});
   add("activation peak", totals.activation_peak_bytes, "B", "", false);
   const std::size_t nodes = data.estimate.nodes.size();
@@ -338,7 +338,8 @@ std::string subtitle(const EstimateDocument& estimate) {
 std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate) {
   const documents::EstimateSymbolic& symbolic = *estimate.symbolic;
   std::vector<std::pair<std::string, std::string>> lines = {{"MACs", symbolic.totals.macs}};
-  if (!symbolic.totals.flops.empty()) lines.emplace_back("FLOPs", symbolic.totals.flops);
+  if (!symbolic.totals.flops.empty() && estimate.count != Convention::Macs)
+    lines.emplace_back("FLOPs", symbolic.totals.flops);
   lines.emplace_back("bytes", symbolic.totals.bytes);
   if (!symbolic.activation_peak_bytes.empty())
     lines.emplace_back("activation peak bytes", symbolic.activation_peak_bytes);
@@ -350,6 +351,7 @@ std::vector<RowFormulas> row_formulas(const Data& data) {
   const auto add = [&](std::string name, const std::optional<EstimateFormulas>& formulas) {
     if (formulas && (formulas->bytes != "0" || formulas->macs != "0" || formulas->flops != "0"))
       rows.push_back({std::move(name), *formulas});
+    if (data.counts_macs() && !rows.empty()) rows.back().formulas.flops.clear();
   };
   for (const EstimateNode* node : data.nodes)
     add("#" + std::to_string(node->index) + " " + base::printable(node->shown_name()), node->symbolic);

@@ -71,7 +71,7 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
     text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
   }
   if (estimate.training)
-    text += "\n" + markdown_table(report::training_grid(*estimate.training)) + "\n" +
+    text += "\n" + markdown_table(report::training_grid(estimate)) + "\n" +
             markdown_table(report::training_memory_grid(*estimate.training));
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
   if (!options.formulas) return text;
@@ -83,9 +83,10 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
   for (const Symbol& symbol : symbols) text += "* " + code(report::symbol_text(symbol)) + "\n";
   const std::vector<report::RowFormulas> rows = report::row_formulas(data);
   if (rows.empty()) return text;
-  text += "\n| row | MACs | FLOPs | bytes |\n| --- | --- | --- | --- |\n";
+  const auto flops = [&](const std::string& cell) { return data.counts_macs() ? "" : " | " + cell; };
+  text += "\n| row | MACs" + flops("FLOPs") + " | bytes |\n| --- | ---" + flops("---") + " | --- |\n";
   for (const report::RowFormulas& row : rows)
-    text += "| " + code(row.row) + " | " + code(row.formulas.macs) + " | " + code(row.formulas.flops) + " | " +
+    text += "| " + code(row.row) + " | " + code(row.formulas.macs) + flops(code(row.formulas.flops)) + " | " +
             code(row.formulas.bytes) + " |\n";
   return text;
 }

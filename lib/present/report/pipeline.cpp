@@ -27,12 +27,14 @@ std::optional<double> seconds_of(const PipelinePart& part) {
 
 Count times(const Count& count, const PipelinePart& part) { return count ? Count(*count * part.runs) : Count(); }
 
+bool has_flops(const Pipeline& pipeline) { return pipeline.parts.front().estimate.count != Convention::Macs; }
+
 base::Grid parts_grid(const Pipeline& pipeline) {
   base::Grid grid;
-  grid.columns = {{.header = "model", .shortest_width = 12},   {.header = "runs", .is_number = true},
-                  {.header = "MACs", .is_number = true},       {.header = "FLOPs", .is_number = true},
-                  {.header = "bytes", .is_number = true},      {.header = "weights", .is_number = true},
-                  {.header = "activations", .is_number = true}};
+  grid.columns = {{.header = "model", .shortest_width = 12}};
+  for (const char* header : {"runs", "MACs", "FLOPs", "bytes", "weights", "activations"})
+    if (has_flops(pipeline) || std::string_view(header) != "FLOPs")
+      grid.columns.push_back({.header = header, .is_number = true});
   if (pipeline.seconds) {
     grid.columns.push_back({.header = "time ≥", .is_number = true});
     grid.columns.push_back({.header = "share", .is_number = true});
@@ -47,13 +49,10 @@ base::Grid parts_grid(const Pipeline& pipeline) {
   };
   for (const PipelinePart& part : pipeline.parts) {
     const documents::EstimateTotals& totals = part.estimate.totals;
-    std::vector<std::string> row = {name_of(part),
-                                    base::grouped(part.runs),
-                                    cell(times(totals.counts.macs, part)),
-                                    cell(times(totals.counts.flops, part)),
-                                    cell(times(totals.counts.bytes, part), "B"),
-                                    cell(totals.counts.param_bytes, "B"),
-                                    cell(totals.activation_peak_bytes, "B")};
+    std::vector<std::string> row = {name_of(part), base::grouped(part.runs), cell(times(totals.counts.macs, part))};
+    if (has_flops(pipeline)) row.push_back(cell(times(totals.counts.flops, part)));
+    row.insert(row.end(), {cell(times(totals.counts.bytes, part), "B"), cell(totals.counts.param_bytes, "B"),
+                           cell(totals.activation_peak_bytes, "B")});
     const auto& roofline = part.estimate.roofline;
     add_times(row, seconds_of(part).value_or(0),
               roofline && roofline->predicted
@@ -61,9 +60,9 @@ base::Grid parts_grid(const Pipeline& pipeline) {
                   : std::nullopt);
     grid.rows.push_back(std::move(row));
   }
-  std::vector<std::string> sums = {
-      "all", "", cell(pipeline.macs), cell(pipeline.flops), cell(pipeline.bytes, "B"), cell(pipeline.weight_bytes, "B"),
-      ""};
+  std::vector<std::string> sums = {"all", "", cell(pipeline.macs)};
+  if (has_flops(pipeline)) sums.push_back(cell(pipeline.flops));
+  sums.insert(sums.end(), {cell(pipeline.bytes, "B"), cell(pipeline.weight_bytes, "B"), ""});
   add_times(sums, pipeline.seconds.value_or(0), pipeline.predicted_seconds);
   grid.rows.push_back(std::move(sums));
   return grid;
@@ -171,7 +170,8 @@ std::string pipeline_report(Format format, const Pipeline& pipeline, const Repor
   if (format == Format::Markdown)
     return "# " + heading(pipeline) + "\n\n" + report::markdown_table(grid) + "\n```\n" + answer(pipeline) + "```\n";
   return heading(pipeline) + "\n\n" + base::aligned(grid, options.width) + "\n" + answer(pipeline) +
-         "MACs, FLOPs, bytes and times are of all runs; SI units: 1 kB is 1000 B, 1 M is 10^6\n";
+         (has_flops(pipeline) ? "MACs, FLOPs" : "MACs") +
+         ", bytes and times are of all runs; SI units: 1 kB is 1000 B, 1 M is 10^6\n";
 }
 
 }  // namespace pagoda::present

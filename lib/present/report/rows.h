@@ -40,6 +40,7 @@ struct Data {
   std::vector<GroupRow> groups;
 
   TrafficModel traffic() const { return estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused; }
+  bool counts_macs() const { return estimate.count == Convention::Macs; }
   bool published() const { return estimate.count == Convention::Pagoda; }
 };
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
@@ -85,7 +86,7 @@ std::string subtitle(const EstimateDocument& estimate);
 // Limits: which, met or not, what was found and why.
 base::Grid budgets_grid(const std::vector<documents::EstimateBudget>& budgets);
 // The step and its memory as printable cells.
-base::Grid training_grid(const documents::EstimateTraining& training);
+base::Grid training_grid(const documents::EstimateDocument& estimate);
 base::Grid training_memory_grid(const documents::EstimateTraining& training);
 // FLOPs of some work, by Convention::Flops whatever the estimate counts.
 Count flops_of(const documents::EstimateWork& work);

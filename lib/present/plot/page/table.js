@@ -92,7 +92,7 @@ function cell_of(column, line) {
       const bar = document.createElement("meter");
       bar.max = 1;
       bar.value = Math.min(1, line.row.roof_share);
-      cell.classList.add('roof');
+      cell.classList.add("roof");
       cell.replaceChildren(...barred(bar, cell.textContent));
     }
     if (column.key === "share" && line.row.has_time) {

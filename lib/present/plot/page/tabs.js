@@ -14,8 +14,7 @@ const kTabs = {
   gap: of_figures("gap"),
   sweep: of_figures("sweep"),
 };
-const tab =
-    () => [state.tab, tab_bar.dataset.first, ...Object.keys(kTabs)].find((name) => kTabs[name]?.is_there()) ?? null;
+const tab = () => [state.tab, tab_bar.dataset.first, ...Object.keys(kTabs)].find((name) => kTabs[name]?.is_there()) ?? null;
 function draw_tab(rows) {
   const chosen = all_series.length ? tab() : null;
   by_id("tabs").hidden = chosen === null;

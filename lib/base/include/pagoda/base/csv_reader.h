@@ -25,7 +25,7 @@ class CsvReader {
   std::size_t position_ = 0, line_ = 1, row_line_ = 1;
 };
 
-// "1,234.5", "7 (0: 7)", " 3e9 "; empty for what is no number, "n/a" and "nan" among them.
+// "1,234.5", "7 (0: 7)", " 3e9 "; empty for what is not a number, "n/a" and "nan" among them.
 std::optional<double> printed_number(std::string_view text);
 
 }  // namespace pagoda::base

@@ -73,7 +73,7 @@ enum class Convention : std::uint8_t {
 std::optional<Convention> convention(std::string_view name);
 std::string_view to_string(Convention convention);
 
-// Not for Convention::Pagoda, which is no function of these counts.
+// Not for Convention::Pagoda, which is not a function of these counts.
 Dim flops(const OpCost& cost, Convention convention = Convention::Flops);
 
 }  // namespace pagoda::inline core

@@ -56,7 +56,7 @@ struct CustomOutput {
   std::string elements_written = {};  // formula; empty: all, once
 };
 
-// Formulas; an empty one is none of that work.
+// Formulas; an empty one means no such work.
 struct CustomWork {
   std::string macs = {}, arith = {}, special = {}, comparisons = {};  // as in OpCost
 };

@@ -34,7 +34,7 @@ struct PhaseOptions {
 
 struct PhaseSizes {
   Bindings dims;                                  // of the new tokens, the past, and masks over both
-  std::map<std::string, Dim, std::less<>> masks;  // of masks over both, where that is no number
+  std::map<std::string, Dim, std::less<>> masks;  // of masks over both, where that is not a number
   Dim tokens;                                     // new tokens of the whole batch in one run
   std::string past_dim;                           // empty where the cache has a fixed size
   std::int64_t tokens_per_past = 1;               // that one step of past_dim holds: of a cache in pages a page
@@ -49,7 +49,8 @@ inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 
 // Whether the model has an input of one boolean with this name.
 bool has_flag(const Model& model, std::string_view input);
-// Gives that input its value, as a caller of the model does: an If on it has one branch. Throws Error where it is none.
+// Gives that input its value, as a caller of the model does: an If on it has one branch. Throws Error where it is no
+// such input.
 void set_flag(Model& model, std::string_view input, bool value);
 // Puts a merged decoder on the side of a phase; other models stay as they are.
 void set_phase_flag(Model& model, const PhaseOptions& phase);

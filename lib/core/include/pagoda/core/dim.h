@@ -62,7 +62,7 @@ class Dim {
   static Dim symbol(std::string_view name);
 
   // Reads a formula of + - * / // % ( ) max min floor_div ceil_div over identifiers and integers, as exporters
-  // write them ("past + seq", "((n//80) - 3)//2 + 1"). Empty when the text is no formula.
+  // write them ("past + seq", "((n//80) - 3)//2 + 1"). Empty when the text is not a formula.
   static std::optional<Dim> parse(std::string_view formula);
 
   // `name` with every character that is not [A-Za-z0-9_] replaced by '_', not starting with a digit.

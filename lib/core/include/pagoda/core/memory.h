@@ -6,9 +6,9 @@
 //   if (plan.reordered) plan.reordered->order;             // nodes in an order that needs less
 //
 // The rules. A tensor lives from the node that writes it (a graph input: from the start) to the last node that reads
-// its elements (a graph output: to the end); asking for its shape is no reading. A view (Reshape, Squeeze, Identity …)
-// shares the bytes of its source, which live as long as any view of them. A sequence keeps its members alive.
-// A branch, loop body or function needs the peak of its own activations while its node runs; of an If that the data
+// its elements (a graph output: to the end); asking for its shape is not reading it. A view (Reshape, Squeeze, Identity
+// …) shares the bytes of its source, which live as long as any view of them. A sequence keeps its members alive. A
+// branch, loop body or function needs the peak of its own activations while its node runs; of an If that the data
 // decide, the costlier branch is taken, as in the totals. Not counted: weights and what is computed from them alone
 // (see MemoryPlan::weights), shape arithmetic on the host, kernels' workspace, and what an allocator adds.
 // Where sizes are free, numbers are those with each free dim (and each size that the data decide) at 1.
@@ -112,7 +112,7 @@ struct MemoryPlan {
   std::vector<std::int32_t> unsized_bodies;
 };
 
-// Throws Error when MemoryOptions::order is no topological order of the main graph.
+// Throws Error when MemoryOptions::order is not a topological order of the main graph.
 MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const MemoryOptions& options = {});
 
 }  // namespace pagoda::inline core

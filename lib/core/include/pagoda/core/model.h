@@ -66,7 +66,7 @@ void write_skeleton(const std::string& model_path, const std::string& output_pat
 void write_filled(const std::string& model_path, const std::string& output_path, std::uint64_t seed,
                   const SkeletonOptions& options = {});
 
-// A file mapped read-only for the lifetime of the object. Throws Error for what is no regular readable file.
+// A file mapped read-only for the lifetime of the object. Throws Error for what is not a regular readable file.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);

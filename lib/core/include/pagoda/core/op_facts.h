@@ -76,7 +76,7 @@ enum class RowAxes : std::uint8_t {
 enum class BatchAxis : std::uint8_t {
   Unknown,
   Lost,      // not one axis of the output alone
-  Same,      // those of the first operand that is no weight
+  Same,      // those of the first operand that is not a weight
   First,     // those of input 0, up to the last two of a product
   Permuted,  // those of input 0, by the attribute perm
   Indexed,   // those of the indices, input 1, where rows of a stored table are picked

@@ -81,6 +81,9 @@ struct Sweep {
   TrafficModel traffic = TrafficModel::Unfused;
 };
 
+// "batch=4, sequence=128"
+std::string sizes_text(const Sweep& sweep, const SweepPoint& point);
+
 inline constexpr std::size_t kMaxSweepPoints = 1'000'000;
 
 // Throws Error for axes that the model does not have and for more than kMaxSweepPoints points.

@@ -36,7 +36,7 @@ namespace pagoda::documents {
 
 using Count = std::optional<Int>;  // empty: not known
 
-// The value with every free symbol at 1; empty where that is no count (negative, a division by 0).
+// The value with every free symbol at 1; empty where that is not a count (negative, a division by 0).
 Count count(const Dim& dim);
 std::optional<double> real(const Count& count);
 
@@ -500,7 +500,7 @@ std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std:
 // Of the rows only the `top` heaviest; 0: all.
 std::string write_estimate(const EstimateDocument& estimate, std::size_t top = 0);
 
-// Throws Error for what is no such document, naming the member and what was expected. Members that are absent or null
+// Throws Error for any other document, naming the member and what was expected. Members that are absent or null
 // are empty; those that this version does not know are named in `unknown`. Counts beyond 64 bits are read as doubles.
 EstimateDocument parse_estimate(std::string_view json, std::string_view subject);
 EstimateDocument load_estimate(const std::string& path);

@@ -35,7 +35,7 @@ std::string_view to_string(
     ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"
 std::optional<ProfileFormat> profile_format(std::string_view name);
 
-// By the beginning of the text; empty where it is none of them.
+// By the beginning of the text; empty where it is not one of them.
 std::optional<ProfileFormat> recognise_profile(std::string_view text);
 
 struct ImportOptions {

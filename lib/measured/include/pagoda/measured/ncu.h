@@ -44,7 +44,7 @@ struct NcuRequest {
 std::vector<std::string> ncu_metrics(std::string_view chip);
 
 // The command line of ncu: `ncu --csv --page raw … --log-file LOG PROGRAM …`. Throws Error where there is no metric or
-// no program, or where a name is none that ncu could take.
+// no program, or for a name that ncu cannot take.
 std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::string& log_file);
 
 // One program run of a study.
@@ -53,8 +53,8 @@ struct NcuPoint {
   std::vector<std::string> command;
   std::string name() const;  // "resnet50-batch8", for a file's name; letters, digits, '-', '_', '.'
 };
-// Models × batches: {model} and {batch} in the command's words are replaced. An empty list is no axis. Throws Error
-// where a list has no place in the command, or a place no list.
+// Models × batches: {model} and {batch} in the command's words are replaced. An empty list leaves its axis out. Throws
+// Error where a list has no place in the command, or a place no list.
 std::vector<NcuPoint> ncu_points(const std::vector<std::string>& command, const std::vector<std::string>& models,
                                  const std::vector<std::string>& batches);
 

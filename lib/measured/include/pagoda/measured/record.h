@@ -46,7 +46,7 @@ struct ProcessRecord {
   bool has_ended = false;                 // in order; else it was killed, and what was not yet read is lost
 };
 
-// Throws Error where the text is no record. A last line without its end is left out.
+// Throws Error where the text is not a record. A last line without its end is left out.
 ProcessRecord parse_record(std::string_view text, std::string_view subject);
 
 using RecordedRun = std::vector<ProcessRecord>;

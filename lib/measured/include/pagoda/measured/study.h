@@ -114,7 +114,7 @@ struct StudySelection {
   std::string filter = "", exclude = "";  // ECMAScript regular expressions, searched in config_label(); empty: none
   StudyStage stage = StudyStage::Full;
 };
-// Throws Error where an expression is none.
+// Throws Error for an expression that is not valid.
 void select_experiments(StudyPlan& plan, const StudySelection& selection);
 
 // Every repeat of every experiment: rounds, each in a random order of its own, so that a slow hour of the machine

@@ -43,7 +43,7 @@ struct PlotEstimate {
   documents::EstimateDocument document;  // with a row per node
   std::optional<documents::WhatIf> what_if = std::nullopt;  // lets a page of this estimate alone answer other requests
 };
-// Throws Error for what is no pagoda.estimate/1 with nodes.
+// Throws Error for what is not a pagoda.estimate/1 with nodes.
 PlotEstimate read_plot_estimate(const std::string& name, std::string_view text);
 
 struct PlotInput {
@@ -73,7 +73,7 @@ struct PlotOptions {
   bool machine_frame = false;  // pictures: the frame of the device instead of what the dots need
 };
 
-// "85mm", "3.35in", "24cm", "240pt", "640px" in points; empty for what is no length above 0.
+// "85mm", "3.35in", "24cm", "240pt", "640px" in points; empty for what is not a length above 0.
 std::optional<double> points(std::string_view length);
 
 // Each throws Error for input that cannot be read.

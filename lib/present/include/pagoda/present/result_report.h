@@ -57,7 +57,7 @@ std::string results_csv(const std::vector<documents::Result>& results, ResultCol
 // --- comparison -----------------------------------------------------------------------------------------------------
 
 struct CompareOptions {
-  double tolerance = 0.02;    // changes smaller than this are none, however sure
+  double tolerance = 0.02;    // smaller changes do not count, however sure
   double false_alarm = 0.05;  // probability that anything is called slower (or faster) where nothing changed
   std::vector<std::string> without = {};  // axes that do not tell configurations apart
 };
