@@ -5,8 +5,8 @@
 namespace pagoda::base {
 namespace {
 
-// Quoted where it holds a separator, a quote or a space at its ends, and where a reader would take its beginning for
-// the mark of UTF-8.
+// Quotes text that contains a separator, quote or line break, has a space at either end, or begins like a UTF-8 byte
+// order mark.
 std::string field(std::string_view text) {
   const bool is_plain = text.empty() || (text.find_first_of(",\"\r\n") == std::string::npos && text.front() != ' ' &&
                                          text.back() != ' ' && !text.starts_with("\xEF\xBB\xBF"));

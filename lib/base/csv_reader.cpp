@@ -54,7 +54,7 @@ std::optional<double> printed_number(std::string_view text) {
   std::string digits;
   for (const char c : text)
     if (c != ',' && c != ' ') digits += c;
-  // "1.234,5": a comma behind the point is no separator of thousands.
+  // "1.234,5": a comma after the point is not a thousands separator.
   if (text.find('.') < text.rfind(',') && text.rfind(',') != std::string_view::npos &&
       text.find('.') != std::string_view::npos)
     return std::nullopt;

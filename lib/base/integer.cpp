@@ -8,7 +8,7 @@ std::string to_string(Int value) {
   if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) return std::to_string(narrow);
   std::string digits;
   const bool negative = value < 0;
-  // The most negative number has no positive counterpart: take digits with their sign.
+  // The most negative number cannot be negated: negate each digit instead.
   for (; value != 0; value /= 10) digits.push_back(static_cast<char>('0' + (negative ? -(value % 10) : value % 10)));
   if (negative) digits.push_back('-');
   return {digits.rbegin(), digits.rend()};

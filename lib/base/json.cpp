@@ -9,7 +9,7 @@
 namespace pagoda::base {
 namespace {
 
-// Beyond 9e15 doubles no longer hold every integer.
+// Above about 9e15, doubles do not represent every integer.
 constexpr double kMaxExact = 9e15;
 
 std::string found(const JsonValue& value) {
@@ -20,7 +20,7 @@ std::string found(const JsonValue& value) {
   return text.size() <= kLongest ? text : "a text of " + std::to_string(text.size()) + " bytes";
 }
 
-// Appends the way from `from` to `target`: ".peaks[3].rate".
+// Appends the path from `from` to `target`: ".peaks[3].rate".
 bool append_path(std::string& path, const JsonValue& from, const JsonValue& target) {
   if (&from == &target) return true;
   const std::size_t length = path.size();

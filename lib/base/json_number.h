@@ -1,4 +1,4 @@
-// Numbers as JSON that keep their type: 1 as "1.0".
+// JSON text of doubles that keeps the type: 1 becomes "1.0".
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The one place that knows nlohmann's library: its event parser fills our values.
+// The only user of nlohmann's library: its SAX parser builds our values.
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 using Each = std::function<void(const JsonField&, std::size_t)>;
 
-// Sorted by key; of equal keys the last one stays.
+// Sorted by key; of equal keys the last one is kept.
 void finish(JsonValue::Object& object) {
   std::stable_sort(object.begin(), object.end(),
                    [](const JsonMember& a, const JsonMember& b) { return a.key < b.key; });
@@ -20,7 +20,7 @@ void finish(JsonValue::Object& object) {
   object.erase(object.begin(), kept.base());
 }
 
-// What the parser calls. With `each`, the outermost value and the array of elements in it are not built.
+// Handles the parser's events. With `each`, the outermost value and its array of elements are not built.
 class Builder {
  public:
   Builder(std::string_view subject, std::string_view remedy, const char* key, const Each* each, bool is_required)
@@ -62,7 +62,7 @@ class Builder {
   enum class Outer { None, Array, Object };
   struct Open {
     JsonValue value;
-    std::string member;  // of an object: whose value comes next
+    std::string member;  // in an object: the member whose value comes next
   };
 
   bool open(JsonValue container) {
@@ -122,7 +122,7 @@ class Builder {
   Outer outer_ = Outer::None;
   bool in_elements_ = false, saw_elements_ = false;
   std::string member_;      // of the outermost object
-  std::vector<Open> open_;  // containers around the place, outermost first
+  std::vector<Open> open_;  // containers around the current position, outermost first
   std::size_t count_ = 0;
 };
 

@@ -24,7 +24,7 @@ JsonWriter& JsonWriter::close(char bracket) {
   return *this;
 }
 
-// The comma and the line break before a key or an element.
+// Writes the comma and the line break before a key or an element.
 void JsonWriter::separate() {
   if (levels_.empty()) return;
   Level& level = levels_.back();

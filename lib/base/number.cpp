@@ -22,7 +22,7 @@ const char* digits_end(const char* at, const char* last) {
   return at;
 }
 
-// The end of what std::from_chars() takes for a finite number (no caller takes another); `first` without a number.
+// The end of the finite number std::from_chars() would parse (callers need no others); `first` if there is none.
 const char* number_end(const char* first, const char* last) {
   const char* at = first != last && *first == '-' ? first + 1 : first;
   const char* const whole = at;
@@ -41,13 +41,13 @@ const char* number_end(const char* first, const char* last) {
   return end == power ? at : end;
 }
 
-// The nearest double; without a value where that is infinite.
+// The nearest double; empty if that is infinite.
 std::optional<double> value_of(const std::string& text) {
   std::istringstream stream(text);
   stream.imbue(std::locale::classic());
   double value = 0;
   stream >> value;
-  // Streams say so by the largest double and a failure; a failure alone is a number of fewer bits.
+  // A stream reports overflow by the largest double and a failure; a failure alone means a subnormal number.
   const bool is_infinite = !std::isfinite(value) || (!stream && std::abs(value) == std::numeric_limits<double>::max());
   return is_infinite ? std::nullopt : std::optional(value);
 }
@@ -82,7 +82,7 @@ std::string decimal(double value, std::chars_format format, int digits) {
 
 std::string shortest(double value) {
   if (!std::isfinite(value)) return special(value);
-  constexpr int kEnough = std::numeric_limits<double>::max_digits10 - 1;  // behind the point
+  constexpr int kEnough = std::numeric_limits<double>::max_digits10 - 1;  // after the point
   int digits = 0;
   std::string scientific = decimal(value, std::chars_format::scientific, digits);
   while (digits < kEnough && value_of(scientific) != value)
@@ -95,7 +95,7 @@ std::string shortest(double value) {
 
 }  // namespace portable
 
-#ifdef __cpp_lib_to_chars  // with doubles: libstdc++ from 11
+#ifdef __cpp_lib_to_chars  // includes doubles: libstdc++ 11 and later
 std::from_chars_result read_number(const char* first, const char* last, double& value) {
   return std::from_chars(first, last, value);
 }

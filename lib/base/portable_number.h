@@ -1,4 +1,4 @@
-// What number.cpp does where <charconv> has no doubles, compiled everywhere so that tests compare the two.
+// The fallback of number.cpp for <charconv> without doubles; compiled everywhere so that tests can compare the two.
 #pragma once
 
 #include <charconv>

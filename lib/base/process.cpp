@@ -1,4 +1,4 @@
-// Between fork and exec only what is safe there.
+// Only async-signal-safe calls may run between fork and exec.
 #include "pagoda/base/process.h"
 
 #include <fcntl.h>
@@ -51,12 +51,12 @@ pid_t wait_for(pid_t pid, int& status, int options, rusage& usage) {
   return found;
 }
 
-// In the child: its group, signals, standard streams and folder; false where one of the last two failed.
+// In the child: sets its group, signals, standard streams and folder; false if one of the last two failed.
 bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, pid_t parent, const sigset_t& blocked) {
   if (options.is_group) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+    if (::getppid() != parent) ::_exit(127);  // the parent died before prctl()
   }
   if (options.is_first_victim) {
     const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -67,7 +67,7 @@ bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, p
   }
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
-  // Handlers go with exec by themselves; an ignored SIGPIPE would stay.
+  // exec resets handlers, but an ignored SIGPIPE would stay ignored.
   for (const int signal : {SIGINT, SIGTERM, SIGPIPE})
     if (options.is_group || signal == SIGPIPE) ::sigaction(signal, &usual, nullptr);
   ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
@@ -78,7 +78,7 @@ bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, p
   return options.folder.empty() || ::chdir(options.folder.c_str()) == 0;
 }
 
-// Made before the fork, as the child may not allocate.
+// Built before the fork, since the child must not allocate.
 class Environment {
  public:
   explicit Environment(const std::vector<std::pair<std::string, std::string>>& more) {
@@ -98,7 +98,7 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
-// Reads both pipes to their ends, which closes them; false where the time ends first.
+// Reads both pipes to their ends and closes them; false if the time runs out first.
 bool drain(std::array<int, 2>& pipes, double seconds, std::array<std::string*, 2> into) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
@@ -110,7 +110,7 @@ bool drain(std::array<int, 2>& pipes, double seconds, std::array<std::string*, 2
       if (left <= 0) return false;
       milliseconds = static_cast<int>(std::min(left, 3600.0) * 1000) + 1;
     }
-    if (::poll(waiting, 2, milliseconds) < 0) continue;  // a signal
+    if (::poll(waiting, 2, milliseconds) < 0) continue;  // interrupted by a signal
     for (std::size_t i = 0; i < 2; ++i) {
       if (waiting[i].revents == 0) continue;
       char block[65536];
@@ -166,13 +166,13 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessO
 ChildProcess::ChildProcess(const std::function<int()>& body, const ProcessOptions& options) {
   start(
       [&](bool) -> int {
-        // A handler of this process would report the child's crash as its own.
+        // The parent's handlers would report the child's crash as the parent's own.
         for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM}) ::signal(number, SIG_DFL);
         for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
         try {
           return body();
         } catch (...) {
-          return 1;  // nobody is there to catch it
+          return 1;  // nothing above can catch it
         }
       },
       kCopy, options);
@@ -191,7 +191,7 @@ void ChildProcess::start(const std::function<int(bool)>& body, const std::string
                                       chosen(options.err, err.write)};
   is_group_ = options.is_group;
   const pid_t parent = ::getpid();
-  // A handler of this process must not run in the child.
+  // Blocks all signals, since the parent's handlers must not run in the child.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -200,7 +200,7 @@ void ChildProcess::start(const std::function<int(bool)>& body, const std::string
   if (pid_ == 0) ::_exit(body(arrange(options, streams, parent, options.blocked.value_or(before))));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) throw CannotStart(program, error);
-  if (is_group_) ::setpgid(pid_, pid_);  // the child does it, too: whoever comes first
+  if (is_group_) ::setpgid(pid_, pid_);  // the child also does this; either may be first
   in_ = taken(in.write);
   out_ = taken(out.read);
   err_ = taken(err.read);
@@ -229,7 +229,7 @@ std::optional<ProcessEnd> ChildProcess::collect(int wait_options) {
   const pid_t found = wait_for(pid_, status, wait_options, usage);
   if (found == 0) return std::nullopt;
   end_.emplace();
-  if (found < 0) return end_;  // somebody else has waited
+  if (found < 0) return end_;  // already reaped elsewhere
   if (WIFEXITED(status)) end_->code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) end_->signal = WTERMSIG(status);
   end_->peak_bytes = std::int64_t{usage.ru_maxrss} * 1024;
@@ -246,7 +246,7 @@ Output run_and_capture(const std::vector<std::string>& words, ProcessOptions opt
 }
 
 Output ask_in_child(const std::function<int(int to)>& ask, double seconds) {
-  // Not standard output, to which libraries may print what they like.
+  // Not standard output, since libraries may print to it.
   PipeEnds answer;
   answer.open(kCopy);
   ChildProcess child([&] { return ask(answer.write); }, {});

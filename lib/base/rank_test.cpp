@@ -11,10 +11,10 @@
 namespace pagoda::base {
 namespace {
 
-// How many orders of n and m values have each number of wins: f(n, m, u) = f(n−1, m, u−m) + f(n, m−1, u), by whether
-// the largest value is of the first or of the second sample.
+// The number of orders of n and m values with u wins, for every u: f(n, m, u) = f(n−1, m, u−m) + f(n, m−1, u),
+// depending on whether the largest value is in the first or the second sample.
 std::vector<double> orders(std::size_t n, std::size_t m) {
-  std::vector<std::vector<double>> row(m + 1);  // of n' = 0: one order without wins
+  std::vector<std::vector<double>> row(m + 1);  // for n' = 0: one order, with no wins
   for (std::size_t j = 0; j <= m; ++j) row[j] = {1.0};
   for (std::size_t i = 1; i <= n; ++i) {
     std::vector<std::vector<double>> next(m + 1);

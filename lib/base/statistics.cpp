@@ -17,7 +17,7 @@ std::vector<double> sorted_copy(std::span<const double> values) {
   return sorted;
 }
 
-// P(Binomial(n, 1/2) = k), by logarithms so that large n does not overflow.
+// P(Binomial(n, 1/2) = k), in logarithms so that large n does not overflow.
 double binomial_half(std::size_t n, std::size_t k) {
   const auto log_factorial = [](std::size_t m) { return std::lgamma(static_cast<double>(m) + 1); };
   return std::exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) - static_cast<double>(n) * std::log(2.0));
@@ -53,7 +53,8 @@ std::optional<std::array<double, 2>> median_interval(std::span<const double> val
   const std::vector<double> x = sorted_copy(values);
   const std::size_t n = x.size();
   if (n < 2) return std::nullopt;
-  // Coverage of [x_(k), x_(n+1-k)] (1-based): 1 - 2 P(B < k). The largest k that still covers, and the next one.
+  // Coverage of [x_(k), x_(n+1-k)] (1-based): 1 - 2 P(B < k). Finds the largest k that still covers, then interpolates
+  // to k + 1.
   double below = binomial_half(n, 0);  // P(B < 1)
   double coverage = 1 - 2 * below;
   if (coverage < confidence) return std::nullopt;
@@ -86,7 +87,7 @@ std::optional<std::array<double, 2>> grouped_interval(std::span<const std::vecto
   }
   auto interval = median_interval(all);
   if (!interval || middles.size() < 2) return std::nullopt;
-  // Of rates that may differ by factors: in logarithms, so that no bound falls below 0.
+  // Works in logarithms, since rates may differ by factors and no bound may fall below 0.
   const double middle = median(all);
   if (std::any_of(middles.begin(), middles.end(), [](double m) { return !(m > 0); })) return std::nullopt;
   const auto g = static_cast<double>(middles.size());

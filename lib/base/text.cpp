@@ -42,7 +42,7 @@ std::size_t columns_of(char32_t code_point) {
 
 constexpr std::array<std::string_view, 7> kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
 
-// How wide each column is drawn; 0 for those left out: empty ones, and those for which there is no room.
+// The width of each column; 0 for columns left out because they are empty or do not fit.
 std::vector<std::size_t> fit(const Grid& grid, std::size_t width) {
   constexpr std::size_t kGap = 2;
   std::vector<std::size_t> widths;
@@ -58,7 +58,7 @@ std::vector<std::size_t> fit(const Grid& grid, std::size_t width) {
     for (const std::size_t w : widths) sum += w == 0 ? 0 : w + kGap;
     return sum - kGap;
   };
-  // Elide as far as it may go, then leave columns out; what a dropped column frees goes back to the elided ones.
+  // Elides columns as far as allowed, then drops columns; the space of a dropped column goes back to elided ones.
   const std::vector<std::size_t> wanted = widths;
   const auto shrink = [&] {
     for (std::size_t c = 0; c < widths.size() && total() > width; ++c) {
@@ -106,7 +106,7 @@ char32_t next_code_point(std::string_view text, std::size_t& position) {
     if ((byte(begin + i) & 0xC0) != 0x80) return kReplacement;
     code_point = code_point << 6 | (byte(begin + i) & 0x3Fu);
   }
-  // Longer than needed, a surrogate, or beyond Unicode.
+  // Overlong encoding, a surrogate, or beyond Unicode.
   constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
   if (code_point < kLeast[length] || (code_point >= 0xD800 && code_point <= 0xDFFF) || code_point > 0x10FFFF)
     return kReplacement;
@@ -138,7 +138,7 @@ bool is_unsafe(char32_t code_point) {
   return in(std::begin(kUnsafe), std::end(kUnsafe), code_point);
 }
 
-// Printable ASCII: one column a byte, nothing to escape. Nearly all text is.
+// Printable ASCII needs one column per byte and no escapes. Nearly all text is printable ASCII.
 bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
@@ -153,12 +153,12 @@ std::size_t display_width(std::string_view text) {
 std::string elide(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return "";
-  std::vector<std::pair<std::size_t, std::size_t>> marks;  // begin of each code point, its columns
+  std::vector<std::pair<std::size_t, std::size_t>> marks;  // offset and width of each code point
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t begin = i;
     marks.emplace_back(begin, columns_of(next_code_point(text, i)));
   }
-  // The end of a name tells more than its beginning, so it gets the odd column.
+  // The end of a name is more informative than its beginning, so it gets the odd column.
   const std::size_t head_width = (width - 1) / 2;
   const std::size_t tail_width = width - 1 - head_width;
   std::size_t head = 0, used = 0;
@@ -181,7 +181,7 @@ std::string si(Int value, std::string_view unit) {
   const bool negative = value < 0;
   // Three significant digits by integer arithmetic: the scale is a power of ten, halves round up.
   Int magnitude = negative ? -value : value;
-  std::size_t exponent = 0;  // decimal digits cut off
+  std::size_t exponent = 0;  // number of decimal digits removed
   while (magnitude >= 1000) {
     const bool rounds = magnitude < 10000;
     magnitude = (magnitude + (rounds ? 5 : 0)) / 10;
@@ -204,7 +204,7 @@ std::string si_text(double value, std::string_view unit, const SiStyle& style) {
                                                      "k", "M", "G", "T", "P", "E", "Z", "Y"};
   int power = style.least;
   double shown = value / std::pow(1000, power);
-  const double next = 1000 - std::pow(10, 3 - style.digits) / 2;  // from here on it rounds to 1000
+  const double next = 1000 - std::pow(10, 3 - style.digits) / 2;  // values from here on round to 1000
   for (; std::abs(shown) >= next && power < style.most; ++power) shown /= 1000;
   std::string text = value == 0 ? "0" : rounded(shown, style.digits);
   if (style.trims && text.find('.') != std::string::npos) {
@@ -223,7 +223,7 @@ std::string si_rate(double value, std::string_view unit) {
 
 std::string rounded(double value, int digits) {
   const double magnitude = std::abs(value);
-  int decimals = digits;  // fewer by one for each place before the point, after rounding
+  int decimals = digits;  // reduced by one for each digit before the point, after rounding
   for (double place = 1; decimals > 0 && magnitude >= place - std::pow(10, -decimals) / 2; place *= 10) --decimals;
   const bool is_long = magnitude >= 1e6;
   return decimal(value, is_long ? std::chars_format::scientific : std::chars_format::fixed,
@@ -277,7 +277,7 @@ std::string lower(std::string_view text) {
 }
 
 std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);  // distances of what was read of `from` to each beginning of `to`
+  std::vector<std::size_t> row(to.size() + 1);  // from the prefix of `from` read so far to each prefix of `to`
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (const char c : from) {
     std::size_t diagonal = row[0]++;

@@ -10,10 +10,10 @@
 namespace pagoda::base {
 namespace {
 
-// Decisions are made between chunks: long enough that deciding is rare, short enough that the budget holds.
+// Chunks are long enough that decisions between them are rare, and short enough to keep to the budget.
 constexpr double kChunkSeconds = 0.05;
 constexpr std::int64_t kLargestChunk = 4096;
-constexpr std::size_t kSettleWindow = 5;  // runs, at least
+constexpr std::size_t kSettleWindow = 5;  // minimum, in runs
 
 std::int64_t chunk(double seconds_each, double seconds_left, std::int64_t runs_left) {
   const double wanted = seconds_each > 0 ? std::min(kChunkSeconds, seconds_left) / seconds_each : kLargestChunk;
@@ -23,8 +23,8 @@ std::int64_t chunk(double seconds_each, double seconds_left, std::int64_t runs_l
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// Windows hold a tenth of the warm-up so far, so that a slow drift is seen as well as a fast one. The first call, which
-// `warm` has already, is never in a window. `each` becomes the median of the last runs.
+// A window is a tenth of the warm-up so far, so that slow drift is detected as well as fast drift. The first call,
+// already in `warm`, is never in a window. `each` becomes the median of the last chunk.
 void warm_up(const std::function<std::vector<double>(std::int64_t)>& run, const TimingOptions& options,
              std::vector<double>& warm, Timing& timing, double& each) {
   const auto left = [&] { return options.warmup_iterations - static_cast<std::int64_t>(warm.size()); };
@@ -88,7 +88,7 @@ Timing time_runs(const std::function<std::vector<double>(std::int64_t)>& run, co
 
   std::vector<double> samples;
   double spent = 0;
-  // Looking at the interval costs a sort: looked at whenever the samples have grown by a tenth.
+  // Computing the interval needs a sort, so it is checked only after the samples have grown by a tenth.
   std::size_t look_at = static_cast<std::size_t>(std::max<std::int64_t>(1, options.min_iterations));
   while (true) {
     const auto have = static_cast<std::int64_t>(samples.size());

@@ -1,4 +1,4 @@
-// Files that are whole or not there: a new file beside the old one, then a rename.
+// Atomic file writes: writes a new file beside the old one, then renames it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ class Descriptor {
   throw Error("cannot write " + printable(path) + ": " + std::strerror(code));
 }
 
-// Where a file goes: what it replaces, and the new one beside that until it is whole.
+// The destination of a file: its target, and the temporary file beside it until that is complete.
 struct Place {
   std::string path, target, temporary;
   struct stat status = {};
@@ -44,13 +44,13 @@ struct Place {
 
   explicit Place(const std::string& given) : path(given), target(given) {
     exists = ::stat(path.c_str(), &status) == 0;
-    if (exists) {  // a link stays a link: what it points to is replaced
+    if (exists) {  // a link stays a link: its target is replaced
       const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
       if (real) target = real.get();
     }
     temporary = target + ".tmp" + std::to_string(::getpid());
   }
-  // A pipe or a device, which no file can replace.
+  // A pipe or a device, which a rename must not replace.
   bool is_direct() const { return exists && !S_ISREG(status.st_mode); }
   Descriptor open_temporary() const {
     const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -89,7 +89,7 @@ void write_file(const std::string& path, std::string_view text) {
 
 void check_writable(const std::string& path) {
   const Place place(path);
-  if (place.is_direct()) {  // opened, a pipe would wait for its reader
+  if (place.is_direct()) {  // opening a pipe would wait for its reader
     if (S_ISDIR(place.status.st_mode)) fail(path, EISDIR);
     if (::access(path.c_str(), W_OK) != 0) fail(path, errno);
     return;

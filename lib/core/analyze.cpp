@@ -1,4 +1,4 @@
-// The main path: bind the inputs, walk the graph, sum up.
+// The main path: bind the inputs, walk the graph, sum the costs.
 #include "pagoda/core/analyze.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
   return totals;
 }
 
-// Takes effect last.
+// Binds a symbol after the walk.
 void bind_symbol(BoundInputs& bound, const Symbol& symbol, std::int64_t size, const std::string& how) {
   const std::string what = how + " " + symbol.name + "=" + std::to_string(size) + ": ";
   if (size < 0) throw Error(what + "a size is at least 0");
@@ -43,7 +43,7 @@ void bind_symbol(BoundInputs& bound, const Symbol& symbol, std::int64_t size, co
     throw Error(what + "it is given as " + std::to_string(at->second) + ", too; give one size");
 }
 
-// Sizes that the data decide exist only after the walk.
+// Data-dependent sizes exist only after the walk.
 void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
   const auto symbol_of = [&](const std::string& name) {
     return std::find_if(symbols.begin(), symbols.end(), [&](const Symbol& symbol) { return symbol.name == name; });
@@ -88,7 +88,8 @@ const std::string& name_of(const Model& model, const NodeReport& row) {
               "; export the model at this size, or with these dims dynamic");
 }
 
-// A graph that holds on to the sizes it was exported with has nodes that others make meaningless.
+// A graph that depends on its exported sizes has nodes that cannot run at other sizes: throws Error when the requested
+// sizes leave more nodes unmodelled than the exported ones.
 void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated,
                           const Analysis& analysis, const FixedSizes& fixed) {
   if (analysis.totals.unmodelled_nodes == 0) return;
@@ -110,7 +111,7 @@ void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, con
               "; export the model with a dynamic batch dim, or multiply the numbers of one run");
 }
 
-// Windows that no longer fit into an image that is too small for the model.
+// Throws Error for negative sizes: windows that do not fit an image too small for the model.
 void expect_sizes(const Analysis& analysis, const Model& model, const FixedSizes& fixed) {
   for (const NodeReport& row : analysis.nodes)
     for (const OutputInfo& output : row.outputs)
@@ -129,15 +130,15 @@ void count_memory(const Model& model, Analysis& analysis) {
 
 }  // namespace
 
-// A symbol gets its size at one of four moments, each because the one before does not know it yet:
-//   bind_inputs()  the free dims of the inputs, as the caller binds them by name, shape, batch or phase: the walk sees
-//                  numbers. Sizes that the file fixes and others are asked for become symbols here.
-//   the walk       a constant that an operator compares with a symbol decides it (OpContext::unify), and the numbers
-//                  that the file derived from fixed sizes give way to formulas of them (Session::fixed). What was seen
-//                  before keeps the undecided symbol.
-//   resolve()      so what the walk found equal replaces the symbol in everything that it left behind.
-//   bind_last      sizes that exist only now: the symbols of fixed sizes, and what --assume (or --dim) says of sizes
-//                  that the data decide, which only the walk names.
+// A symbol gets its size in one of four steps, the earliest that knows it:
+//   bind_inputs()  free dims of inputs that the caller binds by name, shape, batch or phase: the walk sees
+//                  numbers. Fixed sizes that the caller changes become symbols here.
+//   the walk       a constant that must equal a symbol decides it (OpContext::unify), and numbers that the file
+//                  derived from fixed sizes become formulas of those sizes (Session::fixed). Types recorded
+//                  before keep the undecided symbol.
+//   resolve()      replaces symbols by the equal expressions found in the walk, in all its results.
+//   bind_last      sizes known only now: the symbols of fixed sizes, and --assume (or --dim) values of
+//                  data-dependent sizes, which only the walk names.
 Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   BoundInputs bound = bind_inputs(model, options);
@@ -186,7 +187,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   analysis.partial = analysis.totals.unmodelled_nodes > 0;
   if (!session.equalities().empty()) {
     for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
-    // What an operator further on found out is no longer for the data to decide.
+    // A size that a later operator determined no longer depends on the data.
     std::erase_if(analysis.symbols, [&](const Symbol& symbol) { return session.equalities().contains(symbol.name); });
   }
   for (const auto& [name, formula] : bound.assumed)
@@ -202,13 +203,13 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
     expect_sizes_carried(model, options, stated, analysis, *bound.fixed);
   if (bound.fixed)
     if (const auto unsettled = session.unsettled()) refuse_sizes(*bound.fixed, unsettled->first, unsettled->second);
-  // Fixed sizes were walked as symbols; the asked-for numbers go in last.
+  // Fixed sizes were walked as symbols; the requested numbers are bound last.
   bind_data_dims(bound, analysis.symbols);
   if (bound.bind_last.empty()) return analysis;
   Analysis bound_last = bind_dims(analysis, bound.bind_last);
   if (is_other_size) {
     expect_sizes(bound_last, model, *bound.fixed);
-    // Sizes that only the numbers show to be equal let a node reuse the memory of another.
+    // Sizes that are equal only as numbers may let a node reuse another tensor's memory.
     count_memory(model, bound_last);
   }
   return bound_last;

@@ -1,4 +1,4 @@
-// Calibrations as files: reading, writing, and those compiled in. A key that is not known is a mistake and is named.
+// Reads and writes calibration files, and provides the built-in ones. An unknown key is an error that names it.
 #include <cmath>
 
 #include "calibration_json.h"
@@ -25,7 +25,7 @@ double at_least(const JsonField& object, const char* key, double least = 0) {
   return field.number();
 }
 
-// The members "low" and "high"; null where no interval is known, never 0.
+// The members "low" and "high"; both null if no interval is known, never 0.
 std::optional<Factors> factors(const JsonField& json) {
   if (json.at("low").value().is_null() && json.at("high").value().is_null()) return std::nullopt;
   const Factors result{at_least(json, "low"), at_least(json, "high")};

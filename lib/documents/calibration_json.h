@@ -1,4 +1,4 @@
-// What the files of all calibrations share.
+// Shared by the readers and writers of all calibration files.
 #pragma once
 
 #include <cmath>
@@ -10,14 +10,14 @@
 
 namespace pagoda::documents {
 
-// Coefficients are worth four digits.
+// Coefficients are written with four significant digits.
 inline double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double scale = std::pow(10.0, 3 - std::floor(std::log10(std::abs(value))));
   return std::round(value * scale) / scale;
 }
 
-// The member "interval" of a calibration that claims one.
+// Reads the required member "interval"; sets `coverage` and returns the low and high factors.
 inline Factors claimed_interval(const base::JsonField& document, double& coverage) {
   const base::JsonField interval = document.at("interval");
   interval.only({"coverage", "low", "high"});

@@ -95,7 +95,7 @@ Enum named(const JsonField& field, std::span<const std::string_view> names) {
   field.fail("\"" + name + "\" is not known; known: " + base::joined(names));
 }
 
-// Statuses of newer files read as not converged: never as fine.
+// Unknown statuses, from newer files, are read as not converged, never as ok.
 CeilingStatus status_named(const std::string& name) {
   const auto found = std::find(kStatuses.begin(), kStatuses.end(), name);
   if (name.empty()) return CeilingStatus::Ok;
@@ -281,7 +281,7 @@ std::vector<CeilingChange> compare_ceilings(const CeilingsDocument& now, const C
     if (before == baseline.ceilings.end() || !settled(after) || !settled(*before)) continue;
     const std::array<double, 2> a = after.ci95.value_or(std::array{*after.value, *after.value});
     const std::array<double, 2> b = before->ci95.value_or(std::array{*before->value, *before->value});
-    // Apart when the intervals do not meet and the gap between them exceeds the tolerance.
+    // A change: the intervals do not overlap, and the gap between them exceeds the tolerance.
     const double gap = std::max(a[0] - b[1], b[0] - a[1]);
     if (gap <= tolerance * *before->value) continue;
     const bool lower = *after.value < *before->value;

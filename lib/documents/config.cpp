@@ -1,4 +1,4 @@
-// Configs as canonical JSON, their keys and labels.
+// Canonical JSON, keys and labels of configs.
 #include <algorithm>
 
 #include "pagoda/base/json.h"

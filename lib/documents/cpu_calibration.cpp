@@ -98,7 +98,7 @@ std::string to_json(const CpuCalibrationFile& file) {
   json.member("cache_bytes", fitted.cache_bytes).key("classes").begin_object();
   for (std::size_t i = 0; i < kCpuKernelClasses; ++i) {
     const auto kind = static_cast<CpuKernelClass>(i);
-    if (kind == CpuKernelClass::Small) continue;  // a launch, nothing else
+    if (kind == CpuKernelClass::Small) continue;  // has only the launch cost
     json.key(to_string(kind)).begin_object(line);
     for (const Coefficient& each : kCoefficients)
       if (is_product(kind) || !each.is_of_products) json.member(each.name, rounded(fitted.classes[i].*each.member));
@@ -108,7 +108,7 @@ std::string to_json(const CpuCalibrationFile& file) {
   json.member("low", fitted.interval ? std::optional(rounded(fitted.interval->low)) : std::nullopt);
   json.member("high", fitted.interval ? std::optional(rounded(fitted.interval->high)) : std::nullopt).end_object();
   json.key("unseen_families").begin_object(line);
-  for (const Figure& figure : kFigures) {  // errors of no model are not known
+  for (const Figure& figure : kFigures) {  // without models, errors are not known
     const bool is_known = !figure.is_error || fitted.models > 0;
     json.member(figure.name, is_known ? std::optional(rounded(fitted.*figure.member)) : std::nullopt);
   }

@@ -1,4 +1,4 @@
-// Reads statements of operators, and writes a file of those that a model needs.
+// Reads user-defined operators, and writes a template of those that a model needs.
 #include "pagoda/documents/custom_operators.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::pair<std::string_view, OpKind> kKinds[] = {
 
 // --- Reading ----------------------------------------------------------------------------------------------------
 
-// A number stands for itself.
+// An integer is a formula, too.
 std::string formula(const JsonField& field) {
   if (field.value().is_integer()) return std::to_string(field.integer());
   if (!field.value().is_text()) field.fail_expected("a formula, such as \"n*k\", or an integer");
@@ -74,7 +74,7 @@ CustomAttribute attribute(const std::string& name, const JsonField& field) {
   return attribute;
 }
 
-// A count left out is 0, one left at null is not filled in.
+// A count that is left out is 0; a null means that the template was not filled in.
 std::string count(const JsonField& work, const char* key) {
   return work.has(key) ? formula(work.at(key)) : std::string();
 }
@@ -137,7 +137,7 @@ struct Unstated {
   const NodeReport* first = nullptr;
 };
 
-// The walk itself follows these (control_flow.cpp).
+// Handled by the graph walk itself (control_flow.cpp).
 constexpr std::string_view kStructures[] = {"If", "Loop", "Scan", "SequenceMap"};
 
 bool has_rule(std::string_view domain, std::string_view op_type) {
@@ -151,7 +151,7 @@ void write_input(JsonWriter& json, const Model& model, const Analysis& analysis,
   const ValueId id = graph.node(row.node).input(i);
   const std::string name = "in" + std::to_string(i);
   json.begin_object(JsonWriter::Layout::Line).member("name", name);
-  if (row.graph == 0 && id != kAbsent) {  // the analysis keeps the types of the main graph
+  if (row.graph == 0 && id != kAbsent) {  // the analysis keeps types only for the main graph
     const TensorType& type = analysis.types[static_cast<std::size_t>(id)];
     json.member("comment", graph.value(id).name + ": " + to_string(type));
     if (type.shape) {

@@ -18,7 +18,7 @@ struct Alias {
 };
 constexpr Alias kAliases[] = {{"h100", "h100-sxm"}, {"a100", "a100-80gb"}};
 
-// The part of a name that counts: letters and digits, in lower case.
+// A name as it is compared: in lower case, without spaces, hyphens and underscores.
 std::string letters(std::string_view name) {
   std::string result = base::lower(name);
   std::erase_if(result, [](char c) { return c == ' ' || c == '-' || c == '_'; });
@@ -31,8 +31,8 @@ const Alias* alias_of(std::string_view name) {
   return nullptr;
 }
 
-// The ids that may be meant: first those that the name holds ("v100-sxm2") or that hold it ("4090"), then those that a
-// few letters more or less turn into it.
+// The ids that may be meant: first those that are part of the name ("v100-sxm2") or contain it ("4090"), then those at
+// a small edit distance.
 std::vector<std::string> nearest(std::string_view name) {
   constexpr std::size_t kMost = 3;
   const std::string wanted = letters(name);
@@ -55,14 +55,14 @@ bool is_path(std::string_view name) {
   return name.find_first_of("/\\") != std::string_view::npos || name.ends_with(".json");
 }
 
-// "30w" is a mode of the device, "gpu=918MHz" clocks of one's own; nothing: as it is stated.
+// "30w" selects a power mode of the device, "gpu=918MHz" custom clocks; empty: the device unchanged.
 DeviceSpec in_mode(const DeviceSpec& spec, std::string_view mode) {
   if (mode.empty()) return spec;
   return mode.find('=') == std::string_view::npos ? in_power_mode(spec, base::lower(mode))
                                                   : at_clocks(spec, base::lower(mode));
 }
 
-// The peaks that a measured device reported, at the clocks of the run: roofs of its kernels.
+// A device from the peaks that a measured device reported, at the clocks of the run: the roofs for its kernels.
 DeviceSpec device_of(const MeasuredDevice& measured) {
   const std::string source = "reported by the device at the clock of the run (" +
                              (measured.chip.empty() ? std::string("chip not said") : measured.chip) + ")";
@@ -85,7 +85,7 @@ DeviceSpec device_of(const MeasuredDevice& measured) {
     else if (const std::optional<Precision> type = precision(name))
       spec.peaks.push_back({*type, is_tensor ? Unit::Tensor : Unit::Vector, std::nullopt, {*peak.per_second, source}});
   }
-  // From memory inwards.
+  // Slowest level (DRAM) first.
   std::stable_sort(spec.levels.begin(), spec.levels.end(), [](const MemoryLevel& a, const MemoryLevel& b) {
     return *a.bytes_per_second.value < *b.bytes_per_second.value;
   });
@@ -102,7 +102,7 @@ DeviceSpec read_measured(std::string_view json, std::string_view subject) {
       "or another device");
 }
 
-constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred
+constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred kB
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Writes fitted constants of energy into a device file.
+// Writes fitted energy constants into a device file.
 #include <algorithm>
 #include <array>
 
@@ -40,7 +40,7 @@ void set(JsonValue& object, const std::string& key, JsonValue value) {
 
 bool is_leaf(const JsonValue& value) { return !value.is_array() && !value.is_object(); }
 
-// In the order of the built-in files; objects of plain members on one line.
+// Writes members in the order of the built-in files, and objects of plain members on one line.
 void write(JsonWriter& json, const JsonValue& tree) {
   constexpr std::array<std::string_view, 27> kOrder = {
       "comment", "schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units",
@@ -77,7 +77,7 @@ void write(JsonWriter& json, const JsonValue& tree) {
 std::string device_with_energy(std::string_view name, const DeviceEnergy& energy) {
   const auto [base, mode] = split_mode(name);
   const std::string text = device_text(base);
-  parse_device(text, base);  // all its mistakes at once
+  parse_device(text, base);  // throws Error with all mistakes of the file
   const base::JsonDocument document = base::parse_json(text, base, "expected a device file");
   if (document.schema() != "pagoda.device/1")
     throw Error(std::string(base) + ": is measured ceilings, which hold their own energy fit; give a device or its file");

@@ -1,5 +1,5 @@
-// A device file is strict: a key that is not known is a mistake and is named. A ceilings file is another tool's output
-// and may hold more than is needed here: what cannot be used is listed in the notes.
+// Device files are read strictly: an unknown key is an error that names it. A ceilings file is another tool's output
+// and may contain more than is needed here: values that cannot be used are listed in the notes.
 #include "device_json.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::optional<Unit> unit_named(std::string_view name) {
   return std::nullopt;
 }
 
-// Reads a device file to its end, whatever is wrong with it, so that its author sees all mistakes at once.
+// Reads a device file to its end despite mistakes, so that its author sees all of them at once.
 class DeviceReader {
  public:
   DeviceSpec read(const base::JsonDocument& document);
@@ -196,7 +196,7 @@ PowerMode DeviceReader::read_power_mode(const Field& field) {
   return mode;
 }
 
-// What a roofline cannot do without.
+// Values that a roofline requires but the device lacks.
 std::vector<std::string> lacks(const DeviceSpec& spec) {
   std::vector<std::string> missing;
   const MemoryLevel* dram = spec.level("dram");
@@ -258,9 +258,9 @@ DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   return spec;
 }
 
-// Where a level of a ceilings file has a name of its own. Empty: no level that all traffic passes.
+// The standard name of a memory level in a ceilings file. Empty: not a level that all traffic passes through.
 std::string_view canonical_level(std::string_view level) {
-  // as named    here
+  // in the file, standard name
   constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames = {{
       {"dram", "dram"},
       {"hbm", "dram"},
@@ -280,7 +280,7 @@ std::string_view canonical_level(std::string_view level) {
   return "";
 }
 
-// Which of several measurements of one ceiling is used: what can be sustained before what lasts for a moment.
+// Rank among several measurements of one ceiling, highest is used: sustained before burst before issue.
 int mode_rank(std::string_view mode) {
   constexpr std::array<std::string_view, 3> kModes = {"issue", "burst", "sustained"};
   const auto found = std::find(kModes.begin(), kModes.end(), mode);
@@ -301,7 +301,7 @@ struct Candidate {
   }
 };
 
-// The median of the samples, or what the fastest of them saw: no limit on what can be reached is below that.
+// The ceiling's value or its fastest sample, whichever is faster: an upper limit cannot be below a measured sample.
 double fastest(const Field& ceiling, bool lower_is_better) {
   const double value = ceiling.at("value").positive();
   const double extreme = ceiling.number(lower_is_better ? "min" : "max").value_or(value);
@@ -309,7 +309,7 @@ double fastest(const Field& ceiling, bool lower_is_better) {
   return std::max(value, extreme);
 }
 
-// Formats of which the run says that the machine has no instructions: "float16.avx512.fma.core: the CPU has no …".
+// Formats for which the run reports that the machine has no instructions: "float16.avx512.fma.core: the CPU has no …".
 std::vector<Precision> formats_not_run(const Field& document) {
   std::vector<Precision> formats;
   for (const std::string& line : document.texts("not_run")) {
@@ -319,8 +319,8 @@ std::vector<Precision> formats_not_run(const Field& document) {
   return formats;
 }
 
-// The energy fit of ert-ceilings: "energy.float32" in J/FLOP, "energy.dram" in J/B, "energy.constant_watts". What did not
-// converge or came out as 0 is not told apart from the rest and stays unknown.
+// The energy fit of ert-ceilings: "energy.float32" in J/FLOP, "energy.dram" in J/B, "energy.constant_watts". A term
+// that did not converge or was fitted as 0 cannot be separated from the others and stays unknown.
 std::optional<DeviceEnergy> energy_of_ceilings(const Field& document) {
   DeviceEnergy energy;
   energy.joules_per_byte = energy.constant_watts = {std::nullopt, "not measured"};
@@ -396,13 +396,13 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
         .status = status};
 
     if (kind == "compute") {
-      // "unit" is the execution unit, or the physical one where "unit_type" names the former.
+      // The execution unit is named by "unit_type" or, without it, by "unit", which is otherwise the physical unit.
       const std::string unit_text = text(ceiling, "unit_type", text(ceiling, "unit", "").c_str());
       if (unit_text == "special") {
         special.offer(candidate);
         continue;
       }
-      if (unit_text == "scalar") continue;  // beneath the vector unit's: bounds nothing
+      if (unit_text == "scalar") continue;  // below the vector peak: not a bound
       const std::optional<Unit> unit = unit_named(unit_text);
       const std::optional<Precision> type = precision(text(ceiling, "precision", ""));
       if (!unit || !type) {

@@ -10,7 +10,7 @@ namespace pagoda::documents {
 DeviceSpec read_device(const base::JsonDocument& document);
 DeviceSpec read_ceilings(const base::JsonDocument& document);
 
-// A peak's place in DeviceSpec::peaks.
+// The sort order of DeviceSpec::peaks.
 bool before(const Peak& a, const Peak& b);
 
 }  // namespace pagoda::documents

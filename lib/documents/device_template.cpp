@@ -1,4 +1,4 @@
-// A device file to fill in: every field with its unit and where its number is found.
+// A template of a device file: every field with its unit and where to find its value.
 #include <cctype>
 
 #include "pagoda/base/json_writer.h"
@@ -56,7 +56,7 @@ std::string device_template(std::string_view name) {
   json.member("id", id_of(name));
   json.member("name", name);
   json.member("vendor", "");
-  json.key("kind").value("gpu");  // the comment of the object names the others
+  json.key("kind").value("gpu");  // the comment of "units" names the other kinds
   json.member("architecture", "");
   unknown(json, "units", "1",
           "SMs, compute units or cores: data sheet; or deviceQuery, rocminfo, lscpu. kind is gpu, cpu or npu");

@@ -16,9 +16,9 @@ std::span<const base::EmbeddedFile> metric_files();       // data/metrics
 std::span<const base::EmbeddedFile> serving_files();      // data/calibration/serving
 std::span<const base::EmbeddedFile> tensorrt_files();     // data/calibration/tensorrt
 
-std::string_view id_of(const base::EmbeddedFile& file);  // its name without the ending
+std::string_view id_of(const base::EmbeddedFile& file);  // the file name without its extension
 std::vector<std::string> ids_of(std::span<const base::EmbeddedFile> files);
-// The file with this id. Throws Error, which names `what` ("calibration") and the ids there are.
+// The file with this id. Throws Error, which names `what` ("calibration") and lists the available ids.
 std::string_view embedded_text(std::span<const base::EmbeddedFile> files, std::string_view id, std::string_view what);
 
 }  // namespace pagoda::documents

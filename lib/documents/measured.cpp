@@ -31,8 +31,8 @@ constexpr std::array<std::pair<const char*, LevelField>, 6> kLevels = {{
 
 // Writing ------------------------------------------------------------------------------------------------------------
 
-// Counts are doubles here because averages over runs and decimal units of a source make fractions; whole ones up to
-// 2^53 are printed as the integers that they are.
+// Counts are doubles because averages over runs and a source's decimal units give fractions; whole numbers below 2^53
+// are printed as integers.
 void write_amount(base::JsonWriter& json, std::string_view key, const std::optional<double>& amount) {
   json.key(key);
   if (amount && *amount == std::floor(*amount) && std::abs(*amount) < 9007199254740992.0)
@@ -221,7 +221,7 @@ NodeCounts read_counts(const JsonField& json) {
   return group;
 }
 
-// The elements of an array that may be missing.
+// Reads the elements of an optional array.
 template <typename T>
 std::vector<T> read_each(const JsonField& object, const char* key, T (*read)(const JsonField&)) {
   std::vector<T> result;

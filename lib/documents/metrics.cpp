@@ -1,4 +1,4 @@
-// The catalogue read, and chosen from: which groups a mode collects, and what collected values amount to.
+// Reads the catalogue, chooses the groups that a mode collects, and evaluates collected values.
 #include "pagoda/documents/metrics.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ bool covers(const std::set<std::string>& collected, const MetricFormula& formula
                      [&](const MetricTerm& term) { return collected.contains(term.metric); });
 }
 
-// Time and bytes of the first group, with the operations of one precision in place of the others'.
+// The first group with the operations of one precision in place of the others.
 MetricGroup quick_group(const ChipMetrics& chip, std::string_view precision) {
   const MetricQuantity* const wanted = chip.quantity("flops." + std::string(precision));
   if (wanted == nullptr) {
@@ -153,7 +153,7 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
     const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(),
                                      [&](const MetricFormula& formula) { return covers(collected, formula); });
     if (is_told || quantity.name().kind == QuantityKind::Peak) continue;
-    // Metrics that others already tell: the sum of both directions, and misses where memory's own bytes are counted.
+    // Covered by other metrics: bytes.dram is read + write, and L2 misses are not needed if DRAM bytes are counted.
     if (quantity.id == "bytes.dram" || (quantity.id == "bytes.l2_miss" && chip.quantity("bytes.dram"))) continue;
     plan.missing.push_back({quantity.id, why_missing(quantity, mode, has)});
   }

@@ -1,4 +1,4 @@
-// Files of results: appended whole, read in spite of torn lines, merged by key.
+// Result files: appended atomically, read despite torn lines, merged by key.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ class File {
   int fd_;
 };
 
-// Whether the file's last byte ends a line; an empty file has no line to end.
+// Whether the file ends in a newline, or is empty.
 bool ends_in_line(const File& file) {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) file.fail("read");
@@ -60,7 +60,7 @@ void add_lines(ResultSet& set, std::map<std::string, std::size_t>& index, std::s
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    // A line without its end is torn even where it happens to parse: its bytes may not all be there.
+    // A line without its end is torn even if it happens to parse: some of its bytes may be missing.
     if (end == std::string_view::npos) {
       ++set.torn;
       return;
@@ -82,7 +82,7 @@ void append_result(const std::string& path, const Result& result) {
   while (::flock(file.fd(), LOCK_EX) != 0)
     if (errno != EINTR) file.fail("locked");
   const std::string line = (ends_in_line(file) ? "" : "\n") + write_result(result) + "\n";
-  // A regular file takes all of it or the disk is full; the rest of a short write is the reader's torn line.
+  // A short write to a regular file means that the disk is full; readers treat the partial line as torn.
   const ssize_t written = ::write(file.fd(), line.data(), line.size());
   if (written != static_cast<ssize_t>(line.size())) file.fail("written whole");
   if (::fsync(file.fd()) != 0 && errno != EINVAL) file.fail("written to the disk");

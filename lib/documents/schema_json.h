@@ -1,4 +1,4 @@
-// What every strict reader asks first.
+// The schema check at the start of every strict reader.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pagoda::documents {
 
-// Throws Error where the document's member "schema" is another.
+// Throws Error if the document's member "schema" is different.
 inline void require_schema(const base::JsonField& document, std::string_view schema) {
   if (document.at("schema").text() != schema)
     document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(schema) + "\"");

@@ -1,4 +1,4 @@
-// Calibrations of serving engines as files: reading, and those compiled in.
+// Reads calibration files of serving engines, and provides the built-in ones.
 #include "pagoda/documents/serving.h"
 
 #include "calibration_json.h"
@@ -15,7 +15,7 @@ using base::JsonField;
 
 constexpr std::string_view kSchema = "pagoda.serving-calibration/1";
 
-// A coefficient: cycles, a power or a part of a rate.
+// A coefficient: cycles, an exponent or a fraction of a rate.
 double coefficient(const JsonField& kernel, const char* key) { return kernel.at(key).positive(); }
 
 ServingKernels::Product product(const JsonField& kernel) {

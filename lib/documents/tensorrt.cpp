@@ -1,4 +1,4 @@
-// Calibrations of TensorRT as files: reading, writing, and those compiled in.
+// Reads and writes calibration files of TensorRT, and provides the built-in ones.
 #include "pagoda/documents/tensorrt.h"
 
 #include <array>

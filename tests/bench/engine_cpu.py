@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Predictions under ONNX Runtime on this CPU against runs of networks that pagoda-calibrate --here does not measure.
+"""Compares predictions for ONNX Runtime on this CPU with runs of networks that pagoda-calibrate --here leaves out.
 
     pip install onnxruntime
     pagoda-calibrate --here onnxruntime-cpu -o here.json
-    python3 tests/bench/engine_cpu.py here.json --build build/dev -o out      # about two minutes; goes on where it was
+    python3 tests/bench/engine_cpu.py here.json --build build/dev -o out      # about two minutes; can be resumed
 
-Prints measured and predicted time of each, and the mean and median of |predicted / measured - 1|. The networks are other
-exports, other sizes and other networks than those of the study; their families are in it.
+Prints measured and predicted time of each, and the mean and median of |predicted / measured - 1|. The networks differ
+from the study's in export, size or network; their families occur in the study.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RUNS = [
 
 
 def measured(build: Path, folder: Path, name: str, batch: int | None, sequence: int | None) -> dict:
-    """The record of one run, made where it is missing."""
+    """The record of one run, made if it is missing."""
     sizes = [f"--batch={batch}"] if batch else []
     sizes += ["--set", f"sequence={sequence}"] if sequence else []
     run = folder / "-".join(str(part) for part in (name, batch, sequence) if part)

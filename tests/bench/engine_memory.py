@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Memory that ONNX Runtime takes on this CPU against what onnx-estimate says: the peak of the resident set that loading
-a model and two runs add to a process.
+"""Compares the memory that ONNX Runtime takes on this CPU with onnx-estimate's figures: the increase in a process's
+peak resident set from loading a model and two runs.
 
     pip install onnxruntime onnx
     python3 tests/bench/engine_memory.py --build build/dev --csv memory.csv     # about two minutes
 
-Each model is filled with random weights and runs in a process of its own. Other models: --models FILE.onnx …
+Each model is filled with random weights and runs in its own process. Other models: --models FILE.onnx …
 """
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ RUNS = [
     ("yolov8n", None, None),
 ]
 
-# Reads its inputs' names, types and shapes from standard input: what is resident before, and the largest after.
+# Reads its inputs' names, types and shapes from standard input; prints the
+# resident bytes before, and the maximum after.
 CHILD = r"""
 import json, sys
 import numpy, onnxruntime
@@ -77,7 +78,7 @@ def inputs_of(model: Path, batch: int | None, sequence: int | None) -> list[dict
 
 
 def small_model(path: Path) -> None:
-    """One node: what the engine loads once is there before anything is measured."""
+    """One node, so that what the engine loads once is loaded before anything is measured."""
     import onnx
     from onnx import TensorProto, helper
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]

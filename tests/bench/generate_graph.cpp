@@ -1,4 +1,4 @@
-// Writes a chain of fully connected layers of any length and width, to see how time grows with nodes and with weights.
+// Writes a chain of fully connected layers of any length and width, to see how time grows with nodes and weight bytes.
 //   generate_graph LAYERS WIDTH OUT.onnx             weights inside the file (up to protobuf's 2 GB)
 //   generate_graph LAYERS WIDTH OUT.onnx --external  weights in OUT.onnx.data
 #include <onnx/onnx_pb.h>

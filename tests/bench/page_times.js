@@ -1,5 +1,5 @@
-// Runs inside a chart page, behind its script: how long the page took to be ready, and zoom steps, what-if steps and tabs,
-// each with script, style and layout.
+// Runs inside a chart page, after its script: measures how long the page took to be ready, and the time of zoom steps,
+// what-if steps and tab switches, each with script, style and layout.
 (() => {
   const ready = performance.now(), frame = document.querySelector(".frame"), box = frame.getBoundingClientRect();
   const step = (act) => {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How fast pages of many operators are: page_times.py --build BUILD [--runs 3]
+"""Times pages of many operators: page_times.py --build BUILD [--runs 3]
 
-Pages of 10,000 operators in a chain of layers (what-if), of 10,000 operators of which each has another size (no what-if),
+Pages of 10,000 operators in a chain of layers (what-if), of 10,000 operators that all differ in size (no what-if),
 of swin_t, 6,532 operators (what-if), and of ResNet-50. For each: bytes, time from navigation until the page's script is
-done, and medians and maxima of zoom and what-if steps, of script, style and layout.
+done, and medians and maxima of zoom and what-if steps, including script, style and layout.
 """
 import argparse
 import html

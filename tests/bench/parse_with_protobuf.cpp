@@ -1,4 +1,4 @@
-// The peer that onnx-estimate is measured against: protobuf's full parse of the same file, and nothing else.
+// The peer that onnx-estimate is compared with: protobuf's full parse of the same file, and nothing else.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <onnx/onnx_pb.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whole-process time and peak memory of onnx-estimate beside named peers, as ratios from one run.
+"""Compares whole-process time and peak memory of onnx-estimate with named peers, as ratios from one run.
 
     cmake --preset bench && cmake --build --preset bench
     python3 tests/bench/run.py --build build/bench [--work DIR] [--runs 7]
 
-Peers: protobuf's full parse of the same file (built here), and onnx-tool where this Python has it. Each pair runs in
-turn, A B A B, so that a machine whose speed drifts does not favour either; the median is what counts. Models are
-made on the spot: ResNet-50 and Swin-T filled with random weights, a 1.8 GB chain of layers with its weights inside
+Peers: protobuf's full parse of the same file (built here), and onnx-tool if this Python has it. Each pair runs
+alternately, A B A B, so that a machine whose speed drifts favours neither; medians are compared. Models are
+made here: ResNet-50 and Swin-T filled with random weights, a 1.8 GB chain of layers with its weights inside
 the file and one with them outside, and chains of 1,000 to 100,000 nodes.
 """
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main() -> None:
             seconds = statistics.median(run([estimate, path])[0] for _ in range(options.runs))
             print(f"| {nodes} | {seconds * 1e3:.1f} ms | {(seconds - empty) / nodes * 1e6:.2f} |")
 
-        # Processor time of each step in one process that has the model loaded.
+        # Processor time of each step, in one process that has loaded the model.
         steps = {name: dict(line.split("\t") for line in subprocess.run(
                      [options.build / "tests/bench/steps", path, str(options.runs)], check=True, capture_output=True,
                      text=True).stdout.splitlines())

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What pagoda-bench costs beyond the worker: per run of a model, and per experiment.
+"""The overhead of pagoda-bench beyond the worker: per run of a model, and per experiment.
 
     cmake --preset bench && cmake --build --preset bench
     python3 tests/bench/runner_overhead.py --build build/bench [--rounds 5]
 
-The worker is the tests' fake one, which answers at once and says that its runs took as long as it was told, so that all
-time that passes is the runner's, the pipe's and the fake's. Costs are slopes: of wall time over the number of runs in
-an experiment, and over the number of experiments in a study; the start of the tool is in neither. The fake alone,
-driven by this script with the same requests, is taken off an experiment. Studies alternate; medians count.
+The worker is the tests' fake one, which answers at once and reports the run times that it was given, so that all
+elapsed time belongs to the runner, the pipe and the fake. Costs are slopes: of wall time over the number of runs in
+an experiment, and over the number of experiments in a study, so they exclude the start of the tool. The time of the
+fake alone, driven by this script with the same requests, is subtracted from an experiment. Studies alternate; medians
+are reported.
 """
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ max_iterations = {runs}
 
 
 def worker_seconds(worker: str) -> float:
-    """Start to end of the fake alone, asked what the runner asks it in an experiment of ten runs."""
+    """Start to end of the fake alone, with the requests that the runner sends in an experiment of ten runs."""
     requests = [{"op": "prepare", "protocol": 1, "config": {"batch": 1, "latency": 0.001}, "folder": "."},
                 {"op": "run", "iterations": 1}, {"op": "run", "iterations": 10}, {"op": "memory"}, {"op": "quit"}]
     text = "".join(json.dumps(request) + "\n" for request in requests)

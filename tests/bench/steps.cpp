@@ -1,4 +1,4 @@
-// Where the time of onnx-estimate goes, step by step in one process: nanoseconds of processor time a node.
+// Where onnx-estimate spends its time, step by step in one process: nanoseconds of processor time per node.
 //   steps MODEL.onnx [REPEATS]
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// The median seconds of `repeats` calls, each of whose results is given back before the next.
+// The median seconds of `repeats` calls. Each result is destroyed before the next call.
 template <typename Call>
 double seconds_of(int repeats, const Call& call) {
   std::vector<double> seconds;

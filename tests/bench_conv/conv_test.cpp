@@ -1,4 +1,4 @@
-// Layers of models, algorithms held against the definition, the worker's protocol.
+// Convolution layers of models, algorithms checked against the definition, and the worker's protocol.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -63,7 +63,7 @@ TEST_CASE("an error is seen for what it is") {
   CHECK(*compare(layer, operands, got, 0).mean == doctest::Approx(0.01).epsilon(1e-3));
   CHECK(*compare(layer, operands, got, 100).mean == doctest::Approx(0.01).epsilon(1e-3));
   CHECK(compare(layer, operands, got, 100).points == 100);
-  // One wrong corner is among the chosen.
+  // The corners are always among the sampled points.
   got.back() += 100;
   CHECK(*compare(layer, operands, got, 40).worst > 1);
   got.front() = std::nanf("");
@@ -76,7 +76,7 @@ TEST_CASE("the classics have their convolutions, at the file's size and at other
     const char* model;
     std::size_t convolutions;
     std::int64_t
-        macs;  // at 224, as torch's FlopCounterMode has them (models/manifest.json), contractions outside left off
+        macs;  // at 224; torch's FlopCounterMode (models/manifest.json) less contractions outside of convolutions
   };
   const Row rows[] = {{"vgg16", 13, 0},     {"densenet121", 120, 0}, {"resnet152", 155, 0},
                       {"googlenet", 57, 0}, {"alexnet", 5, 0},       {"resnet50", 53, 4087136256}};
@@ -117,7 +117,7 @@ TEST_CASE("automatic padding puts the odd one at the end, or at the beginning") 
   CHECK(lower.pads_begin == Sizes{1, 1});
 }
 
-// Shapes that differ in all that libraries look at.
+// Shapes that differ in every property that libraries look at.
 const char* kShapes[] = {
     "x:f32[1,3,32,32], w:f32[16,3,7,7]=const -> y = Conv(x, w) {strides=[2,2], pads=[3,3,3,3]}",
     "x:f32[2,16,14,14], w:f32[32,16,3,3]=const, b:f32[32]=const -> y = Conv(x, w, b) {pads=[1,1,1,1]}",
@@ -211,7 +211,7 @@ TEST_CASE("cuDNN says without a device what shapes rule out, and that there is n
   struct Row {
     const char* graph;
     const char* algorithm;
-    std::string objection;  // its beginning; empty: none
+    std::string objection;  // how it begins; empty: no objection
   };
   const Row rows[] = {
       {"x:f32[1,8,14,14], w:f32[8,8,3,3]=const -> y = Conv(x, w) {pads=[1,1,1,1]}", "winograd", ""},

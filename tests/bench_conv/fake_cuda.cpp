@@ -1,6 +1,6 @@
-// The calls of CUDA's driver and of cuDNN that the backend makes, on the CPU's memory: so that their order, sizes and
-// arguments are tested without a device. It knows two-dimensional convolutions in float32; winograd only takes 3x3
-// filters at stride 1, fft accepts all and fails when it runs.
+// The calls that the backend makes to the CUDA driver and cuDNN, executed in CPU memory, so that their order, sizes and
+// arguments are tested without a device. Supports two-dimensional convolutions in float32: winograd takes only 3x3
+// filters at stride 1; fft accepts every shape and fails when it runs.
 #include <cudnn.h>
 
 #include <chrono>
@@ -159,7 +159,7 @@ cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(cudnnConvolutionDescriptor_t
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t,
                                                      cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t, int,
                                                      int* count, cudnnConvolutionFwdAlgoPerf_t* ranked) {
-  // The fastest needs tensor cores, which were not asked for; the next does not work.
+  // The fastest needs tensor cores, which were not requested; the next is not supported.
   ranked[0] = {
       CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, CUDNN_STATUS_SUCCESS, 1, 0, CUDNN_DETERMINISTIC, CUDNN_TENSOR_OP_MATH, {}};
   ranked[1] = {
@@ -180,7 +180,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t, const void*, cudnnTensorDes
                                       cudnnConvolutionFwdAlgo_t algorithm, void* workspace, size_t bytes, const void*,
                                       cudnnTensorDescriptor_t yd, void* yp) {
   if (algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT || !takes(wd, cd, algorithm)) return CUDNN_STATUS_NOT_SUPPORTED;
-  if (bytes > 0) std::memset(workspace, 0xFF, bytes);  // whoever gave less than it says is found out
+  if (bytes > 0) std::memset(workspace, 0xFF, bytes);  // reveals a workspace smaller than stated
   const std::vector<int>&x = of(xd).sizes, &w = of(wd).sizes, &y = of(yd).sizes;
   const Convolution& c = of(cd);
   const auto* in = static_cast<const float*>(xp);

@@ -1,4 +1,4 @@
-// The cuDNN backend over a made-up driver and library (fake_cuda.cpp), run with these first in the search path.
+// The cuDNN backend on a fake driver and library (fake_cuda.cpp), which come first in the search path.
 #include <doctest/doctest.h>
 
 #include "conv_reference.h"

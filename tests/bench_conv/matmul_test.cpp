@@ -1,4 +1,4 @@
-// Slopes, exact operands, oneDNN's products.
+// Slopes of time over repetitions, exact operands, and oneDNN's products.
 #include "matmul.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ namespace pagoda::tools::conv {
 namespace {
 
 TEST_CASE("the slope has neither launch nor wait in it, and these are said apart") {
-  // A machine that needs 3 µs a product and 50 µs to enter and wait, with a drift that raises both.
+  // A machine that needs 3 µs per product and 50 µs to enter and wait, with a drift that raises both.
   double drift = 1;
   const auto together = [&](std::int64_t n) {
     drift *= 1.0001;

@@ -1,5 +1,5 @@
-// NVIDIA's driver and management library in one, for a GPU that takes 250 W all the time: a counter that moves every 50
-// ms, or power alone where FAKE_GPU_COUNTER is "no". Like a driver, it numbers visible devices only.
+// NVIDIA's driver and management library in one, for a GPU that always draws 250 W: an energy counter that moves every
+// 50 ms, or power only where FAKE_GPU_COUNTER is "no". Like a driver, it numbers visible devices only.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -44,7 +44,7 @@ int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* value) {
 int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* value) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-  *value = static_cast<unsigned long long>(milliseconds / 50 * 50) * 250;  // 250 W for a millisecond is 250 mJ
+  *value = static_cast<unsigned long long>(milliseconds / 50 * 50) * 250;  // 250 W for 1 ms is 250 mJ
   return counts() ? 0 : 3;                                                 // not supported
 }
 int nvmlDeviceGetClockInfo(void*, int type, unsigned* value) {

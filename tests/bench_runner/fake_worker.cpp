@@ -1,4 +1,4 @@
-// A worker without a framework: does what the option "behave" says, so that the runner's tests need nothing installed.
+// A worker without a framework: does what the option "behave" names, so that the runner's tests need nothing installed.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ void pause_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::du
   }
 }
 
-// A process that leaves the group, as careless frameworks do.
+// Starts a process that leaves the process group, as careless frameworks do.
 void leave_stray(const std::string& pid_file) {
   if (::fork() != 0) {
     pause_seconds(0.05);
@@ -93,7 +93,7 @@ int main() {
     } else if (op == "run") {
       ++runs;
       if (behave == "crash" && runs == 2) {
-        // No core file: the crash is wanted.
+        // No core file: the crash is intended.
         const rlimit none{0, 0};
         ::setrlimit(RLIMIT_CORE, &none);
         std::cerr << std::string(10000, 'x') << "\nlast words\n" << std::flush;

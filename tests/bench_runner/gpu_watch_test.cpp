@@ -1,4 +1,4 @@
-// Energy of windows, from counters and from samples of power; a GPU's and a Jetson's part of a record, with fakes.
+// Energy of windows, from counters and from power samples; what records hold of a GPU and a Jetson, with fakes.
 #include "gpu_watch.h"
 
 #include <doctest/doctest.h>
@@ -70,7 +70,7 @@ TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driv
     REQUIRE(result.status == documents::ResultStatus::Ok);
     return result;
   };
-  // 250 W for 20 ms are 5 J; a busy machine makes a run longer than it says, never shorter.
+  // 250 W for 20 ms is 5 J. On a busy machine a run takes longer than it says, never less.
   const documents::Result counted = one("", "cuda:1", 1.5);
   REQUIRE(counted.energy.joules);
   CHECK(*counted.energy.joules > 4.5);
@@ -91,7 +91,7 @@ TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driv
   CHECK(*sampled.energy.samples > 10);
   CHECK(*sampled.energy.period_seconds > 0.019);
   CHECK(!counted.energy.samples);
-  // The management library does not know device 0: nothing of the processor stands in for it.
+  // The management library does not know device 0: no CPU reading may stand in for it.
   const documents::Result unknown = one("", "cuda", 0.1);
   CHECK_FALSE(unknown.energy.joules);
   CHECK(unknown.energy.source.empty());

@@ -1,5 +1,5 @@
-// Power that a machine tells of itself: counters of packages, rails of Jetson modules. The trees and lines are made by
-// hand after the kernel's hwmon interface and tegrastats' documentation; none is from a board.
+// Power that a machine reports about itself: package counters, rails of Jetson modules. The trees and lines are written
+// by hand after the kernel's hwmon interface and tegrastats' documentation; none comes from a board.
 #include "power.h"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ struct Jetson : test::Workshop {
     file(at + "in" + n + "_input", std::to_string(millivolts));
     file(at + "curr" + n + "_input", std::to_string(milliamperes));
   }
-  // 12 W, 4 W and 5 W; the memory's 2 W are within the 5 W.
+  // 12 W, 4 W and 5 W; the memory's 2 W are part of the 5 W.
   void agx_orin() const {
     channel(3, 1, "VDD_GPU_SOC", 20000, 600);
     channel(3, 2, "VDD_CPU_CV", 20000, 200);
@@ -58,13 +58,13 @@ std::string text(const std::vector<Rail>& rails) {
 void wait_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 TEST_CASE("power that rises in a line is integrated exactly, and not at all where samples are missing") {
-  // 100 W at 0 s, 10 W/s more: ∫ from a to b = 100 (b − a) + 5 (b² − a²).
+  // 100 W at 0 s, rising by 10 W/s: ∫ from a to b = 100 (b − a) + 5 (b² − a²).
   std::vector<PowerSample> line;
   for (int i = 0; i <= 100; ++i) line.push_back({.seconds = 0.1 * i, .watts = 100.0 + i});
   CHECK(*trapezoid(line, 0, 10) == doctest::Approx(1500));
   CHECK(*trapezoid(line, 2.03, 7.77) == doctest::Approx(100 * 5.74 + 5 * (7.77 * 7.77 - 2.03 * 2.03)));
   CHECK(*trapezoid(line, 3.01, 3.02) == doctest::Approx(1.30150));  // within one step
-  CHECK(*trapezoid(line, -0.1, 1) == doctest::Approx(10 + 105));    // the first one holds before it
+  CHECK(*trapezoid(line, -0.1, 1) == doctest::Approx(10 + 105));    // the first sample also holds shortly before it
   CHECK_FALSE(trapezoid(line, -1, 1));
   CHECK_FALSE(trapezoid(line, 5, 11));
   CHECK_FALSE(trapezoid({}, 0, 1));
@@ -92,7 +92,7 @@ TEST_CASE("energy counters of packages are summed, and their wraps undone") {
   Rapl rapl(shop.folder);
   REQUIRE(rapl.available());
   CHECK(rapl.joules() == 0);
-  zone("intel-rapl:0", "package-0", "1000000");  // 2 J later, past its end
+  zone("intel-rapl:0", "package-0", "1000000");  // 2 J later, after wrapping around
   zone("intel-rapl:1", "package-1", "8000000");
   zone("intel-rapl:2", "psys", "900000000");
   CHECK(rapl.joules() == doctest::Approx(5));
@@ -192,7 +192,7 @@ TEST_CASE("tegrastats is asked where hwmon has no rails, or none that are known 
   REQUIRE(total.size() > 2);
   const double seconds = total.back().seconds - total.front().seconds;
   CHECK(trapezoid(total, total.front().seconds, total.back().seconds).value_or(0) == doctest::Approx(23 * seconds));
-  // What is no tegrastats leaves the rails of hwmon.
+  // If the program is not tegrastats, the rails of hwmon are used.
   shop.tegrastats("usage");
   CHECK(RailTrace(shop.folder).names() == std::vector<std::string>{"VDD_GPU"});
 }
@@ -212,14 +212,14 @@ TEST_CASE("a record of a Jetson has joules of a run, how they were sampled, and 
   const Jetson shop;
   shop.agx_orin();
   const documents::RunEnergy energy = run_on(shop).energy;
-  // 21 W for 20 ms are 0.42 J; a busy machine makes a run longer than it says, never shorter.
+  // 21 W for 20 ms is 0.42 J. On a busy machine a run takes longer than it says, never less.
   REQUIRE(energy.joules);
   CHECK(*energy.joules > 0.41);
   CHECK(*energy.joules < 1);
   CHECK(*energy.watts == doctest::Approx(21));
   CHECK(energy.source.starts_with(
       "trapezoid over sampled power of the module (VDD_GPU_SOC + VDD_CPU_CV + VIN_SYS_5V0, "));
-  // A window of a second at least, whatever the budget.
+  // A window takes at least a second, whatever the budget.
   REQUIRE(energy.samples);
   CHECK(*energy.samples > 10);
   CHECK(*energy.period_seconds > 0.019);

@@ -1,4 +1,4 @@
-// Results: JSON and its schema, files that only grow, torn lines, merging, status.
+// Results: JSON and its schema, append-only files, torn lines, merging, status.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -114,7 +114,7 @@ TEST_CASE("a line torn at any byte is recognised, and the next append starts a l
     torn = documents::load_results(path);
     CHECK(torn.results.size() == 2);
     CHECK(torn.results[1].key == sample(2).key);
-    // The last byte of a line is its end: without it a complete text is still torn, and is then repeated.
+    // The last byte of a line is its newline: without it even complete text counts as torn, and is repeated later.
     CHECK(torn.torn + torn.duplicates == (cut == first.size() ? 0 : 1));
   }
 }

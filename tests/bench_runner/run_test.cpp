@@ -1,4 +1,4 @@
-// One experiment in a process: every way to end is a record with the right status.
+// One experiment in a process: however it ends, it leaves a record with the right status.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ struct Bench {
     const documents::Experiment experiment{documents::config_key(config), config};
     const auto result = run_experiment(experiment, all, {.limits = limits, .folder = folder, .metadata = {{"m", "1"}}});
     REQUIRE(result);
-    // Whatever happened, it can be written and read.
+    // Every outcome can be written and read.
     return documents::parse_result(documents::write_result(*result), "line");
   }
 

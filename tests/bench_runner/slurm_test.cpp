@@ -1,5 +1,5 @@
-// `pagoda-bench submit` and what `status` says of a submission, against fake sbatch, squeue, sacct and scontrol: what
-// the scripts say, splitting, states, errors. slurm_test.sh does it with a real Slurm.
+// `pagoda-bench submit` and what `status` reports about a submission, against fake sbatch, squeue, sacct and scontrol:
+// contents of the scripts, splitting, states, errors. slurm_test.sh does it with a real Slurm.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -34,13 +34,13 @@ struct Cluster : test::Workshop {
       memory = "900MB"
     )");
     program("scontrol", "echo 'MaxArraySize            = 5'");
-    // Numbers from 101 on; keeps what it was given.
+    // Job numbers from 101 on; keeps the script that it was given.
     program("sbatch", "n=$(cat n 2>/dev/null || echo 101); echo $((n + 1)) > n; cp \"$2\" job-$n.sh; echo \"$n;all\"");
     program("squeue", "cat queue 2>/dev/null; true");
     program("sacct", "cat account 2>/dev/null || { echo 'Slurm accounting storage is disabled' >&2; exit 1; }");
   }
 
-  // Runs in the folder that the tool is started in.
+  // A program that runs in the folder in which the tool was started.
   void program(const std::string& name, const std::string& body) const {
     base::write_file(folder + "/bin/" + name, "#!/bin/sh\n" + body + "\n");
     ::chmod((folder + "/bin/" + name).c_str(), 0755);
@@ -75,9 +75,9 @@ TEST_CASE("--dry-run prints the scripts and touches nothing") {
   for (const std::string line : {
            "#!/bin/bash\n",
            "#SBATCH --array=0-4%3\n",
-           "#SBATCH --array=0-1%3\n",  // 10 and 11
+           "#SBATCH --array=0-1%3\n",  // experiments 10 and 11
            "#SBATCH --requeue\n",
-           "#SBATCH --time=8\n",    // 90 s, as many for the reference, and 300 s
+           "#SBATCH --time=8\n",    // 90 s, another 90 s for the reference, and 300 s
            "#SBATCH --mem=954M\n",  // 10/9 of 900 MB, in MiB
            "#SBATCH --partition='gpu'\n",
            "#SBATCH --account='lab'\n",
@@ -98,7 +98,7 @@ TEST_CASE("a script's tasks run their experiments, each once") {
   const Outcome submitted = cluster.run("submit --slurm study.toml -o out");
   REQUIRE_MESSAGE(submitted.code == 0, submitted.err);
   CHECK(submitted.out == "job 101: 5 experiments\njob 102: 5 experiments\njob 103: 2 experiments\n");
-  // Twice, as if each had been requeued.
+  // Each task runs twice, as if it had been requeued.
   const std::string tasks =
       "for job in 101:4 102:4 103:1 101:1; do for t in $(seq 0 ${job#*:}); do SLURM_JOB_ID=1 "
       "SLURM_ARRAY_TASK_ID=$t bash job-${job%:*}.sh || exit 1; done; done";
@@ -130,11 +130,11 @@ TEST_CASE("status tells what Slurm says of tasks without a record") {
         "timeout      1: 101_4 (without a record; slurm/TASK.out says why; submit again)\n"
         "forgotten    4: 102_3 102_4 103_0 103_1 (without a record, and Slurm no longer knows them; submit "
         "again)\n");
-  // What is queued is not submitted again; the rest is.
+  // Queued tasks are not submitted again; the rest are.
   const Outcome again = cluster.run("submit --slurm study.toml -o out");
   CHECK(again.out == "job 104: 1 experiments\njob 105: 5 experiments\njob 106: 2 experiments\n");
   CHECK(cluster.file("job-104.sh").find("#SBATCH --array=4\n") != std::string::npos);
-  // Another plan under numbers that are queued would run other experiments.
+  // A different plan under job numbers that are queued would run other experiments.
   const Outcome other = cluster.run("submit --slurm study.toml -o out --filter batch=1");
   CHECK(other.code == 1);
   CHECK(other.says("4 tasks of another plan are still queued there"));
@@ -173,14 +173,14 @@ TEST_CASE("what cannot be submitted says why") {
   const Outcome nowhere = cluster.run("submit --slurm study.toml -o out", "PATH=/nonexistent ");
   CHECK(nowhere.code == 4);
   CHECK(nowhere.says("sbatch: not found; submit from a login node"));
-  // Some arrays went through: they are known, and the rest is submitted later.
+  // Only some arrays were accepted: these are recorded, and the rest is submitted later.
   cluster.program(
       "sbatch",
       "[ -e full ] && { echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2; exit 1; }; touch full; echo 7");
   CHECK(cluster.run("submit --slurm study.toml -o out").code == 1);
   REQUIRE(tools::bench::load_submission(cluster.folder + "/out").size() == 1);
   CHECK(tools::bench::load_submission(cluster.folder + "/out")[0].job == "7");
-  // Not knowing what is queued, nothing is submitted twice.
+  // When it is unknown what is queued, nothing is submitted, so nothing is submitted twice.
   cluster.program("squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1");
   CHECK(cluster.run("submit --slurm study.toml -o out").code == 4);
   CHECK(cluster.run("status out").says("state        unknown: squeue: slurm_load_jobs error: Unable to contact"));
@@ -191,7 +191,7 @@ TEST_CASE("what cannot be submitted says why") {
 TEST_CASE("a worker that a dying job takes with it is not a result") {
   const Cluster cluster;
   REQUIRE(cluster.run("submit --slurm study.toml -o out").code == 0);
-  // The worker is killed first, the runner a moment later, as Slurm ends a job.
+  // The worker is killed first, the runner a moment later, as when Slurm ends a job.
   const std::string script =
       "SLURM_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 bash job-101.sh & runner=$!; sleep 0.5; kill -TERM $runner; wait $runner";
   cluster.program("slow", "sleep 0.2; kill -9 $$");
@@ -203,7 +203,7 @@ TEST_CASE("a worker that a dying job takes with it is not a result") {
   slow.replace(slow.find("101"), 3, "104");
   CHECK(cluster.shell(slow).code == 130);
   CHECK(documents::load_results(cluster.folder + "/slow").results.empty());
-  // Alone, it is one.
+  // A worker that dies while its runner lives is a result.
   REQUIRE(cluster.run("task slow --index 0").code == 0);
   const documents::ResultSet set = documents::load_results(cluster.folder + "/slow");
   REQUIRE(set.results.size() == 1);

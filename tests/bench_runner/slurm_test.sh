@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A study through a real Slurm: munged, slurmctld and slurmd of Debian's packages, started here from a configuration of
-# its own, an array of 12 experiments, one of them ended and requeued in the middle; every record exactly once.
+# A study through a real Slurm: munged, slurmctld and slurmd from Debian's packages, started here
+# with a configuration of their own. An array of 12 experiments, one of which is ended and requeued
+# midway; each record must exist exactly once.
 #   tests/bench_runner/slurm_test.sh PAGODA_BENCH FAKE_WORKER
-# Exits 77 with the reason where Slurm is not installed or does not start. Touches no Slurm that is already here.
+# Exits 77 with the reason where Slurm is not installed or does not start. Touches no existing Slurm.
 set -uo pipefail
 bench=$(realpath "$1") worker=$(realpath "$2")
 skip() { echo "skipped: $1"; exit 77; }
@@ -14,7 +15,7 @@ for program in munged slurmctld slurmd sbatch squeue scontrol; do
 done
 [ "$(id -u)" -eq 0 ] || skip "slurmd is started here by root alone"
 
-# Where any user may reach munge's socket: munge insists on that.
+# In /tmp, since munge insists that any user can reach its socket.
 root=$(mktemp -d /tmp/pagoda_slurm.XXXXXX)
 chmod 755 "$root"
 pids() { cat "$root"/*.pid 2>/dev/null; }
@@ -39,7 +40,7 @@ mkdir -m 700 "$root/munge"
 (umask 077 && head -c 128 /dev/urandom >"$root/munge/key")
 host=$(hostname -s)
 ports=$((20000 + RANDOM % 20000))
-# A requeued job waits until its old credentials have expired: 5 s here and not 120.
+# A requeued job waits until its old credentials have expired: here 5 s instead of 120.
 cat >"$root/slurm.conf" <<CONF
 ClusterName=pagoda
 SlurmctldHost=$host(127.0.0.1)
@@ -82,7 +83,7 @@ for _ in $(seq 100); do
 done
 [ "$state" = idle ] || skip "the node is ${state:-not there}: $(tail -n1 "$root/slurmctld.log")"
 
-# 12 experiments that take about two seconds each; each writes the number of its worker's process.
+# 12 experiments of about two seconds each; each writes its worker's process number.
 cat >"$root/study.toml" <<STUDY
 backend = "fake"
 batch = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
@@ -104,7 +105,7 @@ grep -q '"tasks"' study/slurm.json || fail "there is no slurm.json"
 [ "$(ls study/slurm/array-*.sh | wc -l)" -eq 2 ] || fail "12 experiments with MaxArraySize 8 are not two arrays"
 "$bench" submit --slurm study.toml -o study | grep -q "nothing to submit" || fail "queued experiments were submitted again"
 
-# One that runs is ended and requeued. squeue prints JOB_TASK.
+# A running task is ended and requeued. squeue prints JOB_TASK.
 for _ in $(seq 100); do
   running=$(squeue --noheader --array --states=RUNNING -o %i | head -1)
   [ -n "$running" ] && [ -s pids ] && break
@@ -126,7 +127,7 @@ done
 cat status.txt
 grep -q '^ok           12$' status.txt || fail "not all are ok: $(cat study/slurm/*.out)"
 grep -q -e '^failed' -e '^forgotten' status.txt && fail "there are failed tasks"
-# Requeued once more, tasks that have their record do nothing.
+# When requeued once more, tasks that have a record do nothing.
 for _ in $(seq 200); do
   [ -z "$(squeue --noheader)" ] && break
   sleep 0.1

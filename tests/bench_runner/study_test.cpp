@@ -1,4 +1,4 @@
-// Studies: what TOML they are read from, and what they expand to.
+// Studies: which TOML is accepted, and what it expands to.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ std::string message(const std::string& toml) {
   return test::error_of([&] { expand(parse_study(toml, "s.toml")); });
 }
 
-// A file that stands for a model: only its bytes matter here.
+// Stands for a model file: only its bytes matter here.
 struct ModelFile {
   ModelFile() { base::write_file(path, "model"); }
   ~ModelFile() { std::filesystem::remove(path); }

@@ -54,7 +54,7 @@ TEST_CASE("small sets are summarised exactly") {
   CHECK(base::summarize_latency(Samples{4}, 0.01).std == 0);
 }
 
-// A thing whose runs take what `seconds(i)` says, and which counts how it was asked.
+// A callable whose run i takes `seconds(i)`, and which counts its runs and calls.
 struct Machine {
   std::function<double(std::int64_t)> seconds;
   std::int64_t runs = 0, calls = 0;
@@ -94,7 +94,7 @@ TEST_CASE("warm-up goes on until the runs settle, however long that is") {
   CHECK(a.latency.p50 == doctest::Approx(0.01).epsilon(0.12));
   CHECK(b.latency.p50 == doctest::Approx(0.01));
   CHECK(b.first_call_seconds == 1.0);
-  CHECK(b.latency.max < 1);  // the first call is in no statistic
+  CHECK(b.latency.max < 1);  // no statistic includes the first call
 }
 
 TEST_CASE("what never settles is measured after the time for warm-up, and says so") {

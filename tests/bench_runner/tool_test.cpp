@@ -63,7 +63,7 @@ struct Workshop : test::Workshop {
   }
 };
 
-// Whether the process is gone or a corpse that nobody buried yet: what the runner left is its parent's business.
+// Whether the process is gone or a zombie: reaping what the runner left is its parent's business.
 bool ends(pid_t pid) {
   for (int i = 0; i < 200; ++i) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -91,7 +91,7 @@ TEST_CASE("a study that is killed three times resumes and has every record exact
   const Outcome last = shop.run("run study.toml -o out --strict");
   CHECK(last.code == 0);
   CHECK(last.out.ends_with("\n\nexperiments  12\nok           12\nleft         0\n"));
-  // A row a configuration: two repeats each.
+  // One row per configuration, from two repeats each.
   CHECK(last.out.starts_with("batch      p50      p95      p99  items/s   memory  runs\n"
                              "    1  10.0 ms  10.0 ms  10.0 ms      100  4.10 kB    20\n"));
   const documents::ResultSet set = documents::load_results(shop.folder + "/out");
@@ -121,7 +121,7 @@ TEST_CASE("a crash, a hang and a memory blow-up are records, and the study goes 
         "behave=hang device=cpu mode=inference: not done after 1 s\n", "behave=eat device=cpu mode=inference: held "})
     CHECK_MESSAGE(r.out.find(reason) != std::string::npos, r.out);
   CHECK(shop.run("status out").out == status);
-  // They are final, until asked for again.
+  // These results are final until requested again.
   CHECK(shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
                  "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 "
                  "--timeout 1 --memory-limit 100MB -o out")

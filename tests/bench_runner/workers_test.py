@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The workers in Python without their frameworks: the conversation, and what they say when something is missing.
+"""The Python workers without their frameworks: the protocol, and their messages when something is missing.
 
     workers_test.py FOLDER_OF_WORKERS
 """
@@ -70,7 +70,7 @@ class Conversation(unittest.TestCase):
 
 
 class Frameworks(unittest.TestCase):
-    """-S hides installed packages: what a machine without the framework says."""
+    """-S hides installed packages, as on a machine without the framework."""
 
     def test_a_missing_framework_says_what_to_install(self):
         for name, missing in (("ort", "onnxruntime"), ("torch", "torch"), ("jax", "jax")):
@@ -90,7 +90,7 @@ class Frameworks(unittest.TestCase):
             archives, images = worker.data_files(folder)
             self.assertEqual([p.name for p in archives], ["x.npz"])
             self.assertEqual([p.name for p in images], ["a.JPG", "b.png"])
-        with tempfile.TemporaryDirectory() as folder:  # as ImageNet is laid out
+        with tempfile.TemporaryDirectory() as folder:  # laid out like ImageNet
             for name in ("train/n1/z.JPEG", "val/n2/a.JPEG", "val/n2/b.JPEG", "val/n1/c.JPEG", "val/n1/notes.txt"):
                 path = pathlib.Path(folder) / name
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-// The CPU's kernels: their machine code, their results, and where this machine's facts come from.
+// The CPU's kernels: their machine code, their results, and the sources of facts about this machine.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -44,7 +44,7 @@ TEST_CASE("a loop that is not what it claims is objected to") {
   CHECK(objection(audit(k.code), k.instruction, k.instructions + 1, 2) != "");
   CHECK(objection(audit(k.code), "vdivpd", k.instructions, 2) != "");
   CHECK(objection(audit(k.code), k.instruction, k.instructions, 1) != "");
-  const char unknown[] = {'\x0f', '\x0b', '\x0f', '\x0b'};  // ud2; no instruction of ours on any architecture
+  const char unknown[] = {'\x0f', '\x0b', '\x0f', '\x0b'};  // ud2; no kernel of ours uses it, on any architecture
   CHECK(audit({unknown, unknown + 4}).error.find("byte 0") != std::string::npos);
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("a planted machine of two packages, two threads a core and two nodes i
   CHECK(t.cache(3, 7)->cpus == std::vector<int>{2, 3, 6, 7});
   CHECK(t.last_level() == 3);
   CHECK(t.total_bytes(3) == 64 << 20);
-  // Two of them only: the control group's set.
+  // Two CPUs only: those of the control group.
   CHECK(read_topology_sysfs(shop.folder, {2, 6}).one_per_core() == std::vector<int>{2});
 }
 

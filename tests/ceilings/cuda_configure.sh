@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which compiler makes kernels for which chip, by configuring alone: nvcc of CUDA 13 knows no Volta, one of CUDA 12 does.
+# Checks which compiler builds kernels for which chip, by configuring only: nvcc of CUDA 13 lacks Volta, CUDA 12 has it.
 #   cuda_configure.sh SOURCE FOLDER
 set -euo pipefail
 source=$1 out=$2

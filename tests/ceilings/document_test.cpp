@@ -1,4 +1,4 @@
-// The ceilings file: what is written reads back, fits its schema, loads as a device, and two runs compare.
+// The ceilings file: it reads back, fits its schema and loads as a device, and two runs can be compared.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -118,7 +118,7 @@ TEST_CASE("a ceilings file is a device, without its impossible values") {
   document.ceilings.push_back(wrong);
   const DeviceSpec device = documents::parse_device(write_ceilings(document), "sample");
   CHECK(device.name == "A machine");
-  // The fastest clean sample: no limit on what can be reached lies below what was.
+  // The fastest clean sample: a limit must not lie below what was reached.
   CHECK(device.peak(Precision::Float64, Unit::Vector)->flops_per_second.value == 2.6e11);
   CHECK(device.level("dram")->bytes_per_second.value == 3e10);
 }
@@ -175,7 +175,7 @@ TEST_CASE("two runs differ where their intervals are further apart than the tole
       {2.53e11, documents::CeilingStatus::Ok, 0, false},            // intervals touch
       {2.60e11, documents::CeilingStatus::Ok, 1, false},            // better
       {2.40e11, documents::CeilingStatus::Ok, 1, true},             // worse
-      {2.40e11, documents::CeilingStatus::NotConverged, 0, false},  // nothing that did not settle is compared
+      {2.40e11, documents::CeilingStatus::NotConverged, 0, false},  // results that did not converge are not compared
   };
   for (const Case& c : cases) {
     CAPTURE(c.now);
@@ -199,7 +199,7 @@ TEST_CASE("two honest runs miss each other as often as their widths let expect")
     documents::CeilingsDocument documents[2];
     for (int i = 0; i < 50; ++i)
       for (int side = 0; side < 2; ++side) {
-        // Deviations between 0.1 and 0.5 %, other on each side: the case of unequal widths misses more often.
+        // Deviations from 0.1 to 0.5 %, different on each side: intervals of unequal widths miss more often.
         const double deviation = 1e8 * (1 + (i + 3 * side) % 5), value = 1e11 + deviation * gaussian(random);
         documents::Ceiling c = compute_ceiling();
         c.id = std::to_string(i);
@@ -215,7 +215,7 @@ TEST_CASE("two honest runs miss each other as often as their widths let expect")
   CHECK(compared == 20000);
   CHECK(static_cast<double>(apart) == doctest::Approx(expected).epsilon(0.2));
   CHECK(expected > 0.005 * 20000);
-  // What has no interval on one side says nothing.
+  // An item without an interval on one side is not compared.
   documents::CeilingsDocument with = sample(), without = sample();
   without.ceilings[0].ci95.reset();
   CHECK(agreement(with, without).compared == 0);

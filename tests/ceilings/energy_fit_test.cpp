@@ -1,4 +1,4 @@
-// Planted constants must come back from noisy runs, and what runs cannot tell must be refused or said.
+// Planted constants must come back from noisy runs; what the runs cannot determine must be refused or reported.
 #include "pagoda/measured/energy_fit.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using namespace pagoda::measured;
 
 constexpr double kPerFlop = 0.6e-12, kPerByte = 60e-12, kWatts = 140;
 
-// An intensity sweep of `n` runs of 10 s on a machine of 60 TFLOP/s and 4 TB/s, and half-rate variants.
+// An intensity sweep of `n` runs of 10 s on a machine with 60 TFLOP/s and 4 TB/s, and half-rate variants.
 std::vector<measured::EnergyRow> intensity_sweep(int n, double noise, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> error(1, noise);
@@ -54,7 +54,7 @@ TEST_CASE("intervals cover the planted constants about 19 times of 20") {
 
 TEST_CASE("no constant is negative: what costs nothing is 0") {
   std::vector<measured::EnergyRow> rows = intensity_sweep(26, 0.0, 1);
-  // Energy that falls with the third work: its unconstrained constant would be negative.
+  // Energy that falls with the third kind of work: its unconstrained constant would be negative.
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].work.push_back(static_cast<double>(i % 5) * 1e12);
     rows[i].joules -= 0.01e-12 * rows[i].work.back();
@@ -74,7 +74,7 @@ TEST_CASE("unusable runs are refused with the reason") {
   CHECK_THROWS_WITH_AS(measured::fit_energy({"a", "b"}, intensity_sweep(2, 0, 1)),
                        doctest::Contains("2 runs for 3 constants"), Error);
   auto rows = intensity_sweep(6, 0, 1);
-  rows[3].joules = 0;  // counters of energy return 0 for short windows
+  rows[3].joules = 0;  // energy counters return 0 for short windows
   CHECK_THROWS_WITH_AS(measured::fit_energy({"a", "b"}, rows), doctest::Contains("run 3"), Error);
   rows = intensity_sweep(6, 0, 1);
   for (auto& row : rows) row.work[1] = 0;

@@ -1,4 +1,4 @@
-// Energy windows on a planted machine: a counter in steps, a clock of its own, known constants.
+// Energy windows on a planted machine: a stepping counter, a clock of its own, known constants.
 #include "energy_run.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ TEST_CASE("planted joules per operation and byte come back, and idle power stays
   REQUIRE(document.ceilings.size() == 3);
   CHECK(document.ceilings[0].id == "energy.float32");
   CHECK(document.ceilings[0].unit == "J/FLOP");
-  // At half duty half of the time is idle, so the fitted constant lies between idle and active.
+  // At half duty, half of the time is idle, so the fitted constant lies between idle and active power.
   CHECK(document.ceilings[0].value.value() == doctest::Approx(kPerFlop).epsilon(0.2));
   CHECK(document.ceilings[1].value.value() == doctest::Approx(kPerByte).epsilon(0.05));
   CHECK(document.ceilings[2].unit == "W");

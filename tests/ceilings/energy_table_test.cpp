@@ -1,4 +1,4 @@
-// Tables of joules: units, what is left out, and the published study's constants from its 24 rows.
+// Energy tables: units, omitted rows, and the published study's constants from its 24 rows.
 #include "pagoda/measured/energy_table.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ using doctest::Approx;
 
 namespace {
 
-// The published counts of a network beside the published times and powers of it.
+// Adds the published counts of a network, with its published times and powers.
 void add_published(EnergyTable& table, const std::string& model, const std::string& runs) {
   const Model network = load_model(test::source_path("models/skeletons/" + model + ".onnx"));
   const documents::EstimateDocument estimate =
@@ -41,13 +41,13 @@ TEST_CASE("the 24 published rows give the constants and the error that are known
   REQUIRE(table.left_out.size() == 1);  // 18.4 W between 53.5 and 55.4 W
   CHECK(table.left_out[0].find("batch=32: power is far from") != std::string::npos);
   const EnergyFit fit = fit_energy(table.rows);
-  // Relative least squares by other means gave 8.67 pJ/FLOP, 133.6 pJ/B, 23.1 W and 16.5 % on rounded rows.
+  // A relative least-squares fit by other means gave 8.67 pJ/FLOP, 133.6 pJ/B, 23.1 W and 16.5 % on rounded rows.
   CHECK(fit.terms[0].value == Approx(8.67e-12).epsilon(0.005));
   CHECK(fit.terms[1].value == Approx(133.6e-12).epsilon(0.005));
   CHECK(fit.terms[2].value == Approx(23.1).epsilon(0.005));
   CHECK(fit.mean_error == Approx(0.165).epsilon(0.005));
   CHECK(fit.indistinct.empty());
-  // And those are what the device's file states.
+  // The device's file states the same constants.
   const DeviceSpec orin = documents::device("orin-agx");
   REQUIRE(orin.energy);
   CHECK(*orin.energy->work[0].joules_per_flop.value == Approx(fit.terms[0].value).epsilon(1e-3));
@@ -88,7 +88,7 @@ TEST_CASE("columns are found by name and read in their units; watts stand for jo
 
 TEST_CASE("constants that grow together in all runs are named as not separable, and written as unknown") {
   std::vector<EnergyRun> runs;
-  // Always 20 FLOP/B: work and traffic cannot be told apart; the time is free.
+  // Always 20 FLOP/B: work and traffic cannot be separated; time is independent of both.
   for (int i = 1; i <= 8; ++i) {
     const double flops = 1e9 * i, bytes = flops / 20, seconds = 1e-3 * (1 + i % 3);
     runs.push_back({.label = "r", .config = {}, .flops = flops, .bytes = bytes, .seconds = seconds,

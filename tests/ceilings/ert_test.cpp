@@ -1,4 +1,5 @@
-// The verdict on ERT's kernel over synthetic pairs: it must see 1 %, and must not see what is not there.
+// The verdict on ERT's kernel over synthetic pairs: it must detect 1 %, and must not
+// report a difference that is not there.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -10,8 +11,8 @@ namespace {
 
 using namespace pagoda;
 
-// `points` of `pairs` whose true ratio is `ratio` at one point and `others` elsewhere; both sides vary together by 5 %
-// (clocks, neighbours) and each for itself by `noise`.
+// `points` points of `pairs` pairs. The true ratio is `ratio` at one point and `others` elsewhere. Both sides of a pair
+// share a variation of 5 % (clocks, neighbours), and each side varies independently by `noise`.
 documents::ErtComparison planted(std::mt19937_64& random, int points, int pairs, double ratio, double others,
                                  double noise) {
   std::normal_distribution<double> common(1, 0.05), own(1, noise);
@@ -71,7 +72,7 @@ TEST_CASE("a kernel that is slower passes, and what the check cannot see is said
 
 TEST_CASE("too few pairs for the confidence fail the check, and so does no comparison at all") {
   std::mt19937_64 random(1);
-  // 44 points at 99 %: a side has 0.01/44 = 2.3e-4, and 2^-12 = 2.4e-4 does not reach it.
+  // 44 points at 99 %: each side of an interval may miss with 0.01/44 = 2.3e-4, and 12 pairs only reach 2^-12 = 2.4e-4.
   documents::ErtComparison twelve = planted(random, 44, 12, 0.5, 0.5, 0.001),
                            thirteen = planted(random, 44, 13, 0.5, 0.5, 0.001);
   CHECK(!judge(twelve).passed);

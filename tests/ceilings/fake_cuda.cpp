@@ -1,8 +1,8 @@
-// A driver without a device: memory is the host's, kernels are their descriptions in C++, time passes as a model of a
-// small Hopper says, or of FAKE_CUDA_CHIP: "blackwell" (10.0), "ultra" (10.3). It lets the tests run the GPU's whole
-// path - arguments, grids, results against closed forms, the document - where there is no GPU.
-// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault; "context" loses the device before any kernel runs; "old":
-// a driver that does not know the kernels' machine code.
+// A CUDA driver without a device: memory is the host's, kernels are described in C++, and time follows a model of a
+// small Hopper, or of FAKE_CUDA_CHIP: "blackwell" (10.0), "ultra" (10.3). The tests can run the GPU's whole path -
+// arguments, grids, results against closed forms, the document - where there is no GPU.
+// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault; "context" loses the device before any kernel runs; "old"
+// is a driver that does not support the kernels' machine code.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,7 +19,7 @@ using Pointer = unsigned long long;
 
 constexpr int kSms = 2;
 constexpr double kClock = 1.5e9, kDram = 64.0 * 1e9 * 2 / 8;  // 64 bits at 1 GHz
-double now = 1;                                               // seconds of the model
+double now = 1;                                               // time of the model, in seconds
 bool dead = false, hung = false;
 std::map<void*, double> events;
 std::vector<std::string> kernels;
@@ -42,7 +42,7 @@ T* pointer(void** arguments, int i) {
 struct Chip {
   const char *name, *shown;
   int major, minor;
-  double fp4;  // FLOP a clock and SM
+  double fp4;  // FLOP per clock and SM
 };
 constexpr Chip kChips[] = {
     {"", "Fake Hopper", 9, 0, 0}, {"blackwell", "Fake Blackwell", 10, 0, 32768}, {"ultra", "Fake Ultra", 10, 3, 49152}};
@@ -53,7 +53,7 @@ const Chip& chip() {
   return kChips[0];
 }
 
-// Kernels that the machine code of the chip does not hold.
+// Kernels that are missing in the chip's machine code.
 bool missing(const std::string& kernel) {
   if (kernel == "mma_fp8") return true;
   if (chip().major == 9) return kernel.starts_with("tcgen05_");
@@ -92,7 +92,7 @@ struct Grid {
   unsigned all() const { return blocks * threads; }
 };
 
-// The chains of cuda/vector.cu, for a trip of few: seconds by the rate per clock and SM.
+// The chains of cuda/vector.cu, computed for small trip counts only.
 template <typename T, typename Start, typename Step>
 void chains(void** a, const Grid& g, Start start, Step step) {
   const auto trips = value<unsigned>(a, 0);
@@ -118,7 +118,8 @@ void every_vector(const Grid& g, std::size_t n, bool near, Body body) {
           for (int word = 0; word < 4; ++word) body(4 * (i + k * step) + word);
 }
 
-// What a kernel does to memory, and how long it takes. The last argument is always the clocks, but for empty ones.
+// Does to memory what a kernel does, and returns its seconds. The last argument is always
+// the clocks, except for empty kernels.
 double run(const std::string& name, const Grid& g, void** a) {
   if (name == "empty" || name == "spin") return 2e-6;
   const auto trips = value<unsigned>(a, 0);
@@ -181,10 +182,10 @@ double run(const std::string& name, const Grid& g, void** a) {
   if (name.starts_with("tcgen05_")) {
     struct Row {
       const char* format;
-      int bits, blocks, depth_bytes;  // blocks with a scale each; -1: all scales 2
+      int bits, blocks, depth_bytes;  // blocks with one scale each; -1: all scales are 2
       double per_clock;
     };
-    // The longer product takes as long.
+    // The longer product takes the same time.
     const double fp4 = chip().fp4 * (chip().minor == 3 ? 2.0 / 3 : 1);
     const Row kRows[] = {{"f16", 16, 0, 32, 8192},
                          {"bf16", 16, 0, 32, 8192},
@@ -201,7 +202,7 @@ double run(const std::string& name, const Grid& g, void** a) {
                                   [&](const Row& r) { return name.substr(pair ? 13 : 8) == r.format; });
     if (g.threads != 128 || (pair && g.blocks % 2 != 0)) std::abort();
     const int depth = row->depth_bytes * 8 / row->bits, stage = row->depth_bytes == 32 ? 4 : 2;
-    // A trip by the definition of a product: 32 of them, over the operands of two stages.
+    // One trip by the definition of a product: 32 products over the operands of two stages.
     if (trips == 1 && value<int>(a, 1) == 3)
       for (int m = 0; m < (pair ? 256 : 128); ++m)
         for (int n = 0; n < 256; ++n) {
@@ -226,7 +227,7 @@ double run(const std::string& name, const Grid& g, void** a) {
   if (warpgroup || name.starts_with("mma_")) {
     struct Row {
       const char* format;
-      int k;  // of wgmma; half of it mma.sync of 8-bit operands, else the same
+      int k;  // of wgmma; mma.sync has half of it for 8-bit operands, else the same
       double per_clock;
     };
     constexpr Row kRows[] = {{"f16", 16, 4096}, {"bf16", 16, 4096}, {"tf32", 8, 2048},
@@ -241,7 +242,7 @@ double run(const std::string& name, const Grid& g, void** a) {
           double x = fill == 2 ? 8 * row->k : 0;
           if (warpgroup && fill == 3) {
             const unsigned m = 16 * (t / 32 % 4) + t % 32 / 4 + 8 * (i / 2 % 2), n = 8 * (i / 4) + 2 * (t % 4) + i % 2;
-            x = (8 * 2 + 24) * row->k *  // eight of the 32 products weigh two
+            x = (8 * 2 + 24) * row->k *  // eight of the 32 products count twice
                 (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4);
           }
           const std::size_t place = i * static_cast<std::size_t>(g.threads) + t;
@@ -334,10 +335,10 @@ double run(const std::string& name, const Grid& g, void** a) {
       for (unsigned t = 0; t < g.all(); ++t) words[value<unsigned>(a, 2) ? t : 0] += 8 * trips;
     return at(8, 1);
   }
-  std::abort();  // a kernel the fake does not know
+  std::abort();  // a kernel that this fake lacks
 }
 
-// Which argument the clocks are: the last one.
+// Index of the argument that holds the clocks: the last one.
 int clocks_at(const std::string& name) {
   const std::map<std::string, int> others = {{"hbm_read", 5},    {"hbm_read_bulk", 5}, {"hbm_write", 5},
                                              {"hbm_copy", 5},    {"hbm_scale", 6},     {"hbm_add", 6},
@@ -372,7 +373,7 @@ int cuCtxSetCurrent(void*) {
 int cuCtxSynchronize() { return dead ? 700 : 0; }
 int cuModuleLoadData(void** module, const void*) {
   const char* fault = std::getenv("FAKE_CUDA_FAULT");
-  if (fault && std::string(fault) == "old") return 209;  // machine code of a newer toolkit
+  if (fault && std::string(fault) == "old") return 209;  // the machine code is of a newer toolkit
   return *module = &now, 0;
 }
 int cuModuleGetFunction(void** function, void*, const char* name) {
@@ -439,7 +440,7 @@ int cuMemHostAlloc(void** to, std::size_t bytes, unsigned) {
 int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
 int cuStreamCreate(void** stream, unsigned) { return *stream = &now, 0; }
 int cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
-// Events go with the context: their names are places in an array that nobody has to free.
+// Events are released with the context: their handles are addresses in an array that is never freed.
 int cuEventCreate(void** event, unsigned) {
   static char names[1024];
   static std::size_t count = 0;

@@ -1,4 +1,4 @@
-// A management library whose state the test sets: power, energy, reasons of the clock.
+// A management library whose state the test sets: power, energy, clock throttle reasons.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +27,7 @@ int nvmlDeviceGetPowerUsage(void*, unsigned* value) {
 }
 int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* value) {
   *value = millijoules;
-  // For runs of the tool by hand: a board that draws so much all the time.
+  // For manual runs of the tool: a board that always draws this power.
   if (const char* watts = std::getenv("FAKE_NVML_WATTS"))
     *value = static_cast<unsigned long long>(
         1e3 * std::atof(watts) *

@@ -1,4 +1,4 @@
-// The whole GPU path on a driver without a device: what would run there is run, up to the machine code.
+// The whole GPU path on a driver without a device: all that would run on a GPU, except the machine code.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
@@ -41,8 +41,8 @@ const pagoda::documents::Ceiling& of(const pagoda::documents::CeilingsDocument& 
   std::abort();
 }
 
-// Ends the program as skipped where no kernels for a capability are embedded. Tests that need the same ones form a
-// suite, and ctest runs each suite alone: nothing has failed before.
+// Ends the program as skipped where no kernels for a capability are embedded. Tests that need the same kernels form a
+// suite, and ctest runs each suite alone, so no test has failed before.
 void need_kernels(int capability) {
   const auto blobs = ceilings::gpu_blobs();
   if (std::any_of(blobs.begin(), blobs.end(),
@@ -91,7 +91,7 @@ void measure_by_tcgen05(const std::string& chip) {
     CHECK(std::get<std::int64_t>(c.code.at("total")) < 120);
     of(document, id, pagoda::documents::CeilingMode::Sustained);
   }
-  // What a chip has no kernel for is said, of its own ways only.
+  // What a chip has no kernel for is reported, but only for its own tensor instructions.
   const auto said = [&](const char* text) {
     return std::any_of(document.not_run.begin(), document.not_run.end(),
                        [&](const std::string& line) { return line.find(text) != std::string::npos; });
@@ -124,7 +124,7 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
            c.status != pagoda::documents::CeilingStatus::Impossible));
     CHECK(c.n >= 3);
   }
-  // What the model of the device gives, so what is credited and divided is right.
+  // The rates of the fake device must come back, so work is credited and divided correctly.
   using pagoda::documents::CeilingMode;
   const auto percent = [&](const char* id, pagoda::documents::CeilingMode mode) {
     const pagoda::documents::Ceiling& c = of(document, id, mode);
@@ -203,7 +203,8 @@ TEST_CASE("descriptors of tcgen05 say what the tables of the PTX ISA have at the
   struct Descriptor {
     std::uint64_t word, leading, absolute;
   };
-  // Long ones name the address of the next tile in place of a leading offset that swizzled K-major operands do not use.
+  // Long descriptors hold the address of the next tile instead of a leading offset, which
+  // swizzled K-major operands do not use.
   for (const Descriptor& d : {Descriptor{descriptor(0x2c400), 1, 0}, {long_descriptor(0x2c400, 0x30000), 0x3000, 1}}) {
     CHECK(bits(d.word, 0, 14) == 0x2c40);  // address / 16
     CHECK(bits(d.word, 16, 14) == d.leading);
@@ -240,7 +241,7 @@ TEST_CASE("descriptors of tcgen05 say what the tables of the PTX ISA have at the
     CHECK(bits(c.word, 29, 2) == 0);
     CHECK(bits(c.word, 31, 1) == c.longer);
   }
-  // Every product of two stages reads depth of its own, within 128 bytes of a row and within the tiles.
+  // Each product of two stages reads its own part of the depth, within 128 bytes of a row and within the tiles.
   for (const int depth : {kDepthBytes, kLongDepthBytes}) {
     std::set<std::uint32_t> a, b;
     for (int k = 0; k < kProducts; ++k) {
@@ -345,7 +346,7 @@ TEST_CASE("a kernel that kills the device leaves the other values, and a second 
   CHECK(document.ceilings.size() == measured + missing);
   for (const pagoda::documents::Ceiling& c : document.ceilings) {
     CAPTURE(c.id);
-    // The kernel that did it is not tried again; what was not reached is.
+    // The kernel that failed is not retried; kernels that were not reached are measured.
     CHECK(c.value.has_value() == (c.note.find("imad_i32") == std::string::npos));
   }
 }
@@ -369,7 +370,7 @@ TEST_CASE("the sweep, the controls and the checks of a whole run" * doctest::tes
         CHECK(check.passed);
       }
   CHECK(seen == 5);
-  // Without a device there are no counters, and the fake's energy counter stands still: both are said.
+  // Without a device there are no counters, and the fake's energy counter does not move: both are reported.
   std::string not_run;
   for (const std::string& line : document.not_run) not_run += line + "\n";
   CHECK(not_run.find("counters: ") != std::string::npos);
@@ -378,9 +379,9 @@ TEST_CASE("the sweep, the controls and the checks of a whole run" * doctest::tes
 }
 
 TEST_CASE("operands of wgmma lie where its descriptors say") {
-  // The layout of 128-byte swizzled tiles by the address bits themselves (PTX ISA: bits 4-6 are exclusive-or'ed with
-  // bits 7-9), the descriptor's start advancing by 32 bytes a product, groups of 8 rows 1024 bytes apart; against where
-  // fill_tile of cuda/tensor.cu puts element (row, column): chunk c of row r at c ^ (r % 8).
+  // The layout of 128-byte swizzled tiles by the address bits (PTX ISA: bits 4-6 are exclusive-or'ed with bits 7-9),
+  // where the descriptor's start advances by 32 bytes per product and groups of 8 rows are 1024 bytes apart, must be
+  // where fill_tile of cuda/tensor.cu puts element (row, column): chunk c of row r at c ^ (r % 8).
   for (const int element : {1, 2, 4})
     for (int product = 0; product < 4; ++product)
       for (int row = 0; row < 256; ++row)
@@ -392,7 +393,7 @@ TEST_CASE("operands of wgmma lie where its descriptors say") {
           address ^= (address >> 7 & 7) << 4;
           REQUIRE(address == filled);
         }
-  // And every element of the product of the patterns, by the definition of a product.
+  // Every element of the product of the patterns must be an integer from -3 to 3.
   for (unsigned thread = 0; thread < 128; ++thread)
     for (unsigned i = 0; i < 128; ++i) {
       double worth = ceilings::wgmma_element(thread, i, 1);
@@ -402,7 +403,7 @@ TEST_CASE("operands of wgmma lie where its descriptors say") {
 
 TEST_CASE("operands of tcgen05 lie where its descriptors say, at both depths") {
   using namespace tcgen05;
-  // The same, byte by byte: formats of half a byte are filled by bytes.
+  // The same, byte by byte: half-byte formats are filled by bytes.
   for (const int depth : {kDepthBytes, kLongDepthBytes})
     for (int k = 0; k < 2 * per_stage(depth); ++k)
       for (int row = 0; row < kM; ++row)
@@ -419,7 +420,7 @@ TEST_CASE("operands of tcgen05 lie where its descriptors say, at both depths") {
 }
 
 TEST_CASE("registers of a warpgroup hold every element of the product once") {
-  // Rows and columns told apart by value would need more than the patterns; the map itself is a bijection.
+  // The patterns cannot distinguish all rows and columns by value, but the map itself must be a bijection.
   std::vector<int> seen(64 * 256, 0);
   for (unsigned thread = 0; thread < 128; ++thread)
     for (unsigned i = 0; i < 128; ++i) {
@@ -429,7 +430,7 @@ TEST_CASE("registers of a warpgroup hold every element of the product once") {
       CHECK(ceilings::wgmma_element(thread, i, 2) == 2.0 * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4));
     }
   CHECK(std::count(seen.begin(), seen.end(), 1) == 64 * 256);
-  // Over a trip: products 0-3 of each eight are the first stage's, and 0 and 2 weigh more.
+  // Over one trip: products 0-3 of every eight belong to the first stage, where 0 and 2 weigh more.
   int depth = 0;
   for (int k = 0; k < 32; ++k) depth += 16 * (k % 8 == 0 || k % 8 == 2 ? ceilings::kEven : 1);
   CHECK(ceilings::weighed_depth(32, 16) == depth);
@@ -448,14 +449,14 @@ TEST_CASE("work is counted by the counters of its unit") {
   CHECK(counter_sets("tcgen05_nvfp4", "float4", "", "fma").front().metrics.front() ==
         "sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32.sum");
   CHECK(counter_sets("imad_i32", "int32", "", "fma").empty());
-  // ptxas writes half of packed additions as HFMA2, which counts twice as much.
+  // ptxas writes half of the packed additions as HFMA2, which counts twice.
   CHECK(counter_sets("add_f16", "float16", "", "add").empty());
-  // What a level's kernel does besides, such as filling shared memory once, is not in its counter.
+  // A level's counter excludes other work of its kernel, such as filling shared memory once.
   CHECK(counter_sets("shared_read", "", "shared", "read").front().metrics ==
         std::vector<std::string>{"sm__sass_data_bytes_mem_shared_op_ld.sum"});
   CHECK(counter_sets("shared_write", "", "shared", "write").front().metrics ==
         std::vector<std::string>{"sm__sass_data_bytes_mem_shared_op_st.sum"});
-  // Between the second level and the first, not at the slices: those count what crosses between its halves twice.
+  // Counted between L2 and L1, not at the L2 slices: those count transfers between the two L2 halves twice.
   const auto l2 = counter_sets("l2_read", "", "l2", "read").front();
   CHECK(l2.metrics.front() == "l1tex__m_xbar2l1tex_read_bytes.sum");
   CHECK(l2.worth == std::vector<double>{1, 1, -1, -1});

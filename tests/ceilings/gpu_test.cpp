@@ -1,4 +1,4 @@
-// What can be tested of the GPU's side without a GPU: machine code, the management library, the missing driver.
+// The parts of the GPU side that can be tested without a GPU: machine code, the management library, a missing driver.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -33,8 +33,8 @@ void set(unsigned long long reasons, unsigned milliwatts, unsigned long long mil
 using pagoda::test::Outcome;
 using pagoda::test::Workshop;
 
-// Ends the program as skipped: ctest runs alone each suite whose tests need the same, so that nothing has failed
-// before.
+// Ends the program as skipped. ctest runs each suite of tests with the same needs
+// alone, so that no test has failed before.
 void skip(const char* reason) {
   std::printf("skipped: %s\n", reason);
   std::exit(77);
@@ -66,7 +66,7 @@ TEST_CASE("every claim is about a kernel that some architecture has" * doctest::
     for (const GpuBlob& blob : gpu_blobs())
       for (const std::string& kernel : kernels_of(blob.cubin)) exists = exists || kernel == claim.kernel;
     CAPTURE(claim.kernel);
-    // Hopper's and Blackwell's are there only where their own features are built for.
+    // Hopper and Blackwell kernels are embedded only where their architecture-specific features are built.
     const auto built = [](int capability) {
       return std::any_of(gpu_blobs().begin(), gpu_blobs().end(),
                          [&](const GpuBlob& blob) { return blob.capability == capability && blob.exact; });
@@ -116,7 +116,7 @@ TEST_CASE("cuobjdump counts the same instructions" * doctest::test_suite("kernel
       int there = 0;
       for (const std::string_view name : claim.instructions)
         for (std::size_t at = 0; (at = code.find(std::string(name), at)) != std::string::npos; ++at)
-          // The mnemonic, not a part of another: after a blank, before a dot or a blank.
+          // Match the whole mnemonic: after a blank, before a dot or a blank.
           there += code[at - 1] == ' ' && (code[at + name.size()] == '.' || code[at + name.size()] == ' ');
       const auto loop = hot_loop(blob.cubin, blob.capability, claim.kernel, claim.instructions);
       REQUIRE(loop);
@@ -125,7 +125,7 @@ TEST_CASE("cuobjdump counts the same instructions" * doctest::test_suite("kernel
         if (const auto found = loop->count.find(std::string(name)); found != loop->count.end()) ours += found->second;
       CAPTURE(blob.capability);
       CAPTURE(claim.kernel);
-      // The listing also has what stands outside the loop.
+      // The listing also has the instructions outside of the loop.
       CHECK(ours <= there);
       CHECK(there <= ours + 24);
     }
@@ -145,7 +145,7 @@ TEST_CASE("text for chips to come is of the generic kernels alone" * doctest::te
   CHECK(gpu_ptx().size() == 3);
   for (const GpuBlob& text : gpu_ptx()) {
     CAPTURE(text.source);
-    const std::string ptx(reinterpret_cast<const char*>(text.cubin.data()));  // the driver wants its end marked
+    const std::string ptx(reinterpret_cast<const char*>(text.cubin.data()));  // the driver needs a terminated string
     CHECK(ptx.size() + 1 == text.cubin.size());
     CHECK(ptx.find(".target sm_80") != std::string::npos);
     CHECK(ptx.find("wgmma") == std::string::npos);
@@ -160,7 +160,7 @@ TEST_CASE("a device runs the newest code of its own major version") {
     const auto has_orin = [](const GpuBlob& blob) { return blob.capability == 87; };
     CHECK(best_capability(8, 7) == (std::any_of(gpu_blobs().begin(), gpu_blobs().end(), has_orin) ? 87 : 80));
   }
-  // Code for the features of one architecture runs on that one only.
+  // Code that uses the features of one architecture runs on that one only.
   for (const GpuBlob& blob : gpu_blobs())
     if (blob.exact) CHECK(best_capability(blob.capability / 10, blob.capability % 10) == blob.capability);
   if (best_capability(10, 2) != 0)

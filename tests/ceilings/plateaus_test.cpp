@@ -1,4 +1,4 @@
-// Planted hierarchies: levels must come back at their rates, and every doubt that was planted must be voiced.
+// Planted memory hierarchies: levels must come back at their rates, and every planted doubt must be reported.
 #include "pagoda/measured/plateaus.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ constexpr double kKiB = 1024, kMiB = 1024 * 1024;
 const std::vector<measured::KnownLevel> kLevels = {
     {"l1", 48 * kKiB}, {"l2", 1 * kMiB}, {"l3", 32 * kMiB}, {"dram", {}}};
 
-// A sweep of ratio 1.15 over `rate`, with noise of 1 %.
+// A sweep of `rate` over sizes in a ratio of 1.15, with noise of 1 %.
 std::vector<measured::WorkingSetPoint> sweep(const std::function<double(double)>& rate, double to = 512 * kMiB) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(1, 0.01);
@@ -71,8 +71,8 @@ TEST_CASE("a spurious plateau makes its level ambiguous and leaves the names of 
 }
 
 TEST_CASE("prefetchers that make a level faster from some size on, and edges that set in early, raise no doubt") {
-  // As a Zen 5 core was seen: 185 GB/s up to 350 KiB of its second level, 240 GB/s from there, falling from 700 KiB on;
-  // and its third level at 100 GB/s up to 4 MiB, at 118 beyond, wearing off from 14 MiB on.
+  // As seen on a Zen 5 core: L2 at 185 GB/s up to 350 KiB, 240 GB/s from there, falling from 700 KiB on; L3 at 100 GB/s
+  // up to 4 MiB, 118 GB/s beyond, falling from 14 MiB on.
   const auto found = measured::find_plateaus(sweep([](double b) {
                                                if (b > 350 * kKiB && b <= 690 * kKiB) return 240e9;
                                                if (b > 690 * kKiB && b <= 1 * kMiB) return 190e9;
@@ -89,7 +89,7 @@ TEST_CASE("prefetchers that make a level faster from some size on, and edges tha
 }
 
 TEST_CASE("a cache that does not end where its capacity says is ambiguous") {
-  // The machine shows half of the second-level cache: an edge at 0.5 MiB, none near 1 MiB.
+  // Only half of the L2 cache is visible: an edge at 0.5 MiB, none near 1 MiB.
   const auto found = measured::find_plateaus(
       sweep([](double b) {
         return b <= 48 * kKiB ? 500e9 : b <= 0.45 * kMiB ? 220e9 : b <= 32 * kMiB ? 108e9 : 31e9;

@@ -1,4 +1,4 @@
-// The protocol on synthetic machines whose truth is known, with a clock of their own.
+// The measurement protocol on synthetic machines with known rates and a clock of their own.
 #include "protocol.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ struct Machine {
   std::function<double()> clock() {
     return [this] { return now; };
   }
-  // A configuration of a true rate, a relative noise, and a share of samples that another thread disturbs.
+  // A configuration with a true rate, a relative noise, and a share of samples that another thread disturbs.
   Candidate candidate(const char* name, double rate, double noise, double disturbed = 0,
                       std::uint32_t how = kPreempted) {
     return {name, {{"name", std::string(name)}}, [=, this](double seconds) {
@@ -131,7 +131,7 @@ TEST_CASE(
   };
   Plan p = plan();
   p.choose_samples = 2;
-  // The warm-up runs the first configuration, so only the others would be met cold.
+  // The warm-up runs only the first configuration, so the others would start cold.
   const pagoda::documents::Ceiling c =
       run_one(m, experiment("a", {cold_at_first("warm", 1e9), cold_at_first("best", 1.25e9)}), p);
   CHECK(c.kernel == "best");
@@ -199,7 +199,7 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
 
 TEST_CASE("loads that heat are sampled after a soak, one after another, so that one soak a round serves all") {
   Machine m;
-  // A chip that runs a quarter faster until it has carried this load for 4 s; other loads let it cool.
+  // A chip that runs a quarter faster until it has carried this load for 4 s; other loads let it cool down.
   double hot_since = -1, fast_samples = 0;
   std::vector<std::string> runs;
   const auto load = [&](const std::string& id, bool heats) {
@@ -227,10 +227,10 @@ TEST_CASE("loads that heat are sampled after a soak, one after another, so that 
     CHECK(c.config.contains("soak_seconds") == (c.id[0] == 'h'));
   }
   CHECK(fast_samples > 0);
-  CHECK(runs.size() == 6 * 4);  // visits: neighbours are of different experiments
+  CHECK(runs.size() == 6 * 4);  // visits: neighbours belong to different experiments
   for (std::size_t i = 0; i + 6 <= runs.size(); i += 6)
     for (std::size_t k = 0; k < 6; ++k) CHECK((runs[i + k][0] == 'h') == (k >= 3));
-  CHECK(m.now < 4 * 5 + 40);  // a soak a round, not one a visit
+  CHECK(m.now < 4 * 5 + 40);  // one soak per round, not per visit
   CHECK(budgeted(p, 6, 60, 1).soak_seconds == 3);
   CHECK(budgeted(p, 6, 170, 1).soak_seconds == 5);
 }
@@ -263,7 +263,7 @@ TEST_CASE("what differs between visits enters the interval, however narrow each 
                                      s.rate = 1e9 * (1 + offset);
                                      return s;
                                    }}});
-  e.prepare = [&] { offset = noise(m.random); };  // memory lies elsewhere each time
+  e.prepare = [&] { offset = noise(m.random); };  // memory is placed elsewhere each time
   const pagoda::documents::Ceiling c = run_one(m, e);
   CHECK(!c.converged);
   CHECK(c.status == pagoda::documents::CeilingStatus::NotConverged);

@@ -1,4 +1,4 @@
-// Intervals must cover what they claim, and a choice must not be biased upwards: both by simulation with fixed seeds.
+// Intervals must cover what they claim, and a selection must not be biased upwards: both simulated with fixed seeds.
 #include "pagoda/base/statistics.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ TEST_CASE("quantiles interpolate between order statistics") {
 }
 
 TEST_CASE("too few samples have no interval") {
-  // [min, max] of n samples covers with 1 - 2^(1-n): 0.9375 at 5, 0.96875 at 6.
+  // [min, max] of n samples covers the median with probability 1 - 2^(1-n): 0.9375 at 5, 0.96875 at 6.
   CHECK(!base::median_interval(std::vector<double>(5, 1.0)));
   CHECK(base::median_interval(std::vector<double>(6, 1.0)));
 }
@@ -95,7 +95,7 @@ TEST_CASE("contention shows in the upper tail") {
 }
 
 TEST_CASE("groups that differ from each other widen the interval, so that two runs of new groups agree") {
-  // Every group has an offset of its own of 1 %, its samples a noise of 0.1 %: what a machine with neighbours shows.
+  // Every group has its own offset of 1 %, its samples have noise of 0.1 %, as on a machine with neighbours.
   std::mt19937_64 random(11);
   std::normal_distribution<double> offset(0, 1), noise(0, 0.1);
   constexpr int kRuns = 2000;
@@ -124,7 +124,7 @@ TEST_CASE("groups that differ from each other widen the interval, so that two ru
     CAPTURE(groups);
     CHECK(covered > 0.95 * kRuns);
     CHECK(agree > 0.97 * kRuns);
-    CHECK(pooled < 0.90 * kRuns);  // what ignoring the groups would have claimed to be 95 %
+    CHECK(pooled < 0.90 * kRuns);  // ignoring the groups would claim 95 %
   }
 }
 
@@ -143,6 +143,6 @@ TEST_CASE("groups that differ by factors have no negative end, and values that a
   const std::vector<std::vector<double>> apart = {{100, 101, 99}, {300, 301, 299}};
   const auto interval = grouped_interval(apart).value();
   CHECK(interval[0] > 0);
-  CHECK(interval[1] > 1000);  // two groups a factor 3 apart tell next to nothing
+  CHECK(interval[1] > 1000);  // two groups that differ by a factor of 3 say little
   CHECK(!grouped_interval(std::vector<std::vector<double>>{{-1, 1, 2}, {-3, -2, -1}}));
 }

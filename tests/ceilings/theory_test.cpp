@@ -1,4 +1,4 @@
-// Theory from attributes × work per clock, against what vendors print for products.
+// Theory from device attributes × work per clock, against the figures that vendors print.
 #include "pagoda/measured/theory.h"
 
 #include <doctest/doctest.h>
@@ -34,17 +34,18 @@ TEST_CASE(
   int compared = 0;
   for (const std::string& id : documents::device_ids()) {
     const DeviceSpec spec = documents::device(id);
-    const bool is_slowed = id == "h20" || id == "h800" || id == "l20" || id == "l40";  // below what their chips do
+    const bool is_slowed = id == "h20" || id == "h800" || id == "l20" || id == "l40";  // below their chips' rates
     if (spec.compute_capability.empty() || is_slowed) continue;
     for (const Peak& peak : spec.peaks) {
-      // Data sheets state the float64 tensor rate at the clock of the vector rates.
+      // Data sheets give the float64 tensor rate at the clock of the vector rates.
       const bool at_tensor_clock = peak.unit == Unit::Tensor && peak.precision != Precision::Float64;
       const measured::GpuAttributes gpu = attributes(spec, at_tensor_clock);
       const auto per_clock = measured::work_per_clock(gpu, peak.precision, peak.unit, "fma", peak.accumulate);
       if (!per_clock) continue;
       const double theory = *per_clock * gpu.sms * gpu.sm_clock_hz;
       const double printed = *peak.flops_per_second.value;
-      // Two printed digits, such as B200's 37 and 75 TFLOP/s (37.2 and 74.5), are no better than the last one.
+      // Figures printed with two digits, such as B200's 37 and 75 TFLOP/s (37.2 and 74.5), are
+      // only accurate to the last digit.
       const double digits = std::fmod(printed, 1e12) == 0 && printed < 1e14 ? 1e12 / printed : 0;
       CAPTURE(id);
       CAPTURE(to_string(peak.precision));
@@ -69,7 +70,7 @@ TEST_CASE("known rates by compute capability") {
   const Case cases[] = {
       {9, 0, Precision::Float32, Unit::Vector, "fma", 256},
       {9, 0, Precision::Float32, Unit::Vector, "add", 128},
-      {9, 0, Precision::Float32, Unit::Vector, "gemm", 256},  // a library's product is of fused instructions
+      {9, 0, Precision::Float32, Unit::Vector, "gemm", 256},  // a library's matrix product uses fused instructions
       {9, 0, Precision::Bfloat16, Unit::Tensor, "gemm", 4096},
       {9, 0, Precision::Float64, Unit::Vector, "fma", 128},
       {9, 0, Precision::Float64, Unit::Tensor, "fma", 256},
@@ -98,12 +99,12 @@ TEST_CASE("known rates by compute capability") {
 }
 
 TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre products, within 0.5 %") {
-  // SMs × tensor clock from the printed float16 rate, which all other formats must then follow; where the number of SMs
-  // is known, the clock must be one that the product can have. Rates are half of those printed with sparsity. B200,
-  // GB200: NVIDIA Blackwell data sheet, individual GPU specifications (GB200 NVL72, HGX B200). GB300: dense rates of a
-  // rack of 72, verda.com/blog/gb300-nvl72-architecture; B300: HGX B300, of 8,
-  // glennklockwood.com/garden/processors/B300. Left out: B300's 4-bit rate, which is printed as 13.1 to 14 PFLOP/s, and
-  // rates of one digit. SMs of GB200: github.com/ByteDance-Seed/VeOmni/pull/986.
+  // SMs × tensor clock follows from the printed float16 rate; all other formats must agree with it, and where the
+  // number of SMs is known, the clock must be possible for the product. Rates are half of those printed with sparsity.
+  // Sources: B200 and GB200: NVIDIA Blackwell data sheet, individual GPU specifications (GB200 NVL72, HGX B200). GB300:
+  // dense rates of a rack of 72, verda.com/blog/gb300-nvl72-architecture. B300: HGX B300 of 8,
+  // glennklockwood.com/garden/processors/B300. SMs of GB200: github.com/ByteDance-Seed/VeOmni/pull/986. Left out:
+  // B300's 4-bit rate, which is printed as 13.1 to 14 PFLOP/s, and rates of one digit.
   struct Product {
     const char* name;
     int minor, sms;  // 0: not known
@@ -137,7 +138,7 @@ TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre
     CHECK(sm_clocks / p.sms <= p.highest_clock);
     CHECK(sm_clocks / p.sms >= 0.9 * p.highest_clock);
   }
-  // Vector rates of GB200 are at its highest clock: 80 and 40 TFLOP/s.
+  // GB200's vector rates are printed at its highest clock: 80 and 40 TFLOP/s.
   const measured::GpuAttributes gb200{"NVIDIA GB200", 10, 0, 152, 2.062e9, 0, 0, 0};
   CHECK(measured::work_per_clock(gb200, Precision::Float32, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
         doctest::Approx(80e12).epsilon(0.005));
@@ -158,7 +159,7 @@ TEST_CASE("an H200's three denominators") {
   CHECK(theory.datasheet.value() == doctest::Approx(989.4e12).epsilon(0.005));
   CHECK(theory.max_clock.value() == doctest::Approx(1070.5e12).epsilon(0.005));
   CHECK(theory.observed_clock.value() == doctest::Approx(948.9e12).epsilon(0.005));
-  // The library's products have the same three, also on the vector units.
+  // Library products have the same three denominators, also on the vector units.
   documents::Ceiling product = bf16;
   product.op = "gemm";
   CHECK(gpu_theory(h200, product).datasheet == theory.datasheet);

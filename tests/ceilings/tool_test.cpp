@@ -1,4 +1,4 @@
-// The command line: options, exit codes, files, and that what it writes is a valid document and a device.
+// The command line: options, exit codes, files, and that its output is a valid document and device.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ TEST_CASE("a file that cannot be read or written is exit 1 before anything is me
 TEST_CASE("an output that cannot be written whole leaves the old file as it was") {
   const Workshop shop;
   pagoda::base::write_file(shop.path("a.json"), "old");
-  // Files may grow to 512 bytes: a full disk.
+  // Files may grow to 512 bytes only, as on a full disk.
   const Outcome r = shop.shell("trap '' XFSZ; ulimit -f 1; '" PAGODA_ERT_CEILINGS
                                "' --cpu --quick --budget 0.1 --only scalar.fma.core --json a.json");
   CHECK(r.code == 1);
@@ -105,19 +105,19 @@ TEST_CASE("a short run writes a document that fits its schema, beside a CSV") {
     CHECK(c->p5.value() <= c->median.value());
     CHECK(c->median.value() <= c->p95.value());
   }
-  // One or two multiply-adds a cycle, of 2 operations; loads of at most 64 bytes a cycle: at 1 to 6 GHz.
+  // One or two multiply-adds of 2 operations per cycle; loads of at most 64 bytes per cycle; at 1 to 6 GHz.
   CHECK(fma.median.value() > 1e9);
   CHECK(fma.median.value() < 4 * 6e9);
   CHECK(load.median.value() > 1e8);
   CHECK(load.median.value() < 64 * 6e9);
   CHECK(pagoda::test::read_file(shop.path("a.csv")).find("float64.scalar.fma.core,burst,compute") != std::string::npos);
-  char line[64];  // of the core, where nothing was measured of the whole device
+  char line[64];  // the core's value, as the whole device was not measured
   std::snprintf(line, sizeof line, "%.2f DRAM EMP\n", *load.value * 1e-9);
   CHECK(pagoda::test::read_file(shop.path("ert.txt")) == line);
 }
 
 TEST_CASE("energy from the rails of a Jetson says which, how often they were read and what each took") {
-  // Made by hand: 12 W and 4 W, and 5 W that hold the memory's 2 W.
+  // Written by hand: 12 W and 4 W, and 5 W that include the memory's 2 W.
   const Workshop shop;
   const auto rail = [&](const std::string& monitor, const std::string& channel, const char* name,
                         const char* milliamperes) {
@@ -151,7 +151,7 @@ TEST_CASE("energy from the rails of a Jetson says which, how often they were rea
   CHECK(number("watts.VDDQ_VDD2_1V8AO") == doctest::Approx(2));
   CHECK(number("period_seconds") > 0.019);
   CHECK(std::get<std::int64_t>(energy->constants.at("samples")) > 10);
-  // Without the 2 W; a window begins and ends with a sample.
+  // Without the 2 W; each window begins and ends with a sample.
   CHECK(number("idle_watts") == doctest::Approx(21).epsilon(0.1));
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a check accepts the same machine, and exits 3 where a baseline was fa
   pagoda::base::write_file(shop.path("faster.json"), pagoda::documents::write_ceilings(faster));
   const Outcome worse = shop.shell(what + "--json now.json --check faster.json");
   CHECK(worse.says(" 0 of 2 intervals meet"));
-  // On a busy machine nothing may converge, and then nothing is called worse.
+  // On a busy machine nothing may converge; then nothing is reported as worse.
   bool is_settled = false;
   for (const pagoda::documents::Ceiling& c : pagoda::documents::load_ceilings(shop.path("now.json")).ceilings)
     is_settled = is_settled || (c.converged && c.status == pagoda::documents::CeilingStatus::Ok);
@@ -205,7 +205,7 @@ TEST_CASE("other tools' forms hold the device-wide best, in their units") {
   const auto columns = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
   const std::size_t end = rocprof.find('\n');
   CHECK(columns(rocprof.substr(0, end)) == columns(rocprof.substr(end + 1)));
-  // As checks of ERT read its report: a number, a blank, the name.
+  // In the format that checks of ERT parse: a number, a blank, the name.
   const std::regex line(R"((\d+\.\d+)\s(FP64 GFLOPs|L1|DRAM) EMP)");
   const std::string ert = ceilings::ert_csv(document);
   CHECK(std::distance(std::sregex_iterator(ert.begin(), ert.end(), line), std::sregex_iterator()) == 3);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the steps of action.yml and the hooks of .pre-commit-hooks.yaml as their runners do: ci_test.py ONNX_ESTIMATE SOURCE.
 
-A step's `run` goes through bash with its `env`, whose ${{ … }} are taken from made-up contexts; a made-up `gh` notes
-what it is asked. Exits 77, "skipped", without PyYAML or git.
+A step's `run` goes through bash with its `env`, whose ${{ … }} come from made-up contexts; a fake `gh` records its
+requests. Exits 77, "skipped", without PyYAML or git.
 """
 import json
 import os
@@ -137,7 +137,7 @@ def check_action(folder):
     expect("flops: fits 40GFLOP" in summary and "time" in summary, summary)
     expect(action.comments() == [], "without a base there is no comment")
 
-    # What a pull request changes: work, bytes, memory, time. The second push rewrites the comment of the first.
+    # What a pull request changes: work, bytes, memory, time. The second push must rewrite the comment of the first.
     for _ in range(2):
         code, summary, said = action.run(models="*.onnx\n", arguments="--device h200 --batch 1", base=base, tool=TOOL)
         expect(code == 0, said)
@@ -159,7 +159,7 @@ def check_action(folder):
     expect(code == 0 and len(action.comments()) == count and action.comments()[0] != summary, "comment: false")
     expect(action.run(models="none.onnx", tool=TOOL)[0] == 1, "a model that is not there fails")
     expect(action.run(models="net.onnx", arguments="--nonsense", tool=TOOL)[0] == 2, "a wrong option fails")
-    # What stands in inputs is no code.
+    # Text in inputs must not run as code.
     code, _, _ = action.run(models="net.onnx; touch hacked", arguments="--device 'h200'", tool=TOOL)
     expect(code == 1 and not (repository / "hacked").exists(), "an input was run")
     print("the action's steps: budgets, comparison, comment")

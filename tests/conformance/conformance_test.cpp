@@ -1,5 +1,5 @@
-// What others computed against what Pagoda infers: thousands of small models with the types their outputs truly had.
-// README.md tells where the goldens come from and what one line holds.
+// Pagoda's inference against the results of others: thousands of small models with the true types of their outputs.
+// README.md says where the goldens come from and describes the line format.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,9 +28,9 @@ using test::Golden;
 using test::goldens;
 using test::rows;
 
-enum class Sizes { Exact, Partial };  // Partial: sizes may stay open, but none may be wrong
+enum class Sizes { Exact, Partial };  // Partial: sizes may be open, but none may be wrong
 
-// What is wrong with `got`; empty when nothing is.
+// What is wrong with `got`; empty if nothing is.
 std::string difference(const TensorType& got, const TensorType& want, const TensorType& open, Sizes sizes) {
   const std::string both = test::text(got) + " instead of " + test::text(want);
   if (sizes == Sizes::Partial && got.element == ElementType::Undefined && !got.shape) return "";
@@ -47,7 +47,7 @@ std::string difference(const TensorType& got, const TensorType& want, const Tens
   return "";
 }
 
-// Operators whose work is not modelled with all arguments known, and why.
+// Operators whose work is not modelled even when all arguments are known, and why.
 constexpr std::pair<std::string_view, std::string_view> kUnmodelled[] = {
     {"BifurcationDetector", "how many tokens are compared the data decide"},
     {"Gradient", "stands for the derivative of the graph before it"},
@@ -63,7 +63,7 @@ const Node& node_of(const Model& model, const NodeReport& row) {
   return model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
 }
 
-// Rows that enter the totals with nothing, or stay out of them without a word.
+// Rows that add nothing to the totals, or are left out of them, without being reported.
 std::string silent_zero(const Model& model, const Analysis& analysis) {
   std::int64_t unmodelled = 0;
   for (const NodeReport& row : analysis.nodes) {
@@ -83,7 +83,7 @@ std::string silent_zero(const Model& model, const Analysis& analysis) {
   return "";
 }
 
-// What is wrong with one analysis of the model, in lines.
+// What is wrong with one analysis of the model, one line per fault.
 std::string faults(const Golden& golden, const Model& model, const Analysis& analysis, Sizes sizes) {
   std::string result = silent_zero(model, analysis);
   if (!result.empty()) result += '\n';
@@ -102,7 +102,7 @@ std::string faults(const Golden& golden, const Model& model, const Analysis& ana
   return result;
 }
 
-// All three readings of one golden: as its line is, with every argument fed, and with every size fed a symbol.
+// All three readings of one golden: as its line says, with every argument fed, and with every fed size a symbol.
 std::string faults(const Golden& golden) {
   std::string result;
   const auto add = [&](std::string_view reading, const std::string& wrong) {
@@ -124,7 +124,7 @@ std::string faults(const Golden& golden) {
   return result;
 }
 
-// The part's cases; those of the file `path` where it is given, with the part's exceptions by operator alone.
+// The part's cases; if `path` is given, those of that file, with the part's exceptions by operator.
 void check_part(const std::string& part, const std::string& path = "") {
   std::map<std::string, std::string> exceptions;
   for (const std::vector<std::string>& row : rows("exceptions.txt", '\t')) {
@@ -147,7 +147,7 @@ void check_part(const std::string& part, const std::string& path = "") {
 }  // namespace
 
 TEST_CASE("every operator that ONNX and ONNX Runtime define has a rule") {
-  // Structures: the driver walks the graphs they hold.
+  // Structures are handled by the driver, which walks the graphs inside them.
   const std::set<std::string> structures = {"If", "Loop", "Scan", "SequenceMap"};
   std::string missing;
   const std::vector<std::vector<std::string>> listed = rows(test::source_path("data/ops.csv"), ',');
@@ -167,7 +167,7 @@ TEST_CASE("single-op models of ai.onnx have the types that ONNX Runtime computes
 
 TEST_CASE("models of com.microsoft and ai.onnx.ml have the types that ONNX Runtime computes") { check_part("contrib"); }
 
-// Cases that random_cases.py drew, in the file that PAGODA_CONFORMANCE names; without it one of the stored tables.
+// Cases drawn by random_cases.py, in the file that PAGODA_CONFORMANCE names; without it, one of the stored tables.
 TEST_CASE("cases that were drawn at random have the types that ONNX Runtime computes") {
   const char* path = std::getenv("PAGODA_CONFORMANCE");
   check_part("drawn", path == nullptr ? "" : path);
@@ -192,7 +192,7 @@ TEST_CASE("both readers of ONNX files read the same model from every case") {
       CHECK(test::describe(to_model(proto)) == test::describe(model));
       ++files;
     }
-  // Text graphs hold a few types and values that the writer of files does not.
+  // Text graphs support a few types and values that the file writer does not.
   CHECK(files > 6000);
   MESSAGE(files << " cases read twice, " << unwritable << " that cannot be written left out");
 }

@@ -4,7 +4,7 @@
     python3 tests/conformance/list_ops.py > data/ops.csv
 
 Needs: pip install onnx onnxruntime. conformance_test fails on a listed operator without a rule, so after a new release
-of either package this script and one run of ctest show what is missing.
+of either package, this script and one run of ctest show what is missing.
 """
 import collections
 
@@ -13,8 +13,8 @@ import onnxruntime
 from onnx import defs
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-# ONNX Runtime adds com.microsoft, what its layout transformations leave behind in saved models in com.microsoft.nchwc and
-# com.ms.internal.nhwc, and in ONNX's own domain experiments that ONNX withdrew before 1.3, TensorRT plugins and copies.
+# ONNX Runtime adds com.microsoft; com.microsoft.nchwc and com.ms.internal.nhwc, which its layout transformations leave
+# in saved models; and, in ONNX's own domain, experiments that ONNX withdrew before 1.3, TensorRT plugins and copies.
 onnx_schemas = list(defs.get_all_schemas_with_history())
 onnx_ops = {(s.domain, s.name) for s in onnx_schemas}
 schemas = onnx_schemas + list(get_all_operator_schema())

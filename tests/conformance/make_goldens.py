@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the goldens of the conformance suite: operators' true output types, found by others.
+"""Writes the goldens of the conformance suite: operators' true output types, determined by other software.
 
-    python3 tests/conformance/make_goldens.py [backend] [onnx] [contrib]      (all three without a name)
+    python3 tests/conformance/make_goldens.py [backend] [onnx] [contrib]      (without a name, all three)
 
 Needs: pip install onnx onnxruntime ml_dtypes. ctest needs none of them. See README.md for the format.
 """
@@ -20,7 +20,7 @@ from model_text import data, type_text
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Inputs, by position, whose values an output's shape depends on: what exporters write as initializers.
+# Inputs, by position, whose values determine an output's shape: exporters write them as initializers.
 SHAPE_ARGUMENTS = {
     "AffineGrid": [1], "BlackmanWindow": [0], "CenterCropPad": [1], "Col2Im": [1, 2], "Compress": [1], "CumProd": [1], "CumSum": [1],
     "ConstantOfShape": [0], "CropAndResize": [3], "DFT": [1, 2], "Expand": [1], "ExpandDims": [1], "Fill": [0],
@@ -55,7 +55,7 @@ def open_type(text, axes):
 
 
 def argument_names(model, like=None):
-    """Graph inputs that some node takes as a shape argument. `like`: the case whose expansion the model is."""
+    """Graph inputs that a node uses as shape arguments. `like`: the case of which the model is an expansion."""
     names, inputs = set(), [i.name for i in model.graph.input]
     for node in model.graph.node:
         positions = SHAPE_ARGUMENTS.get(node.op_type, [])
@@ -138,7 +138,7 @@ def backend():
 
 
 def sampled(samples):
-    """Lines of (name, case) pairs, numbered, without repetitions."""
+    """Lines of (name, case) pairs, numbered, without duplicates."""
     lines, seen, numbers = [], set(), {}
     for name, case in samples:
         text = line(name, *case)

@@ -10,7 +10,8 @@ SHORT = {1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 8: 
          20: "float8e5m2fnuz", 21: "u4", 22: "i4", 23: "f4", 24: "float8e8m0", 25: "u2", 26: "i2"}
 REALS = {1, 10, 11, 16, 17, 18, 19, 20, 23, 24}
 COMPLEX_OR_TEXT = {8, 14, 15}
-# Tensors that keep their values when a model is loaded: kInlineIntegerElements, kInlineFloatElements of model.h.
+# Limits up to which tensors keep their values when a model is loaded:
+# kInlineIntegerElements, kInlineFloatElements of model.h.
 MOST_INTEGERS, MOST_REALS = 1024, 16
 
 
@@ -22,7 +23,7 @@ class Data:
 
 
 def data(value, declared=None):
-    """`value` as Data, a list of Data, or None. `declared` is the value's TypeProto, which knows bfloat16 and strings."""
+    """`value` as Data, a list of Data, or None. `declared` is its TypeProto, needed for bfloat16 and strings."""
     kind = declared.WhichOneof("value") if declared is not None else None
     if kind == "optional_type":
         return None if value is None else data(value, declared.optional_type.elem_type)
@@ -69,7 +70,7 @@ def proto_text(proto):
 
 
 def type_text(value, declared=None):
-    """The type of Data: of a sequence, the sizes in which its members agree."""
+    """The type of Data. For a sequence: only the sizes in which its members agree."""
     kind = declared.WhichOneof("value") if declared is not None else None
     if kind == "optional_type":
         inner = declared.optional_type.elem_type
@@ -99,7 +100,7 @@ def number(value):
 
 
 def elements_text(element, shape, array):
-    """`=[1,2]`, `=3` for a scalar, or `=const` for what a loaded model does not keep."""
+    """`=[1,2]`, `=3` for a scalar, or `=const` for values that a loaded model does not keep."""
     if array is None or array.size > (MOST_REALS if element in REALS else MOST_INTEGERS):
         return "=const"
     array = np.asarray(array).reshape(-1)

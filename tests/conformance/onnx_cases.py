@@ -1,8 +1,8 @@
 """Samples of single-op models of ai.onnx: attributes, ranks and shapes drawn at random from what an operator allows.
 
 A sampler is a function of (random source, opset) that returns (op, inputs, attributes, number of outputs), or None
-where the opset has no such operator. An input is an array, Fixed(array) for a shape argument, or None where omitted.
-make_goldens.py runs every sample with ONNX Runtime and drops what it refuses.
+if the opset lacks the operator. An input is an array, Fixed(array) for a shape argument, or None if omitted.
+make_goldens.py runs every sample with ONNX Runtime and drops those that it refuses.
 """
 import numpy as np
 

@@ -10,9 +10,9 @@ import neural_cases  # adds to onnx_cases.SAMPLERS
 import onnx_cases
 import runtime_cases  # adds to contrib_cases.CASES
 
-# Runtimes lag behind the standard: the newest opset that the installed one runs.
+# Runtimes lag behind the standard: this is the newest opset that the installed one supports.
 NEWEST_OPSET = 24
-SAMPLES = 5  # of each operator at each of its versions
+SAMPLES = 5  # per version of each operator
 TYPES = {"tensor(float)": 1, "tensor(uint8)": 2, "tensor(int8)": 3, "tensor(uint16)": 4, "tensor(int16)": 5,
          "tensor(int32)": 6, "tensor(int64)": 7, "tensor(string)": 8, "tensor(bool)": 9, "tensor(float16)": 10,
          "tensor(double)": 11, "tensor(uint32)": 12, "tensor(uint64)": 13}
@@ -25,10 +25,10 @@ options.intra_op_num_threads = 1
 
 
 def run(op, inputs, attributes, outputs, opsets, output_types=None):
-    """(model, feeds, results, names of initializers) for make_goldens.line, or None where the runtime refuses.
+    """(model, feeds, results, names of initializers) for make_goldens.line, or None if the runtime refuses.
 
-    `inputs`: arrays, Fixed, None. `outputs`: a number, or the positions wanted. `output_types`: position → type where
-    the runtime cannot tell it.
+    `inputs`: arrays, Fixed, None. `outputs`: a number, or the positions wanted. `output_types`: position → type, for
+    types that the runtime does not report.
     """
     names, entries, initializers, feeds, fed = [], [], [], {}, {}
     inputs = list(inputs)
@@ -65,14 +65,14 @@ def run(op, inputs, attributes, outputs, opsets, output_types=None):
     for output, value in zip(session.get_outputs(), values):
         if output.type in TYPES:
             found[output.name] = (model_text.Data(TYPES[output.type], np.shape(value)), None)
-    # Written with all inputs listed, so that those which are shape arguments can be fed as well.
+    # Written with all inputs listed, so that shape arguments can also be fed.
     del model.graph.input[:], model.graph.initializer[:]
     model.graph.input.extend(entries)
     return (model, feeds, found, {t.name for t in initializers}) if found else None
 
 
 def variants(op, opset, inputs):
-    """The inputs with other element types that the schema allows where input 0 has its type."""
+    """The inputs with other element types, where the schema allows them for inputs of the same type as input 0."""
     try:
         schema = defs.get_schema(op, opset, "")
     except defs.SchemaError:
@@ -90,9 +90,9 @@ def variants(op, opset, inputs):
 
 
 def onnx_samples(samples=SAMPLES, seed=0, all_types=False):
-    """(name, case) of samples of every operator at each of its versions, and of each type that input 0 may have.
+    """(name, case) of samples of every operator at each of its versions, and for each type that input 0 may have.
 
-    `samples`: of each version. `all_types`: every sample in all types, not the first alone.
+    `samples`: per version. `all_types`: every sample in all types, not only the first.
     """
     versions = {}
     for schema in defs.get_all_schemas_with_history():
@@ -123,7 +123,7 @@ def onnx_samples(samples=SAMPLES, seed=0, all_types=False):
 
 
 def contrib_samples():
-    """(name, case) of the models written by hand, of domains whose operators have one version that matters."""
+    """(name, case) of the hand-written models, for domains where only one version of each operator matters."""
     for op, inputs, attributes, outputs, domain, opset, types in contrib_cases.CASES:
         case = run(op, inputs, attributes, outputs, {"": 20, domain: opset}, types)
         if case is None:

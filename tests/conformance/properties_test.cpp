@@ -1,5 +1,5 @@
-// What must hold for every operator, whatever its rule says: over all stored cases, which between them have every row, its
-// attributes, ranks, types and opsets.
+// What must hold for every operator, whatever its rule: checked over all stored cases, which together cover every row
+// with its attributes, ranks, types and opsets.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void for_each_case(const Check& check) {
     }
 }
 
-// Formulas hold for sizes of at least 1.
+// Formulas are valid for sizes of at least 1.
 bool has_empty(const Graph& graph) {
   return std::ranges::any_of(graph.values, [](const Value& value) {
     return value.declared.shape && std::ranges::any_of(*value.declared.shape, [](const Dim& dim) { return dim == Dim(0); });
@@ -40,7 +40,8 @@ bool has_empty(const Graph& graph) {
 
 bool is_modelled(const Analysis& analysis) { return !analysis.partial && analysis.symbols.empty(); }
 
-// The first count in which two analyses differ, in words; empty: none. `bindings`: of what the first leaves open.
+// The first count in which two analyses differ, in words; empty if none. `bindings`
+// are for the symbols that `open` leaves.
 std::string difference(const Analysis& open, const Bindings& bindings, const Analysis& fixed) {
   constexpr std::pair<const char*, Dim OpCost::*> kCounts[] = {
       {"MACs", &OpCost::macs},           {"arith", &OpCost::arith},           {"comparisons", &OpCost::comparisons},
@@ -102,7 +103,7 @@ TEST_CASE("the memory plan of every operator is that of a simulator that recount
     if (analysis.partial) return;
     const MemoryPlan plan = plan_memory(model, analysis, {});
     if (!plan.unsized.empty() || !plan.unsized_bodies.empty()) return;
-    // The simulator follows tensors of one graph, each in a buffer of its own.
+    // The simulator tracks tensors of a single graph, each in its own buffer.
     const bool is_plain = plan.kv_cache.pairs.empty() && std::ranges::all_of(model.graphs.front().nodes, [](const Node& node) {
       return !node.op_type.starts_with("Sequence") && !node.op_type.ends_with("ToSequence") && node.op_type != "Scan" &&
              node.op_type != "Loop" && node.op_type != "If";
@@ -121,7 +122,7 @@ TEST_CASE("the memory plan of every operator is that of a simulator that recount
 }
 
 // Each sample costs the same where the operator's row says that the first axis passes from input to output: work is
-// linear in the batch, and of a product, which nothing precedes, proportional to it.
+// linear in the batch, and for a product without preceding work, proportional to it.
 TEST_CASE("a batch of n is n times the work of a sample, for every operator that carries the batch") {
   constexpr Dim OpCost::*kWork[] = {&OpCost::macs, &OpCost::arith, &OpCost::comparisons, &OpCost::special};
   std::size_t compared = 0, products = 0;
@@ -140,7 +141,7 @@ TEST_CASE("a batch of n is n times the work of a sample, for every operator that
         const OpFacts& facts = analysis.nodes.front().facts;
         const bool carries = facts.batch == BatchAxis::Same || facts.batch == BatchAxis::First;
         const auto& output = analysis.outputs.front().type.shape;
-        // The first axis of inputs of the same rank alone is the batch.
+        // The first axis is the batch only for inputs of the same rank.
         const bool is_other = std::ranges::any_of(analysis.inputs, [&](const InputInfo& input) {
           const auto& sizes = input.type.shape;
           return sizes && !sizes->empty() && sizes->size() != shape.size() && sizes->front() == Dim(batch);
@@ -153,7 +154,7 @@ TEST_CASE("a batch of n is n times the work of a sample, for every operator that
           CHECK(costs[2].macs.evaluate({}) == 5 * costs[0].macs.evaluate({}));
           ++products;
         }
-      } catch (const Error&) {  // other inputs hold on to the batch
+      } catch (const Error&) {  // other inputs fix the batch
         return;
       }
     }

@@ -3,9 +3,9 @@
 
     python3 tests/conformance/random_cases.py build/dev/tests/conformance_test [--seed 7] [--samples 12] [--keep FILE]
 
-Each operator at each of its versions gets so many samples, each in all element types that input 0 may have; 12 are about
-20,000 cases. conformance_test compares the types and element counts of all of them (PAGODA_CONFORMANCE names its file of
-cases) and prints those that disagree. A seed draws the same cases again. Exit code: 0 where all agree.
+Each operator gets `--samples` samples per version, each in all element types that input 0 may have; 12 give about
+20,000 cases. conformance_test compares the types and element counts of all of them (PAGODA_CONFORMANCE names the file
+of cases) and prints those that disagree. The same seed draws the same cases. Exit code: 0 if all agree.
 
 Needs: pip install onnx onnxruntime ml_dtypes.
 """
@@ -28,7 +28,7 @@ def main():
     parser.add_argument("--keep", metavar="FILE", help="write the cases there, too")
     given = parser.parse_args()
     lines = make_goldens.sampled(ort_run.onnx_samples(given.samples, given.seed, all_types=True))
-    # NonZero of a scalar is wrong upstream: see exceptions.txt.
+    # NonZero of a scalar is wrong upstream, see exceptions.txt.
     lines = [entry for entry in lines if not re.search(r"x0:\w+\[\] -> y0 = NonZero", entry)]
     with tempfile.TemporaryDirectory() as folder:
         path = given.keep or os.path.join(folder, "random.golden")

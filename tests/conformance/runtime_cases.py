@@ -1,5 +1,5 @@
-"""Single-op models of what ONNX Runtime alone defines beside com.microsoft's models: operators that ONNX withdrew, and
-the blocked layout of its convolutions. See contrib_cases.py."""
+"""Single-op models of operators that only ONNX Runtime defines, other than com.microsoft's: operators that ONNX
+withdrew, and the blocked layout of its convolutions. See contrib_cases.py."""
 import numpy as np
 
 from contrib_cases import Fixed, Q, R, case, i64
@@ -17,7 +17,7 @@ case("SimplifiedLayerNormalization", [R(2, 3, 8), R(8)], domain="", opset=14)
 case("SimplifiedLayerNormalization", [R(2, 3, 8), R(8)], dict(axis=-1, stash_type=1), 2, domain="", opset=14)
 case("Unique", [Q(9) % 3 * np.float32(1)], {}, 3)
 
-# Channels in blocks of 8 or 16, as the processor has it: 32 are whole blocks of both.
+# Channels in blocks of 8 or 16, depending on the processor: 32 channels are whole blocks of both.
 NCHWC = dict(domain="com.microsoft.nchwc", opset=1)
 case("ReorderInput", [R(2, 32, 6, 7)], **NCHWC)
 case("ReorderInput", [R(2, 6, 7, 32)], dict(channels_last=1), **NCHWC)

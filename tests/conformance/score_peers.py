@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What other tools infer of ONNX's backend cases: the peers' columns of the README's table of coverage.
+"""Scores other tools' inference on ONNX's backend cases: the peers' columns in the README's coverage table.
 
     python3 tests/conformance/score_peers.py [shape_inference] [symbolic_shape_infer] [onnx_tool]
 
-Needs: pip install onnx onnxruntime onnx-tool ml_dtypes. Prints how many of the operators of data/ops.csv each has a
-function for, by domain and name where it tells domains apart, and how many cases agree. A case is asked as conformance_test asks it: shape arguments are
-initializers, declared output shapes are removed. It agrees when every output tensor has the element type and the sizes
-that it truly had; a size that the data decide may be left open. onnx-tool is given the true inputs as well, as it
-infers from them, and its element types are not looked at.
+Needs: pip install onnx onnxruntime onnx-tool ml_dtypes. Prints for how many operators of data/ops.csv each tool has a
+function (by domain and name, where it distinguishes domains), and how many cases agree. Cases are set up as in
+conformance_test: shape arguments are initializers, declared output shapes are removed. A case agrees if every output
+tensor has its true element type and sizes; a size that the data decide may be open. onnx-tool also gets the true
+inputs, since it infers from them, and its element types are ignored.
 """
 import contextlib
 import io
@@ -23,11 +23,11 @@ from onnx import TensorProto, helper, numpy_helper
 import make_goldens
 from model_text import Data, data, tensor_text, type_text
 
-SECONDS = 20  # for one case
+SECONDS = 20  # per case
 
 
 def asked(model, inputs, like):
-    """The model as the suite asks it, and its remaining inputs as arrays. `like`: the case whose expansion it is."""
+    """The model as the suite sets it up, and its remaining inputs as arrays. `like`: the case that it expands."""
     arguments, feeds = make_goldens.argument_names(model, like), {}
     model = onnx.ModelProto.FromString(model.SerializeToString())
     initializers = {t.name for t in model.graph.initializer}
@@ -50,7 +50,7 @@ def asked(model, inputs, like):
 
 
 def declared(model):
-    """Outputs of an inferred model: name → text, sizes that stay open as `?`."""
+    """Outputs of an inferred model: name → text, with `?` for open sizes."""
     result = {}
     for output in model.graph.output:
         tensor = output.type.tensor_type
@@ -81,7 +81,7 @@ def onnx_tool(model, feeds):
 
 
 def expected(model, outputs):
-    """Output tensors: name → what they were, and where the data decide a size, that with `?`."""
+    """Output tensors: name → true types, and, if the data decide a size, also the type with `?` for it."""
     decided = {node.output[position]: axes for node in model.graph.node
                for position, axes in make_goldens.DATA_DECIDES.get(node.op_type, {}).items() if position < len(node.output)}
     result = {}
@@ -102,7 +102,7 @@ def agrees(got, truth, may_be_open):
 
 
 def known_operators():
-    """Peer → operators of data/ops.csv, as (domain, name), that it has a function for."""
+    """Peer → operators of data/ops.csv, as (domain, name), for which it has a function."""
     from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
     from onnx_tool.node import NODE_REGISTRY
     with open(os.path.join(make_goldens.HERE, "../../data/ops.csv"), encoding="utf-8") as file:
@@ -148,6 +148,6 @@ def main():
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:   # symbolic_shape_infer leaves files where it runs
+    with tempfile.TemporaryDirectory() as folder:   # symbolic_shape_infer writes files to the current folder
         os.chdir(folder)
         main()

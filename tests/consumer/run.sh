@@ -16,7 +16,7 @@ else
 fi
 cmake -S "$source/tests/consumer" -B "$work/build" -G Ninja "$@" "${where[@]}" >/dev/null
 cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-# The header of pagoda::measure is there exactly where the library is.
+# The header of pagoda::measure must be installed if and only if the library is.
 if [ "$how" = install ]; then
   headers=$(find "$work/prefix" -path '*/pagoda/measure.h' | wc -l)
   libraries=$(find "$work/prefix" -name 'libpagoda_measure*' | wc -l)
@@ -26,7 +26,7 @@ macs=$("$work/build/consumer" "$source/models/skeletons/resnet50.onnx")
 # torchvision's published count for resnet50: 4.089 GMACs of contractions (ResNet50_Weights.meta["_ops"]).
 [ "$macs" = 4089184256 ] || { echo "got $macs MACs for resnet50, expected 4089184256"; exit 1; }
 "$work/build/consumer_onnx" || { echo "pagoda::onnx reads an empty graph as something else"; exit 1; }
-# A session of its own, by the installed library, on the fake driver of the tests.
+# A session made with the installed library, on the tests' fake driver.
 if [ "$how" = install ] && [ -f "$build/tests/libfake_cupti.so" ]; then
   program=$work/build/consumer_measure
   [ -x "$program" ] || { echo "the install tree lacks pagoda::measure"; exit 1; }

@@ -1,4 +1,4 @@
-// The published Pagoda estimator's rules, its faults included, by hand-worked cases.
+// The published Pagoda estimator's rules, including its mistakes, by hand-worked cases.
 #include "pagoda/core/conventions.h"
 
 #include <doctest/doctest.h>

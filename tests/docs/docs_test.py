@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Holds the documents to what they say: links lead somewhere, commands run, outputs are those of the tools.
+"""Tests the documents: links lead somewhere, commands run, and outputs match the tools'.
 
     docs_test.py links|commands|site SOURCE_DIR [FOLDERS_OF_TOOLS…]
 
-Commands are those of ```sh and ```console blocks, and those in the cells of tables that begin with the name of a tool.
-They run in a folder of their own per page, with the tools on PATH, the repository's data/, examples/, models/ and lib/ and a
-few models beside them (MODELS). A command that ends in "# exit N" must exit with N, every other with 0. A console block
-holds what the tool prints; a line "…" stands for any lines, "…" within a line for any text. A block whose page says
-`<!-- not run: REASON -->` on the line before it is counted with its reason.
+Commands come from ```sh and ```console blocks, and from table cells that begin with the name of a tool.
+They run in one folder per page, with the tools on PATH, the repository's data/, examples/, models/ and lib/, and a
+few models (MODELS). A command that ends in "# exit N" must exit with N, every other one with 0. A console block
+shows what the tool prints; a line "…" stands for any lines, "…" within a line for any text. A block preceded by the
+line `<!-- not run: REASON -->` is not run, but counted with its reason.
 """
 import collections
 import os
@@ -42,7 +42,7 @@ def without_code(text):
 
 
 def anchors(path):
-    """As GitHub makes them of headings."""
+    """The anchors that GitHub derives from headings."""
     found = set()
     for heading in re.findall(r"^#+ (.+)$", without_code(path.read_text()), flags=re.M):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
@@ -99,7 +99,7 @@ def blocks(page):
 
 
 def commands(lines):
-    """Shell commands, continued lines joined."""
+    """Shell commands, with continued lines joined."""
     command = ""
     for line in lines:
         command += line
@@ -121,7 +121,7 @@ def cells(page):
 
 
 def pattern(expected):
-    """A regular expression of what a console block shows."""
+    """A regular expression for the output that a console block shows."""
     parts = []
     for line in expected:
         parts.append("(?:.*\n)*?" if line.strip() == "…" else

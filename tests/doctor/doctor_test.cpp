@@ -1,4 +1,4 @@
-// Machines made of small files and of a management library whose state is set: what the doctor says of each.
+// Machines made of small files and a management library with settable state: what the doctor reports about each.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A machine of files; its variables are taken back at the end.
+// A machine made of files; the destructor unsets its environment variables.
 class Machine {
  public:
   Machine() { fs::create_directories(root_); }
@@ -38,7 +38,7 @@ class Machine {
     variables_.push_back(name);
     return *this;
   }
-  // A server of four CPUs on two cores, as one would want it.
+  // A server with four CPUs on two cores, with ideal settings.
   Machine& quiet() {
     for (int cpu = 0; cpu < 4; ++cpu) {
       const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
@@ -229,7 +229,7 @@ TEST_CASE("counters: for administrators alone, unless the module or the process 
   // CAP_SYS_ADMIN is bit 21: 0x200000.
   machine.file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000200000");
   CHECK(find(examine_gpu(s), "gpu.privilege")->state == State::Good);
-  machine.file("/proc/self/status", "Name:\tx\nCapEff:\t00000000a80425fb");  // what a container has by default
+  machine.file("/proc/self/status", "Name:\tx\nCapEff:\t00000000a80425fb");  // a container's default
   CHECK(find(examine_gpu(s), "gpu.privilege")->state == State::Problem);
 }
 
@@ -300,7 +300,7 @@ TEST_CASE("software: CUPTI by its version and range profiler, ncu by its file, p
   Machine machine;
   Surroundings s = machine.surroundings();
   CHECK(find(examine_software(s), "software.cupti")->state == State::Absent);
-  s.cupti = {PAGODA_FAKE_CUDA};  // answers cuptiGetVersion, has no ranges
+  s.cupti = {PAGODA_FAKE_CUDA};  // answers cuptiGetVersion, but has no range profiler
   CHECK(find(examine_software(s), "software.cupti")->state == State::Problem);
   CHECK(test::contains(find(examine_software(s), "software.cupti")->wrong, "no range profiler"));
   CHECK(find(examine_software(s), "software.ncu")->state == State::Absent);
@@ -338,7 +338,7 @@ TEST_CASE("compilers, headers of Python, Triton, and a torch.compile that runs")
   std::vector<Finding> findings = examine_software(s);
   CHECK(find(findings, "software.triton")->found == "triton 3.5.0 of Python 3.11.7");
   CHECK(find(findings, "software.python_headers")->state == State::Warning);
-  CHECK(find(findings, "software.torch_compile")->state == State::Note);  // not tried unless asked
+  CHECK(find(findings, "software.torch_compile")->state == State::Note);  // not tried unless requested
   program("python", "case $3 in *torch.compile*) echo a warning; echo runs cpu;; *) echo torch 2.9.0; "
                     "echo 'Python.h /opt/my python/Python.h';; esac");
   s.tries_compile = true;
@@ -379,7 +379,7 @@ TEST_CASE("a child that crashes, hangs or says nothing costs no more than its ti
   CHECK(test::contains(why, "did not return"));
   CHECK(asked_in_child([] { return std::string(); }, why).empty());
   CHECK(why == "said nothing");
-  const std::string large(1 << 20, 'x');  // more than a pipe holds
+  const std::string large(1 << 20, 'x');  // more than a pipe buffers
   CHECK(asked_in_child([&] { return large; }, why) == large);
 }
 

@@ -1,4 +1,4 @@
-// A driver library: CUDA_INIT is what cuInit returns, "crash" ends the process, "hang" never returns.
+// A driver library: CUDA_INIT is the result of cuInit; "crash" ends the process, "hang" never returns.
 #include <unistd.h>
 
 #include <csignal>
@@ -17,7 +17,7 @@ int cuDriverGetVersion(int* version) {
   *version = 13020;
   return 0;
 }
-// As much of CUPTI as a version needs.
+// The part of CUPTI that reports a version.
 int cuptiGetVersion(unsigned* version) {
   *version = 130001;
   return 0;

@@ -1,5 +1,5 @@
-// A management library whose state the test sets by variables of the environment: NVML_<what>. Two devices where
-// NVML_COUNT says so. Without a variable the answer is 3, not supported.
+// A management library whose state the test sets by environment variables: NVML_<what>. Two devices where NVML_COUNT
+// says so. Without a variable the answer is 3, not supported.
 #include <cstdlib>
 #include <cstring>
 

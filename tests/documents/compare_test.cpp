@@ -43,13 +43,13 @@ TEST_CASE("nodes are matched by name, output, structure and operator, in that or
       {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> z = Tanh(x) @ b", "+Tanh -Relu"},
       {"x:f32[4] -> h = Relu(x) @ a; y = Tanh(h) @ b", "x:f32[4] -> y = Tanh(x) @ b", "Tanh=Tanh:name -Relu"},
       {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> h = Exp(x) @ n; y = Relu(h) @ a", "+Exp Relu=Relu:name"},
-      // A product keeps its MACs when it changes its name and operator.
+      // A product keeps its MACs when its name and operator change.
       {"x:f32[4,8], w:f32[8,2]=const -> y = MatMul(x, w) @ a", "x:f32[4,8], w:f32[8,2]=const -> z = Gemm(x, w) @ b",
        "MatMul=Gemm:structure"},
-      // Two of a kind pair in order.
+      // Two nodes of the same kind are paired in order.
       {"x:f32[4] -> h = Relu(x) @ a; y = Relu(h) @ b", "x:f32[4] -> g = Relu(x) @ c; z = Relu(g) @ d",
        "Relu=Relu:structure Relu=Relu:structure"},
-      // Views and what is folded take no part.
+      // Views and folded nodes are not compared.
       {"x:f32[4] -> y = Identity(x) @ a", "x:f32[4] -> z = Relu(x) @ b", "+Relu"},
       {"x:f32[4] -> y = my.domain.Secret(x) @ a", "x:f32[4] -> y = my.domain.Secret(x) @ a", "Secret=Secret:name"},
   };
@@ -65,8 +65,8 @@ TEST_CASE("counts of a comparison") {
 }
 
 TEST_CASE("kernels are matched by the work that they share") {
-  // Two products and what follows each; the second model has another activation, and its products' nodes lost their
-  // names and changed places with nothing.
+  // Two products, each with a successor. In the second model the activations differ, and the products
+  // have other names but the same places.
   const EstimateDocument before = estimate(
                              "x:f32[4,8], w:f32[8,8]=const, v:f32[8,2]=const -> p = MatMul(x, w) @ a; h = Relu(p) @ b; "
                              "q = MatMul(h, v) @ c; y = Relu(q) @ d",

@@ -1,4 +1,4 @@
-// Files of custom operators: what is read, what is refused, and the file to fill in.
+// Files of custom operators: what is read, what is refused, and the template to fill in.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

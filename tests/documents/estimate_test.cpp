@@ -1,4 +1,4 @@
-// Estimates as documents: what is written reads back, whole; what is no estimate is refused.
+// Estimates as documents: what is written reads back in full; anything else is refused.
 #include <doctest/doctest.h>
 
 #include "estimate/describe.h"

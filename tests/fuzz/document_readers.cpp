@@ -1,4 +1,4 @@
-// Documents, profiles of every engine, studies, records, and sizes as options spell them.
+// Documents, profiles of every engine, studies, records, and sizes in the syntax of options.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@
 namespace pagoda::fuzz {
 namespace {
 
-// What an accepted text's writer gives is read without an Error, and written again is the same.
+// The text written for an accepted value must be read without an Error, and give the same text when written again.
 template <typename Value>
 void reads_back(const Value& value, std::string (*write)(const Value&),
                 Value (*parse)(std::string_view, std::string_view)) {
@@ -42,7 +42,7 @@ void reads_back(const Value& value, std::string (*write)(const Value&),
   require(again == text, "written: " + text + "\nread back and written: " + again);
 }
 
-// Values of --dim, --assume, --input, --sweep and --max-flops, one a line.
+// Values of --dim, --assume, --input, --sweep and --max-flops, one per line.
 void sizes(std::string_view text) {
   tools::Arguments arguments;
   for (std::size_t line = 0; !text.empty() && line < 8; ++line) {
@@ -77,7 +77,7 @@ void energy(std::string_view text) { (void)measured::read_energy_csv(text, kSubj
 
 std::string write_whole(const documents::EstimateDocument& estimate) { return documents::write_estimate(estimate); }
 
-// The first byte chooses the document.
+// The first byte selects the document type.
 void documents(std::string_view text) {
   using namespace pagoda::documents;
   if (text.empty()) return;
@@ -115,7 +115,7 @@ void documents(std::string_view text) {
 void study(std::string_view text) { (void)measured::parse_study(text, kSubject); }
 void record(std::string_view text) { (void)measured::profile::parse_record(text, kSubject); }
 
-// A measurement of a profile: it reads back, and the join sees names and ranges that no engine ever wrote.
+// A measurement from a profile: it must read back, and the join receives names and ranges that no engine ever wrote.
 void use(documents::Measured measured) {
   reads_back(measured, documents::write_measured, documents::parse_measured);
   documents::EstimateDocument estimate;
@@ -138,7 +138,7 @@ void import_as(std::string_view text) {
   use(measured::import_profile(text, kSubject, {.format = kFormat}));
 }
 
-// Two texts, with a zero byte between them.
+// Two texts, separated by a zero byte.
 void tensorrt(std::string_view text) {
   const std::size_t zero = text.find('\0');
   const std::string_view layers = zero == std::string_view::npos ? std::string_view() : text.substr(zero + 1);

@@ -1,5 +1,5 @@
-// What all targets share: a property that fails ends the process, and the processor time of the slowest input, printed
-// at the end.
+// Shared by all targets: a property that fails ends the process, and the processor time of
+// the slowest input is printed at the end.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline void require(bool condition, const std::string& message) {
   std::abort();
 }
 
-// Calls `run`, and prints at the end of the process how long its slowest call took.
+// Calls `run`, and at the end of the process prints how long its slowest call took.
 template <typename Run>
 void timed(const Run& run) {
   struct Slowest {

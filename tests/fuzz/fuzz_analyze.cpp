@@ -1,4 +1,4 @@
-// Fuzzes the way from bytes to an analysis: whatever the bytes are, the outcome is an Analysis or an Error.
+// Fuzzes everything from bytes to an analysis: whatever the bytes are, the outcome is an Analysis or an Error.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
-// Fuzzes the loader: whatever the bytes are, the outcome is a model or an Error, and a model and its skeleton are the
-// same model.
+// Fuzzes the loader: whatever the bytes are, the outcome is a model or an Error, and the
+// skeleton of a model loads as the same model.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
-// Everything that reads a text: whatever the bytes are, the outcome is a value or an Error, and what is written of it
-// reads back. The name that the program is called by, such as fuzz_formula, chooses the reader.
+// Every text reader: whatever the bytes are, the outcome is a value or an Error, and a value that is written reads
+// back. The program's name, such as fuzz_formula, selects the reader.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

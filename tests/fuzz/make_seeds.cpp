@@ -1,4 +1,4 @@
-// Writes models as a seed corpus: the samples of the tests and every conformance case.
+// Writes models as a seed corpus: the tests' sample models and every conformance case.
 //   make_seeds FOLDER SOURCE
 #include <filesystem>
 #include <fstream>

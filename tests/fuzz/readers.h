@@ -1,4 +1,4 @@
-// The rows of a program of readers: each takes a text, and is called by its name.
+// The table of readers in a fuzz program: each takes a text, and is selected by name.
 #pragma once
 
 #include <span>
@@ -8,14 +8,14 @@
 
 namespace pagoda::fuzz {
 
-inline constexpr const char* kSubject = "fuzz";  // of the text, in errors
+inline constexpr const char* kSubject = "fuzz";  // stands for the file in error messages
 
 struct Target {
   std::string_view name;
   void (*run)(std::string_view text);  // may throw Error
 };
 
-// In text_readers.cpp or document_readers.cpp.
+// Defined in text_readers.cpp or document_readers.cpp.
 std::span<const Target> targets();
 
 }  // namespace pagoda::fuzz

@@ -1,4 +1,4 @@
-// Runs a fuzz target over files and folders: for compilers without libFuzzer, and for looking at one finding.
+// Runs a fuzz target over files and folders: for compilers without libFuzzer, and to examine a single finding.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

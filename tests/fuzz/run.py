@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs fuzz targets, one after the other, and appends a line for each to a log.
+"""Runs fuzz targets one after the other and appends a line per target to a log.
 
     cmake --workflow --preset fuzz
     python3 tests/fuzz/run.py build/fuzz/tests/fuzz --runs 1000000 [--log tests/fuzz/log.csv] [target ...]
 
 Seeds are the sample models, every conformance case and the small models of the model set; for readers of text, the
-repository's own files of that kind. What a run finds new stays in BUILD/corpus-TARGET, an input that fails in
-BUILD/found-TARGET. Exit code 1 when one fails.
+repository's own files of that kind. New inputs found in a run stay in BUILD/corpus-TARGET, failing inputs in
+BUILD/found-TARGET. Exit code 1 if a target fails.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 FIELDS = ["commit", "target", "executions", "seconds", "crashes", "slowest_seconds", "peak_mib", "corpus"]
 LARGEST_MODEL = 16384
 
-# Longest input in bytes, and the seeds: files, by what is put before each, and texts.
+# Longest input in bytes, and the seeds: files by the prefix put before each, and texts.
 JSON = ["{}", '{"a": [1, -2.5e3, "\\u00e9\\n", true, null], "b": {"c": {}}}', "[[[]], 1e400]"]
 TARGETS: dict[str, tuple[int, list[tuple[str, str]], list[str]]] = {
     "formula": (96, [], ["past + seq", "((n//80) - 3)//2 + 1", "floor_div(a + 3, 4)*max(b, 2*c) - min(a, 7)", "a**3 % b",
@@ -61,7 +61,7 @@ TARGETS: dict[str, tuple[int, list[tuple[str, str]], list[str]]] = {
 
 
 def seeds(build: Path, target: str) -> Path:
-    """The folder of a target's seeds, made when it is missing."""
+    """The folder with a target's seeds, made if it is missing."""
     models = target in ("load", "analyze")
     folder = build / ("seeds-models" if models else f"seeds-{target}")
     if folder.exists():

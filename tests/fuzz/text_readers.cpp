@@ -1,4 +1,4 @@
-// Texts that need no document: formulas of sizes, CSV and JSON.
+// Readers of text other than documents: formulas of sizes, CSV and JSON.
 #include <optional>
 #include <string>
 #include <vector>

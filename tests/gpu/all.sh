@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Every check that needs a GPU, in one go: counters and models, ceilings, convolutions, in the order of what they tell.
+# Every check that needs a GPU, in one go: counters and models, ceilings, convolutions, the most informative first.
 #   tests/gpu/all.sh [BUILD] [OUT] [GPU]   BUILD: build folder, or what bundle.sh made; OUT: where results go ($OUT or .)
-# PAGODA_GPU_SECONDS limits each script (570: a call of ten minutes); a script is a call of its own, where calls are short.
-# OUT gets all.txt, the archives of the scripts and what is worth reading at once: no more than 8 files.
-# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not or a GPU is there and cannot be used.
+# PAGODA_GPU_SECONDS limits each script (570: a call of ten minutes). Where calls are
+# short, run each script in its own call.
+# OUT gets all.txt, the scripts' archives and the files worth reading first: at most 8 files.
+# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is missed or a GPU exists but cannot be used.
 set -uo pipefail
 tests=$(cd "$(dirname "$0")" && pwd)
 . "$tests/machine.sh"
@@ -26,7 +27,7 @@ for name in profile ceilings conv; do
   echo "== $name.sh: exit $code after $SECONDS s"
   [ $code -eq 0 ] || worst=1
 done
-# Of each the archive and one file; all else is in the archives.
+# The archive and one file of each script; everything else is in the archives.
 for file in machine.txt exact.json rotate.json copy.json ceilings.txt resnet50.csv resnet50.txt classics.csv matmul.csv; do
   rm -f "$out/$file"
 done

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# One archive with all that the scripts beside it need on a GPU machine where nothing can be built: tools, workload,
-# models, the scripts, their libraries, and CUPTI's own where this machine has them.
+# Makes one archive with all that the scripts beside it need on a GPU machine without build tools: tools, workload,
+# models, scripts, their libraries, and CUPTI's own if this machine has them.
 #   tests/gpu/bundle.sh [--bench] BUILD ARCHIVE.tar.gz      here; then there: tar xzf ARCHIVE.tar.gz; pagoda-gpu/tests/gpu/all.sh
-# Above 25 MB it fails. --bench: also pagoda-bench for conv.sh, with oneDNN where it is linked, and its six models; the
-# limit then is 60 MB. Symbols are left out; glibc, libstdc++ and all other libraries of NVIDIA are the machine's.
+# Fails above 25 MB. --bench adds pagoda-bench for conv.sh, with oneDNN if it is linked, and its six models; the limit
+# then is 60 MB. Symbols are stripped; the machine provides glibc, libstdc++ and all other NVIDIA libraries.
 set -euo pipefail
 limit=25000000 bench=
 [ "${1:-}" = --bench ] && { bench=1 limit=60000000; shift; }
@@ -23,14 +23,14 @@ for file in "${programs[@]}"; do
   [ -f "$build/$file" ] || { echo "bundle: $build/$file is not built; build it (with tests, where CUDA's headers and cuBLAS are)"; exit 1; }
   mkdir -p "$(dirname "$folder/$file")"
   strip -o "$folder/$file" "$build/$file"
-  # The machine has these, or must.
+  # The target machine has these, or must have them.
   libraries=$(ldd "$build/$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libcuda|libcudart|libcublas|libcublasLt|libcudnn|libcupti|libnv[a-z-]*)\.so' || true)
   [ -n "$libraries" ] || continue
   for library in $libraries; do
     [ -e "$folder/lib/$(basename "$library")" ] || { cp -L "$library" "$folder/lib/" && strip "$folder/lib/$(basename "$library")"; }
   done
-  # Only this program sees them: Python and the profiled programs keep their own.
+  # Only this program sees the bundled libraries: Python and the profiled programs keep their own.
   mv "$folder/$file" "$folder/$file.bin"
   up=$(dirname "$file" | sed 's|[^/][^/]*|..|g')
   cat >"$folder/$file" <<WRAPPER
@@ -41,7 +41,7 @@ WRAPPER
   chmod +x "$folder/$file"
 done
 
-# CUPTI opens both others by their bare names, beside it.
+# CUPTI opens the other two by their bare names, so they must be beside it.
 for place in ${PAGODA_CUPTI:+"$(dirname "$PAGODA_CUPTI")"} /usr/local/cuda/lib64 /usr/local/cuda/lib \
   /usr/local/cuda/extras/CUPTI/lib64 $(python3 -c 'import glob, sys
 print(*(f for p in sys.path if p for f in glob.glob(p + "/nvidia/*/lib")))' 2>/dev/null); do

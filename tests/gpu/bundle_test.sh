@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The bundle of this build is one archive below its limit, runs from where it is unpacked, and a build that lacks a part
-# of it makes none.
+# The bundle of this build is one archive below its limit and runs from where it is
+# unpacked; a build that lacks a part makes none.
 #   tests/gpu/bundle_test.sh BUILD SCRATCH
 set -uo pipefail
 build=$1 scratch=$2
@@ -25,7 +25,7 @@ done
 "$bundle/tools/onnx-estimate" "$bundle/models/skeletons/gpt2.onnx" --batch 1 >/dev/null || fail "a model of the bundle"
 PAGODA_GPU_ROOT=$scratch/without "$bundle/tests/gpu/all.sh" "" "$scratch/none" >/dev/null 2>&1
 [ $? -eq 77 ] || fail "all.sh without a GPU"
-if ! [ -e /dev/nvidia0 ]; then  # a node without a driver: a GPU that cannot be used
+if ! [ -e /dev/nvidia0 ]; then  # a device node without a driver: an unusable GPU
   PAGODA_GPU_ROOT=$scratch/with "$bundle/tests/gpu/all.sh" "" "$scratch/out" >"$scratch/said.txt" 2>&1
   [ $? -eq 1 ] || fail "all.sh where the GPU cannot be used"
   [ "$(grep -c '^UNUSABLE' "$scratch/said.txt")" -ge 2 ] || fail "all.sh does not say what cannot be used"

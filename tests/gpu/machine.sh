@@ -1,8 +1,8 @@
-# Sourced by the scripts beside it: whether there is a GPU, NVIDIA's libraries where only Python's wheels or the bundle
-# have them, and what machine this is in a few lines, so that a failure can be understood from the output alone.
-# PAGODA_GPU_ROOT stands before /dev, /proc and /sys: the tests' own.
+# Sourced by the scripts beside it: finds out whether there is a GPU, finds NVIDIA's libraries where only Python's
+# wheels or the bundle have them, and describes the machine in a few lines, so that a failure can be understood from the
+# output alone. PAGODA_GPU_ROOT is a prefix for /dev, /proc and /sys, for the tests.
 
-# Where the build is: given, this checkout's, or the bundle that holds these scripts.
+# The build folder: the given one, this checkout's, or the bundle that contains these scripts.
 build_of() {
   local here=$1 given=$2
   if [ -n "$given" ]; then
@@ -14,8 +14,8 @@ build_of() {
   fi
 }
 
-# A sign of a device, whether it works or not: its node, the driver's entry, or NVIDIA's display or 3D controller on the
-# bus. Takes no time: nothing of CUDA is asked.
+# Whether there is a sign of a device, working or not: its node, the driver's entry, or NVIDIA's display or 3D
+# controller on the bus. Takes no time, since CUDA is not called.
 gpu_present() {
   local root=${PAGODA_GPU_ROOT:-} entry vendor class
   for entry in "$root"/dev/nvidia[0-9]* "$root"/proc/driver/nvidia/gpus/*; do
@@ -28,7 +28,7 @@ gpu_present() {
   return 1
 }
 
-# require_gpu NAME FILES...: ends with 77 where there is no GPU, with 1 where there is one and a file is not built.
+# require_gpu NAME FILES...: exits 77 where there is no GPU, 1 where there is one but a file is not built.
 require_gpu() {
   local name=$1 sign file
   shift
@@ -42,8 +42,8 @@ require_gpu() {
   done
 }
 
-# The driver takes seconds to start and to end with each process that uses the device, unless something holds its node
-# open: this shell does, until it ends. No setting of the device changes.
+# The driver takes seconds to start and stop with each process that uses the device, unless a process keeps its node
+# open: this shell does, until it ends. No device setting changes.
 hold_gpu() {
   local node=${PAGODA_GPU_ROOT:-}/dev/nvidia${1:-0}
   if { exec 9<"$node"; } 2>/dev/null; then
@@ -53,7 +53,7 @@ hold_gpu() {
   fi
 }
 
-# Folders of libraries that the loader does not know of, at the end of LD_LIBRARY_PATH.
+# Appends library folders that the loader does not search to LD_LIBRARY_PATH.
 find_libraries() {
   local name folder found known wheels
   known=$(ldconfig -p 2>/dev/null)
@@ -72,7 +72,7 @@ print("\n".join(f for p in sys.path if p for f in glob.glob(p + "/nvidia/*/lib")
   [ -z "${LD_LIBRARY_PATH:-}" ] || export LD_LIBRARY_PATH
 }
 
-# carried_cupti BUILD: CUPTI of the bundle, for a second try where this machine's does not work.
+# carried_cupti BUILD: the bundle's CUPTI, for a second try if this machine's does not work.
 carried_cupti() {
   local library
   for library in "$1"/cupti/libcupti.so.*; do
@@ -81,7 +81,7 @@ carried_cupti() {
   return 1
 }
 
-# describe PROGRAM...: the machine, and what of the programs' libraries is missing; `build` is the build folder.
+# describe PROGRAM...: the machine, and the missing libraries of the programs; `build` is the build folder.
 describe() {
   local program
   echo "machine $(uname -srm); $(ldd --version 2>/dev/null | head -1); $(nproc) processors; user $(id -un)"
@@ -97,7 +97,7 @@ for n in ("torch", "onnx", "onnxruntime", "onnxruntime-gpu", "nvtx", "nvidia-cud
     if [ ! -e "$program" ]; then
       echo "missing $program: build it"
     else
-      [ -e "$program.bin" ] && program=$program.bin  # of a bundle
+      [ -e "$program.bin" ] && program=$program.bin  # in a bundle
       LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ldd "$program" 2>&1 | sed -n "s|^|missing $(basename "$program"): |;/not found/p" | sort -u
     fi
   done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the scripts beside it leave behind is little, whole and plainly named, also where they end early.
+# The results that the scripts beside it leave are small, complete and plainly named, even if a script ends early.
 #   tests/gpu/pack_test.sh SCRATCH
 set -uo pipefail
 scratch=$1
@@ -24,7 +24,7 @@ check "$scratch/small"
 [ "$(cat "$scratch/small/1.txt")" = 1 ] || fail "1.txt is not beside the archive"
 [ "$(tar -tzf "$scratch/small/x.tar.gz" | grep -c '[^/]$')" -eq 21 ] || fail "the archive is not whole"
 
-head -c 20000000 /dev/urandom >"$scratch/large/x_files/noise"  # does not compress
+head -c 20000000 /dev/urandom >"$scratch/large/x_files/noise"  # incompressible
 sum=$(cksum <"$scratch/large/x_files/noise")
 pack "$scratch/large" "$scratch/large/x_files" noise || fail "packing much"
 check "$scratch/large"
@@ -33,7 +33,7 @@ check "$scratch/large"
 pack "$scratch/none" "$scratch/none/x_files" || fail "packing nothing"
 [ -z "$(ls "$scratch/none")" ] || fail "something came of nothing"
 
-# What a stage left is whole while the next one runs.
+# The results of a stage are complete while the next one runs.
 mkdir -p "$scratch/run/y_files"
 echo one >"$scratch/run/y_files/results.txt"
 save "$scratch/stages" "$scratch/run/y_files" results.txt || fail "saving"
@@ -44,10 +44,10 @@ check "$scratch/stages"
 [ -f "$scratch/run/y_files/second" ] || fail "saving took the folder"
 
 . "$here/machine.sh"
-# Libraries: no entry of the path is empty, since that would be the current folder.
+# Library path: no entry may be empty, since that would mean the current folder.
 (LD_LIBRARY_PATH=; PATH=/nonexistent:$PATH; find_libraries; case ":${LD_LIBRARY_PATH:-none}:" in *::*) exit 1 ;; esac) || fail "an empty entry in LD_LIBRARY_PATH"
 
-# The scripts themselves: 77 only without a device, 1 where one is there and nothing is built or nothing works.
+# The scripts themselves: exit 77 only without a device, 1 with a device if nothing is built or nothing works.
 mkdir -p "$scratch/without" "$scratch/with/dev" "$scratch/bus/sys/bus/pci/devices/0000:01:00.0" "$scratch/build"
 touch "$scratch/with/dev/nvidia0"
 echo 0x10de >"$scratch/bus/sys/bus/pci/devices/0000:01:00.0/vendor"
@@ -58,7 +58,7 @@ for file in tools/ceilings/ert-ceilings tools/profile/pagoda-profile tools/bench
   chmod +x "$scratch/build/$file"
 done
 for script in ceilings conv profile all; do
-  ends() {  # ends CODE ROOT BUILD TEXT: the script's exit code, and what it says
+  ends() {  # ends CODE ROOT BUILD TEXT: checks the script's exit code and message
     local said code
     said=$(PAGODA_GPU_ROOT="$scratch/$2" OUT="$scratch/out" PAGODA_GPU_SECONDS=60 "$here/$script.sh" "$scratch/$3" 2>&1)
     code=$?

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # The whole check of pagoda-profile on a machine with an NVIDIA GPU, in one call under 10 minutes.
 #   tests/gpu/profile.sh [BUILD] [OUT] [GPU]   BUILD: build folder (build/dev), OUT: where results go ($OUT, or .), GPU: 0
-# OUT gets results.txt, machine.txt, the JSON of the main modes, and everything in profile.tar.gz, anew after each stage.
-# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not or a GPU is there and cannot be used; says
-# each bar either way. Each stage stands alone: one that fails or takes too long does not keep the others from running,
-# and after 9 minutes (PAGODA_GPU_SECONDS, 570, less 30) those that are left are skipped. What tells most comes first.
+# OUT gets results.txt, machine.txt, the JSON of the main modes, and all files in profile.tar.gz, updated per stage.
+# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is missed or a GPU exists but cannot be used;
+# reports each bar either way. Stages are independent: one that fails or takes too long does not prevent the others.
+# After 9 minutes (PAGODA_GPU_SECONDS, 570, less 30) the remaining ones are skipped. The most informative come first.
 set -uo pipefail
 tests=$(cd "$(dirname "$0")" && pwd)
 . "$tests/pack.sh"
 . "$tests/machine.sh"
 here=$(cd "$tests/../.." && pwd)
 build=$(build_of "$here" "${1:-}") out=${2:-${OUT:-.}} gpu=${3:-0} limit=$((${PAGODA_GPU_SECONDS:-570} - 30))
-timeout() {  # SECONDS COMMAND…, never past the limit
+timeout() {  # SECONDS COMMAND…, but never beyond the limit
   local left=$((limit - SECONDS)) wanted=$1
   shift
   [ "$left" -gt 5 ] || { echo "not run: no time is left for $*"; return 124; }
@@ -31,13 +31,13 @@ summary() {
   echo "summary $(grep -c '^met' "$out/results.txt") met, $(grep -c '^MISSED' "$out/results.txt") missed, $(grep -c '^not run' "$out/results.txt") not run, $SECONDS s"
 }
 trap 'pack "$top" "$out" "${files[@]}"; rm -rf "$(dirname "$out")"' EXIT
-finish() { exec >&- 2>&-; wait "$talk"; exit "$1"; }  # results.txt is whole before it is packed
+finish() { exec >&- 2>&-; wait "$talk"; exit "$1"; }  # results.txt must be complete before it is packed
 trap 'finish 1' TERM INT
-stage() { save "$top" "$out" "${files[@]}"; echo "stage   $1 after $SECONDS s"; }  # what came before is safe
+stage() { save "$top" "$out" "${files[@]}"; echo "stage   $1 after $SECONDS s"; }  # saves the results so far
 
 hold_gpu "$gpu"
 find_libraries
-why() {  # what was said of a failure, and how it ended
+why() {  # prints the error messages of a failure, and how it ended
   [ -f "$log" ] && { grep -m 3 -iE '^pagoda-profile:|error|cannot|failed' "$log"; tail -n 2 "$log"; } | awk '!seen[$0]++' | cut -c1-300 | sed 's/^/        | /'
 }
 unusable() { echo "UNUSABLE a GPU is there: $1"; why; summary; finish 1; }
@@ -69,10 +69,10 @@ case $code in
   *) why ;;
 esac
 failed=0
-# Says whether it holds; where not, the end of what the program said into the file that $log names.
+# bar NAME COMMAND...: reports whether the bar is met; if not, also prints the end of the output in the file $log.
 bar() { local name=$1; shift; if "$@"; then echo "met     $name"; else echo "MISSED  $name"; failed=1; why; fi; }
 command -v python3 >/dev/null || echo "not run: bars read JSON with python3, which is missing; the files are in the archive"
-# field FILE EXPRESSION: of the measured JSON as d, with total(precision) and total_bytes(level)
+# field FILE EXPRESSION: evaluates on the measured JSON d, with total(precision) and total_bytes(level).
 field() {
   python3 - "$1" "$2" <<'PY'
 import json, sys
@@ -90,7 +90,7 @@ uname -a >"$out/machine.txt"; timeout 30 nvidia-smi -q >>"$out/machine.txt" 2>&1
 timeout 60 "$build/tools/doctor/pagoda-doctor" >>"$out/machine.txt" 2>&1
 grep -o '/.*libcupti[^ ]*' /proc/self/maps >>"$out/machine.txt"
 
-# Products in one pass, then by replay: 2MNK exactly.
+# Products in one pass, then by replay: exactly 2MNK.
 timeout 60 "$tool" --mode quick --keep-raw -o "$out/quick.json" -- "$workload" bfloat16 4096 50 >"$out/quick.txt" 2>&1
 log=$out/quick.txt
 got=$(field "$out/quick.json" "total('bfloat16.tensor', 'bfloat16')" 2>/dev/null)
@@ -104,7 +104,7 @@ bar "exact: bfloat16 counted ${got:-nothing}, 2*4096^3 is 137438953472" near "${
 echo "shared  one product: $(field "$out/exact.json" "total_bytes('shared', 'bfloat16')" 2>/dev/null || echo unknown) B of shared memory, $(field "$out/exact.json" "total_bytes('l1', 'bfloat16')" 2>/dev/null || echo unknown) B of the L1 (loads and stores alone)"
 stage exact
 
-# 2 GiB scaled in place: reads as much, writes as much, the caches hold 3 % of it at most. The L2 sees both once.
+# 2 GiB scaled in place: equal reads and writes, of which the caches hold at most 3 %. L2 sees both once.
 timeout 60 "$tool" --mode quick -o "$out/scale.json" -- "$workload" scale 268435456 >"$out/scale.txt" 2>&1
 log=$out/scale.txt
 got=$(field "$out/scale.json" "total_bytes('dram_read', 'scale')" 2>/dev/null)
@@ -117,7 +117,7 @@ got=$(field "$out/scale.json" "[k['bytes']['dram'] / k['seconds'] / d['devices']
 bar "scale reaches ${got:-nothing} of memory's peak, 0.5 to 1 is plausible" python3 -c "import sys; sys.exit(not 0.5 <= float('${got:-0}') <= 1.0)"
 stage scale
 
-# A counter image for tests/profile/data: decoded here by the host library alone, as it will be where there is no GPU.
+# A counter image for tests/profile/data: decoded here by the host library alone, as on a machine without a GPU.
 timeout 60 "$tool" --mode quick --batch 2 --keep-raw -o "$out/image.json" -- "$workload" bfloat16 4096 2 >"$out/image.txt.log" 2>&1
 first=$(ls "$out"/image.json.raw/run0/*.counters 2>/dev/null | head -1)
 if [ -n "$first" ]; then
@@ -130,7 +130,7 @@ fi
 
 stage image
 
-# Models, node by node: operations by replay, bytes of an undisturbed run.
+# Models, node by node: operations by replay, bytes from an undisturbed run.
 if python3 -c 'import torch, onnx, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
   python3 -c 'import torch; b = torch.backends; print("set     TF32 of products", b.cuda.matmul.allow_tf32, "of convolutions", b.cudnn.allow_tf32, "precision", torch.get_float32_matmul_precision())'
   for model in resnet50 bert_base gpt2; do
@@ -155,7 +155,7 @@ else
   echo "not run: models, PyTorch with CUDA and onnx are missing"
 fi
 
-# ncu must count the same operations; bytes, where no cache holds them, within 2 %.
+# ncu must count the same operations, and bytes within 2 % where no cache can hold the data.
 if command -v ncu >/dev/null; then
   timeout 100 "$tool" --mode exact --verify ncu -o "$out/verified.json" -- "$workload" bfloat16 4096 >"$out/verify.txt" 2>&1
   code=$? log=$out/verify.txt
@@ -168,13 +168,13 @@ else
 fi
 stage ncu
 
-# 2MNK exactly, in every other precision.
+# Exactly 2MNK in every other precision.
 for row in float64:float64.tensor float32:float32 tf32:tf32.tensor float16:float16.tensor float8:float8.tensor int8:int8.tensor; do
   name=${row%:*} precision=${row#*:}
   timeout 60 "$tool" --mode exact -o "$out/$name.json" --csv "$out/$name.csv" -- "$workload" "$name" 4096 >"$out/$name.txt" 2>&1
   log=$out/$name.txt
   got=$(field "$out/$name.json" "total('$precision', '$name')" 2>/dev/null)
-  # What scales a result by alpha and beta runs on the vector units: at most 4 operations an element beside 8192.
+  # Scaling a result by alpha and beta runs on the vector units: at most 4 operations per element besides 8192.
   case $name in float32) within=0.0005 ;; *) within=0 ;; esac
   bar "$name: counted ${got:-nothing}, 2*4096^3 is 137438953472" near "${got:-0}" 137438953472 $within
 done
@@ -190,20 +190,20 @@ got=$(field "$out/range.json" "total('bfloat16.tensor')" 2>/dev/null)
 bar "range: counted ${got:-nothing}" near "${got:-0}" 137438953472 0
 stage precisions
 
-# The chip's own peaks, which every mode tells.
+# The chip's own peaks, which every mode reports.
 for of in float32 bfloat16.tensor bytes.dram bytes.l2; do
   echo "peak    $of: $(field "$out/quick.json" "[(x['peaks'].get('$of') or {}).get('per_second') for x in d['devices']]" 2>/dev/null || echo none) per second"
 done
 got=$(field "$out/quick.json" "min(len(x['peaks']) for x in d['devices'])" 2>/dev/null)
 bar "the device tells its peaks (${got:-none})" test "${got:-0}" -ge 8
 
-# Whether fills and copies are ranges: then there are more ranges than launches, and the batch has no values.
+# Whether fills and copies count as ranges: then there are more ranges than launches, and the batch has no values.
 timeout 60 "$tool" --mode quick -o "$out/mixed.json" -- "$workload" mixed 1024 10 >"$out/mixed.txt" 2>&1
 log=$out/mixed.txt
 got=$(field "$out/mixed.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null)
 bar "memset and memcpy between 20 products are no ranges (launches without counters: ${got:-unknown})" test "${got:-1}" = 0
 
-# Two processes that count at once: one of them, probably, is refused, and says why.
+# Two processes that count at once: one of them is probably refused, and says why.
 timeout 60 "$tool" --mode quick -o "$out/first.json" -- "$workload" bfloat16 4096 200 >"$out/first.txt" 2>&1 &
 timeout 60 "$tool" --mode quick -o "$out/beside.json" -- "$workload" bfloat16 4096 200 >"$out/beside.txt" 2>&1
 code=$?
@@ -211,7 +211,7 @@ wait $!
 echo "two     at once: exits $? and $code; $(grep -h -m 1 '^pagoda-profile:' "$out/first.txt" "$out/beside.txt" | cut -c1-200)"
 stage mixed
 
-# How a sparse product is counted: 8192 operations if as a dense one, 4096 if by what is multiplied.
+# How the hardware counts a sparse product: 8192 operations if like a dense one, 4096 if only what is multiplied.
 if command -v nvcc >/dev/null && timeout 60 nvcc -arch=native -o "$out/sparse" "$here/tests/gpu/sparse_mma.cu" >"$out/sparse.txt" 2>&1; then
   timeout 60 "$tool" --mode exact -o "$out/sparse.json" --csv "$out/sparse.csv" -- "$out/sparse" >>"$out/sparse.txt" 2>&1
   got=$(field "$out/sparse.json" "total('float16.tensor')" 2>/dev/null)
@@ -221,7 +221,7 @@ else
   echo "not run: sparse products, nvcc is not installed or does not know this GPU"
 fi
 
-# What profiling costs, on 2000 small products.
+# Cost of profiling, on 2000 small products.
 start() { date +%s.%N; }
 elapsed() { python3 -c "print(f'{$(date +%s.%N) - $1:.2f}')"; }
 t=$(start); "$workload" bfloat16 1024 2000 >/dev/null 2>&1; bare=$(elapsed "$t")
@@ -229,12 +229,12 @@ for mode in time quick exact; do
   t=$(start); timeout 100 "$tool" --mode $mode -o "$out/cost_$mode.json" -- "$workload" bfloat16 1024 2000 >"$out/cost_$mode.txt" 2>&1
   echo "cost    $mode $(elapsed "$t") s, bare $bare s; launches without counters: $(field "$out/cost_$mode.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null)"
 done
-for batch in 1000 2000; do  # where the range profiler refuses
+for batch in 1000 2000; do  # finds where the range profiler refuses
   timeout 60 "$tool" --batch $batch -o "$out/batch_$batch.json" -- "$workload" bfloat16 512 4000 >"$out/batch_$batch.txt" 2>&1
   echo "batch   $batch: $(field "$out/batch_$batch.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null) of 4000 launches without counters"
 done
 
-# ONNX Runtime's CUDA build under the profiler: does its library bring another CUPTI, are its launches seen?
+# ONNX Runtime's CUDA build under the profiler: does its library bring another CUPTI, and are its launches seen?
 if python3 -c 'import onnxruntime as o, sys; sys.exit("CUDAExecutionProvider" not in o.get_available_providers())' 2>/dev/null; then
   timeout 100 "$tool" --mode quick -o "$out/onnxruntime.json" -- python3 -c '
 import sys, numpy, onnxruntime as o

@@ -1,6 +1,6 @@
-// Work whose operations and bytes are known, for tests/gpu/profile.sh: one product of N x N matrices in a precision, in
-// a range of its name, and a scaling of N doubles in place, which reads and writes each. (A library may copy without a
-// kernel, by cudaMemcpy, which no counter of kernels sees.)
+// Work with known operations and bytes, for tests/gpu/profile.sh: one product of N x N matrices in a precision, in a
+// range with the precision's name, and a scaling of N doubles in place, which reads and writes each. (A library may
+// copy without a kernel, by cudaMemcpy, which kernel counters do not see.)
 //   profile_workload (float64|float32|tf32|float16|bfloat16|float8|int8|scale|mixed) N [TIMES]
 // mixed: products of bfloat16 with a fill and a copy between them
 #include <cublasLt.h>
@@ -30,7 +30,7 @@ const std::map<std::string, Format> kFormats = {
     {"int8", {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, 1, 4}},
 };
 
-// Eight-bit floats are multiplied by cuBLASLt alone, the first operand transposed.
+// Eight-bit floats are only supported by cuBLASLt, with the first operand transposed.
 bool multiply_float8(void* a, void* b, void* c, int n) {
   cublasLtHandle_t handle = nullptr;
   cublasLtMatmulDesc_t product = nullptr;
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   cublasHandle_t handle = nullptr;
   if (const cudaError_t started = cudaFree(nullptr); started != cudaSuccess) {
     std::fprintf(stderr, "profile_workload: %s\n", cudaGetErrorString(started));
-    int driver = 0;  // 0: there is none
+    int driver = 0;  // 0: no driver
     const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
     const bool is_old = started == cudaErrorInsufficientDriver || started == cudaErrorUnsupportedPtxVersion;
     return is_old && has_driver ? 6 : is_old || started == cudaErrorNoDevice ? 4 : 1;

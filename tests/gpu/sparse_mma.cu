@@ -1,10 +1,10 @@
-// One sparse tensor product of 16x8x32 halves in one warp: does hardware count 2*16*8*32 operations, or the half of
-// them that are multiplied?
+// One sparse tensor product of 16x8x32 halves in one warp: does the hardware count 2*16*8*32
+// operations, or only the half that is multiplied?
 #include <cstdio>
 
 __global__ void sparse_product(float* out) {
   float d0 = 0, d1 = 0, d2 = 0, d3 = 0;
-  const unsigned one = 0x3c003c00, kept = 0x44444444;  // two halves of 1; of each four, the first two
+  const unsigned one = 0x3c003c00, kept = 0x44444444;  // two halves of 1; keeps the first two of every four
   asm volatile(
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
       "{%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4,%4,%4}, {%0,%1,%2,%3}, %5, 0x0;"

@@ -1,5 +1,5 @@
-// Dim against its laws: canonical form, exact division, floors, bounds, text; and against plain integers on random
-// expressions.
+// Dim against its laws: canonical form, exact division, floors, bounds, text; and against
+// plain integers on random expressions.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -69,7 +69,7 @@ TEST_CASE("floor division leaves the atom where it can") {
     CAPTURE(row.why);
     CHECK_MESSAGE(row.got == row.expected, row.got.to_string() << " expected " << row.expected.to_string());
   }
-  CHECK(floor_div(max(3 - h, 0), 2).evaluate({{"h", 1}}) == 1);  // up to 3 is not below 2: the atom stays
+  CHECK(floor_div(max(3 - h, 0), 2).evaluate({{"h", 1}}) == 1);  // up to 3, not below the divisor 2: the atom stays
   CHECK_THROWS_AS((void)floor_div(h, 0), pagoda::Error);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("expressions beyond the limits are refused, not carried") {
 TEST_CASE("formulas of exporters are read") {
   struct Row {
     const char* text;
-    const char* expected;  // empty: no formula
+    const char* expected;  // empty: not a formula
   };
   const Row rows[] = {
       {"past_sequence_length + sequence_length", "past_sequence_length + sequence_length"},
@@ -203,7 +203,7 @@ TEST_CASE("names become identifiers") {
 
 namespace {
 
-// A random expression and, beside it, its value under `bindings` computed with plain integers.
+// A random expression, and its value under `bindings` computed with plain integers.
 std::pair<Dim, Int> random_expression(std::mt19937& random, const Bindings& bindings, int depth) {
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   if (depth == 0 || pick(4) == 0) {
@@ -257,7 +257,7 @@ TEST_CASE("random expressions evaluate as plain integers do, before and after bi
       CHECK(dim.bind({{"b", bindings.at("b")}}).bind(bindings) == Dim(value));
     } catch (const pagoda::TooComplex&) {
     } catch (const pagoda::Error& error) {
-      // A divisor that is 0 only for these bindings: plain integers cannot divide by it either.
+      // The divisor is 0 for these bindings only: plain integers cannot divide by it either.
       CHECK(std::string(error.what()).find("division by a size of 0") != std::string::npos);
     }
   }

@@ -1,4 +1,4 @@
-// Counts and formulas on streams, from namespaces of users.
+// Counts and formulas on streams, from users' namespaces.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -21,7 +21,7 @@ struct Other {};
 std::ostream& operator<<(std::ostream& out, Other) { return out << "other"; }
 
 std::string beside_another() {
-  using pagoda::operator<<;  // the namespace has operators of its own
+  using pagoda::operator<<;  // this namespace has operators of its own
   std::ostringstream out;
   out << Other() << " " << pagoda::Int{7};
   return out.str();

@@ -1,5 +1,5 @@
-// Tables of dispatches of rocprofv3, rocprof-compute and Nsight Systems, written by hand after their documentation:
-// expected numbers are worked out beside the checks.
+// Dispatch tables of rocprofv3, rocprof-compute and Nsight Systems, written by hand after their documentation: expected
+// numbers are derived next to the checks.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ TEST_CASE("rocprofv3's counters: a row a counter, wavefronts of 64, matrix opera
   CHECK(*gemm.bytes.dram_read == 512 * 1024);
   CHECK(*gemm.bytes.dram_write == 128 * 1024);
   CHECK(*gemm.bytes.dram == 640 * 1024);
-  // Of three instructions one was collected: unknown, not smaller.
+  // Only one of three instructions was collected: the count is unknown, not smaller.
   CHECK_FALSE(measured.kernels[1].flops.at("float32").has_value());
   CHECK_FALSE(gemm.bytes.l2.has_value());
   CHECK(misses(measured, "bytes.l2"));
@@ -43,7 +43,7 @@ TEST_CASE("rocprofv3's trace: times of equal runs, joined by the names that ROCT
   const documents::Measured measured = load_profile(test::data_path("rocprofv3_trace.csv"), {.runs = 2});
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.repeats == 2);
-  CHECK(*measured.kernels[0].seconds == doctest::Approx(11e-6));  // of 10 and 12
+  CHECK(*measured.kernels[0].seconds == doctest::Approx(11e-6));  // mean of 10 and 12
   CHECK(measured.kernels[0].launches == 1);
   CHECK(measured.kernels[0].provider == "queue 1");
   CHECK(measured.kernels[0].flops.empty());
@@ -69,7 +69,7 @@ TEST_CASE("rocprof-compute: a column a counter; requests of memory have 32, 64 a
   REQUIRE(measured.kernels.size() == 2);
   const documents::MeasuredKernel& copy = measured.kernels[0];
   CHECK(copy.name == "vcopy(double*, double*, int, int)");
-  // 100 of 32 B, 200 of 128, the other 700 of 64; of 900 writes 800 of 64, 100 of 32.
+  // Reads: 100 of 32 B, 200 of 128 B, the other 700 of 64 B; 900 writes: 800 of 64 B, 100 of 32 B.
   CHECK(*copy.bytes.dram_read == 3200 + 25600 + 44800);
   CHECK(*copy.bytes.dram_write == 51200 + 3200);
   const documents::MeasuredKernel& gemm = measured.kernels[1];

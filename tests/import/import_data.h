@@ -1,4 +1,4 @@
-// The profiles of tests/import/data, and estimates to join them with.
+// The profiles in tests/import/data, and estimates to join them with.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace pagoda::test {
 inline std::string data_path(const std::string& name) { return source_path("tests/import/data/" + name); }
 inline std::string data(const std::string& name) { return read_file(data_path(name)); }
 
-// The estimate of a model in the repository, through its JSON, as users join.
+// The estimate of a model in the repository, passed through JSON, as users join.
 inline documents::EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
   const Model model = load_model(source_path(path));
   return documents::parse_estimate(
@@ -40,7 +40,7 @@ inline std::string names_of(const documents::MeasuredKernel* kernel, const docum
   return names;
 }
 
-// What an import says is wrong; empty when nothing is.
+// The error message of an import; empty if it succeeds.
 inline std::string import_error(const std::string& text, const measured::ImportOptions& options = {}) {
   return error_of([&] { measured::import_profile(text, "profile", options); });
 }

@@ -1,4 +1,4 @@
-// Recognition, names of engines, power tables, and input that is damaged in every way.
+// Recognition, engine names, power tables, and input damaged in every way.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

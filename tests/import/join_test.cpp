@@ -1,4 +1,4 @@
-// Joins: real profiles with estimates of the same models, and small cases for each rule.
+// Joins: real profiles with estimates of the same models, and a small case for each rule.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -10,7 +10,7 @@
 namespace pagoda::measured {
 namespace {
 
-// Indices as text: "name:type(inputs)->output", all compute, all of one shape.
+// A compute row of an estimate; all rows have outputs of one shape.
 documents::EstimateNode row(const char* name, const char* op, std::vector<std::string> inputs, const char* output,
                             const char* scope = "") {
   documents::EstimateNode r;
@@ -24,7 +24,7 @@ documents::EstimateNode row(const char* name, const char* op, std::vector<std::s
   return r;
 }
 
-// With a device, each row takes at least a microsecond on it.
+// With a device, each row takes at least a microsecond.
 documents::EstimateDocument estimate_with(std::vector<documents::EstimateNode> rows, const char* device = "") {
   documents::EstimateDocument estimate;
   estimate.model.path = "m";
@@ -74,7 +74,7 @@ TEST_CASE("ResNet-50 in ONNX Runtime: all of the time joins, every node has its 
   CHECK(*all.join->share() > 0.999);
   CHECK(all.join->silent_nodes.empty());
   CHECK(test::names_of(test::kernel_named(all, "/relu/Relu_output_0_nchwc"), estimate) == "/conv1/Conv /relu/Relu");
-  // The convolution that ends a block adds the shortcut, too; the one that starts it does not.
+  // The last convolution of a block also adds the shortcut; the first does not.
   for (int block = 0; block < 3; ++block) {
     const std::string at = "/layer1/layer1." + std::to_string(block);
     CHECK(test::names_of(test::kernel_named(all, at + "/conv3/Conv_output_0_nchwc"), estimate) ==
@@ -87,7 +87,7 @@ TEST_CASE("ResNet-50 in ONNX Runtime: all of the time joins, every node has its 
   const std::vector<measured::Unjoined> left = unjoined_kernels(all);
   REQUIRE(left.size() == 1);
   CHECK(left[0].why == "change of layout");
-  // Each row is in one kernel alone.
+  // Each row belongs to one kernel only.
   std::set<std::size_t> seen;
   for (const documents::MeasuredKernel& k : all.kernels)
     if (k.joined)
@@ -103,7 +103,7 @@ TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale
     CHECK(*measured.join->share() > 0.999);
     CHECK(measured.join->silent_nodes.size() <= 2);
   }
-  // A batch that nothing set is 1, as in the estimate's counts.
+  // An unset batch is 1, as in the estimate's counts.
   documents::Measured free_batch = measured::load_profile(test::data_path("ort_bert_all.json"));
   join(free_batch, test::estimate_of("models/skeletons/bert_base.onnx", {{"sequence", 32}}));
   CHECK(*free_batch.join->share() > 0.999);
@@ -186,7 +186,7 @@ TEST_CASE("a bias joins its product; kernels without a name join what their neig
   CHECK(gemm.kernels[0].joined->nodes == Indices{0, 1});
   CHECK(gemm.join->silent_nodes.empty());
 
-  // Two kernels without a name did what the bias and the Relu are: which did which is open, both together are not.
+  // Two unnamed kernels did the bias and the Relu: which did which is unknown, but together they did both.
   documents::Measured pair = measured_of({kernel("mm", "MatMul"), kernel("?1", "Add", 1e-6, "f[2] -> f[2]"),
                                           kernel("?2", "Relu", 1e-6, "f[4] -> f[4]"), kernel("next", "Softmax")});
   join(pair, estimate);
@@ -194,7 +194,7 @@ TEST_CASE("a bias joins its product; kernels without a name join what their neig
   CHECK(pair.kernels[2].joined->nodes == Indices{1, 2});
   CHECK(*pair.join->share() == 1);
 
-  // A kernel of another shape, or one that only moves data, did neither.
+  // A kernel of a different shape, or one that only moves data, did neither.
   for (const auto& [op, shape] : {std::pair{"Add", "f[2] -> f[2]"}, std::pair{"Reshape", "f[4] -> f[4]"}}) {
     documents::Measured unclear =
         measured_of({kernel("mm", "MatMul"), kernel("?1", op, 1e-6, shape), kernel("next", "Softmax")});

@@ -1,4 +1,4 @@
-// torch.profiler's traces: a real one of the CPU, and one written by hand with kernels of a GPU.
+// torch.profiler's traces: a real one from a CPU, and a hand-written one with GPU kernels.
 #include <doctest/doctest.h>
 
 #include "import/import_data.h"
@@ -31,7 +31,7 @@ TEST_CASE("kernels of a GPU belong to the operator and ranges around their launc
   CHECK(conv.provider == "stream 7");
   CHECK(conv.detail == "grid [8,1,1], block [128,1,1]");
   CHECK(*conv.seconds == doctest::Approx(11e-6));
-  // It ran after its step's range ended on the host, and still belongs to the run that launched it.
+  // It ran after its step's range had ended on the host, but still belongs to the run that launched it.
   CHECK(*measured.kernels[2].seconds == doctest::Approx(1.5e-6));
   CHECK(*measured.seconds == doctest::Approx(105e-6));
   bool says_outside = false;

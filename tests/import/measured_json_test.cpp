@@ -1,4 +1,4 @@
-// The measured file: what is written reads back, fits its schema, and unknown stays apart from 0.
+// The measured file: it reads back, fits its schema, and keeps unknown distinct from 0.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

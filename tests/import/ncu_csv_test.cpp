@@ -1,4 +1,4 @@
-// Nsight Compute's CSV, written by hand after its documentation: units, FLOPs and bytes of each launch.
+// Nsight Compute's CSV, written by hand after its documentation: units, and each launch's FLOPs and bytes.
 #include <doctest/doctest.h>
 
 #include "import/import_data.h"
@@ -26,7 +26,7 @@ TEST_CASE("the raw page: units by column, launches of one range and shape groupe
   CHECK(*gemm.bytes.dram == doctest::Approx(27.049e6));
   CHECK(*gemm.bytes.l2 == 4000);
   CHECK(*gemm.bytes.l1 == 2000);
-  CHECK(gemm.flops.at("bfloat16.tensor") == 2 * 8192);  // not counted again by its sparsity
+  CHECK(gemm.flops.at("bfloat16.tensor") == 2 * 8192);  // not counted again for sparsity
   CHECK(gemm.flops.at("float32") == 2 * (100 + 50 + 2 * 1000));
   CHECK(gemm.flops.count("float64") == 0);
   CHECK(measured.kernels[1].nvtx == "forward/Relu.1(/relu/Relu)");
@@ -57,7 +57,7 @@ TEST_CASE("tensor operations: totals, or sparsity, or instructions, never two of
              .flops.at("bfloat16.tensor") == 11);
   CHECK(*sample_of({{tensor + "src_tf32.sum", 9}, {tensor + "src_tf32_realtime.sum", 9}}).flops.at("tf32.tensor") == 9);
   CHECK(sample_of({{tensor + "src_fp4_fp6_fp8_dst_fp32.sum", 9}}).flops.empty());
-  // Instructions tell that there were some, and not how many operations: unknown, not none.
+  // Instruction counts show that there were operations, but not how many: unknown, not zero.
   const auto worked = sample_of({{"sm__inst_executed_pipe_tensor_op_hmma.sum", 9}});
   REQUIRE(worked.flops.count("float16.tensor") == 1);
   CHECK_FALSE(worked.flops.at("float16.tensor"));
@@ -69,7 +69,7 @@ TEST_CASE("rates of roofline sections are counts where time and clock are there,
   using import::sample_of;
   const std::string tensor = "sm__ops_path_tensor_src_fp16_dst_fp32";
   const std::string clock = "sm__cycles_elapsed.avg.per_second", time = "gpu__time_duration.sum";
-  // 4096 operations a cycle, 1.5 GHz, 2 ms.
+  // 4096 operations per cycle, 1.5 GHz, 2 ms.
   CHECK(*sample_of({{tensor + ".sum.per_cycle_elapsed", 4096}, {clock, 1.5e9}, {time, 2e-3}})
              .flops.at("float16.tensor") == doctest::Approx(4096 * 1.5e9 * 2e-3));
   CHECK(*sample_of({{tensor + ".sum.per_second", 6e12}, {time, 2e-3}}).flops.at("float16.tensor") ==
@@ -100,7 +100,7 @@ TEST_CASE("ncu by itself: a table by kernel, totals of a run, how often each is 
   const std::string table = measured::kernels_csv(measured);
   CHECK(table.starts_with("name,op_type,nodes,nvtx,provider,launches,seconds,share,flops.float16.tensor,flops.float32,"));
   CHECK(table.find(",20000,100,1000,,,,20.1,\r\n") != std::string::npos);
-  // Its name says tensor cores, and nothing was counted: no intensity, rather than one of nothing.
+  // Its name indicates tensor cores, but nothing was counted: no intensity, rather than one of zero.
   CHECK_MESSAGE(table.find(",,0,2000,,,,,\r\n") != std::string::npos, table);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("what a kernel without counters adds is unknown: sums are bounds, laun
 TEST_CASE("a row a metric: rates become totals, and what a launch lacks is unknown") {
   const documents::Measured measured = measured::load_profile(test::data_path("ncu_long.csv"));
   REQUIRE(measured.kernels.size() == 2);
-  // (2 + 1 + 8) operations a cycle · 1.5 GHz · 4 µs
+  // (2 + 1 + 8) operations per cycle · 1.5 GHz · 4 µs
   CHECK(*measured.kernels[0].flops.at("float64") == doctest::Approx(66000));
   CHECK(*measured.kernels[0].bytes.dram == doctest::Approx(1e6));
   CHECK(measured.kernels[1].flops.empty());

@@ -1,4 +1,4 @@
-// ONNX Runtime's profiles: real ones, and small ones for what the real ones do not show.
+// ONNX Runtime's profiles: real ones, and small ones for cases that the real ones lack.
 #include <doctest/doctest.h>
 
 #include "import/import_data.h"
@@ -42,7 +42,7 @@ TEST_CASE("a real profile: every node once, medians over the runs after the firs
       CHECK(kernel.flops.empty());
       mean += kernel.spread ? kernel.spread->mean : *kernel.seconds;
     }
-    // What is missing is the work of the engine and its profiler between nodes: 6 % in the worst of these files.
+    // The difference is the work of the engine and its profiler between nodes: 6 % in the worst of these files.
     const double run = measured.spread ? measured.spread->mean : *measured.seconds;
     CHECK(mean <= run);
     CHECK(mean >= 0.9 * run);

@@ -7,8 +7,8 @@
     onnx-estimate models/skeletons/resnet50.onnx --format json -o estimate.json
     pagoda-import profile.json --estimate estimate.json
 
---trim writes a file for a repository: the last runs alone, without the arguments of events that pagoda-import does not
-read (memory statistics, thread statistics, shapes of inputs). Names, times and order are those of the real run.
+--trim writes a file for a repository: only the last runs, without the event arguments that pagoda-import does not
+read (memory statistics, thread statistics, shapes of inputs). Names, times and order are unchanged.
 """
 import argparse
 import json
@@ -31,7 +31,7 @@ TYPES = {
 
 
 def inputs_of(session, sizes):
-    """Random floats; ones for integers, which may be indices and masks. A dim without a size is 1."""
+    """Random floats; integers are ones, since they may be indices or masks. A dim without a size is 1."""
     generator = numpy.random.default_rng(0)
     inputs = {}
     for value in session.get_inputs():
@@ -45,7 +45,7 @@ def inputs_of(session, sizes):
 
 
 def trimmed(path, runs, keep):
-    """The events of the last `runs` runs, one a line, with the arguments `keep`."""
+    """The events of the last `runs` runs, one per line, with only the arguments `keep`."""
     with open(path, encoding="utf-8") as file:
         events = json.load(file)
     model_runs = sorted((e for e in events if e["name"] == "model_run"), key=lambda e: e["ts"])[-runs:]
@@ -55,7 +55,7 @@ def trimmed(path, runs, keep):
     for event in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
         if event["ts"] < begin:
             continue
-        # What the later runs repeat is kept of the first one.
+        # The first run also keeps arguments that later runs repeat.
         keys = keep if event["ts"] <= end_of_first else ["op_name"]
         kept = {key: event[key] for key in ("cat", "ts", "dur", "name")}
         kept["args"] = {key: event["args"][key] for key in keys if key in event["args"]}

@@ -5,8 +5,8 @@
     profile_torch.py --trace torch_cpu.json --model torch_cpu.onnx
     onnx-skeleton torch_cpu.onnx -o tests/import/data/torch_cpu.onnx
 
-Every module runs within a record_function range of its name, every run within a ProfilerStep range. --trim leaves out
-the arguments of events that pagoda-import does not read.
+Every module runs in a record_function range with its name, every run in a ProfilerStep range. --trim omits
+event arguments that pagoda-import does not read.
 """
 import argparse
 import json
@@ -39,7 +39,7 @@ class Network(torch.nn.Module):
 
 
 def add_ranges(network):
-    """Opens a range of the module's name around each module; returns what takes them off again."""
+    """Opens a range with the module's name around each module; returns the handles that remove the ranges."""
     handles = []
     for name, module in network.named_modules():
         if not name:

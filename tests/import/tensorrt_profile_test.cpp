@@ -1,4 +1,4 @@
-// TensorRT's profile and layer information, written by hand after their documentation.
+// TensorRT's profiles and layer information, written by hand after their documentation.
 #include <doctest/doctest.h>
 
 #include "import/import_data.h"
@@ -21,7 +21,7 @@ TEST_CASE("layers with medians, types and the ONNX nodes that the layer informat
   CHECK(measured.kernels[2].node == "/maxpool/MaxPool");
   CHECK(measured.kernels[6].nodes ==
         Names{"/layer1/layer1.0/conv3/Conv", "/layer1/layer1.0/Add", "/layer1/layer1.0/relu_2/Relu"});
-  CHECK(measured.kernels[0].nodes.empty());  // a change of layout
+  CHECK(measured.kernels[0].nodes.empty());  // a layout change
   CHECK(test::is_missing(measured, "seconds_spread"));
 }
 

@@ -1,4 +1,4 @@
-// Operators that a user states by formulas.
+// Operators that a user defines by formulas.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -53,8 +53,8 @@ CustomOperator swish(OpKind kind) {
 
 struct Case {
   const char* graph;  // grammar of text_graph.h
-  const char* types;  // of the outputs, or "error: " and a part of what is said of the node
-  const char* cost;   // of the node: formulas without spaces
+  const char* types;  // of the outputs, or "error: " and a part of the node's message
+  const char* cost;   // of the node; formulas have no spaces
   const char* why;
 };
 
@@ -142,7 +142,7 @@ TEST_CASE("a stated pointwise operator is fused and runs in place, another kind 
   CHECK(groups(OpKind::Pointwise) == 1);
 }
 
-// The rows of Gemm, Relu and Add, stated again: every count of a network stays.
+// Gemm, Relu and Add, restated as custom operators: all counts of a network stay the same.
 TEST_CASE("restated, the operators of a network cost what their rows say") {
   CustomOperator gemm{.domain = "ai.onnx", .op_type = "Gemm"};
   gemm.inputs = {{.name = "a", .shape = {{"m", "k"}}},

@@ -1,5 +1,5 @@
-// What the driver does around the rules: constants, host arithmetic, parameters, equalities, unknown operators,
-// bindings.
+// What the driver does around the rules: constants, host arithmetic, parameters, size
+// equalities, unknown operators, bindings.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -52,19 +52,19 @@ TEST_CASE("several weights to a byte count as weights, and as the bytes they tak
     const char* bytes;
   };
   const Row rows[] = {
-      // 3 blocks of 32 hold the 80 weights of each of 6 rows, 3 zero points share 2 bytes; 18 scales.
+      // The 80 weights of each of 6 rows take 3 blocks of 32; 3 zero points take 2 bytes; there are 18 scales.
       {"x:f32[1,80], b:u8[6,3,16]=const, s:f32[18]=const, z:u8[12]=const -> "
        "y = com.microsoft.MatMulNBits(x, b, s, z) {K=80, N=6, bits=4, block_size=32}",
        "480+18+18", "288+72+12"},
       {"x:f32[1,64], b:u8[6,2,8]=const, s:f32[12]=const -> "
        "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=2, block_size=32}",
        "384+12", "96+48"},
-      // A table that the last projection shares with the embedding, there by way of a Reshape, is counted once.
+      // A table shared by the embedding (through a Reshape) and the last projection is counted once.
       {"i:i64[1,3], t:i64[2]=[6,32], b:u8[6,2,16]=const, s:f32[6,2]=const -> r = Reshape(b, t); "
        "x = com.microsoft.GatherBlockQuantized(r, i, s) {bits=4, block_size=32}; "
        "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=4, block_size=32}",
        "384+12", "192+48"},
-      // int4 is an element type of its own.
+      // int4 is a separate element type.
       {"x:f32[1,6], b:i4[6,8]=const, s:f32=0.5 -> w = DequantizeLinear(b, s); y = MatMul(x, w)", "48+1", "24+4"},
   };
   for (const Row& row : rows) {
@@ -84,12 +84,12 @@ TEST_CASE("sizes bound after the analysis must be those that the formulas assume
       return error.what();
     }
   };
-  const char* equal = "a:f32[N,4], b:f32[M,4] -> y = Add(a, b)";  // two names of one size
+  const char* equal = "a:f32[N,4], b:f32[M,4] -> y = Add(a, b)";  // two names for one size
   CHECK(bound(equal, {{"N", 3}, {"M", 3}}) == "12");
   CHECK(bound(equal, {{"N", 3}}) == "12");
   CHECK(bound(equal, {{"M", 3}}) == "12");
   CHECK(bound(equal, {{"N", 3}, {"M", 5}}).find("give sizes that agree, or bind them before") != std::string::npos);
-  // Bound before, a size of one is broadcast, and two that differ are a contradiction of the node.
+  // If bound before the analysis, a size of one is broadcast, and two different sizes are a contradiction at the node.
   CHECK(analyze(test::graph(equal), {.dims = {{"N", 3}, {"M", 1}}}).totals.cost.arith == Dim(12));
   CHECK(has_note(analyze(test::graph(equal), {.dims = {{"N", 3}, {"M", 5}}}), "do not broadcast"));
 
@@ -110,7 +110,7 @@ TEST_CASE("a total sequence length is the past and what is new, unless it is giv
       "m:f32[batch_size,total_sequence_length] -> a = Relu(x); b = Relu(p); y = Relu(m)");
   CHECK(analyze(model).types.back() == test::type("f32[batch_size,past_sequence_length+sequence_length]"));
   CHECK(has_note(analyze(model), "total_sequence_length taken to be past_sequence_length + sequence_length"));
-  // A buffer of 100 rows of which 7 are in use.
+  // A buffer of 100 rows, of which 7 are in use.
   const Bindings buffer = {{"sequence_length", 1}, {"past_sequence_length", 100}, {"total_sequence_length", 7}};
   CHECK(analyze(model, {.dims = buffer}).types.back() == test::type("f32[batch_size,7]"));
   CHECK_THROWS_AS(bind_dims(analyze(model), buffer), Error);
@@ -181,7 +181,8 @@ TEST_CASE("a model exported with a fixed batch is re-batched, constants baked in
   CHECK(to_string(eight.types.at(9)) == "float32[8,197,768]");
   CHECK(eight.totals.unmodelled_nodes == 0);
   CHECK(has_note(eight, "fixed at export"));
-  // Its own batch, asked for, is a binding as any other: estimates at several batches can be told apart.
+  // Requesting the model's own batch is a binding like any other, so that estimates at
+  // several batches can be distinguished.
   CHECK(analyze(model, {.batch = 1}).bindings == Bindings{{"batch", 1}});
   CHECK(analyze(model, {}).bindings.empty());
   const Analysis symbolic = analyze(model, {.batch = 0, .symbolic_batch = true});
@@ -213,7 +214,7 @@ TEST_CASE("a batch that the graph cannot take is refused with the reason") {
 }
 
 TEST_CASE("formulas keep the limits of tables: beyond them they do not hold") {
-  // A table of 512 positions, cut to the sequence.
+  // A table of 512 positions, cut to the sequence length.
   const Model model = test::graph(
       "x:f32[N,S,4], t:f32[1,512,4]=const, z:i64[1]=[0], o:i64[1]=[1] -> s = Shape(x); n = Gather(s, o); "
       "p = Slice(t, z, n, o); y = Add(x, p)");
@@ -257,9 +258,9 @@ TEST_CASE("a fixed batch given by the shapes of inputs is the same re-batching")
 TEST_CASE("the batch of a recurrent model is where its operators read it") {
   struct Row {
     const char* graph;
-    const char* input;  // with the batch at 4
+    const char* input;  // its shape at batch 4
   };
-  // An LSTM of 16 on 8 features: 10 steps · 4 sequences · 4 gates · 16 · (8 + 16).
+  // An LSTM with 16 hidden units and 8 features: 10 steps · 4 sequences · 4 gates · 16 · (8 + 16).
   const Row rows[] = {
       {"x:f32[10,1,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16}", "[10,4,8]"},
       {"x:f32[S,N,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16}", "[S,4,8]"},
@@ -295,7 +296,7 @@ TEST_CASE("sizes beyond 128 bits are an error, not a number") {
 }
 
 TEST_CASE("activation peak follows lifetimes: views share, dead values go, outputs stay") {
-  // x and a alive: 2·16; then a and b; Reshape shares b's storage; the peak is two tensors, plus the output kept.
+  // x and a are alive: 2·16; then a and b; c shares b's storage; then c and the output d: the peak is two tensors.
   const Analysis chain =
       analyze(test::graph("x:f32[4], t:i64[2]=[2,2] -> a = Relu(x); b = Exp(a); c = Reshape(b, t); d = Neg(c)"));
   CHECK(chain.totals.activation_peak_bytes == Dim(32));

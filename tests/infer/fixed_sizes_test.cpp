@@ -1,5 +1,5 @@
-// A fixed export read at other sizes: numbers that the file derived from its sizes follow them, or the request is
-// refused with the node that holds on to one. tests/resize holds whole exports against re-exports.
+// A fixed export analysed at other sizes: numbers that the file derived from its sizes must follow, or the request is
+// refused with the node that fixes one. tests/resize compares whole exports with re-exports.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-// The type of the named tensor, or what the request was refused with.
+// The type of the named tensor, or the message of the refusal.
 std::string type_at(const Model& model, const Sizes& sizes, std::string_view tensor) {
   try {
     const Analysis analysis = analyze(model, {.input_shapes = {{"x", sizes}}});
@@ -27,8 +27,8 @@ std::string type_at(const Model& model, const Sizes& sizes, std::string_view ten
 
 struct Row {
   const char* graph;
-  Sizes asked;         // of x
-  const char* tensor;  // y or another
+  Sizes asked;         // shape of x
+  const char* tensor;  // y or another one
   const char* found;   // its type, or a part of the refusal
   const char* why;
 };
@@ -82,7 +82,7 @@ TEST_CASE("the numbers of a reshape follow the sizes they came from") {
   });
 }
 
-// Stored tensors say how large windows are: 49 rows of a table, 9·3 channels of a weight.
+// Stored tensors determine the window size: 49 rows of a table, 9·3 channels of a weight.
 TEST_CASE("windows are as large as what they meet") {
   const char* blocks =
       "x:f32[1,56,56,96], t:i64=[1,8,7,8,7,96], u:i64=[64,49,96], b:f32[49,96]=const, v:i64=[1,8,8,7,7,96], "

@@ -1,4 +1,4 @@
-// What a precision makes of a model: every float in the format asked for, in work, bytes and memory alike.
+// The effect of a precision on a model: every float takes the requested format, in work, bytes and memory.
 #include <doctest/doctest.h>
 
 #include "pagoda/core/analyze.h"
@@ -40,7 +40,8 @@ TEST_CASE("floats of one width scale every count of bytes alike, and no count of
     for (std::size_t i = 0; i < half.nodes.size(); ++i) {
       CAPTURE(i);
       CHECK(half.nodes[i].cost.mark == single.nodes[i].cost.mark);
-      // Indices, masks and shapes stay: what is float32 in the file is as wide again in float64 as in float16 and 32.
+      // Indices, masks and shapes keep their size: only the file's float32 bytes double
+      // in float64 and halve in float16.
       CHECK(twice.nodes[i].cost.bytes() - single.nodes[i].cost.bytes() ==
             2 * (single.nodes[i].cost.bytes() - half.nodes[i].cost.bytes()));
     }

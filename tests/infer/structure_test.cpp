@@ -79,7 +79,7 @@ TEST_CASE("Loop finds the sizes that grow from trip to trip") {
 }
 
 TEST_CASE("a loop over lists of sizes is walked trip by trip until no symbol is left") {
-  // What torch.tensor_split with indices becomes: slices between consecutive entries, collected in a sequence.
+  // torch.tensor_split with indices is exported like this: slices between consecutive entries, collected in a sequence.
   const test::OpCase split = {
       "x:f32[10,4], b:i64[4]=[0,3,5,10], m:i64=3, c:bool=true, e:i64=2 -> s0 = SequenceEmpty(); "
       "s = Loop(m, c, s0) {body=( i:i64[], k:bool[], q:seq(f32) -> o = Constant() {value=i64[]=1}; "
@@ -90,14 +90,14 @@ TEST_CASE("a loop over lists of sizes is walked trip by trip until no symbol is 
   CHECK(test::differences(split) == "");
   const Analysis analysis = analyze(test::graph(split.graph));
   CHECK(analysis.totals.unmodelled_nodes == 0);
-  // A condition that the number of the trip decides ends the loop without a limit.
+  // A condition that depends on the trip number ends a loop without a limit.
   const test::OpCase ended = {
       "x:f32[1,4], c:bool=true -> y = Loop(, c, x) {body=( i:i64[], k:bool[], v:f32[?,4] -> "
       "o = Constant() {value=i64[]=2}; k2 = Less(i, o); w = Concat(v, v) {axis=0} => k2, w)}",
       "y:f32[8,4]", "", "three trips"};
   CHECK(test::differences(ended) == "");
   CHECK(analyze(test::graph(ended.graph)).symbols.empty());
-  // Sizes that only the data decide stay one symbol, not one for each trip.
+  // A size that only the data decide gets one symbol, not one per trip.
   const Analysis open = analyze(test::graph(
       "x:f32[8], m:i64=5, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[?] -> "
       "n = NonZero(v); f = Cast(n) {to=1}; z = Constant() {value=i64[1]=[0]}; w = Squeeze(f, z) => k, w)}"));
@@ -105,7 +105,7 @@ TEST_CASE("a loop over lists of sizes is walked trip by trip until no symbol is 
 }
 
 TEST_CASE("loops nested deep in loops end with a message, not in years") {
-  // Each level walks the one below several times.
+  // Each level walks the one below it several times.
   std::string body = "w = Concat(v, v) {axis=0} => k, w";
   for (int level = 0; level < 16; ++level)
     body = "w = Loop(m, c, v) {body=( i:i64[], k:bool[], v:f32[?,4] -> " + body + ")} => k, w";
@@ -129,15 +129,15 @@ TEST_CASE("SequenceMap follows members of different sizes") {
 }
 
 TEST_CASE("the number of a trip is a symbol below the trip count, named only where a size depends on it") {
-  // x[i : i + 1] is one element in every trip.
+  // x[i : i + 1] has one row in every trip.
   const Analysis one = analyze(test::graph(
       "x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> o = Constant() "
       "{value=i64[1]=[1]}; "
       "z = Constant() {value=i64[1]=[0]}; s = Unsqueeze(i, z); e = Add(s, o); w = Slice(x, s, e, z) => k, w)}"));
   CHECK(one.outputs[0].type == test::type("f32[5,1,4]"));
   CHECK(one.symbols.empty());
-  CHECK(one.totals.cost.bytes_written == Dim(5 * (4 * 4 + 8)));  // a row and the end, 5 times
-  // x[: i] is not; i tells of no branch either, where the trips are too many to follow.
+  CHECK(one.totals.cost.bytes_written == Dim(5 * (4 * 4 + 8)));  // a row and the end index, 5 times
+  // x[: i] varies. With too many trips to follow, i does not decide a branch either.
   const Analysis many =
       analyze(test::graph("x:f32[500,4], m:i64=500, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
                           "z = Constant() {value=i64[1]=[0]}; e = Unsqueeze(i, z); v = Slice(x, z, e, z); w = "
@@ -167,7 +167,7 @@ TEST_CASE("an unknown condition is said, with what both branches cost") {
 
 namespace {
 
-// f_k calls f_{k-1} twice; f_0 is one Relu. 2^depth Relus in a file of a few hundred bytes.
+// f_k calls f_{k-1} twice; f_0 is one Relu: 2^depth Relus in a file of a few hundred bytes.
 Model doubling(int depth) {
   Model model = test::graph("x:f32[8] -> y = Twice(x)");
   model.graphs[0].nodes[0].domain = "local";

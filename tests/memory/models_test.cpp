@@ -1,4 +1,4 @@
-// The memory plan and the traffic models on the whole model set: against oracles, and against each other.
+// The memory plan and the traffic models on the whole model set: against oracles and against each other.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 const std::string kModels = test::source_path("models/");
 
-// Calls `check` with every model of the set, its analysis with free dims, and each point's bindings.
+// Calls `check` with every model of the set, its analysis with free dims, and the bindings of each point.
 template <typename Check>
 void for_each_point(const Check& check) {
   const json manifest = test::read_json("models/manifest.json");
@@ -43,7 +43,7 @@ TEST_CASE("the liveness of every model equals an oracle that recounts every step
     const test::Oracle oracle(model, analysis, bindings);
     const MemoryPlan plan = plan_memory(model, analysis, {.bindings = bindings, .arena = false});
     std::vector<Int> expected = oracle.alive(plan.order);
-    for (const PlannedTensor& tensor : plan.tensors)  // what branches need inside is not the oracle's
+    for (const PlannedTensor& tensor : plan.tensors)  // the oracle ignores memory inside branches
       if (tensor.body_of >= 0) expected[static_cast<std::size_t>(tensor.first_step)] += tensor.bytes;
     CHECK(plan.timeline == expected);
     CHECK(plan.peak_bytes == *std::max_element(expected.begin(), expected.end()));
@@ -82,7 +82,7 @@ TEST_CASE("no two tensors share bytes of an arena while both are alive") {
 }
 
 TEST_CASE("arenas with operands overwritten are no larger than the best published planner's") {
-  // onnxsim 0.8.1's arenas of the static graphs at batch 1; the DeepLab one keeps its auxiliary head.
+  // Arena sizes of onnxsim 0.8.1 for the static graphs at batch 1; the DeepLab graph keeps its auxiliary head.
   const std::map<std::string, Int> published = {{"resnet50", 7'225'344},
                                                 {"efficientnet_b0", 9'633'792},
                                                 {"densenet121", 8'429'568},

@@ -61,7 +61,7 @@ std::vector<Int> Oracle::alive(const std::vector<std::int32_t>& order) const {
   const Graph& graph = model_.main();
   std::map<std::int32_t, std::size_t> position;
   for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
-  // For each root the positions at which it is needed.
+  // For each root, the positions at which it is needed.
   std::vector<std::set<std::size_t>> needed(graph.values.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!reads(i)) continue;
@@ -74,7 +74,7 @@ std::vector<Int> Oracle::alive(const std::vector<std::int32_t>& order) const {
   }
   for (const ValueId output : graph.outputs)
     if (output != kAbsent) needed[index(root(output))].insert(order.size() - 1);
-  std::vector<std::pair<std::size_t, Int>> owners;  // of bytes: first position, bytes
+  std::vector<std::pair<std::size_t, Int>> owners;  // of storage: first position and bytes
   std::vector<std::size_t> last;
   for (std::size_t v = 0; v < graph.values.size(); ++v) {
     const auto value = static_cast<ValueId>(v);
@@ -95,7 +95,7 @@ std::vector<Int> Oracle::alive(const std::vector<std::int32_t>& order) const {
 
 bool Oracle::can_run_in_order(const Traffic& traffic) const {
   const Graph& graph = model_.main();
-  std::vector<std::int32_t> made_by(graph.values.size(), -1);  // the group, through views
+  std::vector<std::int32_t> made_by(graph.values.size(), -1);  // the group that makes each value, through views
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const std::int32_t group = traffic.group_of[index(row_[i])];
     const bool is_view = analysis_.nodes[index(row_[i])].cost.mark == Mark::View;
@@ -113,7 +113,7 @@ std::string random_graph(unsigned seed, int nodes) {
   std::mt19937 random(seed);
   std::string text =
       "v0:f32[4,N], s:i64[N], zero:i64[1]=[0], one:i64[1]=[1], last:i64[1]=[-1], w:f32[4,4]=const -> n = Shape(s); ";
-  std::vector<int> width = {1};  // of each value, in multiples of N; 0: one element a row
+  std::vector<int> width = {1};  // of each value, in multiples of N; 0: one element per row
   for (int i = 1; i <= nodes; ++i) {
     const auto pick = [&] { return std::max(0, i - 1 - static_cast<int>(random() % 7)); };
     const int a = pick(), b = pick();
@@ -166,7 +166,7 @@ std::vector<ValueId> inputs_read(const Node& node) {
   return inputs;
 }
 
-// What the tests' models and rows read dequantised numbers with, and can dequantise for itself.
+// Operators of the tests' models and rows that read dequantised numbers and can dequantise for themselves.
 constexpr std::array<std::string_view, 9> kDequantisesItself = {"Add", "Conv", "Exp",     "Gemm",          "MatMul",
                                                                 "Mul", "Relu", "Sigmoid", "QuantizeLinear"};
 
@@ -194,7 +194,7 @@ Int Oracle::group_bytes(const TrafficGroup& group) const {
   std::set<std::int32_t> members;
   for (const std::int32_t row : group.rows) members.insert(analysis_.nodes[index(row)].node);
   std::set<ValueId> made, written;
-  std::map<ValueId, Int> read;  // parts add up to the whole at most
+  std::map<ValueId, Int> read;  // the parts of a value add up to at most the whole
   for (const std::int32_t node : members)
     for (const ValueId output : graph.nodes[index(node)].outputs)
       if (output != kAbsent) made.insert(output);
@@ -225,7 +225,7 @@ Int Oracle::group_bytes(const TrafficGroup& group) const {
   for (const ValueId output : graph.outputs)
     if (output != kAbsent && made.contains(root(output))) written.insert(root(output));
   for (const ValueId value : made)
-    if (!read_inside.contains(value)) written.insert(value);  // also what nobody reads
+    if (!read_inside.contains(value)) written.insert(value);  // includes values that nothing reads
   Int sum = 0;
   for (const auto& [value, bytes] : read) sum += bytes;
   for (const ValueId value : written) sum += stored_bytes(value);

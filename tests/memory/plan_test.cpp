@@ -28,7 +28,7 @@ std::string names(const Model& model, const MemoryPlan& plan) {
   return joined;
 }
 
-// Any two tensors that are alive at one step must not share bytes of the arena, and all lie inside it.
+// Two tensors that are alive at the same step must not share bytes of the arena, and all must lie inside it.
 void check_arena(const MemoryPlan& plan, std::int64_t alignment) {
   REQUIRE(plan.arena_bytes);
   CHECK(*plan.arena_bytes >= plan.peak_bytes);
@@ -53,7 +53,7 @@ TEST_CASE("the peak is what is alive while one node runs, by hand") {
     const char* graph;
     const char* formula;
     int step;
-    const char* tensors;  // at the peak with free dims at 1
+    const char* tensors;  // at the peak, with free dims at 1
     const char* why;
   };
   // clang-format off
@@ -124,10 +124,10 @@ TEST_CASE("a body's activations count while its node runs") {
   };
   // clang-format off
   constexpr Row kRows[] = {
-      // x, and of the branch a and b, then b and its output (which is y)
+      // x; of the branch a and b, then b and the branch's output (which is y)
       {"c:bool[], x:f32[N,4] -> y = If(c) {then_branch=(-> a = Relu(x); b = Relu(a); t = Relu(b)), else_branch=(-> e = Relu(x))}",
        "48*N + 1", "x, two of the branch's, the condition"},
-      // of the loop x (before, carried in), the stacked and carried outputs, and the body's a and b
+      // x (before the loop, carried in), the stacked and carried outputs, and the body's a and b
       {"n:i64=3, c:bool=true, x:f32[N,4] -> y = Loop(n, c, x) {body=(i:i64[], k:bool[], v:f32[N,4] -> a = Relu(v); b = Relu(a); d = Identity(k) => d, b)}",
        "64*N", "x, the loop's result, and two of the body's"},
   };
@@ -156,7 +156,7 @@ TEST_CASE("a sequence keeps its members, and what is of no fixed size is named")
   const MemoryPlan unknown = plan_memory(strange, analyze(strange));
   CHECK(unknown.unsized.size() == 2);
   CHECK_FALSE(unknown.peak_formula);
-  CHECK(unknown.peak_bytes == 16);  // at least
+  CHECK(unknown.peak_bytes == 16);  // a lower bound
 }
 
 TEST_CASE("the timeline of random graphs equals an oracle that recounts every step, in any order") {
@@ -275,7 +275,7 @@ TEST_CASE("arenas of random lifetimes never overlap and stay near the peak") {
 }
 
 TEST_CASE("a cache in one buffer and in two: what both hold, and what a copy moves on top") {
-  // 2 heads of 16 in float16: 64 bytes a token and sequence for keys, as many for values.
+  // 2 heads of 16 in float16: 64 bytes per token and sequence for keys, and the same for values.
   const char* grouped =
       "q:f16[B,1,64], k:f16[B,1,32], v:f16[B,1,32], pk:f16[B,2,P,16], pv:f16[B,2,P,16], n:i32[B], m:i64[B,P+1] -> "
       "s = Shape(m) {start=1}; t = Cast(s) {to=6}; y, ok, ov = com.microsoft.GroupQueryAttention(q, k, v, pk, pv, n, "
@@ -293,7 +293,7 @@ TEST_CASE("a cache in one buffer and in two: what both hold, and what a copy mov
   CHECK(cache.written_bytes.to_string() == "128*B");
   CHECK(cache.copied_bytes.to_string() == "128*B*P");
   CHECK(cache.bytes_after(1001, 4).bind({{"B", 4}}) == Dim(128 * 4 * 1001));
-  // Held once: queries, new rows and lengths beside it, and the output. The mask is only asked for its shape.
+  // The cache once; besides it queries, new rows, lengths and the output. Only the mask's shape is read.
   CHECK(plan.peak_bytes == 128 * 4 * 1001 + 4 * (128 + 64 + 64 + 4) + 4 * 128);
   CHECK(analysis.totals.activation_peak_bytes->bind({{"B", 4}, {"P", 1000}}) == Dim(plan.peak_bytes));
 
@@ -306,7 +306,7 @@ TEST_CASE("a cache in one buffer and in two: what both hold, and what a copy mov
   CHECK(concat.shared_bytes.to_string() == "64*B + 64*B*P");
   CHECK(concat.written_bytes.to_string() == "64*B");
   CHECK(concat.copied_bytes.to_string() == "128*B*P");
-  // The copy is what the file says; fused, the new row is written behind the past.
+  // The file says to copy; fused, the new row is written behind the past.
   CHECK(traffic(copying, copied).bytes_written.to_string() == "128*B + 128*B*P");
   const Traffic fused = traffic(copying, copied, {.model = TrafficModel::Fused});
   CHECK(fused.bytes_read.to_string() == "128*B + 64*B*P");

@@ -1,4 +1,4 @@
-// Which rows run as one kernel and why, what that saves, and what a cache keeps.
+// Which rows run as one kernel and why, what that saves, and what stays in a cache.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using namespace pagoda;
 
 namespace {
 
-// The groups of more than one row: "activation(Conv Relu) residual(MatMul Add)".
+// The groups with more than one row: "activation(Conv Relu) residual(MatMul Add)".
 std::string groups_of(const Model& model, const Analysis& analysis, const Traffic& traffic) {
   std::string text;
   for (const TrafficGroup& group : traffic.groups) {
@@ -33,7 +33,7 @@ Dim saved(const Traffic& traffic) {
   return sum;
 }
 
-// Every row that runs is in one group, and the groups sum to the totals.
+// Checks that every row that runs is in exactly one group, and that the groups sum to the totals.
 void check_sums(const Analysis& analysis, const Traffic& traffic) {
   std::vector<int> seen(analysis.nodes.size(), 0);
   Dim read = 0, written = 0, macs = 0;
@@ -275,7 +275,7 @@ TEST_CASE("rows of bodies are groups of one") {
   check_sums(analysis, unfused);
   CHECK(unfused.bytes() == analysis.totals.cost.bytes());
   const Traffic resident = traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = 1 << 20});
-  // a is read by the branch, so it is written; y is written by the branch and read from memory.
+  // The branch reads a, so a is written; the branch writes y, so y is read from memory.
   CHECK(resident.bytes() == Dim(16 * (1 + 1 + 2 + 2 + 1 + 1)));
 }
 
@@ -287,7 +287,7 @@ TEST_CASE("a cache keeps whole tensors, the least recently used go first") {
     std::size_t stayed;
     const char* why;
   };
-  // Each tensor is 64 bytes; pools do not fuse.
+  // Each tensor has 64 bytes; pools do not fuse.
   // clang-format off
   constexpr Case kCases[] = {
       {"x:f32[1,1,4,4] -> a = MaxPool(x) {kernel_shape=[1,1]}; y = MaxPool(a) {kernel_shape=[1,1]}", 0, 128, 128, 0, "no cache: as fused"},

@@ -1,5 +1,5 @@
-// The model set: every skeleton of models/ against what manifest.json expects of it, counted by others (PyTorch's
-// FlopCounterMode, torchvision's tables, ONNX Runtime runs). See models/README.md.
+// The model set: every skeleton of models/ against the expectations in manifest.json, which come from other tools
+// (PyTorch's FlopCounterMode, torchvision's tables, ONNX Runtime runs). See models/README.md.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST_CASE("contraction MACs of every model equal the reference to the integer, a
         CHECK(analysis.totals.cost.macs == base);
         continue;
       }
-      // A detector: so many boxes as the data decide, each with the same work.
+      // A detector: the data decide the number of boxes; each box costs the same work.
       Bindings none, all;
       for (const Symbol& symbol : analysis.symbols) {
         none[symbol.name] = 0;
@@ -72,7 +72,7 @@ TEST_CASE("contraction MACs of every model equal the reference to the integer, a
 }
 
 TEST_CASE("parameters of every model equal what its file holds") {
-  // The manifest counts initializers; these two exports also hold their 32 rotary frequencies, in a Constant node.
+  // The manifest counts initializers; these two exports also have 32 rotary frequencies in a Constant node.
   const std::map<std::string, std::int64_t> in_constants = {{"llama", 32}, {"llama_past", 32}};
   for (const json& model : manifest()["models"]) {
     const std::string name = model["name"];
@@ -108,7 +108,7 @@ TEST_CASE("binding the formulas equals counting with the sizes bound first, node
 }
 
 TEST_CASE("every model can be re-batched: fixed batches give the same formula as dynamic ones") {
-  // The detectors' graphs are written for one image: what follows the heads does not extend to more.
+  // The graphs of these detectors are made for one image: the part after the heads does not extend to more.
   const std::set<std::string> one_image = {"fasterrcnn_resnet50_fpn", "ssd300_vgg16"};
   for (const json& model : manifest()["models"]) {
     CAPTURE(model["name"].get<std::string>());
@@ -141,7 +141,7 @@ TEST_CASE("--count pagoda reproduces the published constants bit for bit, at eve
     }
     ++models;
     if (published["batch"].size() < 2) continue;
-    // The notebook's other rows, 2 … 1024, lie on the line through those at 1 and 32.
+    // The notebook's other rows, 2 … 1024, lie on the line through its rows for 1 and 32.
     const auto at = [&](std::size_t row, const char* key) { return published["batch"][row][key].get<std::int64_t>(); };
     for (std::int64_t batch = 1; batch <= 1024; batch *= 2) {
       const PagodaCount total = pagoda_counts(loaded, analysis, batch).total;

@@ -1,5 +1,5 @@
-// What deployment tools make of the model set: fused, quantised and narrow graphs hold the work of their float
-// originals and the weight bytes of their files. models/variants.py makes them; variants.json says what they hold.
+// The model set after deployment tools: fused, quantised and narrow graphs keep the work of their float originals and
+// the weight bytes of their files. models/variants.py makes them; variants.json lists their contents.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ OpCost cost_of(const Model& model, const Analysis& analysis, std::string_view op
 const Dim kLayers = 6, kHidden = 576, kHeads = 9, kKvHeads = 3, kHeadSize = 64, kInner = 1536, kVocabulary = 49152;
 const Dim kBatch = Dim::symbol("batch_size"), kNew = Dim::symbol("sequence_length"),
           kPast = Dim::symbol("past_sequence_length");
-// Of one token: queries, keys and values in one product, the output projection, gate, up and down.
+// Per token: queries, keys and values in one product, the output projection, gate, up and down.
 const Dim kLayerWeights = kHidden * (kHeads + 2 * kKvHeads) * kHeadSize + kHidden * kHidden + 3 * kHidden * kInner;
 
 const char* const kLlamas[] = {"llama_genai_fp32", "llama_genai_int4", "llama_genai_int4_asymmetric",
@@ -74,7 +74,7 @@ TEST_CASE("a variant's MACs equal its float original's to the integer, with ever
       const Analysis analysis = analyze_at(model, point["bindings"]);
       CHECK(analysis.totals.unmodelled_nodes == 0);
       CHECK(analysis.totals.cost.macs == Dim(point["contraction_macs"].get<std::int64_t>()));
-      if (std::count(std::begin(kLlamas), std::end(kLlamas), row["name"]) != 0) continue;  // below
+      if (std::count(std::begin(kLlamas), std::end(kLlamas), row["name"]) != 0) continue;  // tested below
       const json& original = named(originals, row["of"]);
       CHECK(analyze_at(load(original), point["bindings"]).totals.cost.macs == analysis.totals.cost.macs);
       ++compared;
@@ -102,7 +102,7 @@ TEST_CASE("a variant's formulas bound afterwards equal its counts with sizes bou
   }
 }
 
-// The same network quantised twice by one tool: as integer operators, and as float ones between pairs of conversions.
+// The same network, quantised twice by one tool: as integer operators, and as float operators between conversion pairs.
 TEST_CASE("fused traffic and time of QDQ pairs are those of integer operators") {
   struct Bound {
     double bytes, seconds, floor_seconds;
@@ -120,7 +120,7 @@ TEST_CASE("fused traffic and time of QDQ pairs are those of integer operators") 
   CHECK(pairs.floor_seconds == doctest::Approx(integers.floor_seconds).epsilon(0.01));
 }
 
-// What a graph runs once fused, apart from the odds and ends of masks and positions.
+// What a graph runs once fused, without the small kernels for masks and positions.
 struct Kernels {
   int products = 0, attentions = 0, norms = 0;
   double bytes = 0, seconds = 0;
@@ -169,7 +169,7 @@ TEST_CASE("a network's kernels do not depend on the exporter or optimizer that w
         {"bert_base_dynamo",         49, 12, 25, 1.002, "dynamo exporter: Gelu; computes the pooler, whose one product reads 2.4 MB"},
         {"bert_base_dynamo_opset23", 48, 12, 25, 0.996, "operator Attention, a mask of truth values; the pooler"},
         {"bert_base_pooler",         49, 12, 25, 1.002, "opset 14: norms in nine nodes; the pooler"},
-        // Attention holds the projections of queries, keys and values: their results are never written.
+        // Attention contains the projections of queries, keys and values: their results are never written.
         {"bert_base_fused",          36, 12, 25, 0.817, "ONNX Runtime's optimizer: Attention with projections, BiasGelu, SkipLayerNormalization"}}},
       {{{"batch", 8}},
        {{"vit_b_16_dynamic",         50, 12, 25, 1,     "TorchScript exporter: Slices of the projections"},
@@ -195,7 +195,7 @@ TEST_CASE("a network's kernels do not depend on the exporter or optimizer that w
       CHECK(kernels.attentions == form.attentions);
       CHECK(kernels.norms == form.norms);
       CHECK(kernels.bytes / first.bytes == doctest::Approx(form.bytes).epsilon(0.002));
-      CHECK(kernels.seconds / first.seconds == doctest::Approx(1).epsilon(0.01));  // float32: products decide
+      CHECK(kernels.seconds / first.seconds == doctest::Approx(1).epsilon(0.01));  // float32: products dominate
     }
   }
 }
@@ -210,7 +210,7 @@ TEST_CASE("the weight bytes of a variant are those its file stores") {
       bytes += stored["bytes"].get<std::int64_t>();
     }
     CHECK(analysis.totals.param_bytes == Dim(bytes));
-    // Weights of the int4 files share bytes; below.
+    // Weights of the int4 files share bytes; see below.
     const std::string name = row["name"];
     if (name != "llama_genai_int4" && name != "llama_genai_int4_asymmetric")
       CHECK(analysis.totals.params == Dim(elements));
@@ -218,22 +218,22 @@ TEST_CASE("the weight bytes of a variant are those its file stores") {
 }
 
 TEST_CASE("four bits a weight leave the number of weights as it was") {
-  // Embedding (the last projection shares it), layers, 13 norms; tables of the cosines and sines of 8192 positions for
-  // half a head. One scale to 32 weights of a product, and of the embedding where it is quantised too.
+  // Embedding (shared with the last projection), layers, 13 norms; cosine and sine tables of 8192 positions for half a
+  // head. One scale per 32 weights of a product, and of the embedding if that is quantised, too.
   const Dim products = kLayers * kLayerWeights + kHidden * kVocabulary;
   const Dim norms = 13 * kHidden;
   const Dim tables = 2 * 8192 * floor_div(kHeadSize, 2);
   const auto params = [](const char* name) { return analyze(load(named(variants(), name))).totals.params; };
   CHECK(params("llama_genai_fp32") == products + norms + tables);
   CHECK(params("llama_genai_int4") == products + floor_div(products, 32) + norms + tables);
-  // The embedding in float beside the projection; as many zero points as scales.
+  // The embedding is stored in float besides the projection; there are as many zero points as scales.
   CHECK(params("llama_genai_int4_asymmetric") ==
         products + 2 * floor_div(products, 32) + kHidden * kVocabulary + norms + tables);
 }
 
 TEST_CASE("prefill and decode of a grouped-query decoder are closed formulas of batch, sequence and past") {
-  // Every token meets all weights of the layers and the projection to the vocabulary. The i-th new one sees past + i
-  // keys: over a sequence s·past + s·(s + 1)/2 pairs, each 64 MACs with a key and 64 with a value, in every query head.
+  // Every token meets all weights of the layers and the vocabulary projection. The i-th new token sees past + i keys:
+  // s·past + s·(s + 1)/2 pairs per sequence, each with 64 MACs for a key and 64 for a value, in every query head.
   const Dim tokens = kBatch * kNew;
   const Dim twice_pairs = 2 * kNew * kPast + kNew * kNew + kNew;
   const Dim macs =
@@ -251,14 +251,14 @@ TEST_CASE("prefill and decode of a grouped-query decoder are closed formulas of 
     CHECK(analyze(model, {.dims = {{"past_sequence_length", 0}}}).totals.cost.macs == prefill);
     CHECK(analyze(model, {.dims = {{"sequence_length", 1}}}).totals.cost.macs == decode);
 
-    // The cache: past rows of keys and values are read, and the new ones written behind them.
+    // The cache: past rows of keys and values are read, and the new ones are written behind them.
     const Dim width = std::string_view(name) == "llama_genai_bf16" ? 2 : 4;
     const Dim row = 2 * kLayers * kBatch * kKvHeads * kHeadSize * width;
-    const Dim activations = kLayers * tokens * kHeadSize * width;  // of one head
+    const Dim activations = kLayers * tokens * kHeadSize * width;  // per head
     const OpCost attention = cost_of(model, analysis, "GroupQueryAttention");
     CHECK(attention.bytes_written == activations * kHeads + row * kNew);
-    // Queries, keys and values of the new tokens and the past; the lengths, int32, and the rotary tables' rows besides,
-    // 2 tables of half a head, at most the 8192 there are.
+    // Queries, keys and values of the new tokens, and the past; also the int32 lengths, and rows of the 2 rotary tables
+    // of half a head, at most all 8192 rows.
     const Dim read = activations * (kHeads + 2 * kKvHeads) + row * kPast + kLayers * 4 * kBatch +
                      kLayers * 2 * width * min(floor_div(kHeadSize, 2) * 8192, floor_div(kHeadSize, 2) * tokens);
     CHECK(attention.bytes_read.to_string() == read.to_string());
@@ -266,7 +266,7 @@ TEST_CASE("prefill and decode of a grouped-query decoder are closed formulas of 
 }
 
 TEST_CASE("a decoder's variant multiplies as often as the float export of another tool") {
-  // One new token sees all keys, so nothing of the score matrix is masked.
+  // A single new token sees all keys, so none of the score matrix is masked.
   const Model torchscript = load(named(rows_of("manifest.json"), "llama_past"));
   const Dim theirs = analyze(torchscript, {.dims = {{"sequence", 1}}})
                          .totals.cost.macs.substitute({{"batch", kBatch}, {"past", kPast}});

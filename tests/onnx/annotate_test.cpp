@@ -1,4 +1,4 @@
-// Annotated copies: notes where they belong, everything else byte for byte, external data beside them.
+// Annotated copies: notes where they belong, everything else byte for byte, external data next to them.
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ onnx::ModelProto proto_of(const std::string& path) {
   return proto;
 }
 
-// Fields that the installed ONNX may not know: metadata_props, as "key=value" in order.
+// Fields that the installed ONNX may not support: metadata_props, as "key=value" in order.
 std::vector<std::string> metadata(const google::protobuf::Message& message, int number) {
   std::vector<std::string> entries;
   const std::string bytes = message.SerializeAsString();
@@ -40,7 +40,7 @@ std::vector<std::string> metadata(const google::protobuf::Message& message, int 
   return entries;
 }
 
-// Every node of the model gets its graph and index as a note.
+// Notes that give every node of the model its graph and index.
 Annotations numbered(const Model& model) {
   Annotations notes;
   notes.model = {{"pagoda.tool", "test"}};
@@ -51,7 +51,7 @@ Annotations numbered(const Model& model) {
   return notes;
 }
 
-// All but the places of weights, which move.
+// The model's description without the offsets of weights, which move.
 std::string shape_of(Model model) {
   for (Graph& graph : model.graphs) {
     for (Tensor& tensor : graph.initializers) tensor.extent.offset = 0;
@@ -73,7 +73,7 @@ TEST_CASE("an annotated model differs from the model by its notes alone") {
     CHECK(done.nodes + done.nameless == numbered(model).nodes.size());
     CHECK(read_file(to).size() > sample.bytes.size());
     CHECK(shape_of(to_model(proto_of(to))) == shape_of(to_model(proto_of(from))));
-    // Taking the notes out again gives the file itself.
+    // Removing the notes restores the file exactly.
     const Model annotated = load_model(to);
     write_annotated(annotated, back, {});
     CHECK(read_file(back) == sample.bytes);
@@ -104,7 +104,7 @@ TEST_CASE("each note stands at its node, in bodies and functions too, whatever o
   const onnx::ModelProto annotated = proto_of(to);
   CHECK(metadata(annotated, 14).back() == "pagoda.tool=test");
   std::size_t seen = 0;
-  // A node's notes name the graph and place where the loaded model has the same outputs and operator.
+  // A node's notes name the graph and index at which the loaded model has the same outputs and operator.
   const std::function<void(const onnx::NodeProto&)> check = [&](const onnx::NodeProto& node) {
     CAPTURE(node.ShortDebugString());
     std::vector<std::string> notes = metadata(node, 9);
@@ -127,7 +127,7 @@ TEST_CASE("each note stands at its node, in bodies and functions too, whatever o
   for (const onnx::FunctionProto& function : annotated.functions())
     for (const onnx::NodeProto& node : function.node()) check(node);
   CHECK(seen == done.nodes);
-  // Annotating again replaces.
+  // Annotating again replaces the notes.
   const Model again = load_model(to);
   write_annotated(again, shop.path("again.onnx"), numbered(again));
   CHECK(read_file(shop.path("again.onnx")) == read_file(to));
@@ -146,7 +146,7 @@ TEST_CASE("nodes that a file cannot tell apart get no notes and are counted") {
   CHECK(done.nameless == 1);
 }
 
-// A model with one weight in weights/w.bin.
+// Writes a model whose only weight is in the external file `location`.
 void save_external(const Workshop& shop, const std::string& name, const std::string& location) {
   onnx::ModelProto proto = new_model();
   onnx::GraphProto& graph = *proto.mutable_graph();
@@ -179,13 +179,13 @@ TEST_CASE("external data follow the model into another folder and stay in its ow
   CHECK(done.copied == std::vector<std::string>{"weights/w.bin"});
   CHECK(read_file(shop.path("out/weights/w.bin")) == weights);
   CHECK(proto_of(shop.path("out/annotated.onnx")).graph().initializer(0).external_data(0).value() == "weights/w.bin");
-  // A copy that is there serves; another file is not replaced.
+  // An identical copy that exists is used; a different file is not replaced.
   CHECK(write_annotated(model, shop.path("out/annotated.onnx"), notes).copied.empty());
   base::write_file(shop.path("out/weights/w.bin"), std::string(32768, 'v'));
   CHECK(contains(error_of([&] { write_annotated(model, shop.path("out/annotated.onnx"), notes); }),
                  "is there and differs from the model's external data"));
   CHECK(read_file(shop.path("out/weights/w.bin")) == std::string(32768, 'v'));
-  // What is not there cannot be copied.
+  // A missing file cannot be copied.
   fs::remove(shop.path("in/weights/w.bin"));
   CHECK(write_annotated(model, shop.path("out/alone.onnx"), notes).missing ==
         std::vector<std::string>{"weights/w.bin"});
@@ -206,8 +206,8 @@ TEST_CASE("an output that cannot be is refused, and nothing is left behind") {
   CHECK(read_file(path) == before);
   CHECK(contains(error_of([&] { write_annotated(model, shop.path("out/a.onnx"), notes); }), "lie outside its folder"));
   CHECK(fs::is_empty(shop.path("out")));
-  CHECK(write_annotated(model, shop.path("in/model/a.onnx"), notes).nodes == 1);  // the same place seen from here
-  // Another model took the file's place since it was read.
+  CHECK(write_annotated(model, shop.path("in/model/a.onnx"), notes).nodes == 1);  // "../w.bin" is also valid from here
+  // A different model has replaced the file since it was read.
   onnx::ModelProto other = new_model();
   add_input(*other.mutable_graph(), "x", {"n"});
   add_node(*other.mutable_graph(), "Relu", {"x"}, {"z"});
@@ -218,8 +218,7 @@ TEST_CASE("an output that cannot be is refused, and nothing is left behind") {
   CHECK(fs::is_empty(shop.path("out")));
 }
 
-// A model file with one weight of `bytes` bytes that take no room on the disk; empty where the disk lacks room for a
-// copy of it.
+// A model file with one weight of `bytes` bytes, stored as a hole; returns "" where the disk lacks space for a copy.
 std::string save_large(const Workshop& shop, std::uint64_t bytes) {
   if (fs::space(shop.folder).available < 3 * bytes) return {};
   onnx::ModelProto proto = new_model();
@@ -232,7 +231,7 @@ std::string save_large(const Workshop& shop, std::uint64_t bytes) {
   weight.set_data_type(onnx::TensorProto::FLOAT);
   weight.add_dims(static_cast<std::int64_t>(bytes / 4));
   weight.add_dims(1);
-  // By hand: protobuf makes no message of 2 GB.
+  // Written by hand: protobuf cannot serialise a message of 2 GB.
   const auto opened = [](std::uint32_t number, std::uint64_t size) {
     std::string head;
     wire::append_varint(head, wire::bytes_tag(number));

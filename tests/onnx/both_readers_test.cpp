@@ -1,4 +1,4 @@
-// The walk over the file beside ONNX's own classes: both read the same model, or both refuse.
+// The walk over the file against ONNX's own classes: both read the same model, or both refuse.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -43,7 +43,7 @@ Reading by_classes(const std::string& bytes) {
   });
 }
 
-// Everything but offsets into the file: protobuf writes fields that it does not know after the others.
+// The description without file offsets: protobuf moves unknown fields behind the others.
 std::string without_places(const Model& model) {
   static const std::regex kPlace("at '' [0-9]+");
   return std::regex_replace(describe(model), kPlace, "at ''");
@@ -105,12 +105,12 @@ std::string nested_graphs(int depth) {
   return field(7, graph);
 }
 
-// A float tensor of 100 elements in raw data, with `more` fields.
+// A float tensor of 100 elements in raw data, with the additional fields `more`.
 std::string with_tensor(const std::string& more) {
   return field(7, field(5, "\x08\x64\x10\x01" + field(8, "t") + field(9, std::string(400, '\1')) + more));
 }
 
-// Why one reader takes a file that the other refuses.
+// Why one reader accepts a file that the other refuses.
 struct Cause {
   const char* cause;
   bool walk_reads, classes_read;
@@ -141,7 +141,7 @@ TEST_CASE("a file that only one reader takes has a listed cause") {
 std::string cause_of(const std::string& bytes, const Reading& walk) {
   if (!walk.model && walk.refusal.find("a second time in its message") != std::string::npos) return causes()[2].cause;
   if (!walk.model) return "";
-  // Without the data of large tensors both agree.
+  // Without the data of large tensors, both readers agree.
   const Reading again = by_classes(skeleton(as_bytes(bytes)));
   return again.model && describe(*again.model) == describe(*walk.model) ? causes()[0].cause : "";
 }
@@ -171,7 +171,7 @@ TEST_CASE("of damaged models both readers make the same, or one has a listed cau
         bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
       }
   }
-  // Pieces of models in other places.
+  // Pieces of models, copied to other places.
   std::mt19937 random(2);
   const std::vector<Sample> samples = sample_models();
   for (int round = 0; round < 3000; ++round, ++files) {

@@ -1,4 +1,4 @@
-// Files that are no models, or were once: always an Error with the place, never a crash, never a wrong model.
+// Files that are not models, or no longer are: always an Error with the place, never a crash, never a wrong model.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -39,7 +39,7 @@ TEST_CASE("a model cut off anywhere is an error or the model of what is left") {
       errors += message.empty() ? 0 : 1;
       CHECK_FALSE(contains(message, "\n"));
     }
-    // Only between fields of the outermost message is a cut not noticed.
+    // A cut goes unnoticed only between fields of the outermost message.
     CHECK(errors > static_cast<int>(sample.bytes.size()) - 20);
   }
 }
@@ -57,7 +57,7 @@ TEST_CASE("every flipped bit gives an error or a model that equals its skeleton"
   for (const Sample& sample : sample_models()) {
     CAPTURE(sample.name);
     std::string bytes = sample.bytes;
-    // Bits of weights change nothing: every byte of the rest, and some of those.
+    // Weight bits change nothing, so all other bytes are tested, but only some weight bytes.
     for (std::size_t byte = 0; byte<bytes.size(); byte += byte> 200 && bytes[byte] == bytes[byte - 1] ? 17 : 1) {
       for (int bit = 0; bit < 8; ++bit) {
         bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
@@ -150,7 +150,7 @@ TEST_CASE("malformed protobuf is named with its offset") {
 }
 
 TEST_CASE("fields of an unexpected wire type and groups are unknown fields, as for protobuf") {
-  const std::string group("\xfb\x06\x08\x01\xfb\x06\x10\x02\xfc\x06\xfc\x06", 12);  // field 111, one within
+  const std::string group("\xfb\x06\x08\x01\xfb\x06\x10\x02\xfc\x06\xfc\x06", 12);  // field 111, with one inside
   const std::string model = sample("convolution");
   const std::string odd_types(
       "\x3d\x01\x02\x03\x04"
@@ -171,7 +171,7 @@ TEST_CASE("a million levels of anything are a clear error") {
   const auto in_attribute = [](std::uint32_t number) {
     return [number](const std::string& inner) { return field(1, field(5, field(number, inner))); };
   };
-  // Lengths cost bytes at each level, so a model of a million levels is built as open fields that claim the rest.
+  // Lengths cost bytes at each level, so a million levels are written as unclosed fields that claim all that follows.
   std::string open;
   for (int i = 0; i < 1'000'000; ++i) open += "\x3a\xff\xff\xff\x7f";
   CHECK(contains(parse_error(open), "malformed protobuf"));
@@ -219,7 +219,7 @@ TEST_CASE("a node of very many inputs or outputs is refused") {
 
 TEST_CASE("what is nested within the bound loads") {
   const auto level = [](const std::string& inner) {
-    // A node of type "If" with the graph as attribute "g".
+    // A node of type "If" whose attribute "g" is the graph.
     return field(1, field(4, "If") + field(5, field(1, "g") + field(6, inner)));
   };
   const Model model = parse_model(as_bytes(model_with_graph(nested(150, level))));

@@ -1,4 +1,4 @@
-// Files on disk: models that cannot be opened, external data inside and outside the model's folder, output files.
+// Files on disk: models that cannot be opened, external data inside and outside of the model's folder, output files.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Random weights: deterministic, sensible for their use, and the rest of the model as it was.
+// Random weights: deterministic, sensible for their use; the rest of the model is unchanged.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 using wire::Filling;
 using wire::Use;
 
-// The model with its weights replaced, through files as the tool does it.
+// The model with its weights replaced, through files as the tool does.
 onnx::ModelProto filled(const onnx::ModelProto& proto, std::uint64_t seed = 0) {
   const base::TemporaryFolder folder("pagoda-fill-test");
   base::write_file(folder.path("m.onnx"), skeleton(as_bytes(proto.SerializeAsString())));
@@ -52,7 +52,7 @@ Statistics statistics(const std::vector<float>& values) {
 TEST_CASE("a filled model is the model with other numbers") {
   for (const onnx::ModelProto& proto : {convolution(), branches(), call()}) {
     const onnx::ModelProto result = filled(proto);
-    // Places differ: the typed bias has become raw data.
+    // Offsets differ: the typed bias has become raw data.
     const Model before = parse(proto);
     const Model after = parse(result);
     REQUIRE(after.graphs.size() == before.graphs.size());

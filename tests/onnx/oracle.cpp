@@ -1,4 +1,4 @@
-// The comparison of a Model with the ModelProto of the same file.
+// Compares a Model with the ModelProto of the same file.
 #include "onnx/oracle.h"
 
 #include <cstring>
@@ -81,7 +81,7 @@ class Comparison {
     nodes(graph, proto.node());
   }
 
-  // Of each name the last declaration counts: outputs after others after inputs.
+  // The last declaration of a name counts: outputs override others, which override inputs.
   void types(const Graph& graph, const onnx::GraphProto& proto) {
     std::map<std::string, const onnx::TypeProto*> declared;
     for (const auto* values : {&proto.input(), &proto.value_info(), &proto.output()})
@@ -118,7 +118,7 @@ class Comparison {
     for (int axis = 0; axis < proto.dims_size() && found_.str().empty(); ++axis)
       same(what, (*tensor.type.shape)[static_cast<std::size_t>(axis)] == Dim(proto.dims(axis)), true);
     if (!tensor.value || proto.data_location() == onnx::TensorProto::EXTERNAL) return;
-    // The two types that shapes and scales come in; tensor_value_test has them all.
+    // Only the two types in which shapes and scales come; tensor_value_test covers all.
     if (proto.data_type() == onnx::TensorProto::INT64) values(what, *tensor.value, proto, proto.int64_data());
     if (proto.data_type() == onnx::TensorProto::FLOAT) values(what, *tensor.value, proto, proto.float_data());
   }
@@ -133,7 +133,7 @@ class Comparison {
     }
     same(what + ", its elements", value.size(), expected.size());
     for (std::size_t i = 0; i < expected.size() && found_.str().empty(); ++i) {
-      // By bits, so that a NaN is itself.
+      // A NaN counts as equal to a NaN.
       T got{};
       if constexpr (std::is_integral_v<T>)
         got = std::get<Dim>(value[i]).value64().value();
@@ -224,7 +224,7 @@ class Comparison {
                proto.graphs(i));
         return;
       default:
-        return;  // sparse tensors, and what no operator has
+        return;  // sparse tensors, and kinds that no operator uses
     }
   }
 

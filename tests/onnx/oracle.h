@@ -1,5 +1,5 @@
-// What ONNX's own classes read from a file, compared with what Pagoda read, field by field and by names: shares no
-// code with either reader.
+// Compares what ONNX's own classes read from a file with what Pagoda read, field by field and by
+// name. Shares no code with either reader.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -10,7 +10,7 @@
 
 namespace pagoda::test {
 
-// What `model` says otherwise than `proto`, one line each; empty when both say the same.
+// The differences between `model` and `proto`, one per line; empty if there are none.
 std::string disagreement(const Model& model, const onnx::ModelProto& proto);
 
 }  // namespace pagoda::test

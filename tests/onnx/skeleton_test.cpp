@@ -111,7 +111,7 @@ TEST_CASE("tensors lose their weights at any depth") {
 }
 
 TEST_CASE("unpacked typed data are dropped as well") {
-  // float_data of 100 elements, one field each: protobuf accepts that for a packed field.
+  // 100 elements of float_data, one field each: protobuf accepts that for a packed field.
   std::string tensor("\x08\x64\x10\x01", 4);
   for (int i = 0; i < 100; ++i) tensor += std::string("\x25\0\0\x80\x3f", 5);
   wire::append_bytes_field(tensor, 8, "t");

@@ -1,4 +1,4 @@
-// Values of small tensors from every field and in every element type.
+// Values of small tensors, from every field and in every element type.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace pagoda::test {
 namespace {
 
-// The only initializer of a model that holds `tensor`.
+// The only initializer of a model with `tensor`, as loaded.
 Tensor loaded(const onnx::TensorProto& tensor) {
   onnx::ModelProto proto = new_model();
   *proto.mutable_graph()->add_initializer() = tensor;
@@ -33,7 +33,7 @@ onnx::TensorProto tensor_of(int type, const std::vector<std::int64_t>& dims) {
   return tensor;
 }
 
-// Values as text: integers plain, reals with an r.
+// Values as text: integers plain, reals with the suffix r.
 std::string text(const Tensor& tensor) {
   if (!tensor.value) return "unknown";
   std::string result;
@@ -186,7 +186,7 @@ TEST_CASE("data of another length than the dims ask for are an error") {
        },
        onnx::TensorProto::INT64,
        {20000},
-       ""},  // told apart from 20,000 two-byte values only by reading them
+       ""},  // only reading them distinguishes these from 20,000 two-byte values
       {[](onnx::TensorProto& t) { t.add_float_data(1); }, onnx::TensorProto::FLOAT, {2}, "float_data holds 1 values"},
       {[](onnx::TensorProto& t) { t.add_float_data(1); },
        onnx::TensorProto::INT64,
@@ -232,7 +232,7 @@ TEST_CASE("every code of the small floating-point formats survives decoding and 
       if (!std::isfinite(value) || code == minus_zero) continue;
       CHECK(wire::encode(*format, value) == code);
     }
-    // Beyond the largest number and between two.
+    // Numbers beyond the largest one, and between two.
     const double most = wire::decode(*format, wire::encode(*format, 1e300));
     CHECK(std::isfinite(most));
     CHECK(wire::encode(*format, -1e300) == (wire::encode(*format, 1e300) | minus_zero));

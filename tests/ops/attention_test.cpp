@@ -1,4 +1,4 @@
-// Attention and its surroundings: shapes with and without caches, and visible pairs against a loop over all pairs.
+// Attention and related operators: shapes with and without caches, and visible pairs against a loop over all pairs.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -78,7 +78,7 @@ constexpr OpCase kPreview[] = {
 };
 // clang-format on
 
-// Multiply-accumulates of one head of size 1 + 1: two per visible pair, found by looking at every pair.
+// Multiply-accumulates of one head of size 1 + 1: two per visible pair, counted by examining every pair.
 Int visible_macs(int queries, int keys, int offset, bool causal, int left, int right) {
   Int count = 0;
   for (int query = 0; query < queries; ++query)

@@ -13,7 +13,7 @@ namespace {
 // clang-format off
 constexpr OpCase kAttention[] = {
     // graph, types, cost, why
-    // Two heads of 8 over inputs of 12: projection 12·48 macs and 48 biases a token; 16 macs, 5 and exp a pair.
+    // Two heads of 8 over inputs of 12. Projection: 12·48 macs and 48 biases per token. Per pair: 16 macs, 5 and exp.
     {"x:f32[B,S,12], w:f32[12,48], b:f32[48] -> y = com.microsoft.Attention(x, w, b) {num_heads=2}",
      "y:f32[B,S,16]", "macs=576*B*S+32*B*S*S arith=48*B*S+10*B*S*S special=2*B*S*S comparisons=2*B*S*S read=48*B*S+2496 written=64*B*S",
      "prefill, every pair"},
@@ -150,7 +150,7 @@ TEST_CASE("a cache is read as far as queries see, and the new rows are written")
   CHECK(cache.read().bind({{"past", 9}, {"total", 10}}) == Dim(9));
   const ops::Cache windowed{.past = past, .present = max(past, total), .total = total, .added = 1, .window = 4};
   CHECK(windowed.read().bind({{"past", 9}, {"total", 10}}) == Dim(3));
-  CHECK(windowed.read().bind({{"past", 64}, {"total", 3}}) == Dim(2));  // all that there is
+  CHECK(windowed.read().bind({{"past", 64}, {"total", 3}}) == Dim(2));  // all rows in use
   const ops::Cache first{.past = 0, .present = total, .total = total, .added = total};
   CHECK(first.written() == total);
 }

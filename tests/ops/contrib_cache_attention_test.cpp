@@ -1,5 +1,5 @@
-// com.microsoft attention over caches: GroupQueryAttention in every form exporters write, block-sparse and paged
-// attention, selected keys.
+// com.microsoft attention over caches: GroupQueryAttention in every form that exporters write, block-sparse and paged
+// attention, attention over selected keys.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -50,7 +50,7 @@ constexpr OpCase kGroup[] = {
     {"q:f32[1,2,63], n:i32[1], t:i32=2 -> y = com.microsoft.GroupQueryAttention(q, , , , , n, t) {num_heads=4, kv_num_heads=2}", "error: 63 does not divide by 8", "", "no whole heads"},
 };
 
-// Blocks of 16; the second row of blocks sees its own alone.
+// Blocks of 16; the second row of blocks sees only its own block.
 constexpr OpCase kSparse[] = {
     {"q:f16[2,20,64], k:f16[2,20,32], v:f16[2,20,32], a:f16[2,2,64,16], b:f16[2,2,64,16], r:i32[1,5]=[0,1,2,5,9], c:i32[1,9]=[0,1,0,1,2,0,1,2,3], t:i32=20, n:i32[2] -> y, pk, pv = com.microsoft.SparseAttention(q, k, v, a, b, r, c, t, n) {num_heads=4, kv_num_heads=2, sparse_block_size=16}",
      "y:f16[2,20,64], pk:f16[2,2,64,16], pv:f16[2,2,64,16]", "macs=37376 special=1168 written=5120+5120", "136 pairs in the first block and 10 in the second, 8 heads"},

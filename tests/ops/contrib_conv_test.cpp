@@ -1,5 +1,5 @@
 // com.microsoft convolutions and pools, and the rows of com.ms.internal.nhwc (channels last) and com.microsoft.nchwc
-// (channels padded to blocks): shapes in both layouts, the work of the ai.onnx operators they stand for.
+// (channels padded to blocks): shapes in both layouts, and the same work as the ai.onnx operators that they replace.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// Every operator that ONNX Runtime 1.31.1 registers outside ai.onnx (get_all_operator_schema), and the training
-// operators of ONNX 1.23, has a rule.
+// Checks that every operator that ONNX Runtime 1.31.1 registers outside ai.onnx (get_all_operator_schema), and every
+// training operator of ONNX 1.23, has a rule.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// com.microsoft text generation: shapes of searches, which hold whole decoders, and the checks around them.
+// com.microsoft text generation: shapes of searches, which contain whole decoders, and the checks around them.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -1,5 +1,5 @@
 // com.microsoft matrix products: transpositions, fused activations, weights packed to a few bits; Inverse against an
-// elimination that counts.
+// elimination that counts its operations.
 #include <doctest/doctest.h>
 
 #include <string>

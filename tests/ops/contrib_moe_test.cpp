@@ -1,4 +1,4 @@
-// com.microsoft mixtures of experts: the work of the chosen experts alone, and the weights that can be touched.
+// com.microsoft mixtures of experts: only the work of the chosen experts, and the weights that can be read.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

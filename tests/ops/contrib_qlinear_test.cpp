@@ -1,5 +1,5 @@
-// com.microsoft operators on 8-bit integers, element by element: shapes, and work by the definition, dequantise,
-// compute, quantise.
+// com.microsoft element-wise operators on 8-bit integers: shapes, and work by
+// definition: dequantise, compute, quantise.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

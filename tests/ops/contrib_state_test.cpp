@@ -1,5 +1,5 @@
-// com.microsoft operators with a state: causal convolutions, linear attention against a recurrence that counts, n-gram
-// hashes.
+// com.microsoft operators with a state: causal convolutions, linear attention against a recurrence that
+// counts its operations, n-gram hashes.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Convolutions: shapes and work of every row, and multiply-accumulates against loops that perform none but count.
+// Convolutions: shapes and work of every row, and multiply-accumulates against loops that only count them.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -91,7 +91,7 @@ constexpr OpCase kOthers[] = {
 };
 // clang-format on
 
-// Output positions of a window along one axis, counted by trying every one.
+// Output positions of a window along one axis, counted by trying each one.
 int positions(int input, int kernel, int stride, int dilation, int pad) {
   int count = 0;
   for (int start = -pad; start + dilation * (kernel - 1) < input + pad; start += stride) ++count;

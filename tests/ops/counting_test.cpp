@@ -1,5 +1,5 @@
-// Operators whose formulas are long, against the loops that define them: each loop below does nothing but count what a
-// plain implementation would do, operation by operation.
+// Operators with long formulas, against the loops that define them: each loop below only counts what a plain
+// implementation would do, operation by operation.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -35,13 +35,13 @@ void check_counts(const std::string& text, const Count& counted) {
 
 // --- sampling ---
 
-// The fraction between two elements and its complement along one axis.
+// The fraction between two elements and its complement, along one axis.
 void count_linear_weights(Count& count) {
   count.compare();  // floor
   count.add(2);     // x − floor, 1 − fraction
 }
 
-// Weights of the corners of a cell of n axes from those of n − 1: each splits in two.
+// Corner weights of a cell of n axes from those of n − 1 axes: each splits in two.
 void count_corner_products(int axes, Count& count) {
   int corners = 2;
   for (int axis = 1; axis < axes; ++axis) {
@@ -71,7 +71,7 @@ Count count_deform_conv(const Deformed& d) {
       for (int tap = 0; tap < d.kernel * d.kernel; ++tap) {
         for (int offset = 0; offset < d.offset_group; ++offset) {
           for (int axis = 0; axis < 2; ++axis) {
-            count.add();  // the offset onto the position
+            count.add();  // adds the offset to the position
             count_linear_weights(count);
           }
           count_corner_products(2, count);
@@ -109,7 +109,8 @@ Count count_grid_sample(int batch, int channels, int places, int axes, bool line
   return count;
 }
 
-// Coordinates and weights depend on sizes alone: once an axis. Their products are formed with the taps' values.
+// Coordinates and weights depend on sizes only: computed once per axis. Their
+// products are formed with the taps' values.
 Count count_resize(int channels, const std::vector<int>& outputs) {
   Count count;
   int elements = channels;
@@ -203,7 +204,7 @@ Count count_linear_attention(const Linear& l) {
   Count count;
   for (int token = 0; token < l.batch * l.tokens; ++token) {
     for (int head = 0; head < l.key_heads; ++head) {
-      if (l.gated) ++count.special;  // one decay a head
+      if (l.gated) ++count.special;  // one decay per head
       for (int value = 0; value < l.value_size; ++value) {
         for (int key = 0; key < l.key_size; ++key) {
           if (l.gated) count.add();

@@ -1,4 +1,4 @@
-// Einsum: equations of every form, and the cheapest order against a search through all of them.
+// Einsum: equations of every form, and the cheapest order against an exhaustive search.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ constexpr OpCase kEquations[] = {
 
 TEST_CASE("equations of every form have types and work") { check_cases(kEquations); }
 
-// Every order in which terms can be joined in pairs, searched with sets of letters.
+// Exhaustive search over the orders in which terms can be contracted in pairs, with sets of letters.
 struct Search {
   std::array<std::int64_t, 26> sizes;
   std::set<char> output;
@@ -60,7 +60,7 @@ struct Search {
     for (const char label : labels) product *= sizes[static_cast<std::size_t>(label - 'a')];
     return product;
   }
-  // Drops what only terms[i] has, and counts the additions.
+  // Drops the labels that only terms[i] has, and counts the additions.
   std::int64_t reduce(std::vector<std::set<char>>& terms, std::size_t i) const {
     std::set<char> kept;
     for (const char label : terms[i]) {

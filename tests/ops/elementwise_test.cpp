@@ -1,4 +1,4 @@
-// Operators on several tensors element by element: broadcasting of every opset, work and folded values of every row.
+// Element-wise operators on several tensors: broadcasting of every opset, work and folded values of every row.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -1,5 +1,5 @@
-// What an operator is beside its mathematics stands in its row. Tables that hold for one framework, and the backward
-// rules, refer to rows: these tests name every operator that one of them forgot.
+// An operator's row states all facts besides its mathematics. Framework-specific tables and the backward rules refer to
+// rows: these tests name each operator that one of them forgot.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string full_name(const ops::Family& family, const OpRule& rule) {
   return (family.domain.empty() ? "" : std::string(family.domain) + ".") + std::string(rule.name);
 }
 
-// The names of the operators of which `is_wrong` holds.
+// The names of the operators for which `is_wrong` is true.
 template <typename IsWrong>
 std::string operators_where(const IsWrong& is_wrong) {
   std::string names;

@@ -1,4 +1,4 @@
-// Picking, placing and choosing elements: shapes, traffic, sizes that the data decide, folded values.
+// Gathering, scattering and selecting elements: shapes, traffic, sizes that the data decide, folded values.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -1,4 +1,4 @@
-// Tensors made of attributes, shapes and random numbers.
+// Tensors generated from attributes, shapes and random numbers.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

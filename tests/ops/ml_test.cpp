@@ -1,5 +1,5 @@
-// ai.onnx.ml: shapes and types that attributes decide, work of linear models and support vector machines, and depths of
-// trees against a walk over every path.
+// ai.onnx.ml: shapes and types that attributes decide, work of linear models and support vector machines, and tree
+// depths against a walk over every path.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ constexpr OpCase kModels[] = {
     {"x:f32[4] -> y = ai.onnx.ml.LinearRegressor(x) {coefficients=[1.0,1.0,1.0,1.0], post_transform='PROBIT'}", "y:f32[1,1]", "macs=4 arith=13 special=3", "a vector is one row; no intercept"},
     {"x:f32[N,4] -> y = ai.onnx.ml.LinearRegressor(x) {coefficients=[1.0], targets=0}", "error: targets is 0", "", "no targets"},
     {"x:f32[2,3,4] -> y = ai.onnx.ml.LinearRegressor(x) {coefficients=[1.0]}", "error: rank 3", "", "a table"},
-    // Three classes of two vectors: 6 kernels over 4 features, 2 coefficients a vector, 3 pairs.
+    // Three classes of two vectors: 6 kernels over 4 features, 2 coefficients per vector, 3 pairs.
     {"x:f32[N,4] -> y, z = ai.onnx.ml.SVMClassifier(x) {classlabels_ints=[0,1,2], vectors_per_class=[2,2,2], kernel_type='RBF', rho=[0.1,0.1,0.1]}",
      "y:i64[N], z:f32[N,3]", "macs=36*N arith=30*N+9*N+2*N special=6*N comparisons=5*N read=16*N+12", "differences and exp, coefficients, ρ, votes"},
     {"x:f32[N,4] -> y, z = ai.onnx.ml.SVMClassifier(x) {classlabels_ints=[0,1,2,3], vectors_per_class=[1,1,1,1], kernel_type='POLY'}", "y:i64[N], z:f32[N,6]", "macs=28*N special=4*N", "six pairs of four classes"},
@@ -77,7 +77,7 @@ constexpr OpCase kModels[] = {
     {"x:f32[N,4] -> y = ai.onnx.ml.SVMRegressor(x) {n_supports=-1}", "error: n_supports is -1", "", "no count"},
 };
 
-// Tree 0: a test, its true side a second test of two leaves, its false side a leaf. Tree 1: a leaf.
+// Tree 0: a test whose true side is a second test with two leaves, and whose false side is a leaf. Tree 1: a leaf.
 constexpr OpCase kTrees[] = {
     {"ai.onnx.ml=3 : x:f32[N,4] -> y, z = ai.onnx.ml.TreeEnsembleClassifier(x) {nodes_treeids=[0,0,0,0,0,1], nodes_nodeids=[0,1,2,3,4,0], nodes_featureids=[0,1,0,0,0,0], nodes_modes=['BRANCH_LEQ','BRANCH_LT','LEAF','LEAF','LEAF','LEAF'], nodes_values=[0.5,0.1,0.0,0.0,0.0,0.0], nodes_truenodeids=[1,3,0,0,0,0], nodes_falsenodeids=[2,4,0,0,0,0], class_treeids=[0,0,0,0,1], class_nodeids=[2,3,3,4,0], class_ids=[0,1,2,0,0], class_weights=[1.0,1.0,1.0,1.0,1.0], classlabels_int64s=[0,1,2]}",
      "y:i64[N], z:f32[N,3]", "macs=0 arith=2*N+3*N+2*N comparisons=4*N", "two tests and no more, three weights, the largest of three"},

@@ -1,4 +1,4 @@
-// Normalizations and softmax: types and work of every row, in every form its opsets gave it.
+// Normalizations and softmax: types and work of every row, in every form of its opsets.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -97,15 +97,15 @@ TEST_CASE("pool sizes and work equal those of windows tried one by one") {
           for (int end = 0; end < kernel; ++end)
             for (const bool ceil_mode : {false, true}) {
               if (size + begin + end < kernel) continue;
-              // Floor: the window ends inside the padded input. Ceil: it starts before the end padding, and the one
-              // before it did not reach the end of the padded input.
+              // Floor: the window must end inside the padded input. Ceil: it must start before the end padding, and the
+              // previous window must not have reached the end of the padded input.
               int windows = 0;
               for (int start = -begin; start < size; start += stride) {
                 const bool fits = start + kernel <= size + end;
                 const bool rest = start == -begin || start - stride + kernel < size + end;
                 if (fits || (ceil_mode && rest)) ++windows;
               }
-              // A window that fits may start in the end padding where the stride leads there; floor keeps it.
+              // A window that fits may start in the end padding if the stride leads there; floor mode keeps it.
               for (int start = -begin; !ceil_mode && start + kernel <= size + end; start += stride)
                 if (start >= size) ++windows;
               Int comparisons = 0;

@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN: outputs in every direction and layout, and work against the cells run step by step.
+// LSTM, GRU and RNN: outputs in every direction and layout, and work against cells that are run step by step.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 // clang-format off
 constexpr OpCase kLstm[] = {
     // graph, types, cost, why
-    // Per step 2·4 cells, each: 5 activations, 4; macs 4·4·(3 + 4) a sequence.
+    // Per step 2·4 cells, each with 5 activations and 4 others; 4·4·(3 + 4) macs per sequence.
     {"x:f32[5,2,3], w:f32[1,16,3], r:f32[1,16,4] -> y, h, c = LSTM(x, w, r) {hidden_size=4}",
      "y:f32[5,1,2,4], h:f32[1,2,4], c:f32[1,2,4]", "macs=1120 arith=160 special=200 comparisons=0 read=120+192+256 written=160+32+32", "the least there is"},
     {"x:f32[S,B,3], w:f32[2,16,3], r:f32[2,16,4], b:f32[2,32] -> y, h, c = LSTM(x, w, r, b) {hidden_size=4, direction='bidirectional'}",

@@ -82,7 +82,7 @@ TEST_CASE("reductions drop or keep the axes that each opset says") { check_cases
 TEST_CASE("each reduction costs its joins and what it does to elements and results") { check_cases(kWork); }
 TEST_CASE("reductions of known elements are folded") { check_cases(kFolds); }
 
-// A loop that joins every element into its result, and counts: the first only starts the result.
+// Counts the joins of a loop that joins every element into its result: the first element only starts the result.
 std::int64_t counted_joins(const std::vector<std::int64_t>& shape, std::uint32_t reduced) {
   std::int64_t elements = 1;
   for (const std::int64_t size : shape) elements *= size;

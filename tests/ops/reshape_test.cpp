@@ -1,4 +1,4 @@
-// Views and shapes: targets given, solved, computed or unknown; folded values; re-batching of fixed exports.
+// Views and shapes: targets that are given, solved, computed or unknown; folded values; re-batching of fixed exports.
 #include <doctest/doctest.h>
 
 #include <optional>
@@ -92,7 +92,7 @@ TEST_CASE("a shape is known without the data") { check_cases(kShapes); }
 TEST_CASE("views keep known elements") { check_cases(kFolds); }
 
 // clang-format off
-// Exported at batch 1 (or as the input's first size says), analysed with a symbolic batch.
+// Exported at batch 1 (or as the input's first size says), and analysed with a symbolic batch.
 constexpr OpCase kRebatched[] = {
     {"x:f32[1,197,768], t:i64=[1,197,12,64] -> y = Reshape(x, t)", "y:f32[batch,197,12,64]", "", "the 1 in front"},
     {"x:f32[1,56,56,96], t:i64=[1,8,7,8,7,96], u:i64=[64,49,96] -> a = Reshape(x, t); b = Transpose(a) {perm=[0,1,3,2,4,5]}; y = Reshape(b, u)",

@@ -71,7 +71,7 @@ constexpr OpCase kGrids[] = {
     {"x:f32[20,10,8], s:i64[2]=[9,12] -> y = CenterCropPad(x, s)", "error: 2 sizes", "", "one per axis"},
 };
 
-// Sizes baked in at export follow the batch when the model is re-batched.
+// Sizes fixed at export follow the batch when the model is re-batched.
 constexpr OpCase kRebatched[] = {
     {"x:f32[1,3,8,8], z:i64[4]=[1,3,16,16] -> y = Resize(x, , , z)", "y:f32[batch,3,16,16]", "", "the batch is not resized"},
     {"x:f32[2,3,8,8], z:i64[4]=[1,3,16,16] -> y = Resize(x, , , z)", "y:f32[1,3,16,16]", "", "here it is"},

@@ -1,4 +1,4 @@
-// Sequences and optionals: types of members, references that cost nothing, copies that do.
+// Sequences and optionals: types of members; references cost nothing, copies do.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

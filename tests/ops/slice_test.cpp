@@ -1,4 +1,4 @@
-// Slice, Split, Concat: bounds of every sign and opset, symbolic and unknown; traffic; folded values.
+// Slice, Split, Concat: bounds of every sign and opset, also symbolic and unknown; traffic; folded values.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -92,8 +92,8 @@ TEST_CASE("Split lists, divides or solves for its parts") { check_cases(kSplit);
 TEST_CASE("Concat adds sizes along its axis and unites the others") { check_cases(kConcat); }
 TEST_CASE("known elements survive slicing, splitting and joining") { check_cases(kFolds); }
 
-// Elements that indexing from `start` by `step` meets before `end`, bounds moved as ONNX says: to [0, size] forward,
-// to [0, size − 1] and [−1, size − 1] backward.
+// Number of elements that indexing from `start` by `step` visits before `end`, with bounds clamped as ONNX specifies:
+// to [0, size] forward, to [0, size − 1] and [−1, size − 1] backward.
 std::int64_t counted_length(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
   const auto moved = [&](std::int64_t bound, std::int64_t least, std::int64_t most) {
     return std::max(least, std::min(bound < 0 ? bound + size : bound, most));

@@ -1,4 +1,4 @@
-// Operators on strings: shapes, and the numbers that they read and write.
+// Operators on strings: shapes, and the numbers that these operators read and write.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -1,4 +1,4 @@
-// ai.onnx.preview.training: optimisers of several tensors at once.
+// ai.onnx.preview.training: optimisers that update several tensors at once.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -1,4 +1,4 @@
-// Operators on one element at a time: types, work and folded values of every row.
+// Unary element-wise operators: types, work and folded values of every row.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -1,4 +1,4 @@
-// Detection and image files: sizes that only data decide, with their bounds.
+// Detection and image files: sizes that only the data decide, with their bounds.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"
@@ -9,7 +9,8 @@ namespace {
 // clang-format off
 constexpr OpCase kCases[] = {
     // graph, types, cost, why
-    // 80·6 scores with a threshold, 6 boxes of 7; 13 per selected box and box: written as the selected_boxes of the node.
+    // 80·6 scores with a threshold, 6 boxes of 7; 13 per pair of a selected box and a box: written with
+    // the node's symbol selected_boxes.
     {"b:f32[1,6,4], s:f32[1,80,6], m:i64[1]=[10], i:f32[1]=[0.5], t:f32[1]=[0.1] -> y = NonMaxSuppression(b, s, m, i, t)",
      "y:i64[?,3]", "arith=522+78*selected_boxes comparisons=504+42*selected_boxes read=2016 written=24*selected_boxes", "the number of boxes is data"},
     {"b:f32[N,B,4], s:f32[N,C,B], m:i64[]=10 -> y = NonMaxSuppression(b, s, m) {center_point_box=1}",

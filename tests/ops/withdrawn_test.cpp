@@ -1,4 +1,4 @@
-// Operators that ONNX Runtime keeps in ONNX's own domain beside ONNX: withdrawn experiments, plugins, copies.
+// Operators of ONNX's own domain that only ONNX Runtime still has: withdrawn experiments, plugins, copies.
 #include <doctest/doctest.h>
 
 #include "support/op_case.h"

@@ -1,6 +1,6 @@
-// Adding an operator is one row in its family and one in a test here: every rule of the registry occurs in a row of
-// cases that states its types, and in one that states its work. Only rows that a test has checked count: doctest runs
-// files in the order of their names, and this one is the last.
+// Adding an operator takes one row in its family and one in a test here: every rule of the registry must occur in a
+// test row that states its types, and in one that states its work. Only rows that a test has checked count: doctest
+// runs files in the order of their names, and this one is the last.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ TEST_CASE("every rule has a row of types and a row of work among those that ran 
                   "only " << checked.with_work.size() << " operators were checked; run all tests of this program");
   std::string missing;
   for (const ops::Family& family : ops::families()) {
-    if (family.domain == "ai.onnx.training") continue;  // the rules of ai.onnx.preview.training under another name
+    if (family.domain == "ai.onnx.training") continue;  // same rules as ai.onnx.preview.training
     for (const OpRule& rule : family.rules) {
       const std::string name = (family.domain.empty() ? "" : std::string(family.domain) + ".") + std::string(rule.name);
       if (!checked.with_types.contains(name)) missing += name + " (types) ";

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The recipes of package managers, filled for this revision: the tarball has their hashes, and its sources configure with
-their options. recipes_test.py SOURCE. vcpkg's functions are stood in for; the managers themselves are not run.
+"""The package manager recipes, filled in for this revision: the tarball has the recipes' hashes, and its sources
+configure with their options. recipes_test.py SOURCE. vcpkg's functions are replaced by stand-ins; no package
+manager is run.
 """
 import hashlib
 import json
@@ -13,7 +14,7 @@ import tarfile
 import tempfile
 
 SKIPPED = 77
-# What vcpkg does at each step, up to the build.
+# What vcpkg does in each step, up to the build.
 VCPKG = """
 function(vcpkg_download_distfile result)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "URLS;FILENAME;SHA512" "")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the deb in a bare Debian 12 and unpacks the tarball in a root file system that holds nothing else:
-# run.sh BUILD MODEL FOLDER. FOLDER keeps the bare Debian for the next run. Needs root and debootstrap.
+# Installs the deb in a bare Debian 12, and unpacks the tarball in a root file system that contains nothing else: run.sh
+# BUILD MODEL FOLDER. FOLDER keeps the bare Debian for the next run. Needs root and debootstrap.
 set -euo pipefail
 build=$(realpath -m "$1") model=$(realpath "$2")
 mkdir -p "$3"

@@ -1,5 +1,5 @@
-// What one of several devices does: against the analysis of a graph that is written with its sizes, against closed
-// forms of published configurations, and in what must hold for every split.
+// The work of one of several devices: against the analysis of a graph written with that device's sizes, against closed
+// forms of published configurations, and by properties that hold for every split.
 #include "pagoda/core/parallel.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ using doctest::Approx;
 
 namespace {
 
-// A gated feed-forward layer behind grouped-query attention, with as many heads and inner channels as it is told.
+// A gated feed-forward layer after grouped-query attention, with the given numbers of heads and inner channels.
 std::string layer(int heads, int kv_heads, int inner) {
   const auto number = [](int value) { return std::to_string(value); };
   const std::string q = number(heads * 8), kv = number(kv_heads * 8), width = number((heads + 2 * kv_heads) * 8);
@@ -108,7 +108,7 @@ TEST_CASE("what cannot be honoured is refused by name") {
 }
 
 TEST_CASE("a product behind which the whole is needed stays whole on every device") {
-  // The softmax of a router needs all of its scores.
+  // A router's softmax needs all of its scores.
   const Model model = test::graph(
       "x:f32[4,8], w:f32[8,16]=const, v:f32[16,8]=const, r:f32[8,4]=const, t:f32[4,8]=const -> h = MatMul(x, w);"
       " a = Relu(h); y = MatMul(a, v); s = MatMul(y, r); p = Softmax(s); z = MatMul(p, t)");
@@ -125,7 +125,7 @@ TEST_CASE("heads are split in decoders as exporters write them") {
     int devices;
     int all_reduces;
   };
-  // Two all-reduces a layer, and one of the embedding where it has the rows of the head.
+  // Two all-reduces per layer, and one for the embedding where it shares the rows of the head.
   for (const Case& c : {Case{"llama_past", 3, 13}, Case{"llama_past_dynamo", 3, 13}, Case{"llama_genai_bf16", 3, 13},
                         Case{"llama_past_dynamo_opset23_fp16", 3, 13}, Case{"llama_genai_int4", 3, 12},
                         Case{"llama_genai_int4_qdq", 3, 13}, Case{"gpt2_past", 4, 25}, Case{"gpt2_past_dynamo", 4, 25},
@@ -139,7 +139,7 @@ TEST_CASE("heads are split in decoders as exporters write them") {
     for (const Collective& each : share.collectives) all_reduces += each.kind == CollectiveKind::AllReduce ? 1 : 0;
     CHECK(all_reduces == c.all_reduces);
     const auto at = [](const Dim& dim) { return dim.evaluate({}, 64); };
-    // A vocabulary is rounded up: less than one column more on a device.
+    // A split vocabulary is rounded up: less than one extra column per device.
     const double part = static_cast<double>(at(share.analysis.totals.cost.macs)) * c.devices /
                         static_cast<double>(at(whole.totals.cost.macs));
     CHECK(part >= 1);
@@ -170,7 +170,7 @@ TEST_CASE("shares of published configurations are closed forms") {
       const std::int64_t layers = of("layers"), hidden = of("hidden"), head = hidden / of("heads");
       const std::int64_t kv_heads = std::max<std::int64_t>(of("kv_heads") / devices, 1);
       const std::int64_t replicas = kv_heads * devices / of("kv_heads");
-      // Norms, routers and tables of positions are everywhere; key heads on each device that needs them.
+      // Every device has the norms, routers and position tables; key heads are on each device that needs them.
       const std::int64_t router = is_mixture ? layers * hidden * of("experts") : 0;
       const std::int64_t keys = layers * 2 * hidden * of("kv_heads") * head;
       const std::int64_t weights = of("weight_macs_per_token") - router - keys;
@@ -208,7 +208,7 @@ TEST_CASE("experts are shared out over groups, tokens travel twice") {
     ++sent;
   }
   CHECK(sent == 2 * 32);
-  // Seven of eight experts live elsewhere.
+  // Seven of eight experts are on other devices.
   CHECK(whole.totals.param_bytes - share.analysis.totals.param_bytes ==
         Dim(std::int64_t{32} * 7 * 3 * 4096 * 14336 * 2));
   CHECK(test::contains(test::error_of([&] { share_of_device(model, whole, {.expert = 3}); }),
@@ -221,7 +221,7 @@ TEST_CASE("bytes that collectives send") {
   CHECK(sent_bytes(CollectiveKind::AllToAll, 80, 4) == Approx(60));
   CHECK(sent_bytes(CollectiveKind::Send, 80, 4) == Approx(80));
   CHECK(sent_bytes(CollectiveKind::AllReduce, 80, 1) == Approx(0));
-  // Switches that sum get each tensor once and send the sum once.
+  // With in-switch reduction, each device sends its tensor once and the switch sends the sum once.
   CHECK(sent_bytes(CollectiveKind::AllReduce, 80, 4, true) == Approx(80));
   CHECK(sent_bytes(CollectiveKind::AllReduce, 80, 1, true) == Approx(0));
   CHECK(sent_bytes(CollectiveKind::AllGather, 80, 4, true) == Approx(60));
@@ -241,8 +241,7 @@ TEST_CASE("stages of a pipeline hold all rows once, and few activations pass bet
   double seconds = 0, longest = 0;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     CHECK(stages[s].begin == (s == 0 ? 0 : stages[s - 1].end));
-    CHECK(stages[s].received_bytes ==
-          Dim(s == 0 ? 0 : 2 * 8 * 4096 * 2));  // hidden states, and the residual beside them
+    CHECK(stages[s].received_bytes == Dim(s == 0 ? 0 : 2 * 8 * 4096 * 2));  // hidden states and the residual
     const Analysis part = analysis_of_stage(model, step, stages[s]);
     weights += part.totals.param_bytes;
     macs += part.totals.cost.macs;
@@ -285,7 +284,7 @@ TEST_CASE("work and links overlap in a bound, and the longer counts") {
   const auto document = documents::make_estimate(model, request);
   const auto& parallel = *document.roofline->parallel;
   CHECK(parallel.link.name == "nvlink");
-  // 97 all-reduces of a token's channels, which NVLink's switches sum, and one join of the logits.
+  // 97 all-reduces of a token's channels, summed in NVLink's switches, and one gather of the logits.
   const double logits = 7 / 8.0 * 16 * 152064 * 2;
   CHECK(parallel.time.link_seconds == Approx((97.0 * 16 * 5120 * 2 + logits) / 450e9));
   const double sent = 2 * 7 / 8.0 * 97 * 16 * 5120 * 2 + logits;
@@ -320,7 +319,7 @@ TEST_CASE("a group of experts needs its part of the batch") {
       return *documents::make_estimate(model, at).fit->fits;
     };
     CHECK(fits(*largest));
-    // Stages are cut anew for each batch, and another cut may hold a little more.
+    // Each batch gets new stages, and a different cut may fit a little more.
     CHECK_FALSE(fits(*largest + (stages == 1 ? 8 : *largest / 8 / 8 * 8)));
   }
 }

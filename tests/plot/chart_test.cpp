@@ -1,4 +1,4 @@
-// The chart model: roofs, frame, items, dots, and what is said of what has no dot.
+// The chart model: roofs, frame, items, dots, and what is reported for items without a dot.
 #include "plot/chart.h"
 
 #include <doctest/doctest.h>
@@ -139,7 +139,7 @@ TEST_CASE("a run with a time and no kernels is a star at the model's work over i
   CHECK(series.measured_star->y() == doctest::Approx(4e9));
   CHECK(series.measured_star->x() == doctest::Approx(4e6 / 9e3));
   CHECK(*series.measured_star->longest == 2e-3);
-  CHECK(series.bound_star);                                 // the estimate's own stays
+  CHECK(series.bound_star);                                 // the estimate's own star stays
   CHECK(*dot(series, "conv").y == doctest::Approx(10e12));  // and so do its dots, with shares of the bound
   CHECK(dot(series, "conv").share > 0.5);
   const std::string svg = present::plot_svg(input);
@@ -147,7 +147,7 @@ TEST_CASE("a run with a time and no kernels is a star at the model's work over i
   CHECK(svg.find("class=\"star measured\"") != std::string::npos);
   CHECK(present::plot_csv(input).find("whole model") != std::string::npos);
 
-  // Several batches of a model whose batch is free make a path; a run of another size than the estimate's is refused.
+  // Several batches of a model with a free batch make a path; a run of a size other than the estimate's is refused.
   text.replace(text.find(R"("batch": 4)"), 10, R"("batch": null)");
   input.estimates = {present::read_plot_estimate("net.json", text)};
   const std::string runs = R"("env": {}, "seconds": null, "runs": [
@@ -194,7 +194,7 @@ TEST_CASE("nodes of one kernel are one item whose bytes are those that leave it"
 TEST_CASE("a point far above its roof is drawn where it is, and warned of") {
   present::PlotInput input = measured_input();
   const std::size_t at = input.measured[0].text.find("2e-4");
-  input.measured[0].text.replace(at, 4, "5e-5");  // half of the least time
+  input.measured[0].text.replace(at, 4, "5e-5");  // half of the lower bound
   const Chart chart = make_chart(input, {});
   CHECK(dot(chart.series.at(0), "conv").above_roof);
   CHECK(*dot(chart.series.at(0), "conv").measured_y == doctest::Approx(20e12));
@@ -293,8 +293,8 @@ TEST_CASE("the peaks that a measured device told are roofs, and dots of its kern
       R"("bytes.l2": {"per_cycle": 12288, "per_second": 21504000000000}}}], "missing": [], "notes": []})";
   const DeviceSpec device = documents::parse_device(measured, "run.json");
   CHECK(device.name == "NVIDIA H200");
-  CHECK_FALSE(device.measured);       // told, not reached
-  REQUIRE(device.peaks.size() == 1);  // no number, and no format of ours: no roof
+  CHECK_FALSE(device.measured);       // stated, not measured
+  REQUIRE(device.peaks.size() == 1);  // no number, or a format that is unknown here: no roof
   CHECK(*device.peak(Precision::Bfloat16, Unit::Tensor)->flops_per_second.value == 946176e9);
   REQUIRE(device.levels.size() == 2);
   CHECK(device.levels[0].level == "dram");

@@ -1,4 +1,4 @@
-// The energy roofline: its arch by the closed form, its points by joules, several models with colours of their own.
+// The energy roofline: its arch by the closed form, its points by joules, several models, each in its own colour.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ std::string run(int batch, double seconds, const std::string& watts) {
          R"(, "watts": )" + watts + R"(, "energy_joules": null, "note": null})";
 }
 
-// Work 1e9·batch FLOP, traffic 1e6 + 1e7·batch B unless told otherwise.
+// Work 1e9·batch FLOP; traffic 1e6 + 1e7·batch B by default.
 present::PlotEstimate free_batch(const std::string& name, const std::string& bytes = "1000000 + 10000000*batch") {
   std::string text =
       test::estimate(test::small_nodes(), R"(, "symbolic": {"macs": "batch", "flops": "1000000000*batch", "bytes": ")" +
@@ -59,7 +59,7 @@ TEST_CASE("the arch and its asymptotes follow from the constants") {
   const Chart chart = energy_view(make_chart(two_models(), {}));
   REQUIRE(chart.energy);
   REQUIRE(chart.energy->model);
-  // τ_f = 0.1 ps, τ_m = 1 ps: work alone 1/(1 pJ + 2 pJ), traffic alone 1/(100 pJ + 20 pJ).
+  // τ_f = 0.1 ps, τ_m = 1 ps: for work only 1/(1 pJ + 2 pJ), for traffic only 1/(100 pJ + 20 pJ).
   CHECK(chart.roofs.compute[0].value == Approx(1 / 3e-12));
   CHECK(chart.roofs.bandwidth[0].value == Approx(1 / 120e-12));
   CHECK(chart.roofs.compute[0].unit_text() == "FLOP/J");
@@ -103,9 +103,9 @@ TEST_CASE("without constants four runs with joules are fitted, and fewer are dra
   input.estimates.pop_back();
   input.measured.pop_back();
   const Chart fitted = energy_view(make_chart(input, {}));
-  // FLOPs and bytes grow together here, so that only their sum is told apart from the constant power.
+  // FLOPs and bytes grow together here, so the fit can only separate their sum from the constant power.
   CHECK_FALSE(fitted.energy->model);
-  // Where most bytes stay the same, all three are.
+  // If most bytes are constant, the fit can separate all three.
   input.estimates = {free_batch("first", "1000000000 + 10000000*batch")};
   input.measured[0].text = five_runs(1e9);
   const Chart apart = energy_view(make_chart(input, {}));
@@ -139,7 +139,7 @@ TEST_CASE("several models have colours, dots and labelled paths of their own, in
   const Layout layout = make_layout(chart, 0);
   REQUIRE(layout.paths.size() == 2);
   for (const PathMark& path : layout.paths) {
-    REQUIRE(path.labels.size() == path.stars.size());  // each point has its size beside it
+    REQUIRE(path.labels.size() == path.stars.size());  // each point shows its size
     for (const StarLabel& label : path.labels)
       CHECK(std::all_of(label.text.begin(), label.text.end(), [](char c) { return c >= '0' && c <= '9'; }));
   }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Pages of all bundled models: models_test.py ONNX_ESTIMATE SOURCE_DIR
 
-Those of up to 1,000 nodes stay under 400 kB. The dots that carry 99 % of the time span at least a third of the plot's
-area; where all of them have one intensity (a decoder at one token) there is no width to span, which is counted and
-printed. Exits 77, "skipped", where there is no Chromium.
+Pages of models with up to 1,000 nodes stay under 400 kB. The dots with 99 % of the time span at least a third of the
+plot's area; where all of them have the same intensity (a decoder at one token) there is no width to span, which is
+counted and printed. Exits 77, "skipped", without Chromium.
 """
 import concurrent.futures
 import html
@@ -19,7 +19,7 @@ from page_test import chromium, console, with_test
 MOST_BYTES = 400_000
 MOST_NODES = 1_000
 LEAST_PART = 1 / 3
-SAME = 0.1  # decades: closer intensities are one
+SAME = 0.1  # decades: closer intensities count as equal
 HOST = """<!doctype html><meta charset="utf-8"><body><script>
 const names = %s, found = {};
 function next() {

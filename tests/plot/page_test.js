@@ -1,5 +1,5 @@
-// Runs inside a chart page, after its own script, as a reader would use it: pointer, wheel, keys and controls. The last
-// line of what it writes is what page_test.py looks for.
+// Runs inside a chart page, after the page's own script, and uses the page like a reader: pointer, wheel, keys and
+// controls. page_test.py looks for the last line that it writes.
 (() => {
   const results = [];
   const check = (what, is_true, seen) => results.push((is_true ? "ok   " : "FAIL ") + what + (is_true ? "" : ": " + JSON.stringify(seen)));
@@ -13,7 +13,7 @@
   };
   const is_shown = (node) => node && node.getAttribute("display") !== "none";
   const dots = () => all(".series .estimated > *, .series .measured > *, #outside path, #rail rect").filter((n) => is_shown(n) && (!n.closest(".series") || is_shown(n.closest(".series"))));
-  // The page writes its address a moment later, or when it is left.
+  // The page updates its address with a delay, or when the reader leaves.
   const address = () => (window.dispatchEvent(new Event("pagehide")), location.hash);
   const clear = () => $("#clear").click();
   const data = JSON.parse($("#chart-data").textContent);
@@ -28,14 +28,14 @@
   check("the status counts every operator", count() === whole && status().includes("100%"), status());
   check("no text of the page is a number that is none", !/\bNaN\b|Infinity|undefined/.test(document.body.innerText), document.body.innerText.match(/.{20}(NaN|Infinity|undefined).{20}/)?.[0]);
 
-  // C++ and the script follow one rule for ticks: redrawing the whole frame changes none.
+  // C++ and the script use the same rule for ticks: redrawing the whole frame changes none.
   const tick_texts = () => all("#ticks-x text, #ticks-y text").map((t) => t.textContent).join("|");
   $("#machine").click();
   check("ticks are those of the still picture", window.still_ticks === tick_texts(), [window.still_ticks, tick_texts()]);
   check("the machine's frame is in the address", address().includes("view=machine"), location.hash);
   $("#zoom-reset").click();
 
-  // The verdict in words, and no code in any text.
+  // The verdict is in words, and no text contains code.
   const measured = data.series[0].time === "measured";
   check("the headline is a verdict", $("h1").textContent.includes(measured ? "measured" : "at least") || data.series.length > 1, $("h1").textContent);
   check("the ladder is on one scale", all("#ladder li").every((li) => Math.abs(+li.querySelector("rect").getAttribute("width") - 100 * +(li.dataset.seconds ?? 0) / Math.max(...all("#ladder li").map((l) => +(l.dataset.seconds ?? 0)))) < 0.1) || !all("#ladder li[data-seconds]").length, $("#ladder").innerHTML);
@@ -131,7 +131,7 @@
   check("leaving hides the card", $("#card").hidden, 0);
   $("#roofline").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
 
-  // Linked both ways, by pointer and keys.
+  // Dots and rows are linked both ways, by pointer and keys.
   const rows_at = $("#rows"), key = (node, name) => node.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
   const circle = dots().find((d) => d.tagName === "circle");
   mouse("pointermove", circle);
@@ -159,7 +159,7 @@
   check("few tab stops before the chart", all("main a, main button, main input, main select, main summary, main [tabindex]").filter((n) => !n.closest("[hidden]") && n.compareDocumentPosition($("#roofline")) & Node.DOCUMENT_POSITION_FOLLOWING).length <= 14, 0);
   check("one h1, and every control has a name", all("h1").length === 1 && all("main input, main select").every((n) => n.closest("label") || n.getAttribute("aria-label")), all("main input, main select").filter((n) => !n.closest("label") && !n.getAttribute("aria-label")).map((n) => n.id));
 
-  // Tabs: one shows at a time, by click and by keys, in the address, and under the filters of the chart.
+  // Tabs: one shows at a time, by click and by keys; the open one is in the address and follows the chart's filters.
   const open = (name) => { const button = $("#tab-" + name); if (button.hidden) return null; button.click(); return $("#" + name); };
   const shown = () => all("#tabs [role=tabpanel]").filter((panel) => !panel.hidden).map((panel) => panel.id);
   const offered = all("#tab-bar [role=tab]").filter((button) => !button.hidden).map((button) => button.dataset.tab);
@@ -205,7 +205,7 @@
     check("fused kernels open to their nodes", rows.length > 0 && rows.every((tr) => tr.querySelectorAll("li").length > 1), rows.length);
     const in_seconds = (text) => { const [, value, unit] = /([\d.]+) ([mµn]?s)/.exec(text); return value * { s: 1, ms: 1e-3, "µs": 1e-6, ns: 1e-9 }[unit]; };
     const rung = (which) => in_seconds($(`#ladder [data-rung="${which}"] b`).textContent), saved = $("#fusion .lead").textContent.match(/and (.*) of the lower bound/)?.[1];
-    // The rest is saved by kernels of one node that reads or writes through views.
+    // The rest is saved by single-node kernels that read or write through views.
     const part = saved && $('#ladder [data-rung="unfused"]') ? in_seconds(saved) / (rung("unfused") - rung("fused")) : 1;
     check("what kernels save is most of the ladder's step, and no more", part > 0.7 && part < 1.02, [saved, part]);
     const linked = rows.find((tr) => { mouse("mouseover", tr.cells[0]); return $("#rows tr.pointed"); });

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Uses chart pages in a headless Chromium: page_test.py ROOFLINE_PLOT ONNX_ESTIMATE SOURCE_DIR [--screenshots DIR]
 
-A copy of each page gets page_test.js and that script's hash in its policy; the dumped document holds the results. The
-page as it is must run under its own policy, too. Exits 77, "skipped", where there is no Chromium.
+A copy of each page gets page_test.js, and that script's hash in its policy; the dumped document contains the results.
+The unchanged page must also run under its own policy. Exits 77, "skipped", without Chromium.
 """
 import base64
 import copy
@@ -20,9 +20,10 @@ import sys
 import tempfile
 import zlib
 
-# What-if takes most of a small page: rates and roofs of all devices 30 kB, formulas of seven precisions 20 kB, its script 15 kB.
+# What-if takes most of a small page: rates and roofs of all devices 30 kB, formulas of
+# seven precisions 20 kB, its script 15 kB.
 MOST_BYTES = {"many": 2_000_000, **dict.fromkeys(("resnet50", "bert_base", "llama_past", "energy", "compare", "compare_fused", "training"), 400_000)}
-PLAIN_BYTES = 165_000  # of a page without what-if
+PLAIN_BYTES = 165_000  # limit for a page without what-if
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -37,7 +38,7 @@ def chromium(*arguments):
 
 
 def with_test(page, name="page_test.js", note=""):
-    """The page with the test of that name behind its own script; before it, one that notes what C++ drew."""
+    """The page with the test `name` after its own script; and before that, a script that records what C++ drew."""
     return with_test_text(page, (HERE / name).read_text(), note)
 
 
@@ -56,7 +57,7 @@ def console(run):
 
 
 def many_operators(estimate, count):
-    """The estimate with its operators over and over, each copy of another size, so that none are grouped."""
+    """The estimate with its operators repeated, each copy in a different size, so that none are grouped."""
     nodes = estimate["nodes"]
     made = []
     for i in range(count):
@@ -100,7 +101,7 @@ def check(name, page_path, folder, most_bytes):
     return not failures
 
 
-# Model, arguments at which its page opens, sizes to try by name.
+# Model, arguments with which its page opens, sizes to try by name.
 WHAT_IF = [
     ("resnet50", ["--batch", "4"], {"batch": (1, 300)}),
     ("bert_base", ["--precision", "fp16"], {"batch": (1, 64), "sequence": (1, 512)}),
@@ -116,7 +117,7 @@ PRECISIONS = ["as filed", "float32", "tf32", "float16", "bfloat16", "float8", "i
 
 
 def answer_of(tool, words):
-    """The lines of the command line's answer: {"work": "568 GFLOP  283 G multiply-accumulates · …"}."""
+    """The lines of the tool's answer: {"work": "568 GFLOP  283 G multiply-accumulates · …"}."""
     text = subprocess.run([tool, *words], capture_output=True, text=True, check=True).stdout
     lines = {}
     for line in text.splitlines():
@@ -127,7 +128,7 @@ def answer_of(tool, words):
 
 
 def differences(page, lines):
-    """What the page says otherwise than the command line."""
+    """The differences between the page and the command line."""
     facts, wrong = page["facts"], []
 
     def expect(what, piece, line):
@@ -153,7 +154,7 @@ def differences(page, lines):
 
 
 def check_what_if(tool, source, folder):
-    """Random requests, set in the page and given to onnx-estimate: the same numbers to the printed digit."""
+    """Random requests, made in the page and to onnx-estimate, must give the same printed digits."""
     chance = random.Random(19)
     devices = json.loads(subprocess.run([tool, "--list-devices", "--format", "json"], capture_output=True, text=True, check=True).stdout)
     names = {entry["id"]: entry["name"] for entry in next(value for value in devices.values() if isinstance(value, list))}
@@ -191,12 +192,12 @@ def check_what_if(tool, source, folder):
                 continue
             for wrong in differences(page, answer_of(tool, words[1:])):
                 failures.append(f"{page['command']}: {wrong}")
-            # The ladder's other rung is the same request with the other traffic.
+            # The other rung of the ladder is the same request with the other traffic model.
             if "fused" not in words:
                 fused = answer_of(tool, [*words[1:], "--traffic", "fused"])
                 if "≥ " + page["rungs"]["fused"] not in fused["time"]:
                     failures.append(f"{page['command']}: fused {page['rungs']['fused']}, command line {fused['time']}")
-            # What the table lists adds up to the headline.
+            # The rows of the table must add up to the headline.
             if "100% of the lower bound" not in page["status"]:
                 failures.append(f"{page['command']}: the table lists {page['status']}")
             judged["fits" in page["facts"]] += 1
@@ -215,7 +216,7 @@ def check_what_if(tool, source, folder):
 
 
 def check_roofs_alone(page_path):
-    """Roofs without a model: the page runs, hides what is about operators, and draws every roof."""
+    """Roofs without a model: the page runs, hides everything about operators, and draws every roof."""
     document = chromium("--dump-dom", f"file://{page_path}")
     failures = console(document)
     if 'data-ready="1"' not in document.stdout or ">roofs alone<" not in document.stdout:
@@ -230,7 +231,7 @@ def check_roofs_alone(page_path):
 
 
 def pixels(png):
-    """Width, height and the distinct filtered rows of a PNG: few of them is an empty picture."""
+    """Width, height and number of distinct filtered rows of a PNG: few distinct rows mean an empty picture."""
     width, height = struct.unpack(">II", png[16:24])
     data, at = b"", 8
     while at < len(png):
@@ -243,7 +244,7 @@ def pixels(png):
 
 
 def check_raster(tool, arguments, folder):
-    """PNG and PDF hold the picture, and two runs make the same bytes."""
+    """PNG and PDF contain the picture, and two runs produce the same bytes."""
     if not shutil.which("rsvg-convert"):
         print("== png, pdf: skipped: no rsvg-convert (Debian package librsvg2-bin)")
         return True

@@ -1,4 +1,4 @@
-// A small machine, a small estimate and a small measurement, with numbers that are easy to check by hand.
+// A small machine, a small estimate and a small measurement, with numbers that are easy to verify by hand.
 #pragma once
 
 #include <string>

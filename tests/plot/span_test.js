@@ -1,5 +1,5 @@
-// Runs inside a chart page: tells the page that frames it which part of the plot the dots with 99 % of the time span, and
-// how many decades of intensity they differ by. From the page's data and what it drew, not from its own code.
+// Runs inside a chart page. Tells the embedding page how much of the plot the dots with 99 % of the time span, and how
+// many decades of intensity they span. Uses the page's data and drawing, not its code.
 (() => {
   const data = JSON.parse(document.getElementById("chart-data").textContent), { items } = data.series[0], dots = new Map();
   for (let i = 0; i < items.count; ++i) {

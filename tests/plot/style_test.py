@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Colours of pages, light and dark: style_test.py SOURCE_DIR
 
-Contrast by WCAG 2.1 (1.4.3, level AA: 4.5 for text; 1.4.11: 3 for what carries meaning) over the custom properties of
-page.css; and limits, the three colours that stand alone beside a letter, as people without green or red cones see them
-(Viénot, Brettel, Mollon 1999), with a distance in CIELAB.
+Contrast by WCAG 2.1 (1.4.3, level AA: 4.5 for text; 1.4.11: 3 for marks with meaning) of the custom properties in
+page.css; and the three colours of limits, which are only accompanied by a letter: their distance in CIELAB, as seen by
+people without green or red cones (Viénot, Brettel, Mollon 1999).
 """
 import itertools
 import pathlib
@@ -11,11 +11,11 @@ import re
 import sys
 
 TEXT, MARK = 4.5, 3.0
-# Text or mark, what it stands on, least contrast.
+# Text or mark, its background, minimum contrast.
 PAIRS = [("ink", "paper", TEXT), ("ink", "soft", TEXT), ("muted", "paper", TEXT), ("muted", "soft", TEXT), ("warn", "soft", TEXT), ("warn", "paper", TEXT),
          ("paper", "accent", TEXT), ("accent", "paper", MARK), ("better", "paper", MARK), ("worse", "paper", MARK),
          ("chip-text", "compute", TEXT), ("chip-text", "memory", TEXT), ("chip-text", "neither", TEXT), ("chip-text", "unknown", TEXT)]
-LEAST_DISTANCE = 15  # of CIELAB; two neighbouring shades begin to differ at about 2
+LEAST_DISTANCE = 15  # in CIELAB; neighbouring shades become distinguishable at about 2
 
 
 def channels(colour):
@@ -37,7 +37,7 @@ def contrast(a, b):
     return (high + 0.05) / (low + 0.05)
 
 
-# Linear RGB of what a viewer without one kind of cones sees; rows of the paper's products of matrices.
+# Linear RGB as seen without one kind of cones; rows of the matrix products in the paper.
 BLIND = {"deuteranopia": ((0.29275, 0.70725, 0.0), (0.29275, 0.70725, 0.0), (-0.02234, 0.02234, 1.0)),
          "protanopia": ((0.11238, 0.88762, 0.0), (0.11238, 0.88762, 0.0), (0.00401, -0.00401, 1.0))}
 

@@ -1,4 +1,4 @@
-// The picture: geometry recomputed from the inputs, text that stays text, nothing that is not a number.
+// The picture: geometry recomputed from the inputs; text remains text; no NaN or infinity.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ using test::small_input;
 
 const Box kPlot = Sheet().plot;
 
-// Pixels of a point, by the definition of a logarithmic axis.
+// Pixel position of a value, by the definition of a logarithmic axis.
 double pixel_x(const Frame& frame, double x) {
   return kPlot.x0 +
          (kPlot.x1 - kPlot.x0) * (std::log10(x) - std::log10(frame.x0)) / (std::log10(frame.x1) - std::log10(frame.x0));
@@ -52,14 +52,14 @@ TEST_CASE("roofs end where the inputs say") {
     REQUIRE(mark.line);
     CAPTURE(mark.roof->id);
     if (mark.roof->id == "dram") {
-      // From the left end of the frame, at 1 TB/s, to the highest roof drawn, 10 TFLOP/s.
+      // From the left end of the frame, on the 1 TB/s line, to the highest roof drawn, 10 TFLOP/s.
       CHECK(mark.line->x0 == doctest::Approx(pixel_x(frame, frame.x0)));
       CHECK(mark.line->y0 == doctest::Approx(pixel_y(frame, frame.x0 * 1e12)));
       CHECK(mark.line->x1 == doctest::Approx(pixel_x(frame, 10)));
       CHECK(mark.line->y1 == doctest::Approx(pixel_y(frame, 10e12)));
       ++checked;
     } else if (mark.roof->id == "vector-float32") {
-      // From where the fastest level, 4 TB/s, feeds it, to the right end.
+      // From the intensity at which the fastest level, 4 TB/s, reaches the roof, to the right end.
       CHECK(mark.line->x0 == doctest::Approx(pixel_x(frame, 10e12 / 4e12)));
       CHECK(mark.line->x1 == doctest::Approx(pixel_x(frame, frame.x1)));
       CHECK(mark.line->y0 == doctest::Approx(pixel_y(frame, 10e12)));
@@ -151,7 +151,7 @@ TEST_CASE("the label of a roof close under another stands below its line") {
 TEST_CASE("no output holds what is not a number") {
   for (const present::PlotInput& input : {small_input(), measured_input(), many(30)}) {
     std::string html = present::plot_html(input);
-    html.resize(html.find("<script>\"use strict\""));  // the script itself speaks of such numbers
+    html.resize(html.find("<script>\"use strict\""));  // the script itself mentions such numbers
     for (const auto& text : {present::plot_svg(input), present::plot_csv(input), present::plot_json(input), html}) {
       CHECK_FALSE(std::regex_search(text, std::regex(R"([^A-Za-z_.](nan|inf|NaN|Infinity)[^A-Za-z_(.])")));
     }
@@ -169,7 +169,7 @@ TEST_CASE("the page allows exactly its own script and style and names no other p
   CHECK(html.find("style-src 'sha256-" + base::base64(base::sha256(between("<style>", "</style>"))) + "'") !=
         std::string::npos);
   CHECK(html.find("default-src 'none'") != std::string::npos);
-  CHECK(html.substr(0, html.find("<script>")).find(" style=") == std::string::npos);  // the policy would drop it
+  CHECK(html.substr(0, html.find("<script>")).find(" style=") == std::string::npos);  // the policy would ignore it
   for (std::size_t at = html.find("://"); at != std::string::npos; at = html.find("://", at + 1))
     CHECK(html.substr(at, 20) == "://www.w3.org/2000/s");
 }
@@ -188,14 +188,14 @@ TEST_CASE("hostile names stay text") {
   CHECK(html.find("<script>alert") == std::string::npos);
   CHECK(html.find("<svg onload") == std::string::npos);
   const std::string json = present::plot_json(input);
-  CHECK(json.find("alert(2)") != std::string::npos);  // JSON keeps the name as it is
+  CHECK(json.find("alert(2)") != std::string::npos);  // JSON keeps the name unchanged
 }
 
 TEST_CASE("the picture is as it was reviewed") {
   test::check_golden("plot/small.svg", present::plot_svg(measured_input(), {.tool = "test"}));
 }
 
-// The places of all text of a picture: x, and where it ends.
+// The extents of all text in a picture: x of its beginning and end.
 std::vector<std::pair<double, double>> text_spans(const std::string& svg) {
   std::vector<std::pair<double, double>> spans;
   const std::regex kText("<text x=\"([-0-9.]+)\" y=\"[-0-9.]+\"([^>]*)>([^<]*)</text>");
@@ -215,7 +215,7 @@ TEST_CASE("a picture for a paper has the printed width, text of that size, and a
   const std::string svg = present::plot_svg(
       measured_input(), {.width_points = *present::points("85mm"), .font_points = *present::points("7pt")});
   CHECK(svg.find(" width=\"240.94pt\"") != std::string::npos);
-  // Small text is 12 units: 7 pt of 240.94 pt are 12 of 413.05.
+  // Small text is 12 units high: 7 pt of 240.94 pt correspond to 12 of 413.05.
   CHECK(svg.find("viewBox=\"0 0 413.05 ") != std::string::npos);
   const auto spans = text_spans(svg);
   CHECK(spans.size() > 20);

@@ -1,4 +1,5 @@
-// Sets the what-if controls of a page as a reader would, once for each of `window.requests`, and notes what the page says.
+// Sets the what-if controls of a page like a reader, once for each of
+// `window.requests`, and records what the page shows.
 (() => {
   const $ = (selector) => document.querySelector(selector);
   const set = (node, value, event) => { node.value = value; node.dispatchEvent(new Event(event, { bubbles: true })); };

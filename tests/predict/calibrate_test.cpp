@@ -1,4 +1,4 @@
-// Fitting: planted coefficients come back, intervals hold what they claim, files say what is wrong with them.
+// Fitting: planted coefficients come back, intervals cover what they claim, errors in files are explained.
 #include "pagoda/core/calibrate.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr KernelRates kRates{.tensor = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
 
-// Numbers that are the same with every standard library.
+// Random numbers that are the same with every standard library.
 class Random {
  public:
   explicit Random(unsigned seed) : engine_(seed) {}
@@ -91,7 +91,7 @@ TEST_CASE("a kernel's time is its launch and the longer of work and traffic, sof
   const double work = 2e9 / 1e14 * 1.5 * 2 * 2, traffic = 1e7 / 1e12 * 2;
   CHECK(kernel_seconds(kernel, kRates, calibration) == Approx(6e-6 + std::hypot(work, traffic)));
   KernelLaunch few = kernel;
-  few.tiles = 10;  // of 100 units: a tenth is busy
+  few.tiles = 10;  // for 100 units: a tenth are busy
   CHECK(kernel_seconds(few, kRates, calibration) == Approx(6e-6 + std::hypot(10 * work, traffic)));
   CHECK(kernel_seconds({.kind = KernelClass::Copy}, kRates, calibration) == Approx(6e-6));
 }
@@ -140,7 +140,7 @@ TEST_CASE("a fit finds the coefficients that made the times") {
   check("width", got.classes[linear].width, want.classes[linear].width);
   check("depth", got.classes[linear].depth, want.classes[linear].depth);
   check("pointwise", got.classes[pointwise].bytes, want.classes[pointwise].bytes);
-  CHECK(got.classes[static_cast<std::size_t>(KernelClass::Softmax)].bytes == Approx(1.3));  // unseen: the prior
+  CHECK(got.classes[static_cast<std::size_t>(KernelClass::Softmax)].bytes == Approx(1.3));  // no data: the prior
 }
 
 TEST_CASE("coefficients carry over to a device with other rates") {
@@ -155,7 +155,7 @@ TEST_CASE("coefficients carry over to a device with other rates") {
 TEST_CASE("cross-validation reports the error of families it did not fit to, and an interval that holds") {
   const auto runs = synthetic_runs(50, 4, 0.1, 5);
   const CalibrationResult result = calibrate(runs, {.coverage = 0.9});
-  // A family's error is normal with deviation 0.1 and a model's adds 0.033: |error| averages about 0.084.
+  // A family's error is normal with deviation 0.1, and a model's adds 0.033: |error| averages about 0.084.
   CHECK(result.calibration.mean_error > 0.05);
   CHECK(result.calibration.mean_error < 0.12);
   CHECK(result.fitted_mean_error <= result.calibration.mean_error * 1.02);
@@ -165,7 +165,7 @@ TEST_CASE("cross-validation reports the error of families it did not fit to, and
   const Factors interval = *result.calibration.interval;
   CHECK(interval.low < 0.9);
   CHECK(interval.high > 1.1);
-  // On 400 families more, predicted by the fit to all 50.
+  // 400 more families, predicted by the fit to all 50.
   double inside = 0, count = 0;
   for (const TimedRun& run : synthetic_runs(400, 1, 0.1, 77)) {
     double seconds = 0;
@@ -174,7 +174,7 @@ TEST_CASE("cross-validation reports the error of families it did not fit to, and
     ++count;
   }
   CHECK(inside / count >= 0.88);
-  CHECK(inside / count <= 0.985);  // and is not bought by width
+  CHECK(inside / count <= 0.985);  // but not by being too wide
 }
 
 TEST_CASE("interval factors give families equal weight and expect one more of any error") {
@@ -184,16 +184,16 @@ TEST_CASE("interval factors give families equal weight and expect one more of an
     errors.push_back(0.01 * (i - 19));
     families.push_back("f" + std::to_string(i));
   }
-  // Weights are 1/40. 5 % lie below once the unseen family and one more do: the second smallest is the limit.
+  // Weights are 1/40. The unseen family and one error make 5 %, so the second smallest error is the limit.
   const Factors factors = interval_factors(errors, families, 0.9);
   CHECK(factors.low == Approx(std::exp(-0.18)));
   CHECK(factors.high == Approx(std::exp(0.18)));
-  for (int i = 0; i < 1000; ++i) {  // one family of very many models
+  for (int i = 0; i < 1000; ++i) {  // one family with very many models
     errors.push_back(0.19);
     families.push_back("f38");
   }
   CHECK(interval_factors(errors, families, 0.9).high == Approx(std::exp(0.18)));
-  // Two families cannot bound 90 %.
+  // Two families are too few to bound 90 %.
   CHECK(interval_factors(std::vector<double>{0, 0.1}, std::vector<std::string>{"a", "b"}, 0.9).low == 0);
   CHECK(std::isinf(interval_factors(std::vector<double>{0, 0.1}, std::vector<std::string>{"a", "b"}, 0.9).high));
 }
@@ -296,7 +296,7 @@ TEST_CASE("built-in calibrations follow their schema and carry their figures") {
     CHECK(built_in.coverage >= 0.8);
     CHECK_FALSE(built_in.devices.empty());
     CHECK(built_in.elsewhere.value().low < built_in.interval.value().low);
-    // No class of kernels beats the roofline by much: bytes and rates are what they are called.
+    // No kernel class beats the roofline by much: the coefficients mean what their names say.
     for (std::size_t i = 0; i < kKernelClasses; ++i) {
       CAPTURE(to_string(static_cast<KernelClass>(i)));
       CHECK(built_in.classes[i].bytes > 0.6);

@@ -1,4 +1,4 @@
-// Engines on a CPU: times of kernels, the lowering of real models, and fits.
+// Engines on a CPU: kernel times, the lowering of real models, and fits.
 #include "pagoda/core/cpu_engine.h"
 
 #include <doctest/doctest.h>
@@ -45,13 +45,13 @@ TEST_CASE("classes of kernels have names") {
 }
 
 TEST_CASE("convolutions fill up blocks of channels") {
-  // 24 → 72 channels of 1×1 over 56×56: 32 and 80 in blocks of 16.
+  // 24 → 72 channels of 1×1 over 56×56: padded to 32 and 80 in blocks of 16.
   const CpuKernel pointwise = conv_kernel({1, 24, 56, 56}, {72, 24, 1, 1}, {1, 72, 56, 56}, 16);
   CHECK(pointwise.kind == Kind::ConvPointwise);
   CHECK(pointwise.flops == Approx(2.0 * 56 * 56 * 80 * 32));
   CHECK(pointwise.weight_bytes == Approx(4.0 * 80 * 32));
   CHECK(pointwise.rows == 56 * 56);
-  // An image of three channels is read as it is.
+  // An image of three channels is read unpadded.
   const CpuKernel stem = conv_kernel({1, 3, 224, 224}, {64, 3, 7, 7}, {1, 64, 112, 112}, 16);
   CHECK(stem.kind == Kind::ConvStem);
   CHECK(stem.flops == Approx(2.0 * 112 * 112 * 64 * 147));
@@ -68,26 +68,26 @@ TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined 
   here.classes[static_cast<std::size_t>(Kind::Product)] = {
       .flops_per_second = 400e9, .bytes_per_second = 100e9, .rows = 10, .width = 0, .depth = 0};
   const CpuKernel vector = product_kernel(Kind::Product, 1, 1, 4096, 4096, 4, true);
-  // One row: 1/11 of the rate; 67 MB of weights at the memory's rate.
+  // One row runs at 1/11 of the rate; 67 MB of weights come at DRAM rate.
   const double work = 2.0 * 4096 * 4096 / 400e9 * 11, traffic = 2 * 4.0 * 4096 / 100e9 + 4.0 * 4096 * 4096 / 50e9;
   CHECK(cpu_kernel_seconds(vector, here, true) ==
         Approx(1e-6 + std::pow(std::pow(work, 4) + std::pow(traffic, 4), 0.25)));
-  // Weights that stay in the cache come at the class's rate, which is faster.
+  // Cached weights come at the class's rate, which is higher.
   CHECK(cpu_kernel_seconds(vector, here, false) < cpu_kernel_seconds(vector, here, true));
   CHECK(cpu_kernel_seconds({}, here, true) == Approx(1e-6));
 }
 
 TEST_CASE("models are lowered to the kernels that ONNX Runtime 1.31 runs") {
-  // Counts of its profiles at the highest level of optimisation, AVX-512.
+  // Counts from its profiles at the highest optimisation level, with AVX-512.
   const std::map<Kind, int> resnet = kernels_of("resnet50");
   CHECK(resnet.at(Kind::ConvStem) == 1);
   CHECK(resnet.at(Kind::ConvPointwise) == 36);
   CHECK(resnet.at(Kind::Conv) == 16);
   CHECK(resnet.at(Kind::Pool) == 1);
   CHECK(resnet.at(Kind::Reduce) == 1);
-  CHECK(resnet.at(Kind::Reorder) == 1);  // before Flatten
+  CHECK(resnet.at(Kind::Reorder) == 1);  // in front of Flatten
   CHECK(resnet.at(Kind::Product) == 1);
-  CHECK(!resnet.contains(Kind::Pointwise));  // sums and activations are joined
+  CHECK(!resnet.contains(Kind::Pointwise));  // sums and activations are fused
 
   const std::map<Kind, int> bert = kernels_of("bert_base", {.dims = {{"batch", 1}, {"sequence", 128}}});
   CHECK(bert.at(Kind::Product) == 72);
@@ -97,7 +97,7 @@ TEST_CASE("models are lowered to the kernels that ONNX Runtime 1.31 runs") {
   CHECK(bert.at(Kind::Norm) == 25);
 
   const std::map<Kind, int> dense = kernels_of("densenet121_dynamic", {.batch = 1});
-  CHECK(dense.at(Kind::ConvDepthwise) == 62);  // norms in front of convolutions
+  CHECK(dense.at(Kind::ConvDepthwise) == 62);  // norms before convolutions
   CHECK(dense.at(Kind::Conv) == 58);
   CHECK(dense.at(Kind::Copy) == 62);
 
@@ -105,7 +105,7 @@ TEST_CASE("models are lowered to the kernels that ONNX Runtime 1.31 runs") {
   CHECK(integers.at(Kind::ConvQuantized) == 53);
   CHECK(integers.at(Kind::ProductQuantized) == 1);
 
-  // Transposes around the norms of ConvNeXt meet their inverse.
+  // Transposes around ConvNeXt's norms cancel with their inverse.
   const std::map<Kind, int> convnext = kernels_of("convnext_tiny");
   CHECK(convnext.at(Kind::Product) == 37);
   CHECK(convnext.at(Kind::Reorder) == 40);
@@ -139,7 +139,7 @@ TEST_CASE("kernels of a profile are known by the sizes that it states") {
   CHECK(measured::channel_block(profile) == 16);
   const CpuKernel named = conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 0, false);
   const std::vector<TimedCpuKernel> timed = measured::timed_kernels(profile, 16, {{"q", named}});
-  REQUIRE(timed.size() == 6);  // nothing tells the work of u
+  REQUIRE(timed.size() == 6);  // the work of u is unknown
   CHECK(timed[0].kernel.kind == Kind::ConvPointwise);
   CHECK(timed[1].kernel.kind == Kind::Product);
   CHECK(timed[1].kernel.flops == Approx(2.0 * 128 * 768 * 3072));
@@ -170,7 +170,7 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
     run.lowered = cpu_kernels(model, analyze(model, sizes), truth.channel_block);
     const bool is_cold = run.lowered.weight_bytes > truth.cache_bytes;
     CpuCalibration profiled = truth;
-    profiled.launch_seconds += 3e-6;  // the profiler's own
+    profiled.launch_seconds += 3e-6;  // overhead of the profiler
     for (const CpuKernel& kernel : run.lowered.kernels) {
       run.seconds += cpu_kernel_seconds(kernel, truth, is_cold);
       run.timed.push_back({kernel, cpu_kernel_seconds(kernel, profiled, is_cold)});
@@ -185,7 +185,7 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
   CHECK(fit.calibration.memory_bytes_per_second == Approx(truth.memory_bytes_per_second).epsilon(0.1));
   CHECK(fit.calibration.launch_seconds == Approx(truth.launch_seconds).epsilon(0.5));
   CHECK(test::contains(test::error_of([&] { fit_cpu({}, machine); }), "no runs"));
-  runs = {runs[1]};  // whose weights fit the cache
+  runs = {runs[1]};  // whose weights fit into the cache
   CHECK(test::contains(test::error_of([&] { fit_cpu(runs, machine); }), "vector by vector"));
 }
 
@@ -203,7 +203,7 @@ TEST_CASE("a calibration of a machine is read as it was written, and a broken on
   };
   CHECK(test::contains(broken("pagoda.cpu-calibration/1", "pagoda.calibration/1"), "pagoda-calibrate --here"));
   CHECK(test::contains(broken("\"conv_stem\"", "\"conv_step\""), "no such class"));
-  // Errors that no run could show are null, never 0.
+  // Errors without runs to determine them are null, never 0.
   documents::CpuCalibrationFile unjudged = file;
   unjudged.fitted.models = unjudged.fitted.families = unjudged.fitted.mean_error = 0;
   const std::string without = documents::to_json(unjudged);
@@ -230,7 +230,7 @@ TEST_CASE("memory under ONNX Runtime holds the file's tensors, what is made of t
   struct Case {
     const char* skeleton;
     std::int64_t batch;
-    double measured;  // resident bytes that two runs added, ONNX Runtime 1.31.0
+    double measured;  // resident bytes added by two runs, ONNX Runtime 1.31.0
   };
   const Case cases[] = {
       {"resnet50_dynamic", 1, 278e6}, {"resnet50_dynamic", 8, 381e6},    {"vgg16", 1, 1041e6},
@@ -267,7 +267,7 @@ TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no devic
   REQUIRE(estimate.roofline->predicted);
   const documents::EstimatePrediction& time = *estimate.roofline->predicted;
   CHECK(time.engine == "onnxruntime-cpu");
-  // Measured on that machine: 54.4 ms; the network had no part in the fit.
+  // 54.4 ms were measured on that machine; the fit did not use this network.
   CHECK(time.seconds == Approx(54.4e-3).epsilon(0.1));
   CHECK(time.seconds > estimate.roofline->totals.floor_seconds);
   double sum = 0;

@@ -1,4 +1,4 @@
-// Small graphs and the kernels that eager PyTorch launches for them: class and bytes of each, by hand.
+// Small graphs and the kernels that eager PyTorch launches for them: class and bytes of each, derived by hand.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -33,7 +33,7 @@ TEST_CASE("graphs become the kernels that eager execution launches") {
     const char* graph;
     const char* kernels;
   };
-  // Float16 takes 2 bytes, float32 takes 4; a cast between them moves 6 an element.
+  // Float16 takes 2 bytes, float32 4 bytes; a cast between them moves 6 bytes per element.
   const Case cases[] = {
       // input 8192 and output 8192 elements, weight 36864
       {"autocast casts input and weight; the bias is a kernel of its own",

@@ -1,4 +1,4 @@
-// Predictions of whole models, against published measurements of the same networks.
+// Predictions for whole models, against published measurements of the same networks.
 #include "pagoda/core/predict.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ Prediction predicted(const std::string& file, std::int64_t batch, const char* de
 
 }  // namespace
 
-// The part of the roofline's floor that memory decides: weights and images read once, in float16.
+// The memory part of the roofline's lower bound: weights and images are read once, in float16.
 TEST_CASE("weights and images take a small part of every published run") {
   for (const char* table : {"rtx-3090-amp-nchw", "rtx-3090-amp-nhwc"}) {
     const std::string text = test::read_file(test::source_path(std::string("data/throughput/") + table + ".csv"));
@@ -50,12 +50,13 @@ TEST_CASE("weights and images take a small part of every published run") {
 
 TEST_CASE(
     "measured times of well-known networks lie in the interval, whichever exporter wrote them, but for known misses") {
-  // Images/s at batch 1024, autocast, NCHW: data/throughput/*-amp-nchw.csv. On the 4090 and 5090 nothing was fitted.
+  // Images/s at batch 1024, autocast, NCHW: data/throughput/*-amp-nchw.csv. No data of the
+  // 4090 and 5090 were used in the fit.
   struct Case {
     const char* file;
     const char* device;
     double images_per_second;
-    double miss = 0;  // measured / predicted of a network outside its interval; 0: it is inside
+    double miss = 0;  // measured / predicted if outside of the interval; 0: it is inside
   };
   const Case cases[] = {
       {"resnet50.onnx", "rtx-3090", 3219.06},
@@ -64,7 +65,7 @@ TEST_CASE(
       {"convnext_tiny.onnx", "rtx-3090", 3090.39},
       {"convnext_tiny_dynamo.onnx", "rtx-3090", 3090.39},
       {"vit_b_16_dynamo.onnx", "rtx-3090", 1570.66},
-      // PyTorch 1.13 exports attention step by step, which the measured run did not compute so.
+      // PyTorch 1.13 exports attention step by step; the measured run computed it differently.
       {"vit_b_16.onnx", "rtx-3090", 1570.66, 0.76},
       {"swin_t.onnx", "rtx-3090", 1994.25},
       {"swin_t_dynamo.onnx", "rtx-3090", 1994.25},
@@ -73,7 +74,7 @@ TEST_CASE(
       {"mobilenet_v3_large.onnx", "rtx-3090", 11135.72},
       {"mobilenet_v3_large_dynamo.onnx", "rtx-3090", 11135.72},
       {"densenet121.onnx", "rtx-3090", 2764.41},
-      // At this batch it fills the card's memory: data/calibration/README.md.
+      // At this batch it fills the GPU's memory: data/calibration/README.md.
       {"vgg16.onnx", "rtx-3090", 1021.7, 1.41},
       {"resnet152.onnx", "rtx-4090", 1941.85},
       {"efficientnet_b0.onnx", "rtx-4090", 8926.12},

@@ -1,4 +1,4 @@
-// Steps under serving engines: kernels against measured ones, and the lowering of decoders.
+// Steps under serving engines: kernel times against measurements, and the lowering of decoders.
 #include "pagoda/core/serving.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ using doctest::Approx;
 
 namespace {
 
-// Rows of data/calibration/serving, as text by column.
+// Rows of a table in data/calibration/serving, as text by column.
 std::vector<std::map<std::string, std::string>> rows_of(const std::string& name) {
   std::istringstream file(test::read_file(test::source_path("data/calibration/serving/" + name + ".csv")));
   std::vector<std::map<std::string, std::string>> rows;
@@ -45,7 +45,7 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::string& name)
 
 double number(const std::map<std::string, std::string>& row, const char* column) { return std::stod(row.at(column)); }
 
-// Mean of |predicted / measured − 1|, by `seconds` of each row that it predicts (above 0), on its device.
+// Mean of |predicted / measured − 1| over the rows for which `seconds` is above 0, each on its device.
 template <typename Predict>
 double mean_error(const std::string& name, const Predict& seconds) {
   std::map<std::string, DeviceSpec> devices;
@@ -78,7 +78,7 @@ documents::EstimateRequest served(const char* device, std::int64_t batch, Phase 
 TEST_CASE("times of kernels are as far from the measured ones as the calibration says") {
   const ServingCalibration fitted = documents::serving_calibration("llm-serving");
   const auto stated = test::read_json("data/calibration/serving/llm-serving.json").at("fitted");
-  // Those of decoders: no side of a weight below 512.
+  // Products of decoders: both sides of the weight are at least 512.
   const auto products = [&](const auto& row, const DeviceSpec& device) {
     const double m = number(row, "m"), n = number(row, "n"), k = number(row, "k");
     if (row.at("precision") != "bfloat16" || std::min(n, k) < 512) return 0.0;
@@ -113,7 +113,7 @@ TEST_CASE("times of kernels are as far from the measured ones as the calibration
     return collective_seconds(kind, number(row, "bytes"), std::stoll(row.at("devices")), link, *serving_rates(device),
                               kernels_of(fitted, device));
   };
-  // NCCL's, on more than two devices without NVLink; here by the formula alone, at NVLink's rate.
+  // NCCL's all-reduce on more than two devices without NVLink; here only the formula is tested, at NVLink's rate.
   const auto ring = [&](const auto& row, const DeviceSpec& device) {
     const auto devices = std::stoll(row.at("devices"));
     const ServingLink link{.bytes_per_second = link_of(device, "nvlink", 2).bytes_per_second, .is_bus = true};
@@ -148,7 +148,7 @@ TEST_CASE("the calibration satisfies its schema and says where its times come fr
 }
 
 TEST_CASE("a decoder is lowered to the kernels of an engine, however it is exported") {
-  // The same network: packed and separate projections, attention as one operator and as many.
+  // The same network, with packed or separate projections, and with attention as one operator or several.
   double reference = 0;
   for (const char* name : {"llama_genai_bf16", "llama_past_dynamo", "llama_past", "llama_past_dynamo_opset23_fp16"}) {
     CAPTURE(name);
@@ -160,7 +160,7 @@ TEST_CASE("a decoder is lowered to the kernels of an engine, however it is expor
                         documents::serving_calibration("llm-serving"));
     std::map<std::string_view, int> kinds;
     for (const ServingKernel& kernel : time.kernels) ++kinds[kernel.kind];
-    CHECK(kinds["product"] == 6 * 4 + 1);  // queries with keys and values, output, gate with up, down; the head
+    CHECK(kinds["product"] == 6 * 4 + 1);  // QKV, output, gate and up, down; the head
     CHECK(kinds["attention"] == 6);
     if (reference > 0) CHECK(time.seconds == Approx(reference).epsilon(0.05));
     reference = time.seconds;
@@ -170,14 +170,14 @@ TEST_CASE("a decoder is lowered to the kernels of an engine, however it is expor
 TEST_CASE("the head runs on the last position of a prompt") {
   const Model model = skeleton("qwen2_5_14b");
   const auto document = documents::make_estimate(model, served("h100-sxm", 1, Phase::Prefill, 2048, 0));
-  // All but the head: 2 operations for each weight and token, at most at the peak.
+  // Everything but the head: 2 operations per weight and token, at most at peak rate.
   const double least = 2.0 * 2048 * (13990625280.0 - 152064.0 * 5120) / 989.4e12;
   CHECK(document.roofline->predicted->seconds > least);
   CHECK(document.roofline->predicted->seconds < 2 * least);
 }
 
 TEST_CASE("predictions of decoders lie above what the data sheets allow, and close to it") {
-  // The least time of a step: its weights and caches once.
+  // The least time of a step: reading weights and caches once.
   for (const char* device : {"a100-80gb", "h100-sxm", "h200", "h20", "b200"}) {
     CAPTURE(device);
     for (const std::int64_t batch : {1, 16, 64}) {
@@ -218,7 +218,7 @@ TEST_CASE("8-bit products are faster where the device multiplies them") {
   const double half = documents::make_estimate(model, request).roofline->predicted->seconds;
   request.precision = Precision::Float8;
   const double narrow = documents::make_estimate(model, request).roofline->predicted->seconds;
-  CHECK(narrow < 0.95 * half);  // vLLM's take a third to a half of the 8-bit peak
+  CHECK(narrow < 0.95 * half);  // vLLM's products reach a third to a half of the 8-bit peak
   request = served("h100-sxm", 1, Phase::Decode, 1, 1023);
   const double step = documents::make_estimate(model, request).roofline->predicted->seconds;
   request.precision = Precision::Float8;
@@ -231,5 +231,5 @@ TEST_CASE("experts of a mixture are read as often as tokens reach them") {
       documents::make_estimate(model, served("h200", 1, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
   const double many =
       documents::make_estimate(model, served("h200", 32, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
-  CHECK(many > 2 * one);  // two experts of eight, then all
+  CHECK(many > 2 * one);  // two of eight experts, then all
 }

@@ -41,7 +41,7 @@ TEST_CASE("channels last is told by the order of strides, gaps or not") {
   CHECK(is_channels_last({2, 3, 4, 5}, channels_last(Sizes{2, 3, 4, 5})));
   CHECK(is_channels_last({2, 3, 4, 5}, {120, 1, 30, 6}));  // half of the channels of a wider tensor
   CHECK_FALSE(is_channels_last({2, 3, 4, 5}, contiguous(Sizes{2, 3, 4, 5})));
-  CHECK_FALSE(is_channels_last({2, 3, 1, 1}, {3, 1, 1, 1}));  // both orders: row-major
+  CHECK_FALSE(is_channels_last({2, 3, 1, 1}, {3, 1, 1, 1}));  // both orders fit: row-major
   CHECK_FALSE(is_channels_last({2, 3, 4, 5}, {0, 1, 15, 3}));
   CHECK(is_dense({2, 3, 4, 5}, channels_last(Sizes{2, 3, 4, 5})));
   CHECK_FALSE(is_dense({2, 3, 4, 5}, {120, 1, 30, 6}));
@@ -52,7 +52,7 @@ TEST_CASE("an element-wise result takes the order of axes of its first operand t
   const Strides transposed = {12, 1, 3}, repeated = {0, 0, 1};
   CHECK(strides_like(sizes, std::vector<Strides>{transposed, contiguous(sizes)}) == transposed);
   CHECK(strides_like(sizes, std::vector<Strides>{repeated, transposed}) == transposed);
-  CHECK(strides_like(sizes, std::vector<Strides>{{24, 1, 6}}) == transposed);  // gaps close
+  CHECK(strides_like(sizes, std::vector<Strides>{{24, 1, 6}}) == transposed);  // gaps are closed
   CHECK(same_inner_axis(sizes, transposed, transposed));
   CHECK_FALSE(same_inner_axis(sizes, transposed, contiguous(sizes)));
 }

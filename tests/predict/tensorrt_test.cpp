@@ -72,7 +72,7 @@ TEST_CASE("kernels say what they multiply, and in which type") {
   CHECK(narrow.kernels[0].n == 32);
   CHECK(narrow.kernels[0].k == 16 * 9);
   CHECK(narrow.kernels[0].weight_bytes == 32 * 16 * 9);
-  CHECK(narrow.kernels[1].kind == Kind::Other);  // depthwise: bytes decide
+  CHECK(narrow.kernels[1].kind == Kind::Other);  // depthwise: memory-bound
   CHECK_FALSE(kernels_of(model, Precision::Float16, {}).kernels[0].is_int8);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("the calibration states its errors, and predicts published times") {
   for (const auto& errors : json["fitted"]) CHECK(errors["mean_error"].get<double>() < 0.05);
   for (const auto& errors : json["left_out"]) CHECK(errors["mean_error"].get<double>() < 0.12);
   CHECK(json["pairs"]["right"].get<int>() >= 0.95 * json["pairs"]["compared"].get<int>());
-  // Published, newest release: A100, TensorRT 10.8; T4, 8.5.
+  // Published results of the newest release: TensorRT 10.8 on A100, 8.5 on T4.
   const Model large = load_model(kFolder + "bert_large_squad.onnx");
   CHECK(seconds(large, "a100-40gb", Precision::Float16, {{"batch", 32}, {"sequence", 384}}) ==
         Approx(40.6e-3).epsilon(0.1));
@@ -156,7 +156,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
   request.precision = Precision::Bfloat16;
   CHECK(documents::refusal(request).find("--engine tensorrt is of fp16 and int8") != std::string::npos);
   request.precision = Precision::Float16;
-  request.device = documents::find_device("rtx-5090");  // a generation that nobody measured near
+  request.device = documents::find_device("rtx-5090");  // no measurement on a similar generation
   const auto unknown = documents::make_estimate(model, request);
   CHECK_FALSE(unknown.roofline->predicted->low.has_value());
 }
@@ -175,7 +175,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
   CHECK(rows[2].predicted->seconds / rows[0].predicted->seconds == Approx(0.95 / 1.31).epsilon(0.06));  // as published
   CHECK(rows[2].predicted->float_products.empty());
   CHECK(*rows[2].total_bytes < *rows[0].total_bytes);
-  // A V100 has no tensor units for int8.
+  // A V100 has no int8 tensor units.
   CHECK(rows[3].predicted->seconds == rows[1].predicted->seconds);
   CHECK(rows[3].predicted->float_products.size() == 49 + 12);
 
@@ -191,7 +191,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
                                                       .other_traffic = {TrafficModel::Fused}});
   REQUIRE(mixed.variants.size() == 1);
   CHECK(mixed.variants[0].predicted->float_products.size() == 1);       // b: its operands are not quantised
-  CHECK(mixed.variants[0].predicted->unfused_conversions.size() == 1);  // q: no kernel before it takes it in
+  CHECK(mixed.variants[0].predicted->unfused_conversions.size() == 1);  // q: no preceding kernel can absorb it
   request.other_precisions = {Precision::Bfloat16};
   CHECK(documents::refusal(request).find("of fp16 and int8, not bf16") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Programs are started by their words, whatever characters those hold, and questions in a child survive its end.
+// Programs are started from their words, whatever characters these contain; the end of a child does not end its parent.
 #include "pagoda/base/process.h"
 
 #include <doctest/doctest.h>
@@ -61,7 +61,7 @@ TEST_CASE("the end of a program is its code, its signal or its time") {
   CHECK_FALSE(killed.succeeded());
   CHECK(to_string(killed) == "was ended by signal 9");
   const auto start = std::chrono::steady_clock::now();
-  // Its child holds the pipe open, too: the group goes with it.
+  // Its child also holds the pipe open: the whole process group is killed.
   const ProcessEnd late = run_and_capture({"sh", "-c", "sleep 60 & sleep 60"}, {.is_group = true, .seconds = 0.2}).end;
   CHECK(late.is_late);
   CHECK_FALSE(late.succeeded());

@@ -1,5 +1,5 @@
-// From counter image to numbers by CUPTI's own host library, without a device. The images are the library's, too: made
-// for each chip, with a range in which nothing was counted.
+// From a counter image to numbers, by CUPTI's own host library, without a device. The library also makes the images:
+// one per chip, with a range in which nothing was counted.
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ const CuptiLibrary& library() {
   return kLibrary;
 }
 
-// A call of the library below CUPTI's, which only its own folder's copy answers.
+// Calls a function of the library below CUPTI's; only the copy in CUPTI's own folder works.
 template <typename Params>
 bool below(const char* name, Params& params) {
   static void* const kHost =
@@ -85,7 +85,7 @@ Image prefix_of(const std::string& chip, const std::vector<const char*>& counter
   return below("NVPW_CounterDataBuilder_GetCounterDataPrefix", get) ? prefix : Image{};
 }
 
-// An image with one range, "0", as automatic ranges are named.
+// An image with one range, named "0" like automatic ranges.
 Image empty_image(const Image& prefix) {
   CUpti_Profiler_CounterDataImageOptions options = {};
   options.structSize = CUpti_Profiler_CounterDataImageOptions_STRUCT_SIZE;
@@ -154,10 +154,10 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
       launch += "\tnan";
       notes += "metric\t" + metrics[i] + "\tnan\n";
     }
-    // Of a device that tells no unit, a peak is 0: no peak.
+    // If a device does not report its units, a peak is 0, which means no peak.
     const auto constants = chip.evaluate(image, 1, plan.constants);
     for (const double constant : constants[0]) CHECK_FALSE(constant > 0);
-    // What becomes of such values: unknown, and never 0.
+    // Such values must become unknown, never 0.
     const auto measured = measured::profile::measured_of(
         {{measured::profile::parse_record(record + "\n" + launch + "\nend\t1\n", "record")}}, family,
         {.mode = "quick"});
@@ -177,7 +177,7 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
   CHECK(run(folder) == 0);
   CHECK(run(folder + "/GH100.counters") == 0);
   std::ofstream(folder + "/GH100.txt") << "chip\tGH100\nranges\t1\nmetric\tlts__t_bytes.sum\t32\n";
-  CHECK(run(folder + "/GH100.counters") == 1);  // another value than was recorded
+  CHECK(run(folder + "/GH100.counters") == 1);  // different from the recorded value
   CHECK(run(folder) == 1);
   std::ofstream(folder + "/GH100.txt") << "nothing\n";
   CHECK(run(folder + "/GH100.counters") == 1);

@@ -1,7 +1,7 @@
-// A driver and CUPTI in one library, as far as pagoda-profile speaks to them: launches that the test program makes are
-// counted, each with values that tell which launch and which metric they are of. FAKE_CUDA says what is wrong with it.
-// It refuses what the real one refuses: calls out of order, structures longer than CUPTI 12.6 has them, ranges that do
-// not balance, another subscriber's handle, profiling beside tracing, waiting for the device during a capture.
+// A driver and CUPTI in one library, as far as pagoda-profile uses them: launches of the test program are counted, with
+// values that identify the launch and the metric. FAKE_CUDA says what is wrong with it. It refuses what the real one
+// refuses: calls out of order, structures longer than in CUPTI 12.6, unbalanced ranges, a wrong subscriber handle,
+// profiling while tracing, waiting for the device during a capture.
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_profiler_host.h>
@@ -24,8 +24,8 @@ bool is(const char* trouble) {
   return set != nullptr && std::strcmp(set, trouble) == 0;
 }
 
-// The real library takes structures that end at or before its own last field. `last` is that of CUPTI 12.6; all fields
-// up to it are asked for here.
+// The real library accepts structures that end at or before its own last field. `last` is the last field in CUPTI 12.6;
+// the caller must pass all fields up to it.
 template <typename Params, typename Field>
 bool is_well_formed(const Params* params, Field Params::*last) {
   const auto size = static_cast<std::size_t>(reinterpret_cast<const char*>(&(params->*last)) -
@@ -37,14 +37,14 @@ bool is_well_formed(const Params* params, Field Params::*last) {
   if (!is_well_formed(params, last)) return CUPTI_ERROR_INVALID_PARAMETER
 
 bool is_initialized = false, is_profiler_initialized = false, is_tracing = false, listens_to_runtime = false;
-// Of a context: enabled, configured, started, stopped; ranges that are open.
+// State of a context: enabled, configured, started, stopped; number of open ranges.
 struct Session {
   bool is_enabled = false, has_image = false, is_configured = false, is_started = false, is_stopped = false;
   std::size_t image_bytes = 0, image_ranges = 0, metrics = 0;
   int open = 0;
   std::size_t counted = 0, room = 0;
   bool of_ranges = false;
-  std::uint8_t* image = nullptr;  // that decoding writes
+  std::uint8_t* image = nullptr;  // written by decoding
 };
 Session sessions[2];  // by device
 struct Host {
@@ -58,7 +58,7 @@ Session& session_of(CUpti_RangeProfiler_Object* object) {
 }
 CUpti_SubscriberHandle subscriber() { return reinterpret_cast<CUpti_SubscriberHandle>(0x30); }
 std::vector<CUpti_CallbackId> listened;
-constexpr std::size_t kMostRanges = 2500;  // where users met CUPTI_ERROR_INVALID_OPERATION
+constexpr std::size_t kMostRanges = 2500;  // where users got CUPTI_ERROR_INVALID_OPERATION
 
 CUpti_CallbackFunc callback = nullptr;
 CUpti_BuffersCallbackRequestFunc request = nullptr;
@@ -72,7 +72,7 @@ using KernelRecord = CUpti_ActivityKernel9;
 #endif
 std::vector<KernelRecord> timed;
 
-// With FAKE_CUDA "two chips" there is a second device of another chip, and launches take turns.
+// With FAKE_CUDA "two chips" there is a second device with a different chip, and launches alternate between them.
 std::uint32_t devices() { return is("two chips") ? 2 : 1; }
 CUcontext context_of(std::uint32_t device) { return reinterpret_cast<CUcontext>(std::uintptr_t{0x10} + device); }
 std::uint32_t device_of(CUcontext context) { return context == context_of(1) ? 1 : 0; }
@@ -91,7 +91,7 @@ const char* kMetrics[] = {"gpu__time_duration",
                           "sm__sass_thread_inst_executed_op_fmul_pred_on",
                           "sm__sass_thread_inst_executed_op_ffma_pred_on"};
 
-// Those above; with FAKE_METRICS, a file, the names in its lines.
+// The metrics above, or with FAKE_METRICS, the names in the lines of that file.
 const std::vector<const char*>& known_metrics() {
   static const auto* const kNames = [] {
     auto* const names = new std::vector<const char*>;
@@ -104,12 +104,12 @@ const std::vector<const char*>& known_metrics() {
   return *kNames;
 }
 
-// The stream that a program captures, kernels captured so far, and whether it is at it.
+// The captured stream, the number of kernels captured so far, and whether a capture is active.
 CUstream captured_stream() { return reinterpret_cast<CUstream>(0x20); }
 std::size_t captured = 0;
 bool is_capturing = false, is_capture_broken = false;
 
-// A full name has a base and what is made of it: "dram__bytes_read.sum".
+// A full name is a base and a rollup: "dram__bytes_read.sum".
 bool is_known(const std::string& full) {
   const std::size_t dot = full.find('.');
   if (dot == std::string::npos) return false;
@@ -122,7 +122,7 @@ void call_back(CUpti_CallbackId id, const CUpti_CallbackData& data) {
     callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
 }
 
-// What could wait for the device is refused while a stream is captured, and ends the capture in error.
+// Calls that may wait for the device are refused during a capture, and invalidate it.
 bool breaks_capture() {
   is_capture_broken = is_capture_broken || is_capturing;
   return is_capturing;
@@ -173,7 +173,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* made, CUdevice device) {
 }
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  // As the real one: the stream that waits for all is not asked while another is captured.
+  // As in the real driver: the legacy default stream must not be queried while another stream is captured.
   if (is_capturing && stream == nullptr) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   *status =
       is_capturing && stream == captured_stream() ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
@@ -184,7 +184,7 @@ CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus* status
                                                                                : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
-// Begins and ends a capture, 1 where that failed: with FAKE_CUDA "no capture" it does not begin.
+// Begins or ends a capture; returns 1 on failure. With FAKE_CUDA "no capture" it does not begin.
 int fake_capture(int begins) {
   CUresult result = begins && is("no capture") ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
   const cuStreamBeginCapture_v2_params beginning = {captured_stream(), CU_STREAM_CAPTURE_MODE_GLOBAL};
@@ -210,8 +210,8 @@ int fake_capture(int begins) {
   return result == CUDA_SUCCESS ? 0 : 1;
 }
 
-// What the test program calls in place of a launch: any of the driver's calls by its name, on the stream that is
-// captured or on the usual one. A graph has the kernels that were captured.
+// The test program calls this instead of launching: any driver call by name, on the captured or the default stream. A
+// graph consists of the kernels that were captured.
 void fake_launch_by(const char* call, const char* symbol, int on_captured_stream) {
   const CUstream stream = on_captured_stream ? captured_stream() : nullptr;
   const bool is_by_runtime = is("runtime") && listens_to_runtime;
@@ -300,7 +300,7 @@ CUptiResult cuptiGetResultString(CUptiResult, const char** text) {
   *text = "FAKE_ERROR";
   return CUPTI_SUCCESS;
 }
-#ifdef CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN  // CUDA 13; before it nobody is named
+#ifdef CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN  // CUDA 13; older versions do not name subscribers
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* made, CUpti_CallbackFunc function, void*,
                               CUpti_SubscriberParams* params) {
   const std::size_t size = offsetof(CUpti_SubscriberParams, oldSubscriberSize) + sizeof params->oldSubscriberSize;
@@ -411,7 +411,7 @@ CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigIma
   params->configImageSize = sizeof(std::size_t);
   return CUPTI_SUCCESS;
 }
-// The image is the number of its metrics.
+// The config image is the number of its metrics.
 CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params* params) {
   EXPECT_PARAMS(&CUpti_Profiler_Host_GetConfigImage_Params::pConfigImage);
   const std::size_t metrics = reinterpret_cast<Host*>(params->pHostObject)->metrics.size();
@@ -431,7 +431,7 @@ CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_P
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params* params) {
   EXPECT_PARAMS(&CUpti_Profiler_Host_EvaluateToGpuValues_Params::pMetricValues);
   const std::vector<std::string>& chosen = reinterpret_cast<Host*>(params->pHostObject)->metrics;
-  std::size_t ranges = 0;  // decoding wrote it
+  std::size_t ranges = 0;  // written by decoding
   if (params->counterDataImageSize < sizeof ranges) return CUPTI_ERROR_INVALID_PARAMETER;
   std::memcpy(&ranges, params->pCounterDataImage, sizeof ranges);
   if (params->rangeIndex >= ranges) return CUPTI_ERROR_INVALID_PARAMETER;
@@ -499,7 +499,7 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params* pa
   if (metrics != session.metrics) return CUPTI_ERROR_INVALID_PARAMETER;
   session.room = params->maxRangesPerPass;
   session.of_ranges = params->range == CUPTI_UserRange;
-  // Kernels are replayed for automatic ranges only.
+  // Only automatic ranges support kernel replay.
   if ((session.of_ranges && params->replayMode == CUPTI_KernelReplay) || session.room > kMostRanges)
     return CUPTI_ERROR_INVALID_OPERATION;
   session.is_configured = true;

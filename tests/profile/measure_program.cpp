@@ -1,4 +1,4 @@
-// A program that measures itself; its launches are the fake driver's.
+// A program that measures itself; its launches go to the fake driver.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// The metric catalogue without CUPTI: that its files are whole and consistent, what the modes collect, and what counted
-// values amount to. That its names and pass counts are CUPTI's is checked by `pagoda-metrics --check`.
+// The metric catalogue without CUPTI: its files are complete and consistent; what the modes collect; what counted
+// values amount to. `pagoda-metrics --check` checks that its names and pass counts are CUPTI's.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST_CASE("a chip is in one family, and a family's numbers agree with each other
         }
       }
     }
-    // Time, cycles and the caches exist on every chip; memory's own counters or the reason why there are none.
+    // Every chip has time, cycles and cache counters, and either DRAM counters or a reason why there are none.
     for (const char* id : {"seconds", "cycles", "bytes.l2", "bytes.l1", "flops.float32", "flops.float64"})
       CHECK_MESSAGE(ids.contains(id), id);
     CHECK((ids.contains("bytes.dram_read") || names(family.missing, "bytes.dram_read")));
@@ -148,8 +148,8 @@ TEST_CASE("an unknown chip is an error that lists the known ones") {
   CHECK_THROWS_WITH_AS(documents::chip_metrics("XX900"), doctest::Contains("GH100"), Error);
 }
 
-// FLOP of one instruction, and of a product of tensor units; the importer of Nsight Compute's tables weighs the same
-// counters by rules of its own, written apart from the catalogue.
+// FLOP per instruction and per tensor product. The importer of Nsight Compute's tables weighs the same counters by its
+// own rules, which were written independently of the catalogue.
 TEST_CASE("values amount to what Nsight Compute's importer makes of them, on every chip") {
   for (const documents::ChipMetrics& family : documents::metric_catalogue()) {
     CAPTURE(family.family);
@@ -158,7 +158,7 @@ TEST_CASE("values amount to what Nsight Compute's importer makes of them, on eve
     for (const std::string& metric : collected_by(documents::plan_metrics(family, documents::MetricMode::Exact)))
       values[metric] = next *= 2;
     const auto amounts = documents::evaluate_metrics(family, values);
-    std::map<std::string, double> as_ncu = values;  // the importer takes seconds
+    std::map<std::string, double> as_ncu = values;  // the importer needs seconds
     as_ncu["gpu__time_duration.sum"] *= 1e-9;
     const import::LaunchSample sample = import::sample_of(as_ncu);
     CHECK(amounts.at("seconds") == doctest::Approx(*sample.seconds));

@@ -1,4 +1,4 @@
-// Records to measurements: sums, unknowns, merging of runs that count different metrics, and the CSV that reads back.
+// Records to measurements: sums, unknowns, merging of runs with different metrics, and the CSV, which reads back.
 #include "pagoda/measured/record.h"
 
 #include <doctest/doctest.h>
@@ -71,7 +71,7 @@ TEST_CASE("each device's launches are evaluated by the formulas of its own chip,
   CHECK(measured.device == "GeForce RTX 5090, NVIDIA H200");
 }
 
-// 1 µs, then 3 µs, at 1.25 GHz of the SMs and 3 GHz of memory.
+// 1 µs, then 3 µs, with SMs at 1.25 GHz and memory at 3 GHz.
 const std::string kPeaks =
     "group\t1\t0\tgpu__time_duration.sum\tsm__cycles_elapsed.max\tdram__cycles_elapsed.avg\tdram__bytes.sum\t"
     "sm__ops_path_tensor_src_bf16_dst_fp32.sum\n"
@@ -95,11 +95,11 @@ TEST_CASE(
   CHECK(device.peaks.at("bytes.dram").per_cycle == 1000);
   CHECK(*device.peaks.at("bytes.dram").per_second == doctest::Approx(3e12));
   CHECK(*device.peaks.at("bfloat16.tensor").per_second == doctest::Approx(500 * 1.25e9));
-  CHECK_FALSE(device.peaks.contains("bytes.l2"));  // no number, no peak
+  CHECK_FALSE(device.peaks.contains("bytes.l2"));  // not a number, so no peak
   CHECK_FALSE(device.peaks.contains("float32"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[1].device == 0);
-  // 8.1 MB in 3 µs are 2.7 of 3 TB/s.
+  // 8.1 MB in 3 µs is 2.7 of 3 TB/s.
   const auto shares = shares_of_peak(measured.kernels[1], device);
   CHECK(shares.at("bytes.dram") == doctest::Approx(0.9));
   CHECK(shares.at("bfloat16.tensor") == 0);
@@ -107,11 +107,11 @@ TEST_CASE(
   const std::string table = profile_table(measured, 9);
   CHECK_MESSAGE(table.find("90.0 % dram") != std::string::npos, table);
   CHECK_MESSAGE(table.find("2.70 TB/s") != std::string::npos, table);
-  // There and back, within the schema.
+  // The file reads back and fits the schema.
   const std::string text = documents::write_measured(measured);
   test::check_schema(text, "measured");
   CHECK(documents::write_measured(documents::parse_measured(text, "text")) == text);
-  // By launch the share is that of its own cycles: 562500 of 500 · 1250.
+  // Per launch, the share uses the launch's own cycles: 562500 of 500 · 1250.
   const std::string csv = record_csv({{record}});
   CHECK_MESSAGE(csv.find("\"share_of_peak.bfloat16.tensor\"") != std::string::npos, csv);
   CHECK_MESSAGE(csv.find("\"90\",\"25\"\n") != std::string::npos, csv);
@@ -275,7 +275,7 @@ TEST_CASE("the table prints kernels by time and dashes for what is unknown") {
   CHECK(table.find("small") == std::string::npos);
   CHECK(table.find("75") != std::string::npos);
   CHECK(table.find(" - ") != std::string::npos);  // no peak is known
-  // Most precisions were not collected: what is known is the least.
+  // Most precisions were not collected: the known sum is a lower bound.
   CHECK_MESSAGE(table.find("≥ 683 MFLOP/s") != std::string::npos, table);
   CHECK_MESSAGE(table.find("operations not collected: float16, float16.tensor, float32") != std::string::npos, table);
   CHECK(table.find("b\n") < table.find("all of one run"));

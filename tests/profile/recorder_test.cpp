@@ -1,5 +1,5 @@
-// The recorder on fakes of the counters: batches, overflow, dropped ranges, graphs, filters, turns, contexts, threads,
-// forks; and the files that it leaves when a process is killed.
+// The recorder on fake counters: batches, overflow, dropped ranges, graphs, filters, turns, contexts, threads, forks;
+// and the files that it leaves when a process is killed.
 #include "inject/recorder.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ using base::escaped;
 using measured::profile::parse_record;
 using measured::profile::ProcessRecord;
 
-// Lines as a record of its own.
+// A sink that collects the lines into a record.
 class Lines : public RecordSink {
  public:
   explicit Lines(std::string& text) : text_(text) { text_ = "pagoda.record\t1\n"; }
@@ -38,12 +38,12 @@ class Lines : public RecordSink {
   std::string& text_;
 };
 
-// A device that counts each launch with its number, and misbehaves as told.
+// A device that counts each launch with its number, and misbehaves as configured.
 struct Fake {
   std::vector<std::string> calls = {};
   std::size_t launched = 0, room = 1000, kernels_in_graph = 1;
   std::string fails_at = {};  // "session", "start", "stop"
-  int miscounts = 0;          // ranges more than launches, in each batch
+  int miscounts = 0;          // ranges in excess of launches, per batch
 
   struct Session : CounterSession {
     Session(Fake& owner, std::vector<std::string> names) : fake(owner), names_(std::move(names)) {}
@@ -137,17 +137,17 @@ TEST_CASE("no counter is touched while any stream is captured, and all go on aft
   run.recorder().capture_ends(7);
   run.launch("still");
   {
-    const Pushed second("", "run 1");  // another group is due, whose session waits
+    const Pushed second("", "run 1");  // a different group is due; its session waits
     run.recorder().range_opened("", "run 1");
     run.launch("in the second run");
   }
   run.launch("a graph", 1, true);
   CHECK(fake.calls.size() == 3);
   run.recorder().capture_ends(8);
-  run.recorder().capture_ends(9);  // of a stream that was never captured
+  run.recorder().capture_ends(9);  // a stream that was never captured
   run.launch("after");
   CHECK(fake.calls == std::vector<std::string>{"open", "start", "stop", "close", "open", "start"});
-  run.recorder().capture_begins(7);  // and open at the end
+  run.recorder().capture_begins(7);  // still active at the end
   const ProcessRecord record = run.finish();
   std::map<std::string, std::size_t> values;
   for (const auto& launch : record.launches) values[launch.kernel] = launch.values.size();
@@ -285,7 +285,7 @@ TEST_CASE("filters, skip and count let through what they name, and counters rest
   CHECK(record.launches[0].kernel == "gemm b");
   CHECK(record.launches[0].nvtx == "layer1");
   CHECK(record.launches[1].nvtx == "layer2");
-  // Both wanted ones follow each other; the next launch is not wanted.
+  // The two selected launches are adjacent in one batch; the next launch is not selected.
   CHECK(fake.calls == std::vector<std::string>{"open", "start", "stop"});
 }
 
@@ -371,7 +371,7 @@ TEST_CASE("contexts have sessions of their own, and the end of one reads it") {
   Run run(counting(), fake);
   run.launch("a", 1);
   fake.launched = 0;
-  run.recorder().context_ends(1);  // nothing was counted for it: its value is not known
+  run.recorder().context_ends(1);  // nothing was counted: its value is unknown
   run.launch("b", 2);
   const ProcessRecord record = run.finish();
   REQUIRE(record.launches.size() == 2);

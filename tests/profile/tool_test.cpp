@@ -1,5 +1,5 @@
 // pagoda-profile from the command line to its files, with the real injection and the real NVTX in a real C program; the
-// driver and CUPTI below are fakes. And every way in which there is no driver: exit 4 with a remedy, never a crash.
+// driver and CUPTI are fakes. Also every way in which a driver can be missing: exit 4 with a remedy, never a crash.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
@@ -33,12 +33,12 @@ struct Workshop : test::Workshop {
     fs::copy_file(PAGODA_FAKE_CUDA, path("driver/libcuda.so.1"));
   }
 
-  // The fake driver, as an environment.
+  // Environment variables that select the fake driver.
   std::string driver() const {
     return "PAGODA_CUPTI='" + path("driver/libcuda.so.1") + "' LD_LIBRARY_PATH='" + path("driver") + "' ";
   }
 
-  // `trouble`: FAKE_CUDA; "none": no driver at all. `arguments` is shell text; $P is the program.
+  // `trouble` is FAKE_CUDA, or "none" for no driver at all. `arguments` is shell text; $P is the program.
   Outcome run(const std::string& trouble, const std::string& arguments) const {
     const std::string before = "P='" PAGODA_NVTX_PROGRAM "' ";
     return shell((trouble == "none" ? before : before + "FAKE_CUDA='" + trouble + "' " + driver()) +
@@ -80,7 +80,7 @@ TEST_CASE("every way of having no driver ends with 4 and a remedy, one older tha
     const std::string trouble = c.trouble;
     CHECK(result.code == (trouble == "new CUPTI" || trouble == "old driver" ? 6 : 4));
     CHECK_MESSAGE(test::contains(result.err, c.remedy), result.err);
-    CHECK_FALSE(test::contains(result.out, "ready"));  // the program was not started
+    CHECK_FALSE(test::contains(result.out, "ready"));  // the program never started
     CHECK_FALSE(fs::exists(shop.path("m.json")));
   }
 }
@@ -138,7 +138,7 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK(relu.node == "relu2");
   CHECK(conv.detail == "grid 8x1x1, block 128x1x1");
   CHECK(conv.launches == 4);
-  // Batches of three: places 1, 2, 3, 1; and 20 letters of dram__bytes_read.sum in each.
+  // Batches of three: places 1, 2, 3, 1; and the 20 letters of dram__bytes_read.sum in each value.
   CHECK(conv.bytes.dram_read == 1000 * (1 + 2 + 3 + 1) + 4 * 20);
   CHECK(relu.bytes.dram_read == 1000 * (2 + 3 + 1 + 2) + 4 * 20);
   CHECK(conv.flops.at("bfloat16.tensor").has_value());
@@ -151,7 +151,7 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
                                          [&](const documents::Missing& missing) { return missing.what == what; }),
         what);
   }
-  // The chip's own peaks, as the first range tells them; the fake knows neither memory's nor a clock but the SMs'.
+  // The chip's own peaks, reported by the first range; the fake has no DRAM peak and only the SMs' clock.
   REQUIRE(measured.devices.size() == 1);
   CHECK(measured.devices[0].chip == "GH100");
   const auto constant = [](const char* metric) { return 1000.0 + static_cast<double>(std::strlen(metric)); };
@@ -192,7 +192,7 @@ cat table > "$2"
   CHECK(test::contains(result.out, "GH100\n1 of 1 kernels agree"));
   CHECK(test::contains(result.out, "GA100\n1 of 1 kernels agree"));
   const std::string arguments = test::read_file(shop.path("ncu_arguments"));
-  const std::string ampere = arguments.substr(0, arguments.find("----"));  // chips in the order of their names
+  const std::string ampere = arguments.substr(0, arguments.find("----"));  // chips are in the order of their names
   CHECK(test::contains(ampere, "--devices\n1\n"));
   CHECK_FALSE(test::contains(ampere, "src_fp8"));
   CHECK(test::contains(arguments, "--devices\n0\n"));
@@ -209,7 +209,7 @@ TEST_CASE("rotate runs the program once a group and merges what they counted") {
   const Outcome result = shop.run("", "--mode rotate -o m.json -- $P 2");
   const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
-  // The fake counts only two of the groups: runs of the others hold no values, which is unknown and said.
+  // The fake counts only two of the groups: the other runs have no values, which is unknown, and reported.
   CHECK(measured.kernels[0].launches == 2);
   CHECK_FALSE(measured.notes.empty());
   CHECK(test::contains(result.err, "can count none of the metrics"));
@@ -225,7 +225,7 @@ TEST_CASE("with an estimate, what was counted stands beside it, node by node, wi
     node.name = name;
     node.op_type = node.index == 0 ? "Conv" : "Relu";
     node.precision = ElementType::Float32;
-    node.counts.macs = node.index == 0 ? 1 : 0;  // so that the fake's bfloat16 products are of another format, and more
+    node.counts.macs = node.index == 0 ? 1 : 0;  // so that the fake's products differ in format and exceed it
     node.counts.arith = node.counts.special = node.counts.comparisons = 0;
     node.counts.bytes = node.counts.bytes_read = 1;
   }
@@ -236,7 +236,7 @@ TEST_CASE("with an estimate, what was counted stands beside it, node by node, wi
     CHECK_MESSAGE(test::contains(result.out, text), result.out);
 }
 
-// The fake gets every counter that the catalogue has for the chip; returns what one launch at place 1 amounts to.
+// Gives the fake every counter of the catalogue's chip; returns what one launch at place 1 amounts to.
 std::map<std::string, double> give_every_counter(const Workshop& shop) {
   std::string names;
   std::map<std::string, double> values;
@@ -294,7 +294,7 @@ TEST_CASE("rotate merges every group of counters, over runs of the program") {
   setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
   const Outcome result = shop.run("", "--mode rotate --batch 1 -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
-  CHECK(test::contains(result.out, "ready\nready\nready\n"));  // one run a group, of which there are at least three
+  CHECK(test::contains(result.out, "ready\nready\nready\n"));  // one run per group; there are at least three
   const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.notes.empty());
@@ -319,7 +319,7 @@ TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
       CHECK(kernel.name == (is_graph && !is_time ? "graph" : "void gemm<128>(float*, int)"));
       if (!is_graph) CHECK(kernel.detail == "grid 8x1x1, block 128x1x1");
       CHECK(kernel.seconds.has_value());
-      // A graph's two kernels are at places 1 and 2.
+      // The two kernels of a graph are at places 1 and 2.
       if (!is_time) CHECK(kernel.bytes.dram_read == 3 * (is_graph ? 1020 + 2020 : 1020));
     }
   }
@@ -338,7 +338,7 @@ TEST_CASE("what is captured into a graph is counted when the graph runs, and no 
   std::map<std::string, std::int64_t> launches;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
     launches[kernel.nvtx + ": " + kernel.name] = kernel.launches.value_or(-1);
-    CHECK(kernel.bytes.dram_read.has_value() == (kernel.name != "other(float*)"));  // on another stream meanwhile
+    CHECK(kernel.bytes.dram_read.has_value() == (kernel.name != "other(float*)"));  // on the other stream meanwhile
     if (kernel.name == "graph") CHECK(kernel.detail == "6 kernels");
   }
   CHECK(launches == std::map<std::string, std::int64_t>{{"before: void gemm<128>(float*, int)", 1},
@@ -354,7 +354,7 @@ TEST_CASE("runs of the model are its ranges in the default domain, too, as witho
   CHECK_MESSAGE(result.code == 0, result.err);
   const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   CHECK(measured.repeats == 2);
-  REQUIRE(measured.kernels.size() == 1);  // what warms up is no part of a run
+  REQUIRE(measured.kernels.size() == 1);  // warm-up is not part of a run
   CHECK(measured.kernels[0].launches == 1);
   CHECK(std::get<std::string>(measured.env.at("bytes")) == "of the run itself");
 }
@@ -370,10 +370,10 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
     CHECK_FALSE(test::contains(result.out, "broken"));
   }
   const Outcome refused = shop.run("no capture", "-o m.json -- $P 0 capture");
-  CHECK(refused.code == 9);  // the program's own
+  CHECK(refused.code == 9);  // the program's own exit code
   for (const documents::MeasuredKernel& kernel : documents::load_measured(shop.path("m.json")).kernels)
     CHECK(kernel.bytes.dram_read.has_value());
-  // A range that a capture cuts short has no counts; one without does.
+  // A range interrupted by a capture has no counts; others do.
   const Outcome cut = shop.run("", "--mode range --nvtx . -o m.json -- $P 0 capture");
   CHECK_MESSAGE(cut.code == 0, cut.err);
   std::map<std::string, bool> counted;
@@ -401,8 +401,8 @@ TEST_CASE("the program's exit code and signals are passed on, with what was reco
   const Workshop shop;
   CHECK(shop.run("", "-o a.json -- $P 2 exit 7").code == 7);
   CHECK(documents::load_measured(shop.path("a.json")).kernels.size() == 2);
-  // A signal that would end the program does so after its record is whole; one that cannot be caught leaves what was
-  // read.
+  // A signal that would end the program does so only after its record is complete; after a signal that cannot be
+  // caught, what was already read remains.
   CHECK(shop.run("", "-o b.json -- $P 2 signal 15").code == 128 + 15);
   CHECK(documents::load_measured(shop.path("b.json")).kernels.size() == 2);
   CHECK(shop.run("", "--batch 1 -o c.json -- $P 2 signal 9").code == 128 + 9);
@@ -503,7 +503,7 @@ TEST_CASE("a program measures itself, and goes on where it cannot") {
   const Outcome alone = shop.shell(program);
   CHECK(alone.code == 0);
   CHECK(test::contains(alone.out, "problem: there is no NVIDIA driver"));
-  // Under pagoda-profile the work is left to it.
+  // Under pagoda-profile, the session leaves the work to it.
   CHECK(shop.run("", "-o m.json -- " PAGODA_MEASURE_PROGRAM).code == 0);
   CHECK(documents::load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
 }
@@ -596,7 +596,7 @@ TEST_CASE("what cannot work is said before the program runs") {
 TEST_CASE("programs without CUDA keep their input, output and exit code, and the reason is told") {
   const Workshop shop;
   const Outcome none = shop.run("", "-o m.json -- /bin/true");
-  CHECK(none.code == 1);  // nothing to tell
+  CHECK(none.code == 1);  // nothing to report
   CHECK(test::contains(none.err, "no kernel was recorded"));
   CHECK_FALSE(test::contains(none.out, "launches"));
   CHECK(shop.run("", "-- /bin/sh -c \"exit 3\"").code == 3);
@@ -604,25 +604,25 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   base::write_file(shop.path("input"), "from standard input\n");
   CHECK(test::contains(shop.run("", "-- cat < input").out, "from standard input"));
   CHECK(shop.run("", "-- seq 200000").out.size() > 1000000);
-  // How the program ended is noted with what it left.
+  // The record notes how the program ended.
   CHECK(shop.run("", "-o m.json -- $P 1 exit 3").code == 3);
   const auto notes = documents::load_measured(shop.path("m.json")).notes;
   CHECK(std::find(notes.begin(), notes.end(), "the program exited with 3") != notes.end());
-  // Another profiler's place is taken, and that is told.
+  // It replaces another profiler's injection, and reports that.
   setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
   const Outcome taken = shop.run("", "-o m.json -- $P 1");
   unsetenv("CUDA_INJECTION64_PATH");
   CHECK(taken.code == 0);
   CHECK_MESSAGE(test::contains(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);
   CHECK(documents::load_measured(shop.path("m.json")).kernels.size() == 2);
-  if (geteuid() == 0) {  // only root can give a program to somebody else
+  if (geteuid() == 0) {  // only root can change a program's owner
     const std::string other = shop.path("other");
     fs::copy_file(PAGODA_NVTX_PROGRAM, other);
     REQUIRE(chown(other.c_str(), 65534, 65534) == 0);
     fs::permissions(other, fs::perms::set_uid | fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
     CHECK(test::contains(shop.run("", "-- ./other 0").err, "set-user-ID"));
   }
-  // Without a loader there is no profiler.
+  // Without a dynamic loader the profiler cannot be injected.
   if (fs::exists("/sbin/ldconfig"))
     CHECK(test::contains(shop.run("", "-- /sbin/ldconfig --version").err, "linked statically"));
 }

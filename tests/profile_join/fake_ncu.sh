@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands in for Nsight Compute: notes its arguments, runs the program, and writes a table or one of ncu's failures.
-# FAKE_NCU_FOLDER receives "arguments"; FAKE_NCU_SAYS chooses what is written to --log-file.
+# Stands in for Nsight Compute: records its arguments, runs the program, and writes a table or one of ncu's failures.
+# FAKE_NCU_FOLDER receives "arguments"; FAKE_NCU_SAYS selects what is written to --log-file.
 printf '%s\n' "$@" > "$FAKE_NCU_FOLDER/arguments"
 log= metrics=
 while [ $# -gt 0 ]; do

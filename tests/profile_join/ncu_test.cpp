@@ -1,4 +1,4 @@
-// Nsight Compute as a process (a stand-in), its command lines, and counts held against ours.
+// Nsight Compute as a process (a stand-in), its command lines, and its counts compared with ours.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ using tools::profile::NcuFailure, tools::profile::NcuOutcome, tools::profile::ru
 namespace fs = std::filesystem;
 using test::read_file;
 
-// A folder for the stand-in, and what it is to say.
+// A folder for the stand-in, and the answer that it gives.
 struct FakeNcu : test::Workshop {
   explicit FakeNcu(const char* says) {
     setenv("FAKE_NCU_FOLDER", folder.c_str(), 1);
@@ -120,7 +120,7 @@ TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of t
     REQUIRE_MESSAGE(!metrics.empty(), chip);
     for (const std::string& metric : metrics) CHECK(metric.find(".peak_sustained") == std::string::npos);
     lists.insert(metrics);
-    CHECK(ncu_arguments({.metrics = metrics, .command = {"p"}}, "log").size() > 10);  // all are names that ncu takes
+    CHECK(ncu_arguments({.metrics = metrics, .command = {"p"}}, "log").size() > 10);  // ncu accepts all names
     // A table in which the k-th metric is 1000 + k; time in ns.
     std::string header = R"("ID","Process ID","Kernel Name","Grid Size","Block Size")", units = R"("","","","","")",
                 row = R"csv("0","7","f(int)","(1, 1, 1)","(1, 1, 1)")csv";
@@ -154,7 +154,7 @@ TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of t
     }
     CHECK_MESSAGE(compared >= 2, chip);
   }
-  CHECK(lists.size() >= 10);  // no fixed list
+  CHECK(lists.size() >= 10);  // not one fixed list
   CHECK_THROWS_AS(ncu_metrics("GX999"), Error);
   CHECK_THROWS_AS(measured::load_profile(test::source_path("tests/import/data/ncu_raw.csv"), {.chip = "GX999"}), Error);
 }
@@ -180,7 +180,7 @@ TEST_CASE("a study is models times batches, with places in the command and names
   CHECK(ncu_points({"run"}, {}, {}).front().name() == "run");
   CHECK_THROWS_AS(ncu_points({"run"}, {"a"}, {}), Error);
   CHECK_THROWS_AS(ncu_points({"run", "{batch}"}, {}, {}), Error);
-  // A value that looks like a place is not replaced again.
+  // A value that looks like a placeholder is not replaced again.
   CHECK(ncu_points({"{model}"}, {"{model}"}, {}).front().command.front() == "{model}");
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("ncu runs the program and its table becomes a measurement") {
   CHECK(std::get<std::string>(measured.env.at("clock control")) == "none");
   const std::string arguments = read_file(fake.path("arguments"));
   CHECK(arguments.find("dram__bytes_read.sum,sm__ops_path_tensor_src_fp16_dst_fp32.sum") != std::string::npos);
-  // Its scratch folder is gone.
+  // The scratch folder has been removed.
   const std::size_t log = arguments.find("pagoda-ncu-");
   REQUIRE(log != std::string::npos);
   CHECK(!fs::exists(fs::temp_directory_path() / arguments.substr(log, arguments.find('/', log) - log)));
@@ -275,7 +275,7 @@ TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches
   };
   CHECK(run("--chip GH100 -o '" + fake.path("one.json") + "' -- true") == 0);
   CHECK(documents::load_measured(fake.path("one.json")).kernels.front().launches == 2);
-  // The chip's own metrics were asked for.
+  // The chip's own metrics were requested.
   CHECK(read_file(fake.path("arguments")).find("sm__ops_path_tensor_src_fp8.sum") != std::string::npos);
   CHECK(run("--chip TU102 -o '" + fake.path("one.json") + "' -- true") == 0);
   CHECK(read_file(fake.path("arguments")).find("src_fp8") == std::string::npos);
@@ -286,7 +286,7 @@ TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches
     CHECK_MESSAGE(fs::exists(fake.path("study") + "/" + name + ".json"), name);
   CHECK(run(study + "test {model}{batch} != b.onnx8") == 3);
   CHECK(errors.find("b-batch8: ") != std::string::npos);
-  CHECK(run("--chip GH100 --models a.onnx -o x -- true") == 1);  // no place for it
+  CHECK(run("--chip GH100 --models a.onnx -o x -- true") == 1);  // no placeholder for it
   CHECK(run("--chip GX999 -- true") == 1);
   setenv("FAKE_NCU_SAYS", "permission", 1);
   CHECK(run(study + "test {model} != {batch}") == 4);
@@ -335,7 +335,7 @@ TEST_CASE("one operation more, three percent more bytes, or another number of la
 }
 
 TEST_CASE("a kernel's own bytes may differ where the sum agrees; its operations may not") {
-  // 100 bytes stay in the L2 and leave it during the next kernel.
+  // 100 bytes stay in L2 and are written back during the next kernel.
   const documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 900), kernel("g(int)", 1, 10, 1100)});
   const documents::Measured theirs = measured_of({kernel("f(int)", 1, 10, 1000), kernel("g(int)", 1, 10, 1000)});
   const CountComparison verification = verify_counts(ours, theirs, 0.02);
@@ -373,7 +373,7 @@ TEST_CASE("a verification as JSON follows its schema") {
   const std::string text = verification_json(verify_counts(ours, theirs));
   test::check_schema(text, "verification");
   const auto document = nlohmann::json::parse(text);
-  CHECK(document["kernels"][0]["counts"][0]["relative"].is_null());  // of zero bytes
+  CHECK(document["kernels"][0]["counts"][0]["relative"].is_null());  // relative to zero bytes
   CHECK(document["passed"] == false);
 }
 

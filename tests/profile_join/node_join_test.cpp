@@ -1,4 +1,4 @@
-// Counters against the estimate: every expected ratio is derived beside its case, none was measured.
+// Counters against the estimate: each expected ratio is derived next to its case; none was measured.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ documents::EstimateNode product(const char* op, Shape shape, double macs, double
   row.op_type = op;
   row.precision = precision;
   row.inputs = {"x", "w"};
-  row.outputs = {{"y", {ElementType::Undefined, std::move(shape)}}};  // of unknown width
+  row.outputs = {{"y", {ElementType::Undefined, std::move(shape)}}};  // unknown element size
   row.counts.macs = static_cast<Int>(macs);
   row.counts.arith = row.counts.special = row.counts.comparisons = 0;
   row.counts.flops = static_cast<Int>(2 * macs);
@@ -70,7 +70,7 @@ documents::NodeCounts counts_of(std::vector<documents::EstimateNode> rows,
   return measured.join->counts.front();
 }
 
-// Operations as hardware would count them for a row.
+// Operations that hardware would count for a row.
 double hardware(const documents::EstimateNode& row) {
   return static_cast<double>(2 * *row.counts.macs + *row.counts.arith - *row.counts.comparisons);
 }
@@ -79,8 +79,8 @@ double macs_of(const documents::EstimateNode& row) { return *documents::real(row
 }  // namespace
 
 TEST_CASE("a product on tensor units: exact, padded, more than padding, fewer") {
-  // C[100,100] = A[100,64]·B: 640,000 macs. Tiles of 128 × 128 × 64 do 128·128·64 = 1,048,576. Tiles of the largest
-  // size, 256 × 256 × 128, do 8,388,608: 13.1 times the work.
+  // C[100,100] = A[100,64]·B: 640,000 macs. With 128 × 128 × 64 tiles, 128·128·64 = 1,048,576. With the largest tiles,
+  // 256 × 256 × 128, 8,388,608: 13.1 times the work.
   const documents::EstimateNode gemm = product("Gemm", {100, 100}, 640000, 45600);
   struct Row {
     double operations;
@@ -106,8 +106,8 @@ TEST_CASE("a product on tensor units: exact, padded, more than padding, fewer") 
 }
 
 TEST_CASE("a convolution's tiles: positions by channels by taps") {
-  // 64 maps of 7 × 7 in a batch of 2, each of 64·3·3 = 576 taps: M = 98, N = 64, K = 576.
-  // Filled to 128 × 64 × 576: 128/98 of the work; filled to 256 × 256 × 640: 256/98 · 4 · 640/576 = 11.61.
+  // 64 maps of 7 × 7 in a batch of 2, each with 64·3·3 = 576 taps: M = 98, N = 64, K = 576. Padded to 128 × 64 × 576:
+  // 128/98 of the work; padded to 256 × 256 × 640: 256/98 · 4 · 640/576 = 11.61.
   const double macs = 98.0 * 64 * 576;
   const documents::EstimateNode conv = product("Conv", {2, 64, 7, 7}, macs, 1e5);
   CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
@@ -116,7 +116,7 @@ TEST_CASE("a convolution's tiles: positions by channels by taps") {
         Flags{documents::CountFlag::Padding});
   CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.7}})}).flags ==
         Flags{documents::CountFlag::ExtraWork});
-  // Attention: its output does not tell M, N and K, so padding cannot be told from other work.
+  // Attention: M, N and K do not follow from its output, so padding cannot be distinguished from other work.
   const documents::EstimateNode attention = product("Attention", {2, 64, 7, 7}, macs, 1e5);
   CHECK(counts_of({attention}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
         Flags{documents::CountFlag::ExtraWork});
@@ -129,7 +129,7 @@ TEST_CASE("a product without tensor units is judged by all operations, where it 
   CHECK(!simt.contraction_ratio());
   CHECK(*simt.flops_ratio() == doctest::Approx(1.6384));
   CHECK(simt.flags == Flags{documents::CountFlag::Padding});
-  gemm.counts.arith = 1e6;  // a sixth of the operations are no products: what is too much belongs to neither for sure
+  gemm.counts.arith = 1e6;  // a sixth of the operations are not products: the excess is ambiguous
   CHECK(counts_of({gemm}, {kernel({{"float32", padded + 1e6}})}).flags.empty());
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("another format on tensor units, and sparsity by counter or by name") 
 
 TEST_CASE("each cause shows in made counters, and not where its sign is missing") {
   using documents::CountFlag;
-  // 64 x 64 x 3 x 3 on 14 x 14: macs 196 · 64 · 576; the weights' and maps' bytes are made up.
+  // 64 x 64 x 3 x 3 on 14 x 14: macs 196 · 64 · 576; the bytes of weights and maps are made up.
   const double conv_macs = 196.0 * 64 * 576;
   const documents::EstimateNode conv = product("Conv", {1, 64, 14, 14}, conv_macs, 1e5);
   const documents::EstimateNode single = product("Conv", {1, 64, 14, 14}, conv_macs, 1e5, ElementType::Float32);
@@ -160,7 +160,7 @@ TEST_CASE("each cause shows in made counters, and not where its sign is missing"
     const char* why;
     documents::EstimateNode node;
     const char *kernel, *precision;
-    double products, others, bytes;  // over what the estimate has; operations of vector units in products
+    double products, others, bytes;  // relative to the estimate; vector operations relative to products
     Flags flags;
   };
   const Row rows[] = {
@@ -242,7 +242,7 @@ TEST_CASE("packed halves of a node without half operands are no work of it: ptxa
   const documents::NodeCounts counts = counts_of({single}, {kernel({{"float32", work}, {"float16", 4.0 * 32768}})});
   CHECK(*counts.flops_ratio() == 1);
   CHECK(counts.flags.empty());
-  // Nor does it matter there that they were not collected.
+  // There it does not matter either if they were not collected.
   CHECK(counts_of({single}, {kernel({{"float32", work}, {"float16", std::nullopt}})}).flags.empty());
   CHECK(*counts_of({half}, {kernel({{"float16.tensor", work}, {"float16", work}})}).flops_ratio() == 2);
 }
@@ -256,7 +256,7 @@ TEST_CASE("writes are judged of the model: what a kernel wrote leaves the cache 
   documents::MeasuredKernel a = kernel({{"float32", 1000.0}}), b = a;
   a.nvtx = "first";
   b.nvtx = "second";
-  // All that the first wrote reaches memory while the second runs.
+  // All that the first kernel wrote reaches memory while the second runs.
   const auto moves = [](documents::MeasuredKernel& k, double read, double written) {
     k.bytes.dram_read = read;
     k.bytes.dram_write = written;
@@ -277,7 +277,7 @@ TEST_CASE("writes are judged of the model: what a kernel wrote leaves the cache 
   const std::string report = join_report(measured, estimate);
   CHECK_MESSAGE(report.find("  written     8.00 k measured, 8.00 k estimated: +0.000 %") != std::string::npos, report);
   test::check_schema(documents::write_measured(measured), "measured");
-  // Reads of replayed kernels find caches as the pass before left them: shown, and not judged.
+  // Reads of replayed kernels depend on the caches that the previous pass left: shown, but not judged.
   moves(measured.kernels[0], 100, 0);
   join(measured, estimate);
   CHECK(measured.join->counts[0].flags == Flags{documents::CountFlag::CacheResident});
@@ -295,7 +295,7 @@ TEST_CASE("functions and comparisons are not counted one for one") {
   CHECK(*counts.flops_ratio() == doctest::Approx(7500.0 / 2999));
   CHECK(counts.flags == Flags{documents::CountFlag::Specials});
   CHECK(counts_of({element_wise("Add", 1000, 0, 0, 12000)}, {kernel({{"float32", 1000.0}})}).flags.empty());
-  // Relu is comparisons alone: hardware counts nothing, and 0 has no ratio.
+  // Relu has comparisons only: hardware counts nothing, and there is no ratio to 0.
   const documents::NodeCounts relu =
       counts_of({element_wise("Relu", 1000, 0, 1000, 8000)}, {kernel({{"float32", 0.0}})});
   CHECK(!relu.flops_ratio());
@@ -310,7 +310,7 @@ TEST_CASE("memory: resident in a cache, as estimated, fetched again") {
   CHECK(flags(13199).empty());
   CHECK(flags(13201) == Flags{documents::CountFlag::ExtraTraffic});
   CHECK(*counts_of({add}, {kernel({}, 6000.0)}).bytes_ratio() == 0.5);
-  // Reads and writes apart are as good as their sum; one of them alone is not.
+  // Separate reads and writes are as good as their sum; one of them alone is not.
   documents::MeasuredKernel apart = kernel({{"float32", 1000.0}});
   apart.bytes.dram_read = 8000;
   CHECK(!counts_of({add}, {apart}).bytes_ratio());
@@ -335,7 +335,7 @@ TEST_CASE("a fused kernel's bytes: what its nodes hand to each other does not cr
   CHECK(counts.nodes == std::vector<std::size_t>{0, 1});
   CHECK(*counts.static_bytes == 14000);
   CHECK(counts.flags == Flags{documents::CountFlag::Fused});
-  // Someone outside reads y, too: it must be written.
+  // Another node also reads y, so y must be written.
   documents::EstimateNode other = relu;
   other.name = "other";
   other.outputs[0].name = "v";
@@ -344,7 +344,7 @@ TEST_CASE("a fused kernel's bytes: what its nodes hand to each other does not cr
   const documents::EstimateDocument estimate = estimate_with({conv, relu, other});
   join(measured, estimate);
   CHECK(*measured.join->counts.front().static_bytes == 18000);
-  // A size that is not known makes the sum unknown.
+  // An unknown size makes the sum unknown.
   conv.outputs[0].type.element = ElementType::Undefined;
   CHECK(!counts_of({conv, relu}, {fused}).static_bytes);
 }
@@ -375,7 +375,7 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
         kernel({{"float32.tensor", 2 * macs_of(row)}, {"float32", hardware(row) - 2 * macs_of(row)}},
                documents::real(row.counts.bytes));
     k.name = "void kernel_of_" + std::to_string(works % 7) + "()";
-    k.nvtx = "forward/" + row.name + "/aten::op, seq = 3, sizes = [[1, 64], []]";  // as PyTorch's emit_nvtx nests
+    k.nvtx = "forward/" + row.name + "/aten::op, seq = 3, sizes = [[1, 64], []]";  // nested as by PyTorch's emit_nvtx
     measured.kernels.push_back(std::move(k));
   }
   join(measured, estimate);
@@ -408,7 +408,7 @@ TEST_CASE("ranges as engines write them name the node") {
     const char* nodes;
     const documents::EstimateDocument& of;
   };
-  const std::string unnamed = fused.nodes.front().outputs.front().name;  // a Cast without a name
+  const std::string unnamed = fused.nodes.front().outputs.front().name;  // an unnamed Cast
   REQUIRE(fused.nodes.front().name.empty());
   const std::vector<Row> rows = {
       {"/conv1/Conv", "/conv1/Conv", estimate},
@@ -471,7 +471,7 @@ TEST_CASE("what models/run_torch.py wrote of a recurrent network fits its schema
   join(measured, test::estimate_of("models/skeletons/recurrent.onnx", {{"batch", 1}, {"sequence", 5}}));
   CHECK(*measured.join->share() == 1);
   CHECK(measured.join->silent_nodes.empty());
-  CHECK(measured.join->counts.empty());  // times, no counters
+  CHECK(measured.join->counts.empty());  // times, but no counters
 }
 
 }  // namespace pagoda::measured

@@ -17,7 +17,7 @@ def skeletons(request):
 
 @pytest.fixture
 def tool():
-    """Runs a tool of the package, as a user does: by its name among the environment's programs."""
+    """Runs a tool of the package like a user: by its name in the environment's program folder."""
 
     def run(name, *arguments):
         program = Path(sys.executable).with_name(name)
@@ -28,7 +28,7 @@ def tool():
 
 @pytest.fixture
 def estimate_json(tool):
-    """What onnx-estimate writes for the same request."""
+    """The output of onnx-estimate for the same request."""
 
     def run(*arguments):
         result = tool("onnx-estimate", *arguments, "--format", "json")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the package into a fresh virtual environment as pip does for a user, and tests it there.
+# Installs the package into a fresh virtual environment, as a user would with pip, and tests it there.
 # run.sh SOURCE FOLDER -D…: FOLDER keeps the environment's build for the next run, which is configured with -D….
 set -euo pipefail
 source=$(realpath "$1") folder=$2
@@ -26,6 +26,6 @@ EOF
 pip=("$folder/venv/bin/pip" --disable-pip-version-check -q)
 "${pip[@]}" install "scikit-build-core>=1.0" "nanobind>=2.7" ninja pytest pandas || skip "pip reaches no package index"
 "${pip[@]}" install --no-build-isolation "$source" -C build-dir="$folder/build" "${settings[@]}"
-cd "$folder"  # away from the sources, so that the installed package is what is tested
+cd "$folder"  # outside of the sources, so that the installed package is tested
 PYTHONDONTWRITEBYTECODE=1 "$folder/venv/bin/python" -m pytest -q -p no:cacheprovider "$source/tests/python" \
   --models "$source/models/skeletons"

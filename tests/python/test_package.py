@@ -1,4 +1,4 @@
-"""The package against the command line: one library, one answer."""
+"""The package against the command line: the same library must give the same answer."""
 
 import xml.dom.minidom
 from concurrent.futures import ThreadPoolExecutor
@@ -92,7 +92,7 @@ def test_bytes_and_messages_are_models_too(skeletons):
     path = skeletons / "bert_base.onnx"
     content = path.read_bytes()
 
-    class Message:  # what an onnx.ModelProto has
+    class Message:  # like an onnx.ModelProto
         def SerializeToString(self):
             return content
 
@@ -172,7 +172,7 @@ def test_a_size_that_the_data_decide_is_assumed(skeletons):
 def test_operators_without_a_rule_are_stated_by_files(skeletons):
     folder = skeletons.parent.parent / "examples/custom_ops"
     path = folder / "deformable.onnx"
-    assert pagoda.analyze(path).totals.unmodelled_nodes == 2  # and the product of its output, whose rank is not known
+    assert pagoda.analyze(path).totals.unmodelled_nodes == 2  # and the product of its output, whose rank is unknown
     stated = pagoda.analyze(path, batch=1, custom_ops=[folder / "ops.json"])
     assert stated.totals.unmodelled_nodes == 0
     with pytest.raises(pagoda.Error, match="stated twice"):

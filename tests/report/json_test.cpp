@@ -1,4 +1,4 @@
-// Checked reading of JSON and of files: places in messages, exact numbers, limits.
+// Checked reading of JSON and files: places in messages, exact numbers, limits.
 #include "pagoda/base/json.h"
 
 #include <doctest/doctest.h>

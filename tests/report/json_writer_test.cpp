@@ -1,4 +1,4 @@
-// JSON that any parser reads, whatever bytes a model's names hold.
+// JSON that any parser accepts, whatever bytes a model's names contain.
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/dim_json.h"
 

@@ -1,4 +1,4 @@
-// Doubles as text: what stands in for <charconv> where it has no doubles gives the same bytes.
+// Doubles as text: the replacement for <charconv>, where that lacks doubles, gives the same bytes.
 #include "pagoda/base/number.h"
 
 #include <doctest/doctest.h>
@@ -53,7 +53,7 @@ std::vector<double> samples() {
   for (int i = 0; i < 20'000; ++i) {
     const double any = std::bit_cast<double>(random());
     if (std::isfinite(any)) values.push_back(any);
-    values.push_back(static_cast<double>(random() % 2'000'000) / 1000);  // as measured
+    values.push_back(static_cast<double>(random() % 2'000'000) / 1000);  // like measured values
     values.push_back(std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 80) - 60));
   }
   return values;

@@ -1,4 +1,4 @@
-// Whole reports of small models, and what reports say where something is not known.
+// Whole reports of small models, and what reports say about unknown values.
 #include "pagoda/present/report.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
@@ -70,7 +70,7 @@ TEST_CASE("a row on both sides whose bound is known on one side only has no diff
     REQUIRE(nodes.size() == 1);
     CHECK_FALSE(nodes[0]["delta"].contains("seconds"));
   }
-  // What is not there takes no time.
+  // A node that is absent takes no time.
   std::size_t added = 0;
   for (const json& node : changes(known, "x:f32[4] -> h = Exp(x) @ n; y = Relu(h) @ a")) {
     if (!node["before"].is_null()) continue;
@@ -262,7 +262,7 @@ TEST_CASE("operators are listed with what they cost") {
   CHECK(list.starts_with("domain"));
   CHECK(list.find("\nai.onnx") != std::string::npos);
   CHECK(list.find(" Conv ") != std::string::npos);
-  // Versions, types, values; the walk's own.
+  // Columns: versions, types, values. Loop is handled by the walk.
   CHECK(list.find(" Gather                            1 11 13                      yes    yes   ") !=
         std::string::npos);
   CHECK(list.find(" Loop ") != std::string::npos);
@@ -274,7 +274,7 @@ TEST_CASE("a row of CSV reads back, whatever its cells hold") {
       {"1,5", "\"quoted\"", "two\r\nlines", ""},
       {"\xEF\xBB\xBF"
        "8",
-       "x"},  // as a file with the mark of UTF-8 begins
+       "x"},  // as in a file that begins with a UTF-8 byte order mark
   };
   for (const std::vector<std::string>& row : rows) {
     const std::string line = base::csv_line(row);

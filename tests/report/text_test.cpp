@@ -1,4 +1,4 @@
-// Text that people read: rounding, columns, and names that try to take over a terminal.
+// Text for people: rounding, columns, and names that try to control a terminal.
 #include "pagoda/base/text.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What viewers are given: targets that they find, numbers that the estimate has, nothing for what is not known.
+// Data for viewers: targets that the viewers find, numbers from the estimate, nothing for unknown values.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ documents::EstimateRequest on_h200(TrafficModel traffic = TrafficModel::Unfused)
   return request;
 }
 
-// Value by name, of one target.
+// The values of one target, by name.
 std::map<std::string, std::string> shown(const json& list, const std::string& kind, const std::string& target) {
   std::map<std::string, std::string> values;
   for (const json& entry : list)
@@ -50,15 +50,15 @@ TEST_CASE("netron gets a node's numbers by its name, or by its output where it h
   CHECK(conv["Parameters"] == "108");
   CHECK(conv["Parameter bytes"] == "432 B");
   CHECK(conv.count("Time at least") == 1);
-  CHECK(conv.count("Time predicted") == 0);  // nobody asked
+  CHECK(conv.count("Time predicted") == 0);  // not requested
   CHECK(shown(document.at("metadata"), "node", "conv")["pagoda.bound"] != "");
   CHECK(shown(metrics, "value", "a")["FLOPs"] == "256");
   CHECK(shown(metrics, "node", "twice").empty());
   CHECK(shown(metrics, "value", "b")["FLOPs"] == "256");
   CHECK(shown(metrics, "value", "d")["FLOPs"] == "256");
-  CHECK(shown(metrics, "node", "last")["Special functions"] == "256");  // it compares first lines
+  CHECK(shown(metrics, "node", "last")["Special functions"] == "256");  // its first line is comparisons
   CHECK(shown(metrics, "model", "")["Parameters"] == "108");
-  // One metric alone.
+  // A single metric.
   const json flops = json::parse(present::netron_attachment({estimate}, present::metric("flops")));
   CHECK(shown(flops.at("metrics"), "node", "conv").size() == 1);
   CHECK(shown(flops.at("metrics"), "node", "conv").count("FLOPs") == 1);

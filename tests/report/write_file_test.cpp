@@ -1,4 +1,4 @@
-// A report on disk is the old one or the whole new one.
+// A report on disk is either the old one or the complete new one.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Comparison of two sets: what is called slower where nothing changed, and where something did.
+// Comparison of two sets: what is called slower when nothing changed, and when something did.
 #include <doctest/doctest.h>
 
 #include "pagoda/base/rank_test.h"
@@ -36,7 +36,7 @@ present::ResultComparison compared(const Trial& study, std::uint64_t seed) {
   return compare_results(base, now);
 }
 
-// Upper end of what a binomial share may be seen as, where it is `probability`: three standard deviations.
+// Upper limit for the observed share of events with `probability` in n trials: three standard deviations.
 double most(double probability, int n) { return probability + 3 * std::sqrt(probability * (1 - probability) / n); }
 
 int alarms(const Trial& study, int studies) {
@@ -52,7 +52,7 @@ TEST_CASE("equal distributions raise an alarm in at most the stated part of stud
     std::string reason;
     Trial study;
   };
-  // Without a tolerance, so that the level of the test itself is seen.
+  // Without a tolerance, to show the level of the test itself.
   const Row rows[] = {
       {"three repeats: Welch's test", {.repeats = 3}},
       {"seven repeats: ranks", {.configurations = 4, .repeats = 7}},
@@ -171,7 +171,7 @@ TEST_CASE("too few measurements cannot be told") {
 
 TEST_CASE("tails of ranks and of Student's distribution are those of tables") {
   CHECK(base::rank_sum_tail(3, 3, 9) == doctest::Approx(0.05));
-  CHECK(base::rank_sum_tail(4, 5, 18) == doctest::Approx(4.0 / 126));  // 1 + 1 + 2 orders of 126
+  CHECK(base::rank_sum_tail(4, 5, 18) == doctest::Approx(4.0 / 126));  // 1 + 1 + 2 of 126 orders
   CHECK(base::rank_sum_resolution(5, 5) == doctest::Approx(1.0 / 252));
   struct Row {
     double t, degrees, tail;

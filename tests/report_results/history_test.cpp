@@ -18,7 +18,7 @@ Made timed(const std::string& model, const std::string& compile, double seconds,
   return {.model = model, .compile = compile, .run = [seconds] { return seconds; }, .time = time};
 }
 
-// Two models, two ways, three days; inductor becomes faster, eager does not.
+// Two models, two compile modes, three days; inductor becomes faster, eager does not.
 std::vector<documents::Result> three_days() {
   std::vector<documents::Result> all;
   const double inductor[] = {1.0, 0.8, 0.5};
@@ -50,7 +50,7 @@ TEST_CASE("a baseline may be a snapshot or the values of axes") {
   const std::vector<present::Snapshot> days = present::by_day(three_days());
   CHECK(present::history(days, "2026-03-02").series[1].points.at(2).geomean == doctest::Approx(1.6));
   const present::History h = present::history(days, "compile=eager");
-  CHECK(h.series[1].points.at(0).geomean == doctest::Approx(std::sqrt(2)));  // 1 and 2
+  CHECK(h.series[1].points.at(0).geomean == doctest::Approx(std::sqrt(2)));  // of 1 and 2
   CHECK(h.series[1].points.at(2).percentiles[1] == doctest::Approx(3));      // of 2 and 4
   CHECK(h.series[1].latest.front().ratio == doctest::Approx(2));
   CHECK(h.series[1].latest.back().ratio == doctest::Approx(4));
@@ -65,7 +65,7 @@ TEST_CASE("calibration rows are inference of ONNX files, by family") {
   results[0].config["model_file"] = std::string("models/resnet50_dynamic.onnx");
   training.config = results[0].config;
   training.config["mode"] = std::string("training");
-  results.push_back(named);  // a name that no file stands for
+  results.push_back(named);  // a name without a model file
   results.push_back(training);
   CHECK(results_csv(results, present::ResultColumns::Calibration, {}, "h200") ==
         "model,family,batch,device,seconds\r\nmodels/resnet50_dynamic.onnx,resnet,1,h200,0.001953125\r\n");
@@ -136,7 +136,7 @@ TEST_CASE("a planted reason is found: its feature comes first and splits the tre
   }
   const present::Explanation e = present::explain("speed-up", speedups, features);
   CHECK(e.correlations.front().feature == "launches");
-  CHECK(e.correlations.size() == 2);  // what is the same in all, or not known of all, is left out
+  CHECK(e.correlations.size() == 2);  // leaves out features that are constant or partly unknown
   CHECK(e.tree.front().feature == "launches");
   CHECK(e.tree.front().threshold == doctest::Approx(100).epsilon(0.1));
   CHECK(e.explained > 0.95);
@@ -155,8 +155,8 @@ TEST_CASE("where nothing is planted, the tree does not explain models that it ha
     for (int f = 0; f < 10; ++f) features[model].push_back({"f" + std::to_string(f), other()});
   }
   const present::Explanation e = present::explain("speed-up", speedups, features);
-  CHECK(e.explained > 0.3);          // on what it has seen it seems to
-  CHECK(*e.explained_unseen < 0.2);  // and this is why both are said
+  CHECK(e.explained > 0.3);          // it seems to on the data that it has seen
+  CHECK(*e.explained_unseen < 0.2);  // which is why both are reported
 }
 
 TEST_CASE("every report has every format, without dates and loading nothing") {
@@ -183,7 +183,7 @@ TEST_CASE("every report has every format, without dates and loading nothing") {
                                                  made(timed("<script>\x1b[2J", "eager", 1, ""))),
                         present::ReportFormat::Html);
   CHECK(hostile.find("&lt;script&gt;") != std::string::npos);
-  CHECK(hostile.find("<script>") == hostile.rfind("<script>"));  // the page's own
+  CHECK(hostile.find("<script>") == hostile.rfind("<script>"));  // only the page's own
   CHECK(hostile.find('\x1b') == std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// Power modes: the front of time and energy against a search of all pairs, and the choice within a limit.
+// Power modes: the Pareto front of time and energy against a search of all pairs, and the choice within a limit.
 #include "pagoda/present/modes_report.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ documents::MeasuredRun run(std::int64_t batch, std::int64_t gpu_hz, double secon
 documents::Measured table() {
   documents::Measured measured;
   for (int i = 0; i < 40; ++i) {
-    // Slower clocks take longer and less power, with bumps, so that some modes are off the front.
+    // Slower clocks take more time and less power, with bumps, so that some modes are not on the front.
     const double clock = 0.4 + 0.02 * i, watts = 12 + 30 * clock * clock + (i % 3 == 0 ? 4 : 0);
     measured.runs.push_back(run(1, 400000000 + 20000000LL * i, 0.1 / clock, watts));
     measured.runs.push_back(run(8, 400000000 + 20000000LL * i, 0.5 / clock, watts + 3));
@@ -38,7 +38,7 @@ TEST_CASE("the front holds exactly the modes that no other beats in time and in 
   REQUIRE(studies.size() == 2);
   CHECK(studies[0].work == "batch=1");
   for (const present::ModeStudy& study : studies) {
-    CHECK(study.modes.size() == 40);  // the doubtful one is left out
+    CHECK(study.modes.size() == 40);  // the suspicious one is left out
     for (const present::ModeRun& mode : study.modes) {
       const bool is_beaten = std::any_of(study.modes.begin(), study.modes.end(), [&](const present::ModeRun& other) {
         return other.seconds <= mode.seconds && other.joules <= mode.joules &&

@@ -1,4 +1,4 @@
-// Runs inside a page of results as a reader would use it; the last line of what it writes is what report_page_test.py looks for.
+// Runs inside a page of results and uses it like a reader. report_page_test.py looks for the last line that it writes.
 (() => {
   const results = [], $ = (selector) => document.querySelector(selector), all = (selector) => [...document.querySelectorAll(selector)];
   const check = (what, is_true, seen) => results.push((is_true ? "ok   " : "FAIL ") + what + (is_true ? "" : ": " + JSON.stringify(seen)));

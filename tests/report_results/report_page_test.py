@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pages of pagoda-report in a headless Chromium: report_page_test.py PAGODA_REPORT SOURCE_DIR
 
-Records are made up. Exits 77, "skipped", where there is no Chromium.
+The records are made up. Exits 77, "skipped", without Chromium.
 """
 import hashlib
 import html
@@ -19,7 +19,7 @@ from page_test import chromium, console, with_test_text  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODELS = ["alexnet", "vgg16", "resnet50", "densenet121", "mobilenet_v3_large", "efficientnet_b0"]
-HOSTILE = "<img src=x onerror=alert(1)>"  # names another model in one folder
+HOSTILE = "<img src=x onerror=alert(1)>"  # name of a second model in one folder
 
 
 def record(model, compiler, batch, repeat, seconds, chance, time):
@@ -58,7 +58,7 @@ def main():
             write_records(folder / month, gain, {"january": "2026-01-05", "february": "2026-02-05", "march": "2026-03-05"}[month] + "T00:00:00Z")
         write_records(folder / "hostile", 0.8, "2026-03-05T00:00:00Z", [HOSTILE, *MODELS])
         sides = ["--base", "compile=eager", "--new", "compile=inductor"]
-        # Page, arguments, whether rows and marks are linked.
+        # Page, arguments, and whether rows and marks are linked.
         pages = [("compare", ["compare", "january", *sides], True), ("hostile", ["compare", "hostile", *sides], True),
                  ("history", ["history", "january", "february", "march"], True),
                  ("latest", ["latest", "march", "--baseline", "compile=eager"], True),

@@ -1,4 +1,4 @@
-// Results made up from distributions that are known.
+// Results drawn from known distributions.
 #pragma once
 
 #include <cmath>
@@ -44,7 +44,7 @@ inline void append(std::vector<documents::Result>& all, std::vector<documents::R
   for (documents::Result& result : more) all.push_back(std::move(result));
 }
 
-// exp(sigma · gaussian), now and then much slower: what timings look like.
+// exp(sigma · gaussian), occasionally much slower: the shape of real timings.
 class Noise {
  public:
   Noise(std::uint64_t seed, double sigma, double spikes = 0) : random_(seed), sigma_(sigma), spikes_(spikes) {}

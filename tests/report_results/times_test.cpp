@@ -1,4 +1,4 @@
-// Tables and charts of times, and which records they are of.
+// Tables and charts of times, and the records that they use.
 #include <doctest/doctest.h>
 
 #include "pagoda/present/result_report.h"
@@ -118,7 +118,7 @@ TEST_CASE("inference and training never share a geometric mean") {
   CHECK(c.by_mode[0].ratio == doctest::Approx(1));
   CHECK(c.by_mode[1].ratio == doctest::Approx(4));
   CHECK(comparison_report(c, ReportFormat::Text).find("1 model of training: 4.000×") != std::string::npos);
-  // Two repeats and one: no verdict, not even "same".
+  // Two repeats against one: no verdict, not even "same".
   CHECK(c.count(SpeedVerdict::CannotTell) == c.rows.size());
   const History h = history(by_day(two_modes()));
   REQUIRE(h.series.size() == 2);

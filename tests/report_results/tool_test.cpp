@@ -80,7 +80,7 @@ TEST_CASE("one command says which models a compiler does not help, and what goes
   const std::string path = shop.path("results.jsonl");
   std::uint64_t seed = 1;
   for (const char* model : {"alexnet", "vgg16", "resnet50", "densenet121", "mobilenet_v3_large", "efficientnet_b0"}) {
-    // What is deep gains.
+    // Deep networks gain.
     const bool is_deep = std::string(model) != "alexnet" && std::string(model) != "vgg16";
     write(path, made({.model = model, .run = Noise(++seed, 0.01)}));
     write(path, made({.model = model,

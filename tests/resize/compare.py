@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Compares an export at one image size, asked at another size, with the export at that other size.
+"""Compares an export at one image size, analysed at another size, with the export at that other size.
 
     python tests/resize/compare.py export -o DIR [--only NAME…]
     python tests/resize/compare.py compare DIR --estimate build/dev/tools/onnx-estimate [--only NAME…] [--verbose]
 
 `export` writes DIR/NAME.EXPORTER.HEIGHTxWIDTH.onnx without weights, by both exporters of PyTorch, at the three sizes of
-the network's row. `compare` asks every file for the two other sizes of its row and demands the totals (multiply-
-accumulates, arithmetic, special functions, bytes) and the shape of every computed tensor of the file exported there;
-parameters that differ are counted apart. An answer is equal, refused (with the node that fixes the size) or wrong; one wrong answer makes the exit code 1.
+the network's row. `compare` analyses every file at the two other sizes of its row and compares the totals (multiply-
+accumulates, arithmetic, special functions, bytes) and the shape of every computed tensor with the file exported at that
+size; different parameters are counted separately. An answer is equal, refused (with the node that fixes the size) or
+wrong; one wrong answer makes the exit code 1.
 Needs torch, torchvision, timm, transformers, onnx and onnxscript. README.md has the figures and versions.
 """
 from __future__ import annotations
@@ -67,7 +68,7 @@ def timm(name: str, sized: bool = False, **options) -> Callable[[Size], object]:
 
 
 def fpn(size: Size):
-    """ResNet-18 with a feature pyramid: sizes of the way up are those of the way down."""
+    """ResNet-18 with a feature pyramid: the upward path has the sizes of the downward path."""
     import builders
     from torch import nn
     from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
@@ -83,7 +84,7 @@ def fpn(size: Size):
 
 
 def detector(name: str) -> Callable[[Size], object]:
-    """Backbone and heads of a torchvision detector, without the resizing before and the choice of boxes after."""
+    """Backbone and heads of a torchvision detector, without the resizing before and the box selection after."""
     def build(size: Size):
         import builders
         from torch import nn
@@ -126,7 +127,7 @@ def unet(size: Size):
 
 
 def unet_interpolated(size: Size):
-    """A U-Net whose way up is bilinear, resized to what the way down had."""
+    """A U-Net whose upward path is bilinear, resized to the sizes of the downward path."""
     import builders
     import torch
     from torch import nn
@@ -211,7 +212,7 @@ def small_swin(size: Size):
 
 COMMON = ((224, 224), (320, 320), (256, 384))
 WINDOWS = ((448, 448), (672, 672), (448, 672))      # several windows of 7 in every stage
-SQUARES = ((224, 224), (320, 320), (384, 384))      # of networks that take one size
+SQUARES = ((224, 224), (320, 320), (384, 384))      # for networks that take only one size
 
 ROWS = (
     Row("resnet18", tv("resnet18"), COMMON),
@@ -255,7 +256,7 @@ ROWS = (
 # ---------------------------------------------------------------------------------------------------------------
 
 def strip(proto, least: int = 1024) -> None:
-    """Leaves sizes and small values: what the estimator reads."""
+    """Removes all but sizes and small values, which the estimator reads."""
     def strip_tensor(tensor) -> None:
         count = 1
         for size in tensor.dims:
@@ -353,13 +354,13 @@ TOTALS = ("macs", "arith", "special", "flops", "bytes_read", "bytes_written")
 
 
 def worked(document: dict) -> list[tuple]:
-    """Nodes that do something, each with the types and shapes of what it writes."""
+    """Nodes that do work, each with the types and shapes of its outputs."""
     return [(node["op_type"], tuple((out["type"], tuple(out["shape"])) for out in node["outputs"]))
             for node in document["nodes"] if node.get("mark") not in ("folded", "host")]
 
 
 def difference(asked: dict, exported: dict) -> str:
-    """Empty where the two answers agree."""
+    """The differences between the two answers; empty if they agree."""
     texts = [f"{name} {asked['totals'][name]} for {exported['totals'][name]}" for name in TOTALS
              if asked["totals"][name] != exported["totals"][name]]
     left, right = worked(asked), worked(exported)

@@ -1,5 +1,5 @@
-// Exports of one network at two sizes by PyTorch: the one, asked for the size of the other, gives the other's answer.
-// compare.py does this for whole networks; README.md says where the files come from.
+// PyTorch exports of one network at two sizes: each, analysed at the other's size, gives the other's result. compare.py
+// does this for whole networks; README.md says where the files come from.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -31,7 +31,7 @@ std::string path_of(const std::string& network, const std::vector<std::int64_t>&
                      ".onnx");
 }
 
-// What every node that does something writes.
+// Names and types of the outputs of every node that does work.
 std::vector<std::string> written(const Analysis& analysis) {
   std::vector<std::string> types;
   for (const NodeReport& row : analysis.nodes)
@@ -44,7 +44,7 @@ TEST_CASE("an export asked at another size equals the export at that size") {
   for (const Pair& pair : kPairs)
     for (const auto& [from, to] : {std::pair(pair.first, pair.second), std::pair(pair.second, pair.first)}) {
       CAPTURE(std::string(pair.network));
-      const auto height = to[0];  // clang 14 captures no structured binding
+      const auto height = to[0];  // clang 14 cannot capture structured bindings
       CAPTURE(height);
       const Analysis asked =
           analyze(load_model(path_of(pair.network, from)), {.input_shapes = {{"images", {1, 3, to[0], to[1]}}}});
@@ -59,7 +59,7 @@ TEST_CASE("an export asked at another size equals the export at that size") {
     }
 }
 
-// Binding the symbols to the sizes of the file gives the analysis of the file as it is.
+// Binding the symbols to the file's sizes gives the analysis of the unchanged file.
 TEST_CASE("a fixed size that is left symbolic and then bound to itself changes nothing") {
   for (const char* file : {"resnet50", "vgg16", "densenet121", "yolov8n", "yolov8n_dynamo", "convnext_tiny", "vit_b_16",
                            "vit_b_16_dynamo", "efficientnet_b0", "mobilenet_v3_large_dynamo"}) {
@@ -72,7 +72,7 @@ TEST_CASE("a fixed size that is left symbolic and then bound to itself changes n
       open = analyze(model, {.batch = 1, .symbolic_sizes = {input + ".2", input + ".3"}});
     } catch (const Error& error) {
       CHECK_MESSAGE(std::string(error.what()).find("fixes the size") != std::string::npos, error.what());
-      CHECK(std::string(file) == "vgg16");  // its classifier takes one size
+      CHECK(std::string(file) == "vgg16");  // its classifier accepts only one size
       continue;
     }
     const Shape& shape = *as_exported.inputs.at(0).type.shape;

@@ -1,4 +1,4 @@
-// Devices: their numbers against the theory of their chips, lookup, reading of files.
+// Devices: their numbers against the theory of their chips, lookup, file reading.
 #include "pagoda/core/device.h"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ using enum Precision;
 struct Theory {
   Precision precision;
   Unit unit;
-  double per_clock;  // 0: units of several kinds, or a printed figure that units and clock do not explain
+  double per_clock;  // 0: mixed units, or a printed figure that units and clock do not explain
   std::optional<Precision> accumulate = std::nullopt;
 };
 constexpr Unit V = Unit::Vector, T = Unit::Tensor;
@@ -98,7 +98,7 @@ struct Chip {
   const char* device;
   const std::vector<Theory>& theory;
   double units, bus_bits, gigabits_per_second;
-  double digits = 0.005;  // what the vendor's rounding allows
+  double digits = 0.005;  // tolerance for the vendor's rounding
 };
 const Chip kChips[] = {
     // device          theory         units   bus    Gbit/s    rounding
@@ -177,7 +177,8 @@ TEST_CASE("memory bandwidth is bus width x rate") {
 }
 
 TEST_CASE("figures that other tables get wrong") {
-  // Sparse figures of the H100 PCIe and RTX 5090, and the bandwidth of the A100's 80 GB card, pass for these elsewhere.
+  // Elsewhere, sparse figures of the H100 PCIe and RTX 5090 are listed as dense, and the
+  // 80 GB A100's bandwidth as the A100's.
   CHECK(documents::device("h100-pcie").peak(Float16, T)->flops_per_second.value == 756e12);
   CHECK(documents::device("h100-sxm").peak(Bfloat16, T)->flops_per_second.value == 989.4e12);
   CHECK(documents::device("a100-40gb").level("dram")->bytes_per_second.value == 1.555e12);
@@ -295,7 +296,7 @@ TEST_CASE("names may differ from ids in case, spaces, hyphens and underscores") 
     const char* note = "";
   };
   const Case cases[] = {
-      {"RTX 4090", "rtx-4090"},  // as people write it
+      {"RTX 4090", "rtx-4090"},  // as people type it
       {"rtx4090", "rtx-4090"},
       {"RTX_pro 6000", "rtx-pro-6000"},
       {"H100 SXM", "h100-sxm"},
@@ -308,7 +309,7 @@ TEST_CASE("names may differ from ids in case, spaces, hyphens and underscores") 
     CHECK(documents::alias_note(row.name) == row.note);
   }
   CHECK(documents::find_device("Orin AGX:30W").power_mode == "30w");
-  std::set<std::string> written;  // without what is ignored, ids still differ
+  std::set<std::string> written;  // ids differ even without the ignored characters
   for (std::string id : documents::device_ids()) {
     std::erase(id, '-');
     CHECK(written.insert(id).second);
@@ -322,9 +323,9 @@ TEST_CASE("an unknown device suggests the nearest ids") {
   };
   const Case cases[] = {
       {"rtx 4091", "did you mean rtx-4090"},     // one letter is wrong
-      {"v10", "did you mean v100?"},             // one is missing
-      {"v100-sxm2", "did you mean v100, "},      // it has a part too many
-      {"ryzen", "did you mean ryzen-9-9950x?"},  // a part of it
+      {"v10", "did you mean v100?"},             // one letter is missing
+      {"v100-sxm2", "did you mean v100, "},      // it has an extra part
+      {"ryzen", "did you mean ryzen-9-9950x?"},  // only a part of the id
   };
   for (const Case& row : cases)
     CHECK_THROWS_WITH_AS(documents::find_device(row.name), doctest::Contains(row.expected), UnknownDevice);
@@ -334,7 +335,7 @@ TEST_CASE("a power mode scales peaks with units and clock, and takes its own ban
   const DeviceSpec maxn = documents::device("orin-agx:maxn"), low = documents::device("orin-agx:15w");
   CHECK(maxn.peak(Float32, V)->flops_per_second.value ==
         documents::device("orin-agx").peak(Float32, V)->flops_per_second.value);
-  CHECK(maxn.watts.value == 60);  // the mode sets no limit of its own
+  CHECK(maxn.watts.value == 60);  // the mode sets no power limit of its own
   CHECK(low.watts.value == 15);
   CHECK(low.power_mode == "15w");
   CHECK(*low.peak(Float32, V)->flops_per_second.value == doctest::Approx(6 * 256 * 420.75e6));
@@ -407,7 +408,7 @@ TEST_CASE("schema and reader agree on kinds, and on what an object may hold") {
   std::size_t objects = 0;
   each_object(commented, [&](nlohmann::json& object) { object["comment"] = "for people", ++objects; });
   CHECK(both_take(commented));
-  for (std::size_t wrong = 0; wrong < objects; ++wrong) {  // one object after the other has a key that nobody knows
+  for (std::size_t wrong = 0; wrong < objects; ++wrong) {  // adds an unknown key to one object at a time
     nlohmann::json file = commented;
     std::size_t i = 0;
     each_object(file, [&](nlohmann::json& object) {
@@ -555,7 +556,7 @@ TEST_CASE("clocks of one's own scale peaks by the GPU's clock and units, and mem
         doctest::Approx(*whole.level("shared")->bytes_per_second.value / 2));
   CHECK(slow.power_mode == "gpu=650.25mhz,mem=1.6ghz");
   CHECK(slow.level("dram")->bytes_per_second.source.find("memory clock") != std::string::npos);
-  // The published 30 W mode by its own clock and units.
+  // The published 30 W mode, by its clock and units.
   const DeviceSpec mode = documents::device("orin-agx:30w"), same = documents::device("orin-agx:gpu=624.75MHz,units=8");
   CHECK(*same.peak(Float32, V)->flops_per_second.value ==
         doctest::Approx(*mode.peak(Float32, V)->flops_per_second.value));

@@ -12,7 +12,7 @@ using doctest::Approx;
 
 namespace {
 
-// Both sides of the balance gap: η·β_ε below β_t (a modern GPU) and above it (no constant power, dear traffic).
+// Both signs of the balance gap: η·β_ε below β_t (a modern GPU) and above it (no constant power, expensive traffic).
 const EnergyModel kGpu{.joules_per_flop = 8.67e-12,
                        .joules_per_byte = 133.6e-12,
                        .constant_watts = 23.1,
@@ -67,7 +67,7 @@ TEST_CASE("racing to halt pays where the compute-bound side is past half of the 
   CHECK(race_to_halt(kGpu));
   CHECK(half_peak_intensity(kGpu) <= time_balance(kGpu));
   CHECK_FALSE(race_to_halt(kDearTraffic));
-  CHECK(half_peak_intensity(kDearTraffic) == Approx(energy_balance(kDearTraffic)));  // 900 FLOP/B, β_t is 10
+  CHECK(half_peak_intensity(kDearTraffic) == Approx(energy_balance(kDearTraffic)));  // 900 FLOP/B; β_t is 10
   CHECK(half_peak_intensity(kDearTraffic) > time_balance(kDearTraffic));
 }
 

@@ -1,4 +1,4 @@
-// Time bounds of rows and models: against hand calculation, and in what must hold for all of them.
+// Time bounds of rows and models: against hand calculation, and by properties that hold for all of them.
 #include "pagoda/core/roofline.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ Roofline bound_in(Precision precision, const char* graph, const DeviceSpec& spec
   return roofline(analyze(test::graph(graph), {.precision = precision}), spec);
 }
 
-// Round numbers: 100 TFLOP/s of float32 and 800 of float16 on tensor units, 1 TB/s, 4 TB/s from L2, 1 µs a launch.
+// Round numbers: 100 TFLOP/s float32, 800 TFLOP/s float16 on tensor units, 1 TB/s, 4 TB/s from L2, 1 µs per launch.
 DeviceSpec round_device(const std::string& extra = "") {
   return documents::parse_device(R"({"schema": "pagoda.device/1", "id": "round", "name": "Round", "kind": "gpu",
     "launch_overhead": {"value": 1e-6, "unit": "s", "source": "test"},
@@ -84,7 +84,7 @@ TEST_CASE("a precision that is asked for changes work and traffic of floats, not
 TEST_CASE("the fastest accumulator bounds, unless one is asked for") {
   const char* graph = "a:f16[4096,4096], b:f16[4096,4096] -> y = MatMul(a, b)";
   CHECK(bound_of(graph, round_device()).rows[0].compute_seconds == Approx(kMatMulFlops / 800e12));
-  // With a float32 accumulator TF32, which holds float16, is the faster way.
+  // With a float32 accumulator, TF32 can represent float16 and is faster.
   const RowBound row = bound_of(graph, round_device(), {.accumulate = Precision::Float32}).rows[0];
   CHECK(row.compute_seconds == Approx(kMatMulFlops / 400e12));
   CHECK(row.precision == Precision::Tf32);
@@ -104,12 +104,12 @@ TEST_CASE("a type that the device lacks runs in the best format that holds it") 
 }
 
 TEST_CASE("two additions or multiplications share a lane-cycle, a comparison does not") {
-  // A million elements on 50e12 lanes; comparisons one each, sums and products two to a cycle.
+  // A million elements on 50e12 lanes; one comparison per cycle, but two sums or products per cycle.
   const DeviceSpec spec = round_device();
   CHECK(bound_of("x:f32[1000000] -> y = Relu(x)", spec).rows[0].compute_seconds == Approx(1e6 / 50e12));
   CHECK(bound_of("x:f32[1000000], z:f32[1000000] -> y = Add(x, z)", spec).rows[0].compute_seconds ==
         Approx(0.5e6 / 50e12));
-  // float16 is not listed for the vector unit: it may be packed in pairs.
+  // The vector unit lists no float16 rate: operations may be packed in pairs.
   CHECK(bound_of("x:f16[1000000] -> y = Relu(x)", spec).rows[0].compute_seconds == Approx(0.5e6 / 50e12));
 }
 
@@ -203,7 +203,8 @@ TEST_CASE("totals are the sums of the rows and shares add up to one") {
 }
 
 TEST_CASE("the floor holds whatever is fused: units side by side, weights read once") {
-  // 64 x 512 x 512 multiply-accumulates; the weight is 1 MiB, of the embedding 4 rows of 2 KiB and 4 indices are read.
+  // 64 x 512 x 512 multiply-accumulates; the weight has 1 MiB; the lookup reads 4
+  // embedding rows of 2 KiB and 4 indices.
   const Roofline dense =
       bound_of("x:f32[64,512], w:f32[512,512]=const -> a = MatMul(x, w); y = Relu(a)", round_device());
   CHECK(dense.totals.floor_seconds == Approx(4.0 * 512 * 512 / 1e12));
@@ -221,14 +222,14 @@ TEST_CASE("the floor reads what of weights, inputs and caches the chip cannot ho
   CHECK(bound_of(add, spec).totals.floor_seconds == Approx(8e6 / 1e12));
   spec.levels[1].capacity_bytes.value = 3e6;
   CHECK(bound_of(add, spec).totals.floor_seconds == Approx(5e6 / 1e12));
-  spec.units.value = 10;  // of 64 kB of shared memory each
+  spec.units.value = 10;  // with 64 kB of shared memory each
   spec.levels[2].capacity_bytes.value = 64e3;
   spec.levels[2].per_unit = true;
   CHECK(bound_of(add, spec).totals.floor_seconds == Approx(4.36e6 / 1e12));
   spec.levels[1].capacity_bytes.value = 50e6;
-  CHECK(bound_of(add, spec).totals.floor_seconds == Approx((8e6 - 0.64e6) / 4e12));  // all of it passes L2
+  CHECK(bound_of(add, spec).totals.floor_seconds == Approx((8e6 - 0.64e6) / 4e12));  // all traffic passes through L2
 
-  // 200 past rows of 2 heads of 64 in each of two caches, and one new one; through a view, and in a branch.
+  // 200 past rows of 2 heads of 64 in each of two caches, and one new row; through a view, and in a branch.
   const DeviceSpec bare = round_device();
   constexpr double kRow = 2 * 64 * 4;
   CHECK(bound_of("q:f32[1,2,1,64], k:f32[1,2,1,64], v:f32[1,2,1,64], pk:f32[1,2,200,64], pv:f32[1,400,64], "
@@ -239,7 +240,7 @@ TEST_CASE("the floor reads what of weights, inputs and caches the chip cannot ho
       bound_of("c:bool[], p:f32[1000,1000] -> y = If(c) {then_branch=( -> a = Relu(p)), else_branch=( -> b = Exp(p))}",
                bare)
           .totals.floor_seconds == Approx(4e6 / 1e12));
-  // A cache that is updated in place is read by the attention behind: all but the rows that have just been written.
+  // Attention reads a cache that is updated in place, except for the rows that were just written.
   const double scattered = bound_of(
                                "opset=24: q:f32[1,2,4,64], k:f32[1,2,4,64], c:f32[1,2,200,64], i:i64[1] -> "
                                "p = TensorScatter(c, k, i); y = Attention(q, p, p) => y, p",
@@ -268,7 +269,7 @@ TEST_CASE("a product of dequantised numbers runs in floats alone, in integers wh
   const double float_rate = *spec.peak(Precision::Float32, Unit::Vector)->flops_per_second.value;
   const std::size_t product = static_cast<std::size_t>(grouped.rows[3].group);
   CHECK(grouped.groups[product].compute_seconds == Approx(kMatMulFlops / integer_rate).epsilon(0.01));
-  // The floor holds for an engine that folds them in, whatever the groups are.
+  // The lower bound also holds for an engine that fuses the conversions, whatever the groups are.
   CHECK(alone.totals.floor_seconds == Approx(grouped.totals.floor_seconds));
   CHECK(alone.totals.floor_seconds < (kMatMulFlops / float_rate) * 1.1);
 }
@@ -392,7 +393,7 @@ TEST_CASE("ridge points are peak over bandwidth") {
 }
 
 // Published Pagoda (arXiv 2509.20189, roofline_batch_size_expt.ipynb): FLOPs = batch × F, bytes = params + batch × A,
-// and the intensities it prints for batch 1, 32 and 1024.
+// and the intensities printed for batch 1, 32 and 1024.
 TEST_CASE("intensities of the published batch sweeps fall on the rooflines they should") {
   struct Model {
     const char* name;

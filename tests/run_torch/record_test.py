@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sizes of dims, names, statistics and the measured file of models/run_torch.py; standard library only."""
+"""Dim sizes, names, statistics and the measured file of models/run_torch.py; needs only the standard library."""
 
 import json
 import pathlib
@@ -39,13 +39,13 @@ class Dims(unittest.TestCase):
             record.dim_size("a - b", {"a": 1, "b": 2}, set())
         with self.assertRaises(record.Unusable):
             record.dim_size("a // b", {"a": 1, "b": 1 - 1}, set())
-        self.assertEqual(record.dim_size("__import__('os')", {}, set()), 1)  # a name, never run
+        self.assertEqual(record.dim_size("__import__('os')", {}, set()), 1)  # a name, which is never evaluated
 
     def test_batch_sets_fixed_first_dims_and_named_ones(self):
         self.assertEqual(record.input_shape([1, 3, 224, 224], {}, 8, set()), [8, 3, 224, 224])
         self.assertEqual(record.input_shape(["batch", "sequence"], {"sequence": 5}, 8, set()), [8, 5])
         self.assertEqual(record.input_shape([2, "batch_size", 256], {}, None, set()), [2, 1, 256])
-        self.assertEqual(record.input_shape(["batch"], {"batch": 3}, 8, set()), [3])  # a dim of its own wins
+        self.assertEqual(record.input_shape(["batch"], {"batch": 3}, 8, set()), [3])  # its own binding wins
 
 
 class Names(unittest.TestCase):

@@ -30,8 +30,8 @@ from run_record import Unusable  # noqa: E402
 
 warnings.filterwarnings("ignore")
 
-# Cases of ONNX's suite that are left out, and why.
-LEFT_OUT = ("bf16", "fp16", "FLOAT16", "BFLOAT16")  # sums in another order round differently in half precision
+# Cases of ONNX's suite that are left out, with reasons.
+LEFT_OUT = ("bf16", "fp16", "FLOAT16", "BFLOAT16")  # in half precision, sums in a different order round differently
 LEFT_OUT += (
     "FLOAT4",
     "float4",
@@ -41,7 +41,7 @@ LEFT_OUT += (
     "int2",
     "equal_string",
     "empty_set",
-)  # types and sizes of none
+)  # types that PyTorch lacks, and empty inputs
 
 
 def tensor(value):
@@ -100,7 +100,7 @@ class Operators(unittest.TestCase):
                     ):
                         failed.append(f"{case.name}: {error}")
                 except (TypeError, AttributeError) as error:
-                    if "seq" not in case.name and "optional" not in case.name:  # inputs that are no tensors
+                    if "seq" not in case.name and "optional" not in case.name:  # inputs that are not tensors
                         failed.append(f"{case.name}: {error!r}")
                 except AssertionError as error:
                     failed.append(f"{case.name}: {str(error)[:200]}")
@@ -173,8 +173,8 @@ class Graphs(unittest.TestCase):
         self.assertGreater(float(output.std()), 0)
 
     def test_on_a_device_data_go_there_and_arithmetic_on_shapes_stays_on_the_host(self):
-        # PyTorch's meta device holds no numbers: an operator whose inputs lie on two devices fails there as on a GPU, and
-        # so does whatever would wait for the device to read a shape or an argument.
+        # PyTorch's meta device stores no values: an operator with inputs on two devices fails there as on a GPU, and so
+        # does anything that would wait for the device to read a shape or an argument.
         dims = {"batch": 1, "sequence": 16, "past": 8, "s53": 24}
         for name in (
             "resnet50",
@@ -209,7 +209,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(cli([]).returncode, 2)
         self.assertEqual(cli(["/no/such/model.onnx"]).returncode, 1)
         self.assertEqual(cli([str(ROOT / "models/skeletons/fcn.onnx"), "--dim", "batch"]).returncode, 1)
-        self.assertEqual(cli([str(ROOT / "models/skeletons/fcn.onnx"), "--check"]).returncode, 1)  # it has no weights
+        self.assertEqual(cli([str(ROOT / "models/skeletons/fcn.onnx"), "--check"]).returncode, 1)  # no weights
         if not torch.cuda.is_available():
             result = cli([str(ROOT / "models/skeletons/fcn.onnx"), "--device", "cuda"])
             self.assertEqual(result.returncode, 4)

@@ -2,16 +2,16 @@
 """Compiles the examples in the comments at the head of public headers: examples_test.py COMPILER.
 
 An example is a block of lines that begin with "//   ", one of which ends in a semicolon; tables, formulas and TOML have
-none. All examples become one program that includes every public header: each a function in a namespace of its own, and
-functions that the example defines stand before it. "= …" stands for a value, ") …" for the body of a loop, and any other
-"…" for nothing.
+no semicolon. All examples become one program that includes every public header: each is a function in its own
+namespace, preceded by the functions that it defines. "= …" stands for a value, ") …" for the body of a loop, and any
+other "…" for nothing.
 """
 import re
 import sys
 
 import headers_test
 
-# What an example takes from its surroundings, by header.
+# Declarations that an example takes from its surroundings, by header.
 GIVEN = {
     "pagoda/base/json.h": "extern const std::string text; extern std::vector<double> rates;",
     "pagoda/base/statistics.h": "extern std::vector<double> samples, a, b;",
@@ -62,7 +62,7 @@ def examples(text):
 
 
 def function(header, example, number, namespaces):
-    """An example as C++ that compiles where the example is right."""
+    """An example as C++ that compiles if the example is correct."""
     for pattern, instead in ((r"= …", "= {}"), (r"\) …", ") {}"), (r",? ?…", "")):
         example = re.sub(pattern, instead, example)
     defined = re.findall(r"^\w[^;\n]*\) \{(?: .*|\n(?:.*\n)*?)\}$", example, re.M)  # functions
@@ -96,7 +96,7 @@ def main():
     if unused:
         print(f"GIVEN names headers without an example: {unused}")
     assert count > 20, f"expected more than 20 examples, found {count}"
-    # The check itself: an example that is wrong does not compile.
+    # Test of the check itself: a wrong example must not compile.
     wrong, _ = program({"pagoda/core/dim.h": texts["pagoda/core/dim.h"].replace("Dim::symbol", "Dim::symbl", 1)})
     assert "symbl" in headers_test.compile_text(compiler, wrong), "an example that is wrong compiles"
     print(f"{compiler}: {count} examples of {len(texts)} headers")

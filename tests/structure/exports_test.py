@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Sees that a shared libpagoda exports what public headers declare and nothing else: exports_test.py LIBRARY [FOLDER].
+"""Checks that a shared libpagoda exports exactly what public headers declare: exports_test.py LIBRARY [FOLDER].
 
-FOLDER holds the objects of the tools: what they take from the library must be among its names.
+FOLDER contains the object files of the tools: the library must export every name that they use.
 """
 import pathlib
 import re
@@ -10,7 +10,7 @@ import sys
 
 import layers
 
-# Some that every consumer uses.
+# Some names that every consumer uses.
 NEEDED = ["analyze", "load_model", "make_estimate", "table_report", "Dim", "Error"]
 
 
@@ -49,7 +49,7 @@ def mangled(option, files):
 
 
 def has_source(path, root):
-    """Whether the source of an object is still there: a build folder keeps those of files that moved."""
+    """Whether the source of an object file still exists: a build folder keeps the objects of files that moved."""
     target_folder, _, rest = str(path).partition("CMakeFiles/")
     source = rest.partition(".dir/")[2].removesuffix(".o")
     return any(root.glob(f"tools/**/{source}")) or pathlib.Path(target_folder, source).exists()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compiles every public header alone, and all together in several orders: headers_test.py COMPILER….
 
-Every compiler takes all of them together, the last takes each alone: what a header lacks, it lacks for all.
+Every compiler compiles all of them together, and the last one each alone: a missing include is missing for all.
 
-Only the include directories that are installed are searched, so that a header cannot lean on a private one.
+Only the installed include directories are searched, so that a header cannot depend on a private one.
 """
 import concurrent.futures
 import os
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def public_headers(root=ROOT):
-    """{directory of the include path: [header as it is included]}; bridges need libraries of others and are left out."""
+    """{directory of the include path: [header as included]}; without bridges, which need third-party libraries."""
     found = {}
     for top in [root / "lib/include", *sorted(root.glob("lib/*/include")), *sorted(root.glob("tools/*/include"))]:
         found[top] = sorted(path.relative_to(top).as_posix() for path in top.rglob("*.h"))
@@ -23,7 +23,7 @@ def public_headers(root=ROOT):
 
 
 def compile_text(compiler, text, *flags):
-    """What the compiler complains about; empty: nothing."""
+    """The compiler's complaints; empty if there are none."""
     paths = [f"-I{top}" for top in public_headers()]
     command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *flags, *paths, "-x", "c++", "-"]
     done = subprocess.run(command, input=text, text=True, capture_output=True)
@@ -50,7 +50,7 @@ def main():
         if complaint:
             failed += 1
             print(f"{compiler}, {name}:\n{complaint}")
-    # The check itself: what must not compile does not.
+    # Test of the check itself: code that must not compile does not.
     for compiler in compilers:
         assert compile_text(compiler, "struct Twice {};\nstruct Twice {};\n"), f"{compiler} takes anything"
     print(f"{', '.join(compilers)}: {len(headers)} headers, {len(units)} units, {failed} failed")

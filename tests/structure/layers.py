@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Checks how the source tree is layered: layers.py ROOT prints what breaks a rule below and exits with 1.
+"""Checks the layering of the source tree: layers.py ROOT prints violations of the rules below and exits with 1.
 
 Rules, all read from the files themselves:
 * Layers are those of PAGODA_LAYERS in lib/CMakeLists.txt, lowest first; above them lib/bridges, then tools, then tests.
   Nothing includes or links a layer above its own.
 * Folders depend on each other without circles. A folder is lib/LAYER/FOLDER, lib/bridges/NAME or tools/FOLDER.
-  A public header belongs to the folder that implements it: that of the source of its name, else of those that include
-  it first, else of those that define its functions. A header that no single folder implements is a folder of its own.
-* A tool uses public headers only. A test also uses private headers, of the one layer that it tests.
+  A public header belongs to the folder that implements it: the folder of the source with its name, else of the sources
+  that include it first, else of those that define its functions. Without a single such folder it forms its own folder.
+* A tool uses only public headers. A test may also use private headers of the one layer that it tests.
 * Public headers include only public headers and C++'s own, and declare between #pragma GCC visibility push(default)
   and pop: a shared library hides everything else.
-* No two public types share a name, and no two types of the library a qualified name.
+* No two public types have the same name, and no two types of the library the same qualified name.
 * Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
 """
 import collections
@@ -21,7 +21,7 @@ import sys
 
 GENERIC = {"Run", "Plan", "Kernel", "Session", "Range", "select", "order", "key"}
 
-# What the tree breaks today, with the reason. An entry that no longer occurs is itself a failure: this list only shrinks.
+# Edges that break a rule today, with the reason. An entry that no longer occurs is a failure: this list only shrinks.
 KNOWN_EDGES = {}
 KNOWN = {}
 
@@ -58,7 +58,7 @@ class Tree:
         return (self.layers + ["bridges", "tools", "tests", "examples"]).index(layer)
 
     def folder(self, path):
-        """'core/ops'; 'core' for what lies beside the folders."""
+        """'core/ops'; 'core' for files outside of its folders."""
         return self.owner.get(path) or place(path)
 
     def implementer(self, header):
@@ -77,7 +77,7 @@ class Tree:
         return header.split("/include/")[1]
 
     def resolve(self, path, include):
-        """The file that a quoted include in `path` means; None for generated files and those of others."""
+        """The file that a quoted include in `path` refers to; None for generated and third-party files."""
         if include in self.public:
             return self.public[include]
         parts = path.split("/")
@@ -98,7 +98,7 @@ class Tree:
 
 
 def place(path):
-    """The folder that a file lies in, as Tree.folder() names it."""
+    """The folder of a file, as named by Tree.folder()."""
     parts = path.split("/")[:-1]
     return "/".join(parts[1:3] if parts[0] == "lib" else parts[:2])
 
@@ -122,7 +122,7 @@ def is_public(path):
 
 
 def includes(text):
-    """[('"' or '<', name)] in their order."""
+    """[('"' or '<', name)] in order."""
     return re.findall(r'^\s*#\s*include\s*(["<])([^">]+)[">]', text, re.M)
 
 
@@ -160,7 +160,7 @@ def private_includes(tree):
 def foreign_includes(tree):
     for path in tree.public.values():
         if path.startswith("lib/bridges/"):
-            continue  # types of other libraries are what bridges are for
+            continue  # bridges exist to handle other libraries' types
         for quote, name in tree.sources[path]:
             if quote == "<" and not re.fullmatch(r"[a-z_0-9]+", name):
                 yield f"{path}: a public header that includes <{name}>"
@@ -199,7 +199,7 @@ def upward_links(tree):
 
 
 def include_directories(tree):
-    """Folders of the library that others add to their include path."""
+    """Library folders that are added to include paths elsewhere."""
     layers_of = collections.defaultdict(set)
     for path, text in tree.cmake().items():
         folder = path.rsplit("/", 1)[0]
@@ -289,7 +289,7 @@ def without_comments(text):
 
 def declarations(path, text):
     """Types and functions declared at namespace scope, outside anonymous namespaces."""
-    scopes, head, depth = [], [], 0  # scopes: names of the namespaces around; depth: braces inside a declaration
+    scopes, head, depth = [], [], 0  # scopes: names of the enclosing namespaces; depth: braces inside a declaration
     for token in re.findall(r"\w+|::|\S", without_comments(text)):
         if token == "{" and depth == 0 and "namespace" in head and "using" not in head:
             scopes.append([word for word in head if word not in ("inline", "namespace", "::")] or [""])
@@ -300,7 +300,7 @@ def declarations(path, text):
                 head.append("{")
         elif token == "}" and depth > 0:
             depth -= 1
-            # The end of a function, and not of an argument's default.
+            # The end of a function, not of a default argument.
             if depth == 0 and "(" in head and head.count("(") == head.count(")"):
                 yield from declared(path, scopes, head)
                 head = []
@@ -349,7 +349,7 @@ def names(tree):
 
 
 def check(root, known_edges, known):
-    """What breaks a rule and is not known, as sentences."""
+    """Violations of the rules that are not known ones, as sentences."""
     tree = Tree(root)
     found = [sentence for rule in (upward_includes, private_includes, foreign_includes, hidden_headers, upward_links,
                                    include_directories, names) for sentence in rule(tree)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants every kind of offence in a made-up tree, one at a time, and sees layers.py name it."""
+"""Plants every kind of violation in a made-up tree, one at a time, and checks that layers.py reports it."""
 import pathlib
 import tempfile
 import unittest
@@ -8,7 +8,7 @@ import layers
 
 PUSH, POP = "#pragma GCC visibility push(default)\n", "#pragma GCC visibility pop\n"
 
-# Two layers, a bridge, a tool and a test, all in order. pure.h has no implementer; size.h is declared by what b defines.
+# Two layers, a bridge, a tool and a test, all valid. pure.h has no implementer; b defines what size.h declares.
 TREE = {
     "lib/CMakeLists.txt": "set(PAGODA_LAYERS low high)\n",
     "lib/low/CMakeLists.txt": "pagoda_layer(low SOURCES\n  a/one.cpp)\n",
@@ -31,7 +31,7 @@ TREE = {
     "tests/a/a_test.cpp": '#include "a/inner.h"\n#include "pagoda/high/top.h"\n',
 }
 
-# What is added to which file, and words of the sentence that names it.
+# The addition, the file that gets it, and words of the message that reports it.
 OFFENCES = [
     ("lib/low/a/one.cpp", '#include "pagoda/high/top.h"', "which is above low"),
     ("lib/low/a/one.cpp", '#include "../../../tools/common/shared.h"', "which is above low"),
@@ -62,7 +62,7 @@ OFFENCES = [
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda::inline core { int select(int a = f({1})); }", "generic name select"),
 ]
 
-# What looks like an offence.
+# Valid code that looks like an offence.
 INNOCENT = [
     ("lib/low/a/one.cpp", '// #include "pagoda/high/top.h"'),
     ("lib/low/CMakeLists.txt", "# target_link_libraries(pagoda_low PRIVATE pagoda::high)"),

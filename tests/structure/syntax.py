@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks with another compiler what a build compiles: syntax.py COMPILER BUILD [BUILT].
+"""Checks the sources of a build with another compiler: syntax.py COMPILER BUILD [BUILT].
 
-Every C++ source of BUILD/compile_commands.json goes through COMPILER -fsyntax-only with its own flags, -Werror among
-them, except those that BUILT/compile_commands.json shows to be compiled there.
+Every C++ source of BUILD/compile_commands.json goes through COMPILER -fsyntax-only with its own flags, including
+-Werror, except for those that BUILT/compile_commands.json compiles with it.
 """
 import concurrent.futures
 import json

@@ -1,4 +1,4 @@
-// Budgets: units, and the three answers.
+// Budgets: units, and the three verdicts.
 #include "pagoda/core/budget.h"
 
 #include <doctest/doctest.h>
@@ -53,8 +53,8 @@ TEST_CASE("a limit is kept, passed, or cannot be told") {
     Verdict verdict;
     const char* cause;
   };
-  // y = x·w: 2·4·8·16 = 1024 FLOP, 128 parameters, 4·(32 + 128 + 64) = 896 B moved; at the peak 512 B of weights
-  // and 4·(32 + 64) = 384 B of activations.
+  // y = x·w: 2·4·8·16 = 1024 FLOP, 128 parameters, 4·(32 + 128 + 64) = 896 B moved; at the peak 512 B of weights and
+  // 4·(32 + 64) = 384 B of activations.
   constexpr const char* kFixed = "x:f32[4,8], w:f32[8,16]=const -> y = MatMul(x, w)";
   constexpr const char* kFree = "x:f32[n,8], w:f32[8,16]=const -> y = MatMul(x, w)";  // 256·n FLOP
   constexpr const char* kPartial = "x:f32[4,8], w:f32[8,16]=const -> h = MatMul(x, w); y = my.domain.Secret(h)";
@@ -68,7 +68,7 @@ TEST_CASE("a limit is kept, passed, or cannot be told") {
       {kFixed, BudgetKind::Memory, "896B", Verdict::Fits, ""},
       {kFixed, BudgetKind::Memory, "895B", Verdict::Exceeds, ""},
       {kFree, BudgetKind::Flops, "300", Verdict::CannotTell, "depends on n"},
-      {kFree, BudgetKind::Flops, "200", Verdict::Exceeds, "depends on n"},  // at n = 1 already
+      {kFree, BudgetKind::Flops, "200", Verdict::Exceeds, "depends on n"},  // already at n = 1
       {kFree, BudgetKind::Params, "128", Verdict::Fits, ""},
       {kPartial, BudgetKind::Flops, "1024", Verdict::CannotTell, "my.domain.Secret"},
       {kPartial, BudgetKind::Flops, "1000", Verdict::Exceeds, "my.domain.Secret"},
@@ -102,7 +102,7 @@ TEST_CASE("time is held against the bound, and needs a device") {
 }
 
 TEST_CASE("a count is held against a limit exactly, beyond what a double tells apart") {
-  // 2^53 + 1 additions: as a double they are 2^53, the limit they exceed.
+  // 2^53 + 1 additions: as a double this would round to the limit 2^53, which it exceeds.
   const Analysis analysis = analyze(test::graph("x:f32[9007199254740993], y:f32[9007199254740993] -> z = Add(x, y)"));
   const Int count = *analysis.totals.cost.arith.value();
   for (const auto& [limit, verdict] : {std::pair{count - 1, Verdict::Exceeds}, std::pair{count, Verdict::Fits}}) {

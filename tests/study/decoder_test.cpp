@@ -15,7 +15,7 @@ using namespace pagoda;
 
 namespace {
 
-// One head of attention over past and new tokens; the mask's length has a name of its own.
+// One attention head over past and new tokens; the mask's length has its own name.
 constexpr const char* kDecoder =
     "ids:i64[batch,sequence], attention_mask:i64[batch,total], past:f32[batch,2,past,8], w:f32[100,16]=const, "
     "shape:i64=[0,0,2,8] -> e = Gather(w, ids); r = Reshape(e, shape); k = Transpose(r) {perm=[0,2,1,3]}; "
@@ -32,7 +32,7 @@ TEST_CASE("decode adds one token to the past, prefill reads a prompt") {
   CHECK(decode.past_dim == "past");
   CHECK(decode.token_dim == "sequence");
   CHECK(decode.tokens == Dim(3));
-  // Scores: 3 of the batch, 2 heads, 1 new token against 101, 8 multiplications each.
+  // Scores: batch 3, 2 heads, 1 new token against 101 tokens, 8 multiplications each.
   CHECK(bind_dims(analysis, decode.dims).totals.cost.macs == Dim(3 * 2 * 101 * 8));
 
   const PhaseSizes prefill = phase_sizes(model, analysis, {.phase = Phase::Prefill, .tokens = 32});
@@ -125,14 +125,14 @@ TEST_CASE("tables that positions look up, by where their index comes from") {
     const Model model = test::graph(text);
     return position_table(model, analyze(model));
   };
-  // Tokens look up the first, positions the second, which begin behind two rows.
+  // Tokens index the first table, positions the second one, behind two reserved rows.
   const auto learned = table(
       "ids:i64[B,S], position_ids:i64[B,S], w:f32[100,16]=const, p:f32[66,16]=const, two:i64=2 -> "
       "e = Gather(w, ids); i = Add(position_ids, two); q = Gather(p, i); y = Add(e, q)");
   REQUIRE(learned);
   CHECK(learned->positions == 64);
   CHECK(learned->name == "p");
-  // Buckets of relative positions are bounded by a logarithm.
+  // A logarithm bounds the buckets of relative positions.
   CHECK_FALSE(
       table("position_ids:i64[B,S], r:f32[32,8]=const -> f = Cast(position_ids) {to=1}; l = Log(f); "
             "i = Cast(l) {to=7}; y = Gather(r, i)"));
@@ -144,7 +144,7 @@ TEST_CASE("tables that positions look up, by where their index comes from") {
   CHECK(rotated->positions == 512);
 }
 
-// --- decode as engines keep caches ---
+// --- decode with caches as engines keep them ---
 
 namespace {
 
@@ -182,7 +182,7 @@ TEST_CASE("a step of grouped-query decode reads its cache once and writes one to
   CHECK(step.time.floor_seconds > 5.7e-3);
   CHECK(step.time.floor_seconds <= step.time.seconds);
   CHECK(step.fused.bytes_written.value().value() < 10'000'000);
-  // One buffer for past and present, and little else.
+  // One buffer for past and present, and little more.
   CHECK(step.memory.peak_bytes > static_cast<Int>(cache + token));
   CHECK(step.memory.peak_bytes < static_cast<Int>(cache + token + 20e6));
   CHECK(step.analysis.totals.activation_peak_bytes->value() == step.memory.peak_bytes);
@@ -190,12 +190,13 @@ TEST_CASE("a step of grouped-query decode reads its cache once and writes one to
 
 TEST_CASE("a decoder that concatenates its cache is bound by reading it once, as engines that append run it") {
   const Step step = decode_step("gpt2_past", "a100-80gb", 16, 4096);
-  // 12 layers, keys and values, 16 sequences, 768 channels in float32; the vocabulary's projection is in the 498 MB.
+  // 12 layers, keys and values, 16 sequences, 768 channels in float32; the 498 MB of
+  // weights include the vocabulary projection.
   const double token = 12.0 * 2 * 16 * 768 * 4;
   const double cache = token * 4096;
   CHECK(step.time.floor_seconds > (cache + 400e6) / 2039e9);
   CHECK(step.time.seconds < 1.2 * step.time.floor_seconds);
-  // What a copy moves on top: the past is read and written again.
+  // The additional traffic of a copy: the past is read and written again.
   CHECK(step.memory.kv_cache.copied_bytes == Dim(static_cast<std::int64_t>(2 * cache)));
   CHECK(step.memory.kv_cache.shared_bytes == Dim(static_cast<std::int64_t>(cache + token)));
   CHECK(step.memory.kv_cache.separate_bytes == Dim(static_cast<std::int64_t>(2 * cache + token)));

@@ -1,4 +1,4 @@
-// Memory of a run, from the tensors alone, and the largest sizes that fit.
+// Memory of a run, from the tensors only, and the largest sizes that fit.
 #include "pagoda/core/fit.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 namespace pagoda {
 namespace {
 
-// x, h and y take 4·64·N, 4·128·N and 4·32·N bytes; x and h, then h and y live at once.
+// x, h and y take 4·64·N, 4·128·N and 4·32·N bytes; first x and h are alive, then h and y.
 constexpr const char* kMlp =
     "x:f32[N,64], w:f32[64,128]=const, v:f32[128,32]=const -> h = MatMul(x, w); y = MatMul(h, v)";
 constexpr Int kWeights = 4 * (64 * 128 + 128 * 32), kItem = 4 * (64 + 128);
@@ -69,7 +69,7 @@ TEST_CASE("the cache of a decoder is counted with the new token, apart from the 
   const Analysis decode =
       in_phase(analysis, phase_sizes(model, analysis, {.phase = Phase::Decode, .tokens = 1, .past = 99}));
   const MemoryNeed need = memory_need(model, decode);
-  // Keys and values of 12 layers, 12 heads of 64, float32, 100 tokens of 2 sequences.
+  // Keys and values of 12 layers, 12 heads of 64, float32, for 100 tokens of 2 sequences.
   CHECK(need.cache == 2 * 12 * 12 * 64 * 4 * 100 * 2);
   CHECK(need.total() == *decode.totals.param_bytes.value() + decode.totals.activation_peak_bytes->evaluate({}));
 }

@@ -1,4 +1,4 @@
-// The structure profile against counts by hand.
+// The structure profile against manual counts.
 #include "pagoda/core/structure.h"
 
 #include <doctest/doctest.h>
@@ -39,13 +39,13 @@ TEST_CASE("views and host arithmetic are no kernels") {
       "x:f32[n,4], k:i64=[2] -> s = Shape(x); z = Slice(s, k, k); r = Relu(x); y = Identity(r); u = my.domain.Odd(r)");
   const StructureProfile profile = structure_profile(model, analyze(model));
   CHECK(profile.nodes == 5);
-  CHECK(profile.launches == 2);    // Relu, and the one that nobody knows
+  CHECK(profile.launches == 2);    // Relu, and the unknown operator
   CHECK(profile.unmodelled == 1);  // Odd
   CHECK(profile.views == 1);       // Identity
   CHECK(profile.host == 2);        // Shape, Slice
   CHECK(profile.folded == 0);
   CHECK(profile.depth == 2);
-  CHECK(profile.dynamic_shape_ratio == 1);  // of sizes that are free or not known at all
+  CHECK(profile.dynamic_shape_ratio == 1);  // share of sizes that are free or unknown
   CHECK_FALSE(profile.intensity);
 }
 

@@ -1,4 +1,4 @@
-// Sweeps: the lists, and every point against an analysis of its own.
+// Sweeps: the lists, and each point against a separate analysis.
 #include "pagoda/core/sweep.h"
 
 #include <doctest/doctest.h>
@@ -103,7 +103,7 @@ TEST_CASE("the last axis varies fastest") {
 
 TEST_CASE("the ridge is the first size at which arithmetic takes longer") {
   // MatMul of [n,512]·[512,512] in float32 moves 4·(1024·n + 512²) B for 2·512²·n FLOP. With 1 TFLOP/s and 50 GB/s,
-  // work takes longer from 524288·n/1e12 ≥ (4096·n + 1048576)/50e9 on: n ≥ 20.97152e-6/442.368e-9 = 47.4.
+  // work takes longer if 524288·n/1e12 ≥ (4096·n + 1048576)/50e9: n ≥ 20.97152e-6/442.368e-9 = 47.4.
   const DeviceSpec spec =
       documents::parse_device(R"({"schema": "pagoda.device/1", "id": "flat", "name": "Flat", "kind": "cpu",
     "peaks": [{"precision": "float32", "unit": "vector", "flops_per_second": {"value": 1e12, "unit": "FLOP/s", "source": "test"}}],

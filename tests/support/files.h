@@ -1,4 +1,4 @@
-// Files that tests read, texts that they search, and errors that they expect.
+// Files that tests read, searches in text, and expected errors.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pagoda::test {
 
-// A path in the source tree: source_path("data/ops.csv"). The tree itself for "".
+// A path in the source tree: source_path("data/ops.csv"). "" gives the tree itself.
 std::string source_path(std::string_view name);
 
 // The whole file; throws Error when it cannot be read.

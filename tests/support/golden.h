@@ -1,4 +1,4 @@
-// Whole outputs compared with files in tests/golden. PAGODA_UPDATE_GOLDEN=1 rewrites the files; the diff is reviewed.
+// Compares whole outputs with files in tests/golden. PAGODA_UPDATE_GOLDEN=1 rewrites the files; review the diff.
 #pragma once
 
 #include <string>

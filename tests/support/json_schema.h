@@ -1,5 +1,5 @@
-// JSON Schema (draft 2020-12) as far as the schemas in data/schemas use it. A keyword that is not known here is a
-// violation itself, so that no schema can ask for what is not checked.
+// JSON Schema (draft 2020-12), as far as the schemas in data/schemas use it. An unsupported keyword is itself a
+// violation, so that a schema cannot require what is not checked.
 #pragma once
 
 #include <nlohmann/json.hpp>

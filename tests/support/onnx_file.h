@@ -9,7 +9,7 @@
 
 namespace pagoda::test {
 
-// The serialized ModelProto. Initializers without a value get no data; element types later than ONNX 1.12 keep their
+// The serialized ModelProto. Initializers without a value get no data; element types newer than ONNX 1.12 keep their
 // number. Sizes that are formulas become dim params.
 std::string onnx_bytes(const Model& model);
 

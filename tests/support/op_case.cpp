@@ -1,4 +1,4 @@
-// Compares the analysis of text graphs with what rows of cases say.
+// Compares the analysis of text graphs with the expectations in rows of cases.
 #include "support/op_case.h"
 
 #include <doctest/doctest.h>
@@ -150,7 +150,7 @@ std::string type_differences(const Model& model, const Analysis& analysis, std::
   return wrong;
 }
 
-// Whether what a row moves is the sum of what it moves of each tensor.
+// Checks that the bytes a row moves are the sum over its tensors.
 std::string moved_differences(const Model& model, const Analysis& analysis) {
   const auto bytes = [&](ValueId id) {
     const TensorType& type = analysis.types[static_cast<std::size_t>(id)];
@@ -186,7 +186,7 @@ struct Expectation {
   std::string_view key, value;
 };
 
-// "macs=2*N + 1 mark=view": a value reaches to the next key, so formulas may hold spaces.
+// "macs=2*N + 1 mark=view": a value extends to the next key, so formulas may contain spaces.
 std::vector<Expectation> read_expectations(std::string_view text) {
   std::vector<Expectation> result;
   std::vector<std::size_t> begins;
@@ -293,17 +293,17 @@ std::string differences(const OpCase& row, const AnalyzeOptions& options) {
 }
 
 std::string binding_differences(const OpCase& row, const AnalyzeOptions& options) {
-  // One size for all dims: operators ask some to be equal or to divide each other.
+  // One size for all dims: some operators require equal dims, or that one divides another.
   constexpr std::int64_t kSize = 12;
   const Model model = graph(row.graph);
   const Analysis open = analyze(model, options);
   AnalyzeOptions with_sizes = options;
   for (const std::string& dim : open.free_dims) with_sizes.dims.emplace(dim, kSize);
-  // The symbol of a fixed batch is bound after the walk in any case.
+  // The symbol of a fixed batch is always bound after the walk.
   if (options.symbolic_batch || with_sizes.dims.size() == options.dims.size()) return "";
   const Analysis before = analyze(model, with_sizes);
   const Analysis after = bind_dims(open, with_sizes.dims);
-  // A rule may know less, or a size decided by the data may get another name; where both know, they must agree.
+  // One side may know less, or name a data-dependent size differently; where both know, they must agree.
   if (before.partial || after.partial || !before.symbols.empty() || !after.symbols.empty()) return "";
   std::string wrong;
   const auto compare = [&](const std::string& what, const std::string& first, const std::string& last) {

@@ -1,4 +1,4 @@
-// Rows of operator cases: a small graph as text, the types it must give and the work it must cost.
+// Rows of operator cases: a small graph as text, the types that it must give and the work that it must cost.
 //
 //   constexpr OpCase kCases[] = {
 //       // graph                                        types                cost                      why
@@ -20,33 +20,33 @@ namespace pagoda::test {
 
 struct OpCase {
   const char* graph;  // grammar of text_graph.h
-  // Values of the main graph with the type each must have, types in the grammar of text_graph.h and compared as
+  // Values of the main graph with the type each must have. Types use the grammar of text_graph.h and are compared as
   // formulas: "y:f32[N,64], i:i64[N]". `?` stands for any size that is not a constant, a type without brackets for an
   // unknown rank. "y=[1,N,?]" compares the known value (`?`: an unknown element; a scalar is "y=3"), "y:i64[3]=[1,N,3]"
-  // both, "y=none" asks that no value is known. Or "error: text": a warning or error that holds this text.
+  // both; "y=none" requires that no value is known. Or "error: text": a warning or error that contains this text.
   const char* types;
-  // Totals of the model, formulas of sizes: "macs= arith= special= comparisons= read= written= params= param_bytes=",
-  // and of the last node "mark=compute|view|host|folded|unmodelled" and "precision=float16". Only keys that are named
-  // are compared.
+  // Totals of the model, formulas of sizes: "macs= arith= special= comparisons= read= written= params= param_bytes=";
+  // for the last node: "mark=compute|view|host|folded|unmodelled" and "precision=float16". Only
+  // the keys that are named are compared.
   const char* cost;
   const char* why;
 };
 
-// Analyzes every row and reports each difference as one failure with input, got and expected. Where dims are free, it
-// also checks that binding them after the analysis gives what binding them before it does.
+// Analyzes every row and reports each difference as one failure with input, got and expected. Where dims are free, also
+// checks that binding them after the analysis gives the same as binding them before it.
 void check_cases(std::span<const OpCase> cases, const AnalyzeOptions& options = {});
 
-// The operators ("Relu", "com.microsoft.Gelu") of the rows that were checked so far in this program: of those that
-// state a type, and of those that state work.
+// The operators ("Relu", "com.microsoft.Gelu") of the rows checked so far in this program: those with an
+// expected type, and those with expected work.
 struct CheckedOperators {
   std::set<std::string> with_types, with_work;
 };
 const CheckedOperators& checked_operators();
 
-// What is wrong with one row, in lines; empty when nothing is.
+// What is wrong with one row, one line per difference; empty if nothing is.
 std::string differences(const OpCase& row, const AnalyzeOptions& options = {});
 
-// Where the analysis bound afterwards and the analysis of the bound model disagree; empty where they do not.
+// Differences between binding after the analysis and before it; empty if there are none.
 std::string binding_differences(const OpCase& row, const AnalyzeOptions& options = {});
 
 }  // namespace pagoda::test

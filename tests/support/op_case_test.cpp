@@ -1,4 +1,4 @@
-// The check of operator cases fails when it must: every other test of operators rests on that.
+// The check of operator cases must fail when it should: all other operator tests rely on it.
 #include "support/op_case.h"
 
 #include <doctest/doctest.h>

@@ -68,7 +68,7 @@ class TextReader {
   }
 
  private:
-  // Names that a graph defines, so far.
+  // Names that a graph has defined so far.
   struct Scope {
     GraphId graph;
     std::map<std::string, ValueId, std::less<>> names;
@@ -102,7 +102,7 @@ class TextReader {
     return true;
   }
 
-  // '=' that does not begin the '=>' of the outputs.
+  // Accepts '=' unless it begins the '=>' of the outputs.
   bool accept_equals() { return !next_is("=>") && accept("="); }
 
   void expect(std::string_view token) {
@@ -143,7 +143,7 @@ class TextReader {
     }
   }
 
-  // A name, quoted or not; empty where there is none.
+  // A name, quoted or not; empty if there is none.
   std::string accept_name() {
     if (next_is("'")) return read_quoted();
     const std::string_view word = peek_word();
@@ -157,7 +157,7 @@ class TextReader {
     return name;
   }
 
-  // Whether `token` comes in this graph before its end (a closing parenthesis of its own level).
+  // Whether `token` occurs before the end of this graph (a closing parenthesis of its own level).
   bool comes(std::string_view token) const {
     int depth = 0;
     bool quoted = false;
@@ -178,7 +178,7 @@ class TextReader {
 
   // --- the parts of a model ---
 
-  // Only a prefix begins with `word=digit`: values have a ':' first, nodes an operator.
+  // Only an opset prefix begins with `word=digit`: values have a ':' first, nodes an operator.
   void read_opsets() {
     bool any = false;
     while (true) {
@@ -230,7 +230,7 @@ class TextReader {
     return id;
   }
 
-  // The value called `name`; one of an outer graph is captured by every graph in between.
+  // The value called `name`; a value of an outer graph is captured by every graph in between.
   ValueId use(const std::string& name) {
     std::size_t level = scopes_.size();
     while (level > 0 && !scopes_[level - 1].names.contains(name)) --level;

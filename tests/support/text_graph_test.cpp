@@ -1,4 +1,4 @@
-// The text form of graphs means what text_graph.h says: every test builds on it.
+// The text form of graphs means what text_graph.h says: every test relies on it.
 #include "support/text_graph.h"
 
 #include <doctest/doctest.h>

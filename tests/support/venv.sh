@@ -1,4 +1,4 @@
-# For scripts that drive a browser by Python: source it.
+# For scripts that drive a browser from Python: source it.
 
 # Ends the test as skipped, with the reason.
 skip() {
@@ -10,7 +10,7 @@ need_browser() {
   command -v chromium || command -v chromium-browser || command -v google-chrome || skip "no chromium; install chromium"
 }
 
-# environment FOLDER SECONDS PACKAGE…: a virtual environment in FOLDER/venv, kept for the next run.
+# environment FOLDER SECONDS PACKAGE…: makes a virtual environment in FOLDER/venv, which is kept for the next run.
 environment() {
   local folder=$1 seconds=$2
   shift 2

@@ -8,7 +8,7 @@
 #include "support/files.h"
 
 namespace pagoda::test {
-// What a program writes lies beside the folder, which holds only what tests put there.
+// Output goes to files beside the folder, which contains only what tests put there.
 Outcome Workshop::shell(const std::string& command) const {
   const std::string out = folder + ".out", err = folder + ".err";
   const int status =

@@ -1,4 +1,4 @@
-// A folder of a test's own, and programs that run in it through the shell.
+// A private folder for a test, and programs that run in it through the shell.
 //
 //   const test::Workshop shop;
 //   write_file(shop.path("in.txt"), "7");
@@ -22,14 +22,14 @@ class Workshop {
  public:
   std::string path(const std::string& name) const { return folder_.path(name); }
 
-  // Runs shell text in the folder, without input. Its own redirections hold before ours.
+  // Runs shell text in the folder, without input. Redirections in the text take precedence.
   Outcome shell(const std::string& command) const;
 
  private:
   const base::TemporaryFolder folder_{"pagoda-test"};
 
  public:
-  const std::string folder = folder_.path();  // exists as long as this object
+  const std::string folder = folder_.path();  // lives as long as this object
 };
 
 }  // namespace pagoda::test

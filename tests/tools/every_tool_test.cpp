@@ -1,4 +1,4 @@
-// What every tool owes its user: a version, help, and errors that name the file and end with the documented exit code.
+// What every tool must provide: a version, help, and errors that name the file and end with the documented exit code.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 using test::Outcome;
 
-// A folder with inputs that no tool can use, and the tools by name.
+// A folder with inputs that no tool accepts, and the tools by name.
 struct Shop : test::Workshop {
   Shop() {
     fs::create_directories(path("folder"));
@@ -54,7 +54,7 @@ TEST_CASE("every tool names itself with its version, and prints help") {
   const Shop shop;
   REQUIRE(shop.tools.size() == PAGODA_TOOLS);
   for (const auto& entry : shop.tools) {
-    const std::string tool = entry.first;  // clang 14 captures no structured binding
+    const std::string tool = entry.first;  // clang 14 cannot capture structured bindings
     CAPTURE(tool);
     const Outcome version = shop.run(tool, "--version");
     CHECK(version.code == 0);

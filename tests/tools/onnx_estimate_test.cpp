@@ -1,4 +1,4 @@
-// The command line of onnx-estimate: exit codes, what goes to which stream, files.
+// The command line of onnx-estimate: exit codes, use of output streams, files.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -25,7 +25,7 @@ using nlohmann::json;
 
 using test::Outcome;
 
-// A folder with the models that the tests run on, and the tool.
+// A folder with the models for the tests, and the tool.
 struct Models : test::Workshop {
   Models() {
     save("net.onnx",
@@ -101,7 +101,7 @@ TEST_CASE("models that run one after another are summed up by how often they run
   CHECK(totals["resident_bytes"] == weights + activations);
   CHECK(totals["in_turn_bytes"] == 4 * 4096 * 4096 + activations);
   CHECK(csv_rows(workshop().run("fixed.onnx --then product.onnx:50 --format csv").out).size() == 3);
-  // Each part takes the dims that it has.
+  // Each part takes the dims that it uses.
   CHECK(workshop().run("audio.onnx --then product.onnx --dim samples=16000 --dim n=1").code == 0);
   CHECK(workshop().run("audio.onnx --then product.onnx --dim height=1").code == 2);
   CHECK(workshop().run("fixed.onnx --then product.onnx:0").code == 2);
@@ -517,18 +517,18 @@ TEST_CASE("several devices or precisions are a table of one row each") {
         std::string::npos);
 }
 
-// Of any two options each changes what is printed, or the pair is refused by name.
+// With any two options, each must change the output, or the pair is refused by name.
 TEST_CASE("no option is dropped beside another") {
   struct Option {
     const char* text;
     bool has_device;
-    // The last option of the text: "--what-if".
+    // The last option in the text: "--what-if".
     std::string name() const {
       const std::string whole = text, last = whole.substr(whole.rfind("--"));
       return last.substr(0, last.find(' '));
     }
   };
-  // What one of them already implies is left out: JSON has formulas wherever a dim is free.
+  // Pairs in which one option implies the other are left out: JSON has formulas wherever a dim is free.
   const Option options[] = {{"--batch 4", false},
                             {"--device h200", true},
                             {"--traffic fused", false},
@@ -556,7 +556,7 @@ TEST_CASE("no option is dropped beside another") {
       for (const Option& b : options) {
         if (is(a, b.text) || (a.has_device && b.has_device)) continue;
         if (is(b, "--symbolic") && std::string(format) == "json") continue;
-        if (is(b, "--top 1") && is(a, "--traffic fused")) continue;  // the model is one kernel
+        if (is(b, "--top 1") && is(a, "--traffic fused")) continue;  // the model has only one kernel
         const Outcome alone = run(a.text), both = run(std::string(a.text) + " " + b.text);
         if (both.code == 2) {
           const bool names_one =
@@ -571,7 +571,7 @@ TEST_CASE("no option is dropped beside another") {
   }
 }
 
-// Every sum is the same wherever it is printed, and no row moves or computes more than the device can.
+// Each sum is the same wherever it is printed, and no row moves or computes more than the device can.
 TEST_CASE("outputs agree on every sum, and rows keep to the roofs, whatever is asked for") {
   for (const char* device : {"h200", "orin-agx", "rtx-3090"}) {
     const DeviceSpec spec = documents::device(device);
@@ -601,7 +601,7 @@ TEST_CASE("outputs agree on every sum, and rows keep to the roofs, whatever is a
         CHECK(report["fit"]["weight_bytes"] == totals["param_bytes"]);
         CHECK(report["fit"]["total_bytes"].get<double>() ==
               totals["param_bytes"].get<double>() + totals["activation_peak_bytes"].get<double>());
-        // The CSV's columns and the table's last lines add up to the same.
+        // The CSV's columns and the table's last lines must give the same sums.
         const auto csv_of = csv_rows(workshop().run(arguments + " --by node --format csv").out);
         const std::size_t bytes_at = column(csv_of[0], "bytes"), seconds_at = column(csv_of[0], "seconds");
         double csv = 0, csv_seconds = 0;
@@ -662,7 +662,7 @@ TEST_CASE("a prediction is of float16: another precision is refused, and a short
     CHECK(result.err.find(std::string("--precision ") + precision) != std::string::npos);
     CHECK(result.err.find("fp16") != std::string::npos);  // the remedy
   }
-  // Autocast runs a float32 file's products in float16: faster than the bound of float32, which the user must hear.
+  // Autocast runs a float32 file's products in float16: faster than the float32 bound, so the user must be told.
   const char* note = "--precision fp16 gives bounds of the same regime";
   const Outcome mixed = workshop().run("product.onnx --device rtx-3090 --predict --format json");
   CHECK(mixed.code == 0);
@@ -746,7 +746,7 @@ TEST_CASE("sweeps, comparisons and profiles in every format") {
 }
 
 TEST_CASE("a training step: backward, optimizer, memory, and the published rule of three") {
-  // One convolution of 6,912 MACs a batch item behind an input without gradient, then Relu: forward and dw only.
+  // One convolution with 6,912 MACs per batch item whose input needs no gradient, then Relu: forward and dw only.
   const json step = json::parse(workshop().run("fixed.onnx --training --optimizer adam --format json").out)["training"];
   CHECK(step["totals"]["forward"]["macs"] == 6912);
   CHECK(step["totals"]["dw"]["macs"] == 6912);

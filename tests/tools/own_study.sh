@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/own_study.sh in its quick form, with a made reading of power: a page with times, joules and measured bounds.
+# examples/own_study.sh in its quick form, with simulated power readings: a page with times, joules and measured bounds.
 #   own_study.sh BUILD FOLDER
 set -euo pipefail
 build=$1 out=$2
@@ -11,7 +11,7 @@ counter="$out/machine/sys/class/powercap/intel-rapl:0/energy_uj"
 echo 0 >"$counter"
 echo package-0 >"$(dirname "$counter")/name"
 echo 262143328850 >"$(dirname "$counter")/max_energy_range_uj"
-# 20 W: the counter says what the clock does.
+# 20 W: the counter follows the clock.
 "$python" - "$counter" "$$" <<'PY' &
 import os, sys, time
 start = time.monotonic()
@@ -31,7 +31,7 @@ import csv, html.parser, json, re
 rows = list(csv.DictReader(open("inference.csv")))
 assert [(r["model"], r["batch"]) for r in rows] == [("bert_base", "1"), ("bert_base", "2"), ("resnet50_dynamic", "1"), ("resnet50_dynamic", "2")], rows
 for row in rows:
-    # A counter of 20 W: joules are as many as the run's time says, within the steps of reading it.
+    # With a counter of 20 W, joules must equal 20 W times the run's time, within the steps of the reading.
     watts, joules, seconds = float(row["watts"]), float(row["joules"]), float(row["mean_seconds"])
     assert 10 < watts < 30, row
     assert 0.3 < joules / (20 * seconds) < 3, row

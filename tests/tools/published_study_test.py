@@ -1,5 +1,5 @@
-"""Runs examples/published_study.sh and holds its tables against the numbers published with Pagoda (arXiv 2509.20189 and
-the notebooks of github.com/dream-lab/pagoda at 34dbe0f), which stand below as they were published."""
+"""Runs examples/published_study.sh and compares its tables with the numbers published with Pagoda (arXiv 2509.20189 and
+the notebooks of github.com/dream-lab/pagoda at 34dbe0f), which are listed below as published."""
 import csv
 import os
 import pathlib
@@ -35,7 +35,7 @@ TRAINING = {
     "mobilenet_v3_large": (43.12, 7858), "resnet50": (787.81, 22833), "yolov8n": (848.63, 50607), "lstm": (11.60, 195.4),
     "bert_large": (7597.1, 136820),
 }
-# batch: GFLOP/s, GB/s, J, GFLOP/J as measured at MAXN, to the digits printed.
+# batch: GFLOP/s, GB/s, J, GFLOP/J measured at MAXN, to the printed digits.
 MEASURED = {
     "mobilenet_v3_large": {1: (25, 5.7, 0.376, 1.2), 4: (91, 17.5, 0.523, 3.4), 16: (256, 47, 1.08, 6.6), 32: (266, 48.5, 2.06, 7.0), 64: (282, 51, 4.03, 7.1)},
     "resnet50": {1: (534, 22, 0.414, 19.8), 4: (1703, 54, 0.798, 41.1), 16: (2547, 75, 2.76, 47.6), 64: (2741, 79, 10.6, 49.5)},
@@ -52,7 +52,7 @@ def check_batches(out):
             failures.append(f"{name}: not the eleven batches")
         for row in table:
             batch = int(row["batch"])
-            # bert's constants are the rules' to 158 FLOPs and 1920 bytes, which depend on the exporter.
+            # bert's constants match the rules to within 158 FLOPs and 1920 bytes, which depend on the exporter.
             part = 1e-5 if name == "bert_large" else 0
             check(f"{name} {batch} FLOPs", row["flops"], w0 + batch * w, part)
             check(f"{name} {batch} bytes", row["bytes"], q0 + batch * q, part)
@@ -71,7 +71,7 @@ def check_measured(out):
             check(f"{name} {batch} GB/s", float(row["bytes_per_second"]) / 1e9, gbytes, 0.03)
             check(f"{name} {batch} J", row["joules"], joules, 0.02)
             check(f"{name} {batch} GFLOP/J", float(row["flops_per_joule"]) / 1e9, efficiency, 0.05)
-    # As published: too little for BERT-large by 30 to 40 %.
+    # As published: 30 to 40 % too low for BERT-large.
     for run, row in energy.items():
         if run.startswith("bert_large") and not -0.405 < float(row["error"]) < -0.295:
             failures.append(f"{run}: the fit's error is {row['error']}")

@@ -1,4 +1,4 @@
-// No exception escapes a tool's main, and each kind ends with its documented code and words.
+// No exception escapes a tool's main, and each kind gives its documented exit code and message.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>

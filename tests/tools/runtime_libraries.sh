@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# onnx-estimate needs the C and C++ runtimes alone: runtime_libraries.sh PROGRAM
+# onnx-estimate needs only the C and C++ runtimes: runtime_libraries.sh PROGRAM
 set -euo pipefail
 listed=$(ldd "$1")
 grep -q 'libstdc++' <<<"$listed" || { echo "ldd lists no C++ runtime, expected one: $listed"; exit 1; }
-# Sanitizers come with runtimes of their own.
+# Sanitizers bring runtimes of their own.
 others=$(grep -vE '(linux-vdso|ld-linux[^ ]*|libc|libm|libstdc\+\+|libgcc_s|lib[at]san|libubsan)\.so' <<<"$listed" || true)
 [ -z "$others" ] || { echo "$1 needs more than the C and C++ runtimes:"; echo "$others"; exit 1; }

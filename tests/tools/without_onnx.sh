@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Where neither libonnx nor libprotobuf is installed, the library and the tools still configure, and none of what they
-# build mentions either: without_onnx.sh SOURCE
+# Without libonnx and libprotobuf installed, the library and the tools still configure, and nothing that is built
+# mentions either: without_onnx.sh SOURCE
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

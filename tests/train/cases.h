@@ -1,4 +1,4 @@
-// Which operators the tables of the tests hold, so that one test can tell that none is left out.
+// The operators in the test tables, so that one test can check that none is missing.
 #pragma once
 
 #include <string>

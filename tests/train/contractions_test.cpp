@@ -1,5 +1,5 @@
-// Backward of contractions against loops over every product y[o] += a[i]·b[j] of forward: each is one multiply-
-// accumulate of da[i] += dy[o]·b[j] and one of db[j] += dy[o]·a[i].
+// Backward of contractions against loops over every product y[o] += a[i]·b[j] of forward: each takes one
+// multiply-accumulate da[i] += dy[o]·b[j] and one db[j] += dy[o]·a[i].
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -30,10 +30,10 @@ long count(const std::vector<int>& sizes) {
 }
 
 struct Case {
-  const char* inputs;  // x is an activation of that shape
+  const char* inputs;  // besides x, an activation of shape `x`
   const char* x;
   const char* node;
-  std::vector<int> products;  // the loops of forward; taps on padding count
+  std::vector<int> products;  // the loops of forward; taps on padding count, too
   int y, w, bias;             // elements; −1: no bias
 };
 
@@ -113,12 +113,12 @@ TEST_CASE("each operand's gradient takes the products of forward; a bias sums") 
     CHECK(got.dw.bytes_read == 4 * row.y + x_bytes);
     CHECK(got.dw.bytes_written == Dim(4 * (row.w + std::max(row.bias, 0))));
     CHECK(got.saved_bytes() == x_bytes);
-    // Frozen weights: only what leads further back, and nothing is kept for them.
+    // With frozen weights only the gradient of x is computed, and nothing is saved for the weights.
     const Training frozen = train(model, analysis, {.frozen = {"w"}});
     CHECK(frozen.rows.back().dw.macs == Dim(0));
     CHECK(frozen.rows.back().dx.macs == Dim(products));
     CHECK(frozen.rows.back().saved_bytes() == Dim(0));
-    // With nothing trained before it, it is the first layer.
+    // Without trained parameters before it, it is the first layer.
     const Training first = train(model, analysis, {.frozen = {"s"}});
     CHECK(first.rows.back().dx.macs == Dim(0));
     CHECK(first.rows.back().dw.macs == Dim(products));
@@ -160,7 +160,7 @@ TEST_CASE("recurrent layers: the input's part and the recurrent part, each once 
   struct Recurrent {
     const char* op;
     const char* attributes;
-    int gates, arith, kept;  // per hidden element and step; kept besides the hidden state
+    int gates, arith, kept;  // per hidden element and step; saved besides the hidden state
   };
   for (const Recurrent& of :
        {Recurrent{"LSTM", "", 4, 23, 6}, Recurrent{"GRU", "", 3, 19, 3},

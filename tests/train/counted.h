@@ -1,6 +1,6 @@
-// Numbers that know more than their value, for checking derivatives and what they take without finite differences.
+// Numbers with more than a value, to check derivatives and their cost without finite differences.
 //   Dual     carries its derivative exactly (v + d·ε with ε² = 0)
-//   Counted  counts what is done with it: + − · / and comparisons, and special functions
+//   Counted  counts its operations: + − · / and comparisons, and special functions
 #pragma once
 
 #include <cmath>
@@ -60,7 +60,7 @@ inline Counted operator+(Counted a, Counted b) { return counted(a.v + b.v, 1); }
 inline Counted operator-(Counted a, Counted b) { return counted(a.v - b.v, 1); }
 inline Counted operator*(Counted a, Counted b) { return counted(a.v * b.v, 1); }
 inline Counted operator/(Counted a, Counted b) { return counted(a.v / b.v, 1); }
-// A branch is the comparison that takes it; both sides are computed.
+// A branch costs the comparison that selects it; both sides are computed.
 inline Counted select(Counted a, Counted above, Counted yes, Counted no) {
   return counted(a.v > above.v ? yes.v : no.v, 1, 0, 1);
 }

@@ -1,5 +1,5 @@
-// Backward of operators that work element by element: each formula of the rules is evaluated twice. With numbers that
-// count, it must take what the rule says; its value must be the derivative, which dual numbers give exactly.
+// Backward of element-wise operators: each formula of the rules is evaluated twice. With counting numbers, it must cost
+// what the rule says; its value must be the derivative, which dual numbers give exactly.
 #include <doctest/doctest.h>
 
 #include "pagoda/core/train.h"
@@ -25,7 +25,7 @@ struct Unary {
   std::vector<double> at;  // where to compare values
 };
 
-// Constants of the attributes are folded: what only they take part in is no operation.
+// Attribute constants are folded: an operation on constants only is not counted.
 const Unary kUnary[] = {
     {"Abs(x)", [](Dual x) { return abs(x); }, [](Counted dy, Counted x, Counted) { return dy * sign(x); }, {-2, 3}},
     {"Acos(x)",
@@ -201,7 +201,7 @@ const Unary kUnary[] = {
      {-1, 3, 8}},
 };
 
-// One input is an activation, with parameters before it so that a gradient is wanted.
+// One input is an activation, with parameters before it so that it needs a gradient.
 Training one_node(const std::string& node, const std::string& more = "") {
   const Model model = test::graph(
       "opset=26 com.microsoft=1 : x0:f32[4,6], w:f32[4,6]=const, two:f32=2.0, half:f32=0.5, "
@@ -297,7 +297,7 @@ TEST_CASE("derivatives of two operands are right and take what the rules say") {
       const Dual along_b = row.forward(Dual(a), Dual(b, 1));
       const OpCost da = counts_of(row.da, a, b, along_a.v, along_a.d);
       const OpCost db = counts_of(row.db, a, b, along_a.v, along_b.d);
-      // a is an activation, b a parameter of the same size: dx and dw tell the two apart.
+      // a is an activation and b a parameter of the same size, so that dx and dw distinguish them.
       const Training training = one_node(std::string(row.op) + "(x, b)", ", b:f32[4,6]=const");
       const TrainingRow& got = training.rows[1];
       CHECK(got.dx.arith == 24 * da.arith);

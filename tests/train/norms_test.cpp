@@ -1,5 +1,5 @@
-// Backward of normalisations, softmax and reductions: written out as loops over numbers that count. What the loops take
-// is what the rules must say; their values must be the products of dy with the exact Jacobian, from dual numbers.
+// Backward of normalisations, softmax and reductions, written as loops over counting numbers. The loops must cost what
+// the rules say; their values must be the products of dy with the exact Jacobian, from dual numbers.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace {
 using Duals = std::vector<Dual>;
 using Reals = std::vector<Counted>;
 
-// Data and arriving gradients that are all different.
+// Sample data and arriving gradients with varying values.
 double sample(std::size_t i) { return 0.2 + 0.37 * static_cast<double>(i % 7) - 0.11 * static_cast<double>(i % 5); }
 
 // dx_j = Σ_i dy_i · ∂y_i/∂x_j.
@@ -51,7 +51,7 @@ Reals arriving(std::size_t count) {
   return dy;
 }
 
-// The training row of y = Op(x …) with x an activation that a parameter leads to.
+// The training row of y = Op(x …), where x is an activation that depends on a parameter.
 TrainingRow row_of(const std::string& shape, const std::string& node, const std::string& more = "") {
   const Model model = test::graph("opset=23 : x0:f32" + shape + ", w:f32" + shape + "=const" + more +
                                   " -> x = Add(x0, w); y = " + node);
@@ -77,7 +77,7 @@ struct NormCase {
   const char* name;
   std::string shape, node;
   std::size_t elements, rows, scales;                  // `scales` entries of γ and β; 0: none
-  std::function<std::size_t(std::size_t)> row, scale;  // of an element
+  std::function<std::size_t(std::size_t)> row, scale;  // index of an element's row, scale
   bool centred = true, batch = false;
 };
 
@@ -98,7 +98,7 @@ const NormCase kNorms[] = {
      [](std::size_t i) { return i / kSpatial % 4; }, [](std::size_t i) { return i / kSpatial % 4; }, true, true},
 };
 
-// Mean and 1/√(variance + ε) of each row; without a mean it is 0 and the variance the mean square.
+// Mean and 1/√(variance + ε) of each row; if not centred, 0 and 1/√(mean square + ε).
 template <typename T>
 std::vector<std::pair<T, T>> statistics(const NormCase& norm, const std::vector<T>& x) {
   const double count = static_cast<double>(norm.elements / norm.rows);
@@ -139,7 +139,7 @@ TEST_CASE("normalisations: gradients of data, scale and bias are right and take 
     };
     const Counted count = static_cast<double>(norm.elements / norm.rows);
 
-    // dγ and dβ: the first term of a sum is no addition.
+    // dγ and dβ: the first term of a sum takes no addition.
     Counted::counts = {};
     Reals scale_sums(norm.scales), bias_sums(norm.scales);
     std::vector<bool> begun(norm.scales, false);
@@ -153,7 +153,7 @@ TEST_CASE("normalisations: gradients of data, scale and bias are right and take 
     }
     const Counts dw = Counted::counts;
 
-    // dx. Batch statistics: the sums above are those it needs. Else sums over rows, from 0.
+    // dx: for batch statistics it needs the sums above; otherwise sums over rows, starting from 0.
     Counted::counts = {};
     Reals dx(norm.elements), first(norm.rows, Counted(0)), second(norm.rows, Counted(0)), hat(norm.elements),
         g(norm.elements);
@@ -191,7 +191,7 @@ TEST_CASE("normalisations: gradients of data, scale and bias are right and take 
     const TrainingRow row = row_of(norm.shape, norm.node, more);
     check(row.dx, data);
     check(row.dw, dw);
-    // Kept: the data, and a mean (where there is one) and 1/σ of each row as float32.
+    // Saved: the data, and of each row a mean (if there is one) and 1/σ as float32.
     const Dim statistic_bytes = 4 * (norm.centred ? 2 : 1) * static_cast<int>(norm.rows);
     CHECK(row.saved_bytes() == Dim(4 * static_cast<int>(norm.elements)) + statistic_bytes);
     CHECK(row.parameter_gradient_bytes == Dim(4 * static_cast<int>(norm.scales) * (has_bias ? 2 : 1)));
@@ -207,8 +207,8 @@ TEST_CASE("batch statistics with frozen scale and bias: dx takes their sums") {
   const TrainingRow frozen = train(model, analysis, {.frozen = {"g", "b"}}).rows[1];
   CHECK(frozen.dx.arith == trained.dx.arith + trained.dw.arith);
   CHECK(frozen.dw.arith == Dim(0));
-  // Moments: an addition, a subtraction, a square, an addition per element and two divisions per channel; running
-  // statistics: two products and an addition each; 2 per element and 4 per channel as in inference.
+  // Moments: an addition, a subtraction, a square and an addition per element, and two divisions per channel; running
+  // statistics: two products and an addition each; 2 per element and 4 per channel, as in inference.
   CHECK(trained.forward.arith == Dim(48 * (4 + 2) + 4 * (2 + 6 + 4)));
   CHECK(trained.forward.bytes_written == Dim(48 * 4 + 2 * 4 * 4));
 }
@@ -217,7 +217,7 @@ TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what t
   const std::size_t rows = 4, length = 6, n = rows * length;
   const std::vector<double> values = samples(n);
   const Reals x = numbers(values), dy = arriving(n);
-  // A function of each row of x, and its gradient of row, y and dy.
+  // A function of each row of x, and its gradient as a function of row, y and dy.
   struct Case {
     const char* node;
     std::function<Duals(const Duals&)> forward;
@@ -299,12 +299,12 @@ TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what t
 }
 
 TEST_CASE("reductions: gradients are right and take what the rules say") {
-  // Of rows of 6 into one result each: per element, per result.
+  // Reduces rows of 6 to one result each: cost per element, and per result.
   struct Case {
     const char* op;
     std::function<Dual(const Duals&)> forward;
-    std::function<Counted(Counted dy, Counted y)> result;                    // once a result
-    std::function<Counted(Counted prepared, Counted x, Counted y)> element;  // once an element
+    std::function<Counted(Counted dy, Counted y)> result;                    // once per result
+    std::function<Counted(Counted prepared, Counted x, Counted y)> element;  // once per element
     int saved;
   };
   const auto fold = [](const Duals& row, Dual start, const std::function<Dual(Dual, Dual)>& join) {

@@ -1,6 +1,6 @@
-// The peak of a training step against an O(n²) recomputation: at every moment of the step each tensor and each gradient
-// is asked whether it is alive. On random graphs everything is worked out here, from the definitions alone; on real
-// models the flow of gradients is the library's own. Also: what parts of a step add up to.
+// The peak of a training step against an O(n²) recomputation: at every moment of the step, each tensor and each
+// gradient is checked for being alive. On random graphs everything is derived here, from the definitions only; on real
+// models the library provides the flow of gradients. Also: the parts of a step add up.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -36,11 +36,11 @@ Int peak_of(const std::vector<Interval>& intervals, int moments) {
   return most;
 }
 
-// A random network of operators whose backward is known by heart.
+// A random network of operators with known backward.
 class RandomNet {
  public:
   RandomNet(unsigned seed, int nodes) : random_(seed) {
-    values_.push_back({.width = 8});  // the input: no gradient is wanted there
+    values_.push_back({.width = 8});  // the input: needs no gradient
     for (int i = 0; i < nodes; ++i) add_node();
     for (Value& value : values_) value.is_output = value.is_output || (!value.is_read && value.node >= 0);
   }
@@ -69,7 +69,7 @@ class RandomNet {
   }
 
   Int peak() const { return peak_of(intervals(), 2 * size() + 1); }
-  // What forward keeps, each tensor once.
+  // What forward saves, each tensor once.
   Int saved_bytes() const {
     std::set<int> saved;
     for (int i = 0; i < size(); ++i)
@@ -100,7 +100,7 @@ class RandomNet {
   int size() const { return static_cast<int>(nodes_.size()); }
   Int bytes(int value) const { return Int{4} * 4 * values_[at(value)].width; }
 
-  int some_value() {  // mostly a late one
+  int some_value() {  // mostly a recent one
     const int count = static_cast<int>(values_.size());
     return pick(3) == 0 ? pick(count) : count - 1 - pick(std::min(count, 4));
   }
@@ -116,7 +116,7 @@ class RandomNet {
       width = columns;
     } else if (node.op == "Add" || node.op == "Mul") {
       node.b = some_value();
-      if (node.b == node.a || values_[at(node.b)].width != width) {  // a parameter instead
+      if (node.b == node.a || values_[at(node.b)].width != width) {  // use a parameter instead
         node.b = -1;
         node.weight = static_cast<int>(weights_.size());
         weights_.push_back({"w" + std::to_string(node.weight), 4, width});
@@ -129,7 +129,7 @@ class RandomNet {
     nodes_.push_back(node);
   }
 
-  // The value whose bytes it shares: Identity is a view.
+  // The value whose bytes `value` shares: Identity is a view.
   int root(int value) const {
     while (values_[at(value)].node >= 0 && nodes_[at(values_[at(value)].node)].op == "Identity")
       value = nodes_[at(values_[at(value)].node)].a;
@@ -141,7 +141,7 @@ class RandomNet {
     const Node& node = nodes_[at(values_[at(value)].node)];
     return node.weight >= 0 || leads(node.a) || leads(node.b);
   }
-  // Whether an output that leads depends on it.
+  // Whether an output depends on it.
   bool reaches_loss(int value) const {
     if (values_[at(value)].is_output) return true;
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
@@ -152,6 +152,7 @@ class RandomNet {
   bool has_backward(int i) const { return has_gradient(nodes_[at(i)].output); }
 
   // What the backward of a node reads besides the arriving gradient and weights:
+  // MatMul dw = xᵀ·dy, Mul da = dy·b, Tanh dx = dy·(1 − y²), Relu dx = y > 0 ? dy : 0; Add, Neg, Identity nothing.
   // MatMul dw = xᵀ·dy, Mul da = dy·b, Tanh dx = dy·(1 − y²), Relu dx = y > 0 ? dy : 0; Add, Neg, Identity nothing.
   std::vector<int> kept_by(int i) const {
     const Node& node = nodes_[at(i)];
@@ -186,8 +187,9 @@ class RandomNet {
     return result;
   }
 
-  // A gradient is born at the loss or where the last reader's backward runs, and dies where its producer's has run. Add
-  // and Identity pass theirs on under another name; whoever comes later adds to it, from bytes that live that moment.
+  // A gradient begins at the loss or where the last reader's backward runs, and ends where its
+  // producer's has run. Add and Identity pass theirs on under another name; later contributions are
+  // added to it, from bytes alive at that moment.
   void add_gradients(std::vector<Interval>& result) const {
     std::map<int, std::size_t> life_of;  // by value, in `result`
     for (int value = 0; value < static_cast<int>(values_.size()); ++value)
@@ -223,7 +225,7 @@ class RandomNet {
   std::vector<Node> nodes_;
 };
 
-// A real model's step, given where its gradients flow.
+// A real model's step, with the flow of gradients given.
 class Oracle {
  public:
   Oracle(const Model& model, const Analysis& analysis, const Training& training)
@@ -271,9 +273,9 @@ class Oracle {
     find_gradients(analysis);
   }
 
-  // Gradients of values whose bytes are one (renamed at the first contribution) live together.
+  // Gradients that share bytes (renamed at the first contribution) have one lifetime.
   void find_gradients(const Analysis& analysis) {
-    std::map<ValueId, ValueId> same;  // value → the one whose gradient's bytes it uses
+    std::map<ValueId, ValueId> same;  // value → the value whose gradient's bytes it uses
     const auto root = [&](ValueId value) {
       while (same.contains(value)) value = same[value];
       return value;
@@ -383,7 +385,7 @@ TEST_CASE("parts of a step add up, and what is kept is alive at the loss") {
       OpCost laid_out;
       for (const NodeReport& row : step_analysis(analysis, training).nodes) {
         laid_out += row.cost;
-        // Work without a type has no peak, and the step's time would be a part's.
+        // Work without a type has no peak rate, and the step's time would be incomplete.
         const bool has_work = row.cost.arith != Dim(0) || row.cost.special != Dim(0) || row.cost.macs != Dim(0);
         CHECK_MESSAGE((!has_work || row.cost.precision != ElementType::Undefined), row.scope);
       }

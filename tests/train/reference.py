@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes reference.json: what training the source networks of models/ costs, as PyTorch itself counts it.
+"""Writes reference.json: the cost of training the source networks of models/, as counted by PyTorch.
 
     python tests/train/reference.py [--only NAME...] [--skeletons DIR]      (a current PyTorch, as in models/README.md)
 
 Two kinds of numbers, both from running the network forward and backward with inputs that need no gradient:
 * `flops`: torch.utils.flop_counter.FlopCounterMode, attention decomposed (the math backend of scaled dot products), in
-  evaluation mode (dropout and batch statistics hold no contraction). `grouped_excess` is what that counter adds to the
-  weight gradient of a grouped convolution: its formula is kernel * output * Cin * Cout, without the division by the
+  evaluation mode (dropout and batch statistics hold no contraction). `grouped_excess` is the excess of that counter for
+  the weight gradient of grouped convolutions: its formula is kernel * output * Cin * Cout, without the division by the
   groups that it applies forward (torch/utils/flop_counter.py, conv_backward_flop).
 * `saved_bytes`: the distinct storages that torch.autograd.graph.saved_tensors_hooks sees in training mode, without
   those of parameters and buffers, by element type, with the number of them.
@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "models"))
 import export  # noqa: E402
 
-# Skeleton, and the sizes to run its source at.
+# Skeleton, and the sizes at which its source runs.
 CONTRACTIONS = [
     ("alexnet", {"batch": 2}), ("vgg16", {}), ("googlenet", {}), ("resnet50", {}), ("resnet50_dynamic", {"batch": 3}),
     ("resnet50_dynamo", {"batch": 2}), ("densenet121", {}), ("mobilenet_v3_large", {}), ("efficientnet_b0", {}),
@@ -47,7 +47,7 @@ SAVED = [("resnet50_dynamic", {"batch": 2}), ("vgg16", {"batch": 1}), ("vit_b_16
 
 
 class GroupedExcess(TorchDispatchMode):
-    """Sums what conv_backward_flop counts too much for grouped convolutions."""
+    """Sums the excess of conv_backward_flop for grouped convolutions."""
 
     def __init__(self):
         super().__init__()
@@ -70,7 +70,7 @@ def model_named(name: str) -> export.Model:
 
 
 def floats(outputs) -> list[torch.Tensor]:
-    """The outputs of a network that can have a gradient."""
+    """The outputs of a network that can have gradients."""
     if isinstance(outputs, torch.Tensor):
         outputs = [outputs]
     if isinstance(outputs, dict):
@@ -92,7 +92,7 @@ def backward(outputs) -> None:
 def contraction(name: str, sizes: dict[str, int]) -> dict:
     model = model_named(name)
     module, inputs = model.build().eval(), export.example_inputs(model, sizes)
-    # The mode entered last sees an operator first and passes it on to the other.
+    # The mode entered last sees an operator first, and passes it on to the other.
     with sdpa_kernel(SDPBackend.MATH), GroupedExcess() as excess, FlopCounterMode(display=False) as counter:
         outputs = module(*inputs)
         forward = counter.get_total_flops()
@@ -105,7 +105,7 @@ def saved(name: str, sizes: dict[str, int]) -> dict:
     model = model_named(name)
     module, inputs = model.build().train(), export.example_inputs(model, sizes)
     own = {t.untyped_storage().data_ptr() for t in (*module.parameters(), *module.buffers())}
-    kept: dict[int, torch.Tensor] = {}        # holding them keeps their addresses from being used again
+    kept: dict[int, torch.Tensor] = {}        # keeps the tensors alive, so that their addresses are not reused
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.untyped_storage().data_ptr() not in own:

@@ -1,5 +1,5 @@
-// Training steps of the model set against reference.json: what PyTorch counts and keeps when it trains the source
-// networks (see reference.py). Contractions agree to the integer.
+// Training steps of the model set against reference.json: what PyTorch counts and saves when it trains the source
+// networks (see reference.py). Contractions agree exactly.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -66,16 +66,16 @@ TEST_CASE("contractions of a training step equal PyTorch's count to the integer"
   }
 }
 
-// The graphs of these are exported as they are trained, so what is kept differs only where PyTorch's kernels do.
+// These graphs are exported as they are trained, so saved bytes differ only where PyTorch's kernels do.
 TEST_CASE("what forward keeps equals PyTorch's saved tensors, but for differences that are accounted for to the byte") {
   constexpr std::int64_t kTokens = 2 * 197, kRow = kTokens * 768 * 4;  // vit_b_16 at batch 2
   const std::map<std::string, std::int64_t> more_in_torch = {
       {"resnet50", 0},
-      // The input of the average pool, which the exporter leaves out where it changes nothing; masks of two Dropouts
-      // as float32 instead of bool.
+      // The input of the average pool, which the exporter omits where it has no effect; masks of two
+      // Dropouts as float32 instead of bool.
       {"vgg16", 512 * 7 * 7 * 4 + 2 * 4096 * (4 - 1)},
-      // A view of V or of the class token keeps the tensor that it is a part of: Q, K and V of 12 layers in one, and
-      // all tokens instead of the first. The graph keeps 24 scale factors that PyTorch computes on the host.
+      // A view of V or of the class token keeps the whole tensor that it belongs to: Q, K and V of 12 layers in one,
+      // and all tokens instead of the first. The graph saves 24 scale factors that PyTorch computes on the host.
       {"vit_b_16", 12 * 2 * kRow + (kRow - 2 * 768 * 4) - 24 * 4},
   };
   for (const json& row : reference()["saved"]) {
@@ -122,7 +122,7 @@ TEST_CASE("binding the formulas of a step equals training with the sizes bound f
       REQUIRE(first.memory.activation_peak_bytes.has_value());
       if (after.memory.activation_peak_bytes)
         CHECK(*after.memory.activation_peak_bytes == *first.memory.activation_peak_bytes);
-      // With a batch of 1 a broadcast along the batch is none: the work is the same all the same.
+      // With a batch of 1 there is no broadcast along the batch: the work must be the same nevertheless.
       Bindings ones = bindings;
       for (auto& [dim, size] : ones) size = 1;
       const Training one = train(model, analyze(model, {.dims = ones}), options);

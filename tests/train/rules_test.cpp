@@ -1,5 +1,5 @@
-// Backward of operators that move, pool, resample or join, one row each, derived by hand; and that no operator is
-// without a row in the rules, nor a rule without a case.
+// Backward of operators that move, pool, resample or reduce, one row each, derived by hand. Also: every operator has a
+// row in the rules, and every rule a case.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@ using namespace pagoda;
 namespace {
 
 struct Case {
-  const char* inputs;  // besides p:f32[6], which leads to x = Add(x0, p) of shape [4,6]
-  const char* node;    // the last one
-  const char* cost;    // of its row
+  const char* inputs;  // besides p:f32[6], from which x = Add(x0, p) of shape [4,6] is made
+  const char* node;    // the last node
+  const char* cost;    // of that node's row
   const char* why;
 };
 
-// The parts that are not 0.
+// The non-zero parts.
 std::string text(const std::string& part, const OpCost& cost) {
   std::string result;
   const auto add = [&](const char* name, const Dim& count) {
@@ -46,7 +46,7 @@ std::string text(const TrainingRow& row) {
   return result;
 }
 
-// x is f32[4,6] (24 elements, 96 bytes) unless the row says otherwise; x's own saving is listed where it is new.
+// x is f32[4,6] (24 elements, 96 bytes) unless the row says otherwise; saving x is listed where it happens first.
 const Case kCases[] = {
     // --- views and moves ---
     {"", "Identity(x)", "", "the gradient is a view"},
@@ -72,7 +72,7 @@ const Case kCases[] = {
     {"", "Sum(x, x0, x0)", "", "the gradient of every term is the sum's"},
     {"", "Min(x, x0)", "dx arith=24 comparisons=24 read=288 written=96; saved=192", "dy, x and y; y is an output"},
 
-    // --- picked and placed ---
+    // --- gathered and scattered ---
     {"i:i64[2]", "Gather(x, i)", "dx arith=12 read=64 written=96; saved=16", "2 rows of 6 added; 48 + 16 bytes read"},
     {"i:i64[4,3]", "GatherElements(x, i) {axis=1}", "dx arith=12 read=144 written=96; saved=96",
      "12 elements and indices"},
@@ -115,7 +115,7 @@ const Case kCases[] = {
     {"s:i64=[4,4], k:i64=[2,2]", "Col2Im(columns, s, k)", "dx read=128 written=288",
      "9 windows of 4 taps over 2 channels"},
 
-    // --- joins along axes and losses ---
+    // --- reductions along axes and losses ---
     {"a:i64=[1]", "ReduceMin(x, a)", "dx arith=24 comparisons=24 read=128 written=96; saved=112",
      "x, y and dy of 4 rows"},
     {"a:i64=1", "CumSum(x, a)", "dx arith=20 read=96 written=96", "5 adds a row of 6"},
@@ -193,7 +193,7 @@ std::vector<std::string> test::rule_nodes() {
 }
 
 TEST_CASE("an operator without a backward rule is reported, or has no gradient by nature") {
-  // The bodies of these are graphs, which the driver handles itself.
+  // The bodies of these operators are graphs, which the driver handles itself.
   for (const char* name : {"If", "Loop", "Scan", "SequenceMap", "GridSample"})
     CHECK_MESSAGE(train_rules::backward_rule("", name).is_unmodelled(), name);
   for (const char* name : {"Sign", "Equal", "Shape", "QLinearConv"}) {

@@ -1,5 +1,5 @@
-// A step as a whole: where gradients flow, what is added up, what is kept, computed again and held at the peak, and
-// what optimizers do.
+// A training step as a whole: where gradients flow, what is accumulated, saved, recomputed and
+// alive at the peak, and what optimizers do.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -23,7 +23,7 @@ std::vector<std::string> names(const Training& training) {
   return result;
 }
 
-// Three layers; 16 bytes a vector of 4, 64 a matrix.
+// Three layers; a vector of 4 has 16 bytes, a matrix 64.
 const std::string kChain =
     "x:f32[1,4], a:f32[4,4]=const, b:f32[4,4]=const, c:f32[4,4]=const -> "
     "p = MatMul(x, a) @ pa; q = Relu(p) @ qa; r = MatMul(q, b) @ ra; s = Relu(r) @ sa; t = MatMul(s, c) @ ta";
@@ -86,12 +86,12 @@ TEST_CASE("a transposed weight is transposed in every step, although inference f
   CHECK(training.memory.gradient_bytes == Dim(48));
 }
 
-// --- what is added up ---
+// --- what is accumulated ---
 
 TEST_CASE("k readers of a value take k − 1 additions of its gradient; the first writes it") {
   const Training training =
       step("x0:f32[4,6], p:f32[6]=const -> x = Add(x0, p); a = Relu(x); b = Tanh(x); c = Sigmoid(x)");
-  // Backward runs the last reader first: its gradient is written, the others' are added (read both, write the sum).
+  // Backward runs the last reader first: it writes the gradient, the others add to it (read both, write the sum).
   CHECK(training.rows[3].dx.arith == Dim(3 * 24));
   CHECK(training.rows[2].dx.arith == Dim(3 * 24 + 24));
   CHECK(training.rows[1].dx.arith == Dim(24 + 24));
@@ -159,14 +159,14 @@ TEST_CASE("branches and loops are reported where a gradient meets them, and only
   CHECK(training.rows[0].dw.macs == Dim(32));
   const Training after = step("y:f32[2,4], w:f32[4,4]=const, c:bool[] -> z = If(c) " + branch + "; u = MatMul(z, w)",
                               {.outputs_with_gradient = {"u"}});
-  CHECK(after.partial);  // a branch may hold weights of its own
+  CHECK(after.partial);  // a branch may contain weights
 }
 
 TEST_CASE("a forward row that is not modelled keeps the totals lower bounds, with or without a gradient") {
   CHECK(step("x:f32[4] -> y = some.domain.Mystery(x)").partial);
 }
 
-// --- what is kept ---
+// --- what is saved ---
 
 TEST_CASE("what a backward needs is kept, with its reason; tensors that share bytes count once") {
   const Training training = step(
@@ -180,12 +180,12 @@ TEST_CASE("what a backward needs is kept, with its reason; tensors that share by
   CHECK(training.rows[1].saved[0].bytes == Dim(32));
   REQUIRE(training.rows[3].saved.size() == 1);
   CHECK(training.rows[3].saved[0].what == "r");
-  CHECK(training.rows[3].saved[0].bytes == Dim(0));  // q's bytes
+  CHECK(training.rows[3].saved[0].bytes == Dim(0));  // shares q's bytes
   CHECK(training.memory.saved_activation_bytes == Dim(32 + 32));
 }
 
 TEST_CASE("the peak of a chain: what forward kept, and the gradients of the moment") {
-  // Kept: x, q, s (16 each). Positions 0 … 4 forward, 5 the loss, 6 … 10 backward.
+  // Saved: x, q, s (16 each). Positions 0 … 4 forward, 5 the loss, 6 … 10 backward.
   // MatMul c: x q s, t (until the loss).                                 64
   // loss: x q s, t, dt                                                  80   ← the peak
   // back c: x q s, dt, ds 80; back sa: x q s, ds, dr 80; back b: x q, dr, dq 64 …
@@ -198,12 +198,13 @@ TEST_CASE("the peak of a chain: what forward kept, and the gradients of the mome
 }
 
 TEST_CASE("a gradient that is only renamed takes no bytes of its own") {
-  // z = x + y. Backward of Add: dx = dy = dz. Of MatMul: reads dy, its dx is added in place, one moment of its own.
+  // z = x + y. Backward of Add: dx = dy = dz. Backward of MatMul reads dy; its dx is
+  // added in place and lives one moment.
   const Training training = step(
       "x0:f32[4,6], p:f32[6]=const, w:f32[6,6]=const "
       "-> x = Add(x0, p); y = MatMul(x, w); z = Add(x, y)");
-  // Forward: x0 x | x y (x0 not kept) | x y z; the loss: x (kept for dW), z, dz; back Add: x, dz; back MatMul: x, dz,
-  // its own.
+  // Forward: x0 x | x y (x0 not saved) | x y z; the loss: x (saved for dW), z, dz; back Add: x, dz;
+  // back MatMul: x, dz, and its own dx.
   CHECK(*training.memory.activation_peak_bytes == Dim(3 * 96));
   CHECK(training.memory.saved_activation_bytes == Dim(96));
 }
@@ -220,7 +221,7 @@ TEST_CASE("Dropout and statistics are kept besides the values, and a Dropout's r
   CHECK(training.memory.saved_activation_bytes == Dim(96 + 24 + 96));  // x, the mask, z
 }
 
-// --- what is computed again ---
+// --- what is recomputed ---
 
 TEST_CASE("pointwise results computed again: contractions' results are kept, each row runs forward once more") {
   const std::string text =
@@ -241,8 +242,8 @@ TEST_CASE("pointwise results computed again: contractions' results are kept, eac
 
 TEST_CASE("segments keep what crosses between them; inside everything that is needed runs again") {
   const Training training = step(kChain, {.recompute = Recompute::Segments, .segment_starts = {"ra"}});
-  // Crossing: q. Kept: x and q. Again: of the second segment r and s (for dW of c); of the first only what q's
-  // backward needs, which is q itself.
+  // Crosses segments: q. Saved: x and q. Recomputed: r and s of the second segment (for dW of c); of the first only
+  // what q's backward needs, which is q itself.
   CHECK(training.memory.saved_activation_bytes == Dim(32));
   CHECK(training.rows[2].recomputed);
   CHECK(training.rows[3].recomputed);
@@ -265,8 +266,8 @@ TEST_CASE("√n segments: a long chain needs less at its peak, for less than one
   const Training some = step(text, {.recompute = Recompute::Sqrt});
   const Dim tensor = 64 * 64 * 4;
   CHECK(all.memory.saved_activation_bytes == 37 * tensor);
-  // 72 nodes keep something (an input of MatMul, an output of Tanh): 8 segments of 9 nodes. Kept: the input, what
-  // crosses 7 times, and the output, which is there all the same.
+  // 72 nodes save something (an input of MatMul, an output of Tanh): 8 segments of 9 nodes. Saved: the input, 7 tensors
+  // that cross segments, and the output, which exists anyway.
   CHECK(some.memory.saved_activation_bytes == 9 * tensor);
   CHECK(*some.memory.activation_peak_bytes->value() < *all.memory.activation_peak_bytes->value() / 2);
   CHECK(*some.totals.recomputed.macs.value() < *some.totals.forward.macs.value());

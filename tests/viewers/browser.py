@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its debugging protocol: open a page, evaluate JavaScript in it, wait."""
+"""Headless Chromium, driven by its debugging protocol: open a page, evaluate JavaScript in it, wait."""
 import copy
 import json
 import pathlib
@@ -34,7 +34,7 @@ class Browser:
         self.calls = 0
 
     def frame(self):
-        """The page's one frame of another origin, as something to evaluate in."""
+        """The page's only cross-origin frame, as a target for evaluate()."""
         frame = copy.copy(self)
         frame.connect("iframe")
         return frame

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Netron and model-explorer into a virtual environment and reads the numbers of a model back from their pages.
+# Installs Netron and model-explorer into a virtual environment, and reads a model's numbers back from their pages.
 # run.sh ONNX_ESTIMATE SOURCE FOLDER: FOLDER keeps the environment for the next run.
 set -euo pipefail
 tool=$(realpath "$1") source=$(realpath "$2") folder=$3

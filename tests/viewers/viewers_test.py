@@ -34,7 +34,7 @@ def equal(found, expected, what):
     assert found == expected, f"{what}: found {found!r}, expected {expected!r}"
 
 
-# Sections of the panel beside the graph: section, then name and value.
+# Sections of the side panel: section, then name and value.
 PANEL = """(() => { const all = {}; let section = '';
   for (const item of document.querySelectorAll('#sidebar-content .sidebar-section, #sidebar-content .sidebar-item')) {
     if (item.classList.contains('sidebar-section')) { section = item.textContent; continue; }
@@ -44,7 +44,7 @@ PANEL = """(() => { const all = {}; let section = '';
 
 
 def drop(browser, path):
-    """A file on the open page, as by hand."""
+    """Drops a file on the open page, as by hand."""
     content = base64.b64encode(path.read_bytes()).decode()
     browser.evaluate(f"""(() => {{ const data = new DataTransfer();
       data.items.add(new File([Uint8Array.from(atob('{content}'), c => c.charCodeAt(0))], {json.dumps(path.name)}));
@@ -52,11 +52,11 @@ def drop(browser, path):
 
 
 def open_in_netron(browser, model):
-    # Without a model, as at netron.app: the page of a server that was started with one takes no drops.
+    # Without a model, as at netron.app: the page of a server started with a model accepts no drops.
     port = free_port()
     url = f"http://127.0.0.1:{port}/"
     netron.start(None, address=("127.0.0.1", port), browse=False)
-    browser.call("Network.setCookie", name="consent", value="1", url=url)  # or it asks before anything else
+    browser.call("Network.setCookie", name="consent", value="1", url=url)  # otherwise it first asks for consent
     browser.open(url)
     browser.wait_for("document.body?.className === 'welcome'", "Netron's page")
     drop(browser, model)
@@ -73,7 +73,7 @@ def panel_of(browser, node, section):
 
 
 def check_netron(browser, model, folder):
-    """A dropped attachment shows at its nodes what it holds."""
+    """A dropped attachment shows its contents at its nodes."""
     attachment = folder / "resnet50.json"
     estimate(model, "--device", "h200", "--traffic", "fused", "--predict", "--format", "netron", "-o", attachment)
     open_in_netron(browser, model)
@@ -124,12 +124,12 @@ def check_model_explorer(browser, model, folder):
         browser.open(url[0])
         text = browser.wait_for("document.body?.innerText.includes('Node data') && document.body.innerText",
                                 "model-explorer's node data", 120)
-        # Its pages of 50 rows, each a number, an operator and a value.
+        # Pages of 50 rows, each with a number, an operator and a value.
         rows = re.findall(r"^\d+\t(\w+)\t([\d.e+-]+)$", text.split("\nNode data\n")[1], re.M)
         (graph,) = json.loads(data.read_text()).values()
         ops = {row["name"]: row["op_type"] for row in json.loads(estimate(model, "--format", "json"))["nodes"]}
         expected = [(ops[name], result["value"]) for name, result in graph["results"].items()]
-        # Its order is not the file's where branches meet; what it shows must be there, as often.
+        # Where branches meet, its order differs from the file's; what it shows must be in the file, as often.
         shown = [(op, float(value)) for op, value in rows if value != "-"]
         assert len(shown) > 40, text
         for row in set(shown):

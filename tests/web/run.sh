@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the page for browsers and drives it in Chromium: run.sh ONNX_ESTIMATE SOURCE FOLDER. FOLDER keeps the build and
-# the environment for the next run.
+# Builds the page for browsers and tests it in Chromium: run.sh ONNX_ESTIMATE SOURCE FOLDER. FOLDER keeps the
+# build and the environment for the next run.
 set -euo pipefail
 tool=$(realpath "$1") source=$(realpath "$2") folder=$3
 . "$source/tests/support/venv.sh"

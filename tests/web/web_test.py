@@ -15,7 +15,7 @@ import browser  # noqa: E402
 
 MOST_BYTES = 3_000_000
 MODELS = ("resnet50", "swin_t", "bert_base", "llama_past")
-# Words, and the ending of the file that the tool writes: compared to the byte.
+# Arguments, and the ending of the file that the tool writes: compared byte by byte.
 REQUESTS = [
     (["resnet50"], [], "json"),
     (["resnet50"], ["--batch", "32", "--device", "a100", "--traffic", "fused"], "json"),
@@ -54,7 +54,7 @@ def field(number, payload):
 
 
 def write_large(path, rows, columns):
-    """y = x · W with W of rows × columns float32 in the file, which is a hole on the disk."""
+    """y = x · W with W of rows × columns float32 in the file, stored as a hole on the disk."""
     def value(name, *sizes):
         dims = b"".join(field(1, b"\x08" + varint(size)) for size in sizes)
         return field(1, name) + field(2, field(1, b"\x08\x01" + field(2, dims)))
@@ -73,7 +73,7 @@ def write_large(path, rows, columns):
 
 
 def command_line(tool, folder, words, ending):
-    """Code, what is written, and what is said, of the tool in the folder of the models."""
+    """Exit code, written file and messages of the tool, run in the folder with the models."""
     result = folder / ("result." + ending)
     result.unlink(missing_ok=True)
     run = subprocess.run([tool, *words, "-o", str(result)], cwd=folder, capture_output=True, text=True)
@@ -127,14 +127,14 @@ def main():
             page.open(f"file://{site}/index.html")
             page.wait_for("document.body?.dataset.ready === '1'", "the page")
             print(f"ready {time.monotonic() - begin:.1f} s after opening")
-            # The policy holds: neither the page nor its worker reaches anything.
+            # The policy works: neither the page nor its worker can reach anything.
             address = f"http://127.0.0.1:{server.server_port}/"
             check("a request from the page", page.evaluate(f"fetch('{address}').then(() => 'sent', () => 'refused')"), "refused")
             code = f"fetch('{address}').then(() => postMessage('sent'), () => postMessage('refused'))"
             check("a request from a worker", page.evaluate(
                 f"new Promise((done) => {{ const w = new Worker(URL.createObjectURL(new Blob([{json.dumps(code)}]))); w.onmessage = (e) => done(e.data); }})"), "refused")
 
-            # By hand: the page's own controls, and what the reader sees.
+            # By hand: the page's controls, and what the reader sees.
             page.evaluate("addEventListener('drop', () => (window.dropped = performance.now()), true)")
             for model in ("resnet50", "swin_t", "bert_base", "large"):
                 page.evaluate("files.clear(), model = other = null, delete document.body.dataset.done, delete document.body.dataset.answered, 0")
@@ -175,7 +175,7 @@ def main():
             check("the comparison", page.evaluate("document.getElementById('answer').textContent"), command_line(tool, folder, words, "txt")[1])
             failures.extend(check_frame(page))
 
-            # The rest by the worker: whole documents.
+            # The rest through the worker: whole documents.
             drop(page, [folder / f"{model}.onnx" for model in MODELS])
             wait_done(page)
             slowest = 0
@@ -201,7 +201,7 @@ def main():
 
 
 def check_frame(page):
-    """The page in the frame runs its script, under both policies."""
+    """The framed page runs its script under both policies."""
     frame = page.frame()
     found = frame.evaluate("[document.documentElement.dataset.ready, document.querySelectorAll('#rows tbody tr').length > 10, getComputedStyle(document.querySelector('#rows')).overflowY, document.querySelector('#verdict').textContent.split(' on ')[0]]")
     return [] if found == ["1", True, "auto", "resnet50"] else [f"the frame holds {found}, expected a page of resnet50 with rows and style"]

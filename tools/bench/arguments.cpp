@@ -1,4 +1,4 @@
-// Flags and studies into one description of what to run.
+// Turns flags and studies into one description of what to run.
 #include "arguments.h"
 
 #include "nvidia_library.h"
@@ -77,7 +77,7 @@ Setting plain(const std::string& text) {
   return text;
 }
 
-// The values of an axis, given by one flag or several.
+// The values of an axis, given by one or several flags.
 std::vector<Setting> axis_values(const AxisFlag& flag, const std::vector<std::string>& given) {
   const measured::bench::AxisRow* row = measured::bench::find_axis(flag.axis);
   try {
@@ -87,7 +87,7 @@ std::vector<Setting> axis_values(const AxisFlag& flag, const std::vector<std::st
   }
 }
 
-// "NAME=VALUE" in two.
+// Splits "NAME=VALUE".
 std::pair<std::string, std::string> named(const std::string& text, const char* flag) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
@@ -100,7 +100,7 @@ std::string environment(const char* name, const std::string& otherwise) {
   return value && *value ? value : otherwise;
 }
 
-// Beside the sources while they are there, else where they were installed, else beside the program.
+// The source folder if it exists, else ../share next to the program, else the install folder.
 std::string scripts_folder() {
   std::error_code error;
   const std::string beside =
@@ -110,7 +110,7 @@ std::string scripts_folder() {
   return PAGODA_WORKERS_INSTALLED;
 }
 
-// The options of `run`, before they become a study.
+// The options of `run`, before they are turned into a study.
 struct RunFlags {
   std::vector<std::string> targets, sets, workers;
   std::vector<std::vector<std::string>> axes{std::size(kAxisFlags)};
@@ -144,7 +144,7 @@ measured::Study study_of_flags(const RunFlags& flags) {
   return study;
 }
 
-// What `run` and `submit` have in common.
+// Options common to `run` and `submit`.
 void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("TARGET", flags.targets,
                  "models (ONNX files, names as --list-models has them, suite:NAME, FILE.txt with names), or one study");
@@ -187,7 +187,7 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("-o,--output", arguments.folder, "folder of results");
 }
 
-// What all that run a plan have in common: plan.json does not hold it.
+// Options common to all commands that run a plan: plan.json does not store them.
 void add_plan_options(CLI::App& run, Arguments& arguments) {
   run.add_option("--threshold", arguments.threshold, "mean relative error that --verify allows")->capture_default_str();
   run.add_option("--retry", arguments.retry, "run again records of these statuses: failed,timeout,…")
@@ -195,7 +195,7 @@ void add_plan_options(CLI::App& run, Arguments& arguments) {
       ->check(CLI::IsMember({"ok", "failed", "timeout", "out_of_memory", "killed", "not_available"}));
 }
 
-// What `run` and `resume` have in common.
+// Options common to `run` and `resume`.
 void add_run_options(CLI::App& run, Arguments& arguments) {
   add_plan_options(run, arguments);
   run.add_flag("--strict", arguments.strict, "exit 3 where an experiment is not ok");
@@ -219,8 +219,8 @@ void add_slurm(CLI::App& submit, SlurmOptions& slurm) {
       });
 }
 
-// The models of a list: a file of names, one a line, or of a suite that comes with the workers. "#" begins a comment.
-// ONNX files are relative to the list.
+// The models of a list: a file with one name per line, or a suite installed with the workers. "#" starts a comment.
+// Paths of ONNX files are relative to the list.
 std::vector<Setting> models_of_list(const std::string& name, const std::string& scripts) {
   constexpr std::string_view kSuite = "suite:";
   std::string path = name;
@@ -242,7 +242,7 @@ std::vector<Setting> models_of_list(const std::string& name, const std::string& 
   return models;
 }
 
-// Lists of models become their models, and the device auto the one that is here.
+// Replaces lists of models by their models, and the device "auto" by this host's device.
 void resolve_values(measured::Study& study, const std::string& scripts, bool is_here) {
   for (std::vector<Axis>& block : study.blocks)
     for (auto& [name, values] : block) {
@@ -303,7 +303,7 @@ void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arg
   if (flags.budget) study.measure.budget_seconds = *flags.budget;
   if (flags.half_width) study.measure.half_width = *flags.half_width;
   if (flags.warmup) study.measure.warmup_seconds = *flags.warmup;
-  // The budget ends no counted run: the limit of the experiment does.
+  // With a fixed number of runs, the time budget does not apply, only the experiment's limit.
   if (flags.runs) study.measure.min_iterations = study.measure.max_iterations = *flags.runs;
   if (flags.warmup_runs) study.measure.warmup_iterations = *flags.warmup_runs;
   if (flags.timeout) study.limits.seconds = *flags.timeout;

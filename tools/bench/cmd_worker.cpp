@@ -1,6 +1,6 @@
 // Runs a shell command for each run. Options of the config: command, in which {batch} and other axes are replaced;
-// pattern, an expression whose first group is a time in what the command prints; scale, seconds of one of its units;
-// items, what one run handles (default: the batch).
+// pattern, a regular expression whose first group matches a time in the command's output; scale, the seconds per unit
+// of that time; items, the number of items per run (default: the batch).
 #include "cmd_worker.h"
 
 #include <chrono>
@@ -22,7 +22,7 @@ void answer_error(const std::string& message) {
   answer(event("error", [&](JsonWriter& json) { json.member("message", message); }));
 }
 
-// {name} → the config's value; other braces stay.
+// Replaces {name} by the config's value; other braces remain.
 std::string substituted(std::string command, const Config& config) {
   for (const auto& [name, value] : config) {
     if (name == "command") continue;
@@ -38,7 +38,7 @@ struct Finished {
   std::string printed, failure;
 };
 
-// The command is a line for the shell, as its user wrote it.
+// Passes the user's command to the shell unchanged.
 Finished execute(const std::string& command) {
   const auto start = std::chrono::steady_clock::now();
   const base::Output output = base::run_and_capture({"/bin/sh", "-c", command});
@@ -47,7 +47,7 @@ Finished execute(const std::string& command) {
           .failure = output.end.succeeded() ? "" : to_string(output.end)};
 }
 
-// Every time that the pattern finds, in seconds.
+// All times that match the pattern, in seconds.
 std::vector<double> printed_times(const std::string& text, const std::regex& pattern, double scale) {
   std::vector<double> times;
   for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it)
@@ -59,7 +59,7 @@ std::vector<double> printed_times(const std::string& text, const std::regex& pat
 
 namespace {
 
-// What is to be run, once it is prepared.
+// The command to run, after prepare().
 struct Prepared {
   std::string command;
   std::optional<std::regex> pattern;

@@ -1,4 +1,4 @@
-// The backend cmd: any command, timed as a whole process or by what it prints.
+// The backend cmd: runs any command, timed as a whole process or by the times that it prints.
 #pragma once
 
 namespace pagoda::tools::bench {

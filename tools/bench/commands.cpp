@@ -21,8 +21,8 @@
 namespace pagoda::tools::bench {
 namespace {
 
-constexpr int kInterrupted = 130;  // as a shell says it
-// Slurm ends the processes of a job within moments of each other.
+constexpr int kInterrupted = 130;  // a shell's code for SIGINT
+// Slurm ends the processes of a job almost simultaneously.
 constexpr double kGraceSeconds = 3;
 
 std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
@@ -31,7 +31,7 @@ RunOptions run_options(const Arguments& arguments, const measured::ExperimentLim
                        const std::string& folder) {
   RunOptions options;
   options.limits = limits;
-  // Nine tenths: the rest is the system's, which must go on to write the record.
+  // Nine tenths of memory: the rest is for the system and the runner, which must still write the record.
   if (options.limits.memory_bytes == 0)
     options.limits.memory_bytes = std::min(usable_bytes(), allocated_bytes().value_or(usable_bytes())) / 10 * 9;
   options.folder = std::filesystem::absolute(folder).string();
@@ -65,7 +65,7 @@ measured::Study backends_of(const PlanFile& plan) {
   return study;
 }
 
-// The plan's records as a table; nothing where none has a time.
+// The plan's records as a table; empty if none has a time.
 std::string times_text(const PlanFile& plan, const documents::ResultSet& set) {
   constexpr std::size_t kMostRows = 40;
   std::set<std::string> keys;
@@ -76,7 +76,7 @@ std::string times_text(const PlanFile& plan, const documents::ResultSet& set) {
   return timed.empty() ? "" : present::times_report(timed, present::ReportFormat::Text, "", kMostRows) + "\n";
 }
 
-// Runs what has no record, and says how far the plan is and what it gave.
+// Runs the experiments without a record, then prints the plan's progress and results.
 int run_plan(const PlanFile& plan, const Arguments& arguments) {
   watch_interrupts();
   const StudyOutcome outcome =
@@ -179,8 +179,8 @@ int one_command(const Arguments& arguments) {
   return result->status == documents::ResultStatus::Ok ? kDone : kPartial;
 }
 
-// One task of a cluster: the experiment of that index, its record in a file of its own, so that a shared folder needs
-// no lock between hosts. Run again, it finds its record and does nothing.
+// One task of a cluster: runs the experiment with that index and writes its record to a separate file, so hosts need no
+// lock on the shared folder. A task that already has its record does nothing.
 int task_command(const Arguments& arguments) {
   PlanFile plan = measured::load_plan(arguments.folder);
   const auto index = static_cast<std::size_t>(arguments.task);

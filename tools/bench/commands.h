@@ -1,4 +1,4 @@
-// What pagoda-bench does, a function a command. Each returns the exit code and throws Error.
+// The commands of pagoda-bench, one function each. Each returns the exit code and throws Error.
 #pragma once
 
 #include "arguments.h"

@@ -1,4 +1,4 @@
-// Runs one experiment in a worker and makes the record of it.
+// Runs one experiment in a worker and creates its record.
 #include "experiment_run.h"
 
 #include <unistd.h>
@@ -46,7 +46,7 @@ ProcessLimits process_limits(const RunOptions& options) {
           .passes_on = options.prints_workers};
 }
 
-// The model's options of timing, back from the config.
+// Timing options of the experiment's config.
 base::TimingOptions timing_options(const Config& config) {
   base::TimingOptions options;
   options.budget_seconds = documents::number_of(config, "measure.budget_seconds").value_or(options.budget_seconds);
@@ -61,8 +61,8 @@ base::TimingOptions timing_options(const Config& config) {
 
 double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-// What can be read of energy while a model runs on a GPU, or, where `gpu` is empty, on processors: a counter of the
-// device that it runs on, else samples of a Jetson's rails.
+// Energy sources while a model runs on a GPU or, if `gpu` is empty, on the CPU: an energy counter (or NVML's power) of
+// that device, else samples of a Jetson's power rails.
 struct Meters {
   explicit Meters(std::optional<int> gpu) {
     if (gpu) watch.emplace(*gpu);
@@ -74,7 +74,7 @@ struct Meters {
     if (watch) return watch->nvml().joules();
     return rapl.available() ? std::optional(rapl.joules()) : std::nullopt;
   }
-  // Shorter windows have no energy.
+  // True if windows shorter than kEnergySeconds have no energy.
   bool needs_seconds() const { return rails || (watch && watch->nvml().available()); }
   Energy energy(std::span<const Chunk> measured) {
     if (rails) return rail_energy(measured, *rails);
@@ -86,7 +86,7 @@ struct Meters {
   std::optional<RailTrace> rails;
 };
 
-// Times the model; what the machine counted meanwhile goes into the record, too.
+// Times the model; also records energy, the GPU's state and its driver.
 void time_model(Session& session, const Config& config, std::optional<int> gpu, Result& result) {
   Meters meters(gpu);
   std::vector<Chunk> chunks;
@@ -111,8 +111,8 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
   result.timing = timing;
   result.clock = clock;
   std::vector<Chunk> measured = measured_chunks(chunks, timing.warmup_iterations);
-  // An interval that is soon narrow leaves a window too short for slow counters and samples: more runs, for energy
-  // alone.
+  // If the confidence interval narrows quickly, the window may be too short for slow counters and samples: add runs
+  // that are used only for energy.
   if (meters.needs_seconds() && !measured.empty()) {
     const double missing = kEnergySeconds - (measured.back().end - measured.front().start);
     if (missing > 0 && timing.latency.p50 > 0) {
@@ -145,7 +145,7 @@ void read_layers(Session& session, Result& result) {
   }
 }
 
-// "ended by signal 9 (Killed)".
+// "signal 9 (Killed)".
 std::string signal_text(int signal) { return "signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")"; }
 
 bool is_crash(int signal) {
@@ -159,7 +159,7 @@ void say(Result& result, ResultStatus status, std::string reason) {
   result.reason = std::move(reason);
 }
 
-// What an early end means; false: interrupted.
+// Sets status and reason for an early end; false: interrupted.
 bool explain(const Ended& ended, const Exit& exit, const measured::ExperimentLimits& limits, std::int64_t seen,
              Result& result) {
   switch (ended.end) {
@@ -195,10 +195,10 @@ bool explain(const Ended& ended, const Exit& exit, const measured::ExperimentLim
   return true;
 }
 
-// Outputs of the reference, run once and kept in the folder.
+// Outputs of the reference, which runs once and is kept in the folder.
 struct Reference {
   std::vector<OutputTensor> outputs;
-  std::string failure;  // empty: there are outputs
+  std::string failure;  // empty: outputs are valid
 };
 
 Reference reference_outputs(const Config& config, const Workers& workers, const RunOptions& options, bool& stopped) {
@@ -231,7 +231,7 @@ Reference reference_outputs(const Config& config, const Workers& workers, const 
   return reference;
 }
 
-// Asked before timing: what a run leaves behind must not change the outputs.
+// Call before timing: state left by earlier runs must not change the outputs.
 Verification verify(Session& session, const Config& config, const Reference& reference, const RunOptions& options) {
   Verification v;
   v.threshold = options.threshold;
@@ -275,7 +275,7 @@ void read_ready(const JsonValue& ready, Result& result) {
   read_inputs(ready, result);
 }
 
-// What is only known after the runs.
+// Reads facts that are known only after the runs.
 void read_rest(Session& session, Result& result) {
   result.device_peak_bytes = number(session.ask_if_known(request("memory"), "memory"), "device_peak_bytes");
   for (const auto& [name, value] : settings(session.ask_if_known(request("facts"), "facts"), "metadata"))
@@ -313,8 +313,8 @@ std::optional<Config> reference_config(const Config& config) {
 
 namespace {
 
-// Whether a run is what it would be held against: its PASS would say nothing. An axis that is not given is as in the
-// reference, but for ONNX Runtime's optimisation, which is on unless it is turned off.
+// Whether a run equals its own reference, so that a PASS would mean nothing. Axes that are not given equal the
+// reference, except ONNX Runtime's optimisation, which is on by default.
 bool is_own_reference(const Config& config, const Config& reference) {
   return std::all_of(reference.begin(), reference.end(), [&](const auto& axis) {
     const auto it = config.find(axis.first);
@@ -386,7 +386,7 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
     say(result, ResultStatus::NotAvailable, error.what());
   }
   if (interrupted) return std::nullopt;
-  // On a GPU, clock and temperature are the GPU's, or nobody's: the processor's would be mistaken for them.
+  // On a GPU, record only the GPU's clock and temperature: the CPU's could be mistaken for them.
   documents::Interference around = interference(before, machine_state());
   if (gpu) {
     around.clock_hz_before = result.interference.clock_hz_before;

@@ -1,4 +1,4 @@
-// One experiment: a worker is started, asked, timed, watched and ended; what came of it is a Result, whatever that was.
+// One experiment: starts, times, monitors and ends a worker. Every outcome, including failure, becomes a Result.
 #pragma once
 
 #include <map>
@@ -12,28 +12,29 @@
 
 namespace pagoda::tools::bench {
 
-// How to start the workers of backends.
+// The commands that start workers.
 struct Workers {
   std::map<std::string, std::vector<std::string>> commands;  // by backend
 };
-// The built-in ones and the study's. `python` runs ort and torch; `folder` holds their scripts; `self` is this program.
+// Built-in workers and those of the study. `python` runs ort, torch and jax; `folder` contains their scripts; `self` is
+// the path of this program.
 Workers workers(const measured::Study& study, const std::string& python, const std::string& folder,
                 const std::string& self);
 
 struct RunOptions {
   measured::ExperimentLimits limits;
-  std::string folder;  // for files of workers and references; made where it is missing
+  std::string folder;  // for files of workers and references; created if missing
   double threshold = 0.02;
-  bool prints_workers = false;  // what workers print goes to standard error as well
+  bool prints_workers = false;  // also copy the workers' output to standard error
   base::Settings metadata;
 };
 
-// Empty when it was interrupted: then there is no record.
+// Empty if interrupted: then nothing is recorded.
 std::optional<documents::Result> run_experiment(const documents::Experiment& experiment, const Workers& workers,
                                                 const RunOptions& options);
 
-// The run that outputs are held against: the same model, inputs, sizes and weights on the plainest path of the same
-// framework. Empty where the backend has none.
+// The run whose outputs are the reference: the same model, inputs, sizes and weights on the plainest path of the same
+// framework. Empty if the backend has none.
 std::optional<documents::Config> reference_config(const documents::Config& config);
 
 }  // namespace pagoda::tools::bench

@@ -1,4 +1,4 @@
-// Energy of windows, and the device that a worker runs on.
+// Energy of time windows, and the GPU that a worker runs on.
 #include "gpu_watch.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kTooShort = "none: measured runs took less than a second, too short for ";
 
-// How many samples lie in a window, and how far apart.
+// Records the number of samples in a window and their interval.
 void note_sampling(std::span<const PowerSample> samples, double start, double end, Energy& into) {
   const auto first =
       std::lower_bound(samples.begin(), samples.end(), start,

@@ -1,4 +1,4 @@
-// Linux's files on processors and load.
+// Reads Linux's files about processors and load.
 #include "machine_state.h"
 
 #include <sys/utsname.h>
@@ -20,7 +20,7 @@ std::optional<double> clock_hz(const SystemFiles& files) {
   return std::nullopt;
 }
 
-// The hottest zone.
+// Temperature of the hottest thermal zone.
 std::optional<double> temperature(const SystemFiles& files) {
   std::optional<double> hottest;
   for (const std::string& zone : files.names("/sys/class/thermal"))
@@ -29,7 +29,7 @@ std::optional<double> temperature(const SystemFiles& files) {
   return hottest;
 }
 
-// The commit of the working directory; empty where it is in no repository, or there is no git.
+// The commit of the working directory; empty if it is not in a repository or git is missing.
 std::string git_commit() {
   try {
     const base::Output output =

@@ -1,4 +1,4 @@
-// pagoda-bench: real runs of real models.
+// pagoda-bench: runs and times real models.
 #include <iostream>
 #include <string_view>
 
@@ -19,7 +19,7 @@ int worker(const std::string& name) {
 }
 
 int run(int argc, char** argv) {
-  // They have options of their own.
+  // These subcommands parse their own options.
   if (argc > 1 && std::string_view(argv[1]) == "conv") return conv::conv_command(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "matmul") return conv::matmul_command(argc - 1, argv + 1);
   const std::optional<Arguments> arguments = parse_arguments(argc, argv);

@@ -1,4 +1,4 @@
-// Reading and comparing outputs.
+// Reads and compares outputs.
 #include "outputs.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ Verification compare_outputs(const std::vector<OutputTensor>& got, const std::ve
       difference += std::abs(a.values[j] - b.values[j]);
       size += std::abs(b.values[j]);
     }
-    // A reference of zeros has no relative error: any difference is infinitely large.
+    // If the reference is all zeros, any difference has an infinite relative error.
     const double error = difference == 0 ? 0 : size > 0 ? difference / size : HUGE_VAL;
     if (error > worst) v.detail = name;
     worst = std::max(worst, error);

@@ -1,4 +1,4 @@
-// Outputs of a run, and how far they are from those of a reference.
+// Outputs of a run, and their error against a reference.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ struct OutputTensor {
   std::string name;
   std::string type;  // "float32", "int64", …
   std::vector<std::int64_t> shape;
-  std::vector<double> values;  // empty where the type cannot be read
+  std::vector<double> values;  // empty if the type cannot be read
   bool readable = false;
 };
 
-// As a worker's "outputs" event lists them, from its file. Throws Error where the file does not hold them.
+// Loads the tensors listed in a worker's "outputs" event from its file. Throws Error if the file is incomplete.
 std::vector<OutputTensor> load_outputs(const base::JsonValue& event);
 
-// Mean relative error of each output: Σ|got − reference| / Σ|reference|; the worst decides.
+// Mean relative error of each output, Σ|got − reference| / Σ|reference|; the worst one decides.
 documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
                                         const std::vector<OutputTensor>& reference, double threshold);
 

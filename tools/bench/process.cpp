@@ -1,4 +1,4 @@
-// Starting, watching and ending workers.
+// Starts, monitors and ends workers.
 #include "process.h"
 
 #include <fcntl.h>
@@ -23,14 +23,14 @@ namespace {
 
 constexpr std::size_t kTailBytes = 4096;
 constexpr std::size_t kLongestLine = std::size_t{256} << 20;
-constexpr std::chrono::milliseconds kLook{25};  // between looks at memory
-constexpr int kSlice = 200;                     // ms, at most, until the next look at interrupts
+constexpr std::chrono::milliseconds kLook{25};  // between samples of memory use
+constexpr int kSlice = 200;                     // ms; longest wait between checks for interrupts
 
 void on_signal(int) { interrupted = 1; }
 
 double seconds_since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
-// How often the kernel killed for want of memory since the machine started.
+// How many processes the kernel has killed for lack of memory since the machine started.
 std::int64_t kernel_kills() {
   return std::atoll(SystemFiles().field("/proc/vmstat", "oom_kill").value_or("0").c_str());
 }
@@ -41,7 +41,7 @@ void kill_by_hand(pid_t pid) {
   }
 }
 
-// Processes that left the group and lost their parent become ours (PR_SET_CHILD_SUBREAPER): none may outlive it.
+// Orphans that left the group become our children (PR_SET_CHILD_SUBREAPER): kills them, so none outlives the worker.
 void reap_strays() {
   while (true) {
     const auto child = SystemFiles().number("/proc/self/task/" + std::to_string(::getpid()) + "/children");
@@ -61,7 +61,7 @@ void watch_interrupts() {
 }
 
 Process::Process(const std::vector<std::string>& command, const std::string& folder, const ProcessLimits& limits)
-    // Where memory runs out the kernel should take the worker, not the runner.
+    // If memory runs out, the kernel should kill the worker, not the runner.
     : child_(command, {.in = Stream::Pipe,
                        .out = Stream::Pipe,
                        .err = Stream::Pipe,
@@ -89,7 +89,7 @@ void Process::pass_on(const std::string& line) const {
 
 bool Process::write_line(const std::string& line) { return base::write_all(in_, line + "\n"); }
 
-// Appends what is there; false when the other end is closed.
+// Appends available data; false if the other end is closed.
 bool Process::drain(int& fd, std::string& into) {
   char block[65536];
   while (fd >= 0) {
@@ -169,7 +169,7 @@ Exit Process::finish(bool kill_now) {
     if (state == End::Closed && err_ < 0) ::usleep(1000);
     if (left <= 0 || state == End::Memory || state == End::Interrupted) kill_now = true;
   }
-  child_.kill();  // what it left in its group, too
+  child_.kill();  // also processes left in its group
   static_cast<base::ProcessEnd&>(result) = child_.wait();
   drain(err_, stderr_);
   for (const int fd : {out_, err_})

@@ -1,5 +1,5 @@
-// A worker as a process of its own: a group that is killed as a whole, limits of time and memory, the end of its
-// standard error kept. When the runner dies, however it dies, so does the worker.
+// A worker as a separate process: a process group that is killed as a whole, with limits of time and memory. Keeps the
+// end of its standard error. If the runner dies in any way, the worker dies too.
 #pragma once
 
 #include <chrono>
@@ -15,43 +15,43 @@ namespace pagoda::tools::bench {
 
 using Clock = std::chrono::steady_clock;
 
-// Set by SIGINT and SIGTERM after watch_interrupts(); experiments then end without a record.
+// Set on SIGINT and SIGTERM after watch_interrupts(); experiments then end without a record.
 extern volatile std::sig_atomic_t interrupted;
 void watch_interrupts();
 
 struct ProcessLimits {
-  double seconds = 0;             // of wall time; 0: none
-  std::int64_t memory_bytes = 0;  // resident, of the whole group; 0: none
-  bool passes_on = false;         // what the worker prints goes to standard error as well
+  double seconds = 0;             // of wall time; 0: no limit
+  std::int64_t memory_bytes = 0;  // resident, of the whole group; 0: no limit
+  bool passes_on = false;         // also copy the worker's output to standard error
 };
 
 // Why reading ended.
 enum class End { Line, Closed, Timeout, Memory, Interrupted };
 
 struct Exit : base::ProcessEnd {
-  bool kernel_out_of_memory = false;  // the kernel killed something for want of memory meanwhile
+  bool kernel_out_of_memory = false;  // meanwhile, the kernel killed some process for lack of memory
 };
 
 class Process {
  public:
-  // Throws Error where the program cannot be started.
+  // Throws Error if the program cannot be started.
   Process(const std::vector<std::string>& command, const std::string& folder, const ProcessLimits& limits);
-  ~Process();  // kills what is left of the group
+  ~Process();  // kills the rest of the group
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // False where the worker no longer reads.
+  // False if the worker no longer reads.
   bool write_line(const std::string& line);
-  // Lines longer than 256 MiB end the reading as if closed.
+  // A line longer than 256 MiB ends reading as if the worker had closed its output.
   End read_line(std::string& line);
-  // Waits for the end, within the limits; kills the group and whatever left it.
+  // Waits for the end within the limits, then kills the group and its stray processes.
   Exit finish(bool kill_now);
 
-  // Standard output that is no answer, where it is to be seen.
+  // Copies a line of standard output that is not an answer to standard error, if passes_on is set.
   void pass_on(const std::string& line) const;
 
   const std::string& stderr_tail() const { return stderr_; }
-  std::int64_t seen_bytes() const { return seen_bytes_; }  // largest sum over the group when it was looked at
+  std::int64_t seen_bytes() const { return seen_bytes_; }  // largest sampled sum over the group
 
  private:
   End wait_for_output(double seconds_at_most);
@@ -61,7 +61,7 @@ class Process {
   base::ChildProcess child_;
   int in_ = -1, out_ = -1, err_ = -1;
   std::string buffer_, stderr_;
-  std::size_t searched_ = 0;  // bytes of buffer_ that hold no end of line
+  std::size_t searched_ = 0;  // bytes of buffer_ already searched for an end of line
   ProcessLimits limits_;
   Clock::time_point start_, next_look_;
   std::int64_t seen_bytes_ = 0, kernel_kills_ = 0;

@@ -1,4 +1,4 @@
-// Requests and answers.
+// Sends requests and reads answers.
 #include "session.h"
 
 namespace pagoda::tools::bench {
@@ -9,7 +9,7 @@ JsonValue Session::ask(const std::string& asked, std::string_view expected) {
   while (true) {
     const End end = process_.read_line(line);
     if (end != End::Line) throw Ended{end};
-    // What a framework prints between answers is no answer.
+    // Ignore stray framework output.
     std::optional<JsonValue> answer = line.starts_with("{") ? parse_line(line) : std::nullopt;
     const std::string name = answer ? text(*answer, "event") : std::string();
     if (answer && name == expected) return std::move(*answer);

@@ -1,4 +1,4 @@
-// A conversation with a worker: JSON lines as tools/bench/workers/README.md describes them.
+// A conversation with a worker in JSON lines (tools/bench/workers/README.md).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace pagoda::tools::bench {
 
-// The conversation ended before its time. `end` says how; Line: the worker answered with an event that ends it.
+// The conversation ended early. `end` says how; Line: the worker answered with an event that ends it.
 struct Ended {
   End end = End::Closed;
   std::string event = {}, kind = {}, message = {};
@@ -22,7 +22,7 @@ class Session {
 
   // Sends a request and returns the answer, an object whose "event" is `expected`. Throws Ended.
   JsonValue ask(const std::string& asked, std::string_view expected);
-  // An empty object where the worker does not know the request.
+  // Returns an empty object if the worker does not support the request.
   JsonValue ask_if_known(const std::string& asked, std::string_view expected);
   Exit finish(bool kill_now) {
     if (!kill_now) process_.write_line(request("quit"));

@@ -1,4 +1,4 @@
-// Scripts for sbatch, and what squeue and sacct say of them.
+// Scripts for sbatch, and the state of their tasks from squeue and sacct.
 #include "slurm.h"
 
 #include <algorithm>
@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 constexpr const char* kSchema = "pagoda.slurm/1";
 // slurm.conf(5): MaxArraySize, "the default value is 1001".
 constexpr std::int64_t kDefaultMaxArraySize = 1001;
-// Slurm's own time limit is beyond the runner's, so that the runner ends a hang and records it: this much, for the
-// start and end of everything around the experiment.
+// Slurm's time limit exceeds the runner's by this much, so the runner ends and records a hang itself. Covers startup
+// and shutdown around the experiment.
 constexpr double kExtraSeconds = 300;
 
 using base::Output;
 using base::Stream;
 
-// Empty where the program is not there. A controller that does not answer is given two minutes.
+// Empty if the program does not exist. Waits at most two minutes for a controller that does not answer.
 std::optional<Output> output_of(const std::vector<std::string>& command) {
   try {
     return base::run_and_capture(command, {.in = Stream::Null, .err = Stream::Pipe, .seconds = 120});
@@ -41,7 +41,7 @@ std::optional<Output> output_of(const std::vector<std::string>& command) {
   }
 }
 
-// The last line that says something.
+// The last non-empty line.
 std::string last_line(const std::string& text) {
   std::istringstream lines(text);
   std::string last;
@@ -67,7 +67,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
                                                                                    : std::nullopt;
 }
 
-// A word for the shell and for sbatch's own reading of #SBATCH lines, which knows the same quotes.
+// Quotes a word for the shell and for #SBATCH lines, where sbatch accepts the same quotes.
 std::string quoted(const std::string& text) {
   for (const char c : text)
     if (c == '\'' || static_cast<unsigned char>(c) < ' ')
@@ -76,7 +76,7 @@ std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
 
-// sbatch replaces %A and its like in names of files.
+// Escapes "%": sbatch replaces %A and similar patterns in file names.
 std::string without_patterns(const std::string& path) {
   std::string result;
   for (const char c : path) result += c == '%' ? "%%" : std::string(1, c);
@@ -90,7 +90,7 @@ std::string job_name(const std::string& study) {
   return name;
 }
 
-// Minutes for one experiment: a run of its reference comes first where outputs are verified.
+// Minutes for one experiment, including a run of its reference if outputs are verified.
 std::int64_t minutes(const PlanFile& plan) {
   const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(), [](const auto& experiment) {
     return documents::is_set(experiment.config, "verify");
@@ -109,7 +109,7 @@ void write_submission(const std::string& folder, const std::vector<SlurmArray>& 
   base::write_file(folder + "/slurm.json", std::move(json).text());
 }
 
-// Which words of sbatch mean that there is no Slurm to speak to.
+// Whether sbatch's message means that Slurm cannot be reached.
 bool is_absence(const std::string& words) {
   for (const char* part : {"contact slurm controller", "configuration source", "authentication error", "Munge",
                            "Socket timed out", "Connection refused"})
@@ -123,7 +123,7 @@ std::string sbatch(const std::string& script) {
     throw NoSlurm(
         "sbatch: not found; submit from a login node of the cluster (Debian: apt install slurm-client and the "
         "cluster's slurm.conf), or use --dry-run and hand the script over yourself");
-  // "JOB" or "JOB;CLUSTER".
+  // sbatch prints "JOB" or "JOB;CLUSTER".
   const std::string job = output->out.substr(0, output->out.find_first_of(";\n"));
   if (output->end.succeeded() && integer(job)) return job;
   const std::string words = base::printable(last_line(output->err.empty() ? output->out : output->err));
@@ -132,7 +132,7 @@ std::string sbatch(const std::string& script) {
   throw Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
 }
 
-// One line of squeue or sacct: "JOB_TASK|STATE|…". Ranges ("12_[3-5]") are of tasks that --array did not expand.
+// Reads one line of squeue or sacct, "JOB_TASK|STATE|…". Skips ranges of tasks that --array left as "12_[3-5]".
 void take_state(const SlurmArray& array, const std::vector<std::string>& line, bool is_squeue,
                 std::map<std::int64_t, SlurmTask>& states) {
   if (line.size() < 2) return;
@@ -185,7 +185,7 @@ std::string array_script(const SlurmArray& array, const PlanFile& plan, const st
       << "#SBATCH --chdir=" << quoted(options.start_folder) << '\n'
       << "#SBATCH --output=" << quoted(without_patterns(folder) + "/slurm/%A_%a.out") << '\n'
       << "#SBATCH --time=" << (options.time.empty() ? std::to_string(minutes(plan)) : quoted(options.time)) << '\n';
-  // The experiment is nine tenths: the rest is the runner's and the file cache's.
+  // The experiment's limit is nine tenths; the rest is for the runner and the file cache.
   if (plan.limits.memory_bytes > 0)
     out << "#SBATCH --mem=" << (plan.limits.memory_bytes / 9 * 10 + (1 << 20) - 1) / (1 << 20) << "M\n";
   if (!options.partition.empty()) out << "#SBATCH --partition=" << quoted(options.partition) << '\n';
@@ -198,7 +198,7 @@ std::string array_script(const SlurmArray& array, const PlanFile& plan, const st
     if (equals != std::string::npos) out << '=' << quoted(option.substr(equals + 1));
     out << '\n';
   }
-  // The runner takes the shell's place, so that Slurm's signals reach it: interrupted, it leaves no record.
+  // exec replaces the shell by the runner, so Slurm's signals reach it; an interrupted runner writes no record.
   out << "exec";
   for (const std::string& word : options.command) out << ' ' << quoted(word);
   out << " task " << quoted(folder);
@@ -255,7 +255,7 @@ std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arr
       take(queue->out, true);
     else if (queue->err.find("Invalid job id") == std::string::npos)
       note = "squeue: " + base::printable(last_line(queue->err));
-    // The controller forgets jobs some minutes after their end; the accounting, where there is one, does not.
+    // The controller forgets jobs some minutes after their end; accounting, if enabled, does not.
     const auto has_state = [&](std::int64_t task) { return states.contains(array.offset + task); };
     if (std::all_of(array.tasks.begin(), array.tasks.end(), has_state)) continue;
     const auto account = output_of({"sacct", "--noheader", "--parsable2", "--allocations", "--array",
@@ -275,7 +275,7 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
   if (!known.empty()) queued = task_states(known, note);
   std::erase_if(queued, [](const auto& entry) { return !is_queued(entry.second); });
   if (!queued.empty()) {
-    // Queued tasks name experiments by their place in plan.json: another plan would be run under their numbers.
+    // Queued tasks refer to experiments by index in plan.json: with another plan, they would run the wrong ones.
     const PlanFile before = measured::load_plan(folder);
     const bool same = std::equal(before.experiments.begin(), before.experiments.end(), plan.experiments.begin(),
                                  plan.experiments.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
@@ -308,7 +308,7 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
   std::string note, jobs;
   const std::map<std::int64_t, SlurmTask> states = task_states(arrays, note);
   std::map<std::string, std::int64_t> queued, reasons;
-  std::map<std::string, std::vector<std::string>> ended;  // without a record, by state: names of tasks
+  std::map<std::string, std::vector<std::string>> ended;  // names of tasks without a record, by state
   std::int64_t requeued = 0;
   std::vector<std::string> unknown;
   for (const SlurmArray& array : arrays) {
@@ -366,7 +366,7 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
 bool in_slurm() { return std::getenv("SLURM_JOB_ID") != nullptr; }
 
 std::optional<std::int64_t> allocated_bytes() {
-  // In MiB; 0 is all of the node.
+  // In MiB; 0 means the whole node.
   const char* node = std::getenv("SLURM_MEM_PER_NODE");
   if (const auto size = integer(node ? node : ""); size && *size > 0) return *size << 20;
   const char *cpu = std::getenv("SLURM_MEM_PER_CPU"), *cpus = std::getenv("SLURM_CPUS_ON_NODE");

@@ -1,4 +1,4 @@
-// The loop over experiments, and what people see of it.
+// The loop over experiments and its progress display.
 #include "study_run.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ std::string duration(double seconds) {
   return std::to_string(whole) + " s";
 }
 
-// One line on a terminal, rewritten; nothing elsewhere.
+// Rewrites one line on a terminal; prints nothing elsewhere.
 class Progress {
  public:
   void show(std::size_t at, std::size_t of, const std::string& what, std::int64_t not_ok, double left) const {
@@ -124,12 +124,12 @@ std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, co
   return result;
 }
 
-// What went wrong, each reason once, by the first experiment that has it.
+// Lists each reason for failure once, with the first experiment that has it.
 std::string why_not_ok(const PlanFile& plan, const documents::ResultSet& results) {
   constexpr std::size_t kReasons = 8, kLongest = 200;
   std::set<std::string> keys;
   for (const documents::Experiment& e : plan.experiments) keys.insert(e.key);
-  std::vector<std::pair<const documents::Result*, std::size_t>> reasons;  // the first, and how many there are
+  std::vector<std::pair<const documents::Result*, std::size_t>> reasons;  // the first, and their number
   for (const documents::Result& r : results.results) {
     if (r.status == documents::ResultStatus::Ok || !keys.contains(r.key)) continue;
     const auto same = [&](const auto& known) {

@@ -1,5 +1,5 @@
-// A whole study: every experiment that has no record yet, one after the other, each record on the disk before the next
-// begins. Whatever stops it, the same command goes on where it stopped.
+// Runs every experiment of a study that has no record yet, one after the other, and writes each record to disk before
+// the next begins. If the study is stopped, the same command continues it.
 #pragma once
 
 #include <set>
@@ -15,10 +15,10 @@ namespace pagoda::tools::bench {
 
 using measured::PlanFile;
 
-// One runner a folder and file of results. Held until it is destroyed, or the process dies.
+// Allows one runner per folder and results file. Held until the object is destroyed or the process ends.
 class FolderLock {
  public:
-  // Throws Error where another runner has it.
+  // Throws Error if another runner holds the lock.
   FolderLock(const std::string& folder, const std::string& name);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -30,11 +30,11 @@ class FolderLock {
 
 struct StudyOptions {
   std::string folder;
-  std::string results = "results.jsonl";  // in the folder; tasks of a cluster write one each
+  std::string results = "results.jsonl";  // in the folder; each task of a cluster writes its own
   bool resume = true;
-  std::set<std::string> retry;  // statuses whose records are run again
-  // How long to wait, after a worker ended of itself, for a signal to the runner: where a job is ended as a whole, the
-  // worker may be the first to go, and that is not a result. 0: not at all.
+  std::set<std::string> retry;  // run experiments again whose records have these statuses
+  // How long to wait for a signal to the runner after a worker failed or was killed: if a whole job is being ended, the
+  // worker may die first, and its failure is not a result. 0: do not wait.
   double grace_seconds = 0;
   RunOptions run;
 };
@@ -46,12 +46,12 @@ struct StudyOutcome {
 
 StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options);
 
-// Keys of the folder's records of a status other than `retry`: they do not run again.
+// Keys of the folder's records whose status is not in `retry`: these experiments do not run again.
 std::set<std::string> recorded_keys(const std::string& folder, const std::set<std::string>& retry);
-// The same by index in the plan.
+// The same, by index in the plan.
 std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry);
 
-// Lines for people.
+// The state of the study as text.
 std::string status_text(const PlanFile& plan, const documents::ResultSet& results);
 
 }  // namespace pagoda::tools::bench

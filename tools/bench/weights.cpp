@@ -1,4 +1,4 @@
-// Which models lack their weights, and where filled ones are kept.
+// Detects models without weights and creates filled copies.
 #include "weights.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ bool lacks_weights(const Model& model) {
   const fs::path folder = fs::path(model.path).parent_path();
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(model.path, error);
-  std::string present;  // the file looked for last: models keep their tensors in one file, or each in its own
-  // A skeleton keeps the places of weights in the file that it was taken from: beyond its own end.
+  std::string present;  // cache of the last file found: many tensors share one file
+  // A skeleton keeps the weights' offsets in the original file, which lie beyond its own end.
   const auto is_there = [&](const Extent& extent) {
     if (extent.location.empty()) return extent.offset + extent.bytes <= bytes;
     if (extent.location == present) return true;
@@ -34,7 +34,7 @@ bool lacks_weights(const Model& model) {
 
 namespace {
 
-// A file is looked at once, not for each of its experiments.
+// Checks each file once, not once per experiment.
 bool file_lacks_weights(const std::string& file) {
   static std::map<std::pair<std::string, fs::file_time_type>, bool> known;
   std::error_code error;
@@ -47,7 +47,7 @@ bool file_lacks_weights(const std::string& file) {
 
 documents::Config with_weights(const documents::Config& config, const RunOptions& options) {
   const std::string backend = documents::text_of(config, "backend"), file = documents::text_of(config, "model_file");
-  // conv runs shapes, and torch fills what it lacks itself.
+  // conv needs only shapes, and torch fills missing weights itself.
   if (file.empty() || backend == "conv" || backend == "torch" || !file_lacks_weights(file)) return config;
   const std::int64_t seed = documents::integer_of(config, "seed").value_or(1);
   std::string content = documents::text_of(config, "model_sha256");

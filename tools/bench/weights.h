@@ -1,4 +1,4 @@
-// Models that are shared without their weights run on random ones.
+// Gives models that are shared without weights random ones.
 #pragma once
 
 #include "experiment_run.h"
@@ -6,12 +6,12 @@
 
 namespace pagoda::tools::bench {
 
-// Whether the data of some tensor are missing: its file is not there, or ends before them.
+// Whether the data of any tensor are missing: its external file does not exist, or the model's file ends before them.
 bool lacks_weights(const Model& model);
 
-// The config with a filled model's file for one without weights, made once in the folder of the options and named by
-// the content of the model and the seed. The same config where the file has all, or its backend (conv, torch) needs
-// none. Throws Error.
+// The config with a model file filled with random weights. The file is created once in the folder of the options and
+// named by the model's content and the seed. Returns the config unchanged if the model has its weights or its backend
+// (conv, torch) needs none. Throws Error.
 documents::Config with_weights(const documents::Config& config, const RunOptions& options);
 
 }  // namespace pagoda::tools::bench

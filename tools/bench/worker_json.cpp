@@ -1,4 +1,4 @@
-// Lines written and read.
+// Writes and reads lines.
 #include "worker_json.h"
 
 #include "pagoda/base/error.h"

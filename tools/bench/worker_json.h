@@ -1,4 +1,4 @@
-// Lines of JSON that the runner and its workers exchange.
+// The JSON lines that the runner and its workers exchange.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@ namespace pagoda::tools::bench {
 using base::JsonValue;
 using base::JsonWriter;
 
-// {"op":…} and the members that `add` writes, as one line.
+// {"op":…} with the members that `add` writes, as one line.
 std::string request(std::string_view op, const std::function<void(JsonWriter&)>& add = {});
-// {"event":…}: what a worker answers.
+// {"event":…}: a worker's answer, as one line.
 std::string event(std::string_view name, const std::function<void(JsonWriter&)>& add = {});
 
-// A line as JSON; empty where it is none.
+// A line as JSON; empty if it is not valid JSON.
 std::optional<JsonValue> parse_line(const std::string& line);
 
-// Members of an object; empty where they are missing or of another kind.
+// Members of an object; empty if missing or of a different type.
 std::string text(const JsonValue& object, std::string_view key);
 std::optional<double> number(const JsonValue& object, std::string_view key);
-// The numbers of an array that is a member, others left out.
+// The numbers in a member that is an array; skips other elements.
 std::vector<double> numbers(const JsonValue& object, std::string_view key);
-// A member that is an object, as settings; its arrays and objects are left out.
+// A member that is an object, as settings; skips its arrays and objects.
 base::Settings settings(const JsonValue& object, std::string_view key);
 
 }  // namespace pagoda::tools::bench

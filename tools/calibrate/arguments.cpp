@@ -92,7 +92,7 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   for (const char* option : ways)
     if (arguments.energy && app.count(option) > 0)
       throw UsageError(std::string(option) + " is of calibrations of time; it does not go with --energy");
-  // Where the energy's options show: balance points in text, and the device's file.
+  // --device only has an effect on balance points in text and on the device's file.
   const bool is_text = arguments.format == "text" && arguments.each.empty(), has_file = !arguments.output.empty();
   if (arguments.energy && !arguments.device.empty() && !is_text && !has_file)
     throw UsageError(

@@ -13,12 +13,12 @@ namespace pagoda::tools {
 
 struct CalibrateArguments {
   std::vector<std::string> runs;                    // paths
-  std::string elsewhere, check, output, residuals;  // paths, and a calibration's name; empty: not given
+  std::string elsewhere, check, output, residuals;  // paths, and the name of a calibration; empty: not given
   CalibrationOptions options;
   bool tensorrt = false;  // --engine tensorrt
-  std::string here;  // an engine to measure on this machine; empty: not asked for
+  std::string here;       // the engine to measure on this machine; empty: none
   std::optional<std::int64_t> threads;
-  // Of --energy.
+  // For --energy.
   bool energy = false;
   std::vector<std::string> estimates, each;
   std::string device, format = "text";

@@ -17,7 +17,7 @@ namespace {
 
 using documents::EstimateDocument;
 
-// The estimate of the model that a name or a file's name is of.
+// The estimate of the model with this name or file name; null: none.
 const EstimateDocument* named(const std::vector<EstimateDocument>& estimates, const std::string& model) {
   const std::string wanted = std::filesystem::path(model).stem().string();
   for (const EstimateDocument& estimate : estimates)
@@ -44,7 +44,7 @@ void add_records(measured::EnergyTable& table, const std::string& path,
 struct Input {
   std::string path, text;
   bool is_records = false, is_profile = false;
-  const EstimateDocument* estimate = nullptr;  // of a profile
+  const EstimateDocument* estimate = nullptr;  // only for profiles
 };
 
 std::vector<Input> read_inputs(const std::vector<std::string>& paths) {
@@ -61,8 +61,8 @@ std::vector<Input> read_inputs(const std::vector<std::string>& paths) {
   return inputs;
 }
 
-// Measured files name no model: each takes the estimate of its own name, else the only one. Where no file has an
-// estimate of its name and there are as many of both, they belong together in their order.
+// Measured files do not name their model: each gets the estimate with the file's name, else the only estimate. If no
+// file has an estimate of its name, and there are as many estimates as files, they are paired in order.
 void choose_estimates(std::vector<Input>& inputs, const std::vector<EstimateDocument>& estimates) {
   if (estimates.empty()) return;
   std::vector<Input*> profiles;

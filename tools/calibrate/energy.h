@@ -1,4 +1,4 @@
-// pagoda-calibrate --energy: constants of energy from tables and measured runs.
+// pagoda-calibrate --energy: fits energy constants to tables and measured runs.
 #pragma once
 
 #include "arguments.h"

@@ -27,11 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small enough for minutes, and between them every class of kernels, with products of one row, of few and of many.
+// Small enough to run within minutes; together they cover every kernel class, with products of one, few and many rows.
 struct StudyRow {
-  const char* model;  // of models/skeletons
+  const char* model;  // in models/skeletons
   const char* family;
-  std::int64_t batch = 0, sequence = 0;  // 0: as the file has it
+  std::int64_t batch = 0, sequence = 0;  // 0: as in the file
 };
 constexpr StudyRow kStudy[] = {
     {"resnet50_dynamic", "resnet", 1},
@@ -74,7 +74,7 @@ std::string family_of(const std::string& model) {
   return found == std::end(kStudy) ? model : found->family;
 }
 
-// Where the models lie: with the sources, or installed.
+// The folder of the models: in the sources, or installed.
 std::string models_folder() {
   if (const char* named = std::getenv("PAGODA_MODELS"); named != nullptr && *named != '\0') return named;
   for (const char* folder : {PAGODA_MODELS_SOURCE, PAGODA_MODELS_INSTALLED})
@@ -83,7 +83,7 @@ std::string models_folder() {
               "; name the folder of skeletons by PAGODA_MODELS");
 }
 
-// A program of Pagoda's: beside this one, in the folder of the build where it is made, or on the PATH.
+// The path of a Pagoda program: beside this one, in its folder of the build, or on the PATH.
 std::string program(const std::string& name, const std::string& build_folder) {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -173,7 +173,7 @@ std::size_t disturbed_runs(const std::vector<documents::Result>& results) {
   }));
 }
 
-// For each run and class what the engine's profiler saw, with its own cost, and what is predicted.
+// For each run and kernel class, the profiled time (including the profiler's overhead) and the predicted time.
 std::string by_class(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
   std::string text =
       base::csv_line({"run", "class", "profiled_kernels", "profiled_seconds", "kernels", "predicted_seconds"});

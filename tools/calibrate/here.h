@@ -1,4 +1,4 @@
-// pagoda-calibrate --here: this machine's ceilings, a study of an engine on it, and what they give.
+// pagoda-calibrate --here: measures this machine's ceilings and an engine on it, and fits a calibration to them.
 #pragma once
 
 #include "arguments.h"

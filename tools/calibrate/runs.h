@@ -1,4 +1,4 @@
-// Measured runs of models, and how predictions of them fare.
+// Measured runs of models, and how well they are predicted.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ struct Judged {
   std::vector<std::optional<Factors>> interval;  // in seconds
 };
 
-// Reads the CSV and analyzes its models. Rows of models that are not modelled throughout are left out, which is said on
+// Reads the CSV and analyzes its models. Leaves out rows of models that are not completely modelled, and says so on
 // standard error. Throws Error.
 Loaded load(const std::string& path);
 
-// Errors, intervals and ranks, as lines.
+// Errors, intervals and ranks, as lines of text.
 std::string report(const Loaded& loaded, const Judged& judged);
 
-// Measured, predicted and bound of every run, as CSV.
+// Measured time, predicted time and bound of every run, as CSV.
 std::string residuals(const Loaded& loaded, const Judged& judged);
 
 }  // namespace pagoda::tools

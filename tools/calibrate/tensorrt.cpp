@@ -17,7 +17,7 @@
 namespace pagoda::tools {
 namespace {
 
-// What runs of several releases share: device, model, sequence, batch, precision.
+// Identifies a run across releases: device, model, sequence, batch, precision.
 using Configuration = std::vector<std::string>;
 
 // The seconds of each configuration, by release.

@@ -1,4 +1,4 @@
-// Fits kernels of TensorRT to published runs: pagoda-calibrate --engine tensorrt.
+// pagoda-calibrate --engine tensorrt: fits the TensorRT kernel model to published runs.
 #pragma once
 
 #include "arguments.h"

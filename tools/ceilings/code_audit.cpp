@@ -1,5 +1,5 @@
-// A decoder of the few x86-64 instructions that the hot loops use, by their encoding in the manuals of Intel (volume 2)
-// and AMD (volume 4): prefixes, opcode map, opcode, ModRM, displacement.
+// A decoder for the few x86-64 instructions in the hot loops, by their encoding in the manuals of Intel (volume 2) and
+// AMD (volume 4): prefixes, opcode map, opcode, ModRM, displacement.
 #include "code_audit.h"
 
 #include <array>
@@ -45,9 +45,9 @@ constexpr std::array<Row, 51> kRows = {{
 }};
 // clang-format on
 
-constexpr int kPrefixOf[4] = {0, 0x66, 0xf3, 0xf2};  // the two bits of VEX and EVEX
+constexpr int kPrefixOf[4] = {0, 0x66, 0xf3, 0xf2};  // by the two prefix bits of VEX and EVEX
 
-// Bytes of ModRM, SIB and displacement from the ModRM byte on; x86 only. A compressed displacement is one byte as well.
+// Bytes of ModRM, SIB and displacement, from the ModRM byte on; x86 only. Compressed displacements also have 1 byte.
 [[maybe_unused]] std::size_t operand_bytes(const Byte* modrm) {
   const int mod = modrm[0] >> 6, rm = modrm[0] & 7;
   if (mod == 3) return 1;
@@ -79,13 +79,13 @@ CodeAudit audit(const Code& code) {
       wide = at[2] >> 7;
       vector = evex = true;
       at += 4;
-    } else if (*at == 0xc4) {  // VEX of three bytes
+    } else if (*at == 0xc4) {  // three-byte VEX
       map = at[1] & 31;
       prefix = kPrefixOf[at[2] & 3];
       wide = at[2] >> 7;
       vector = true;
       at += 3;
-    } else if (*at == 0xc5) {  // VEX of two bytes
+    } else if (*at == 0xc5) {  // two-byte VEX
       map = 1;
       prefix = kPrefixOf[at[1] & 3];
       vector = true;
@@ -99,10 +99,10 @@ CodeAudit audit(const Code& code) {
     }
     const int opcode = *at++;
     std::string name;
-    if (map == 0 && opcode == 0x75) {  // jne with one byte of distance
+    if (map == 0 && opcode == 0x75) {  // jne with a displacement of 1 byte
       name = "jne";
       ++at;
-    } else if (map == 1 && !vector && opcode == 0x85) {  // with four
+    } else if (map == 1 && !vector && opcode == 0x85) {  // of 4 bytes
       name = "jne";
       at += 4;
     } else {
@@ -112,7 +112,7 @@ CodeAudit audit(const Code& code) {
           name = (vector && !tile ? "v" : "") + std::string(row.name);
           break;
         }
-      // The quadword form of exclusive or exists only in EVEX.
+      // The quadword form of xor exists only in EVEX.
       if (name == "vpxorq" && !evex) name = "vpxor";
       if (!name.empty() && opcode != 0x90) {
         const int extension = (at[0] >> 3) & 7;
@@ -135,7 +135,7 @@ CodeAudit audit(const Code& code) {
   return result;
 }
 #elif defined(__aarch64__)
-// Every instruction has 4 bytes; those the loops use are told by fixed bits (Arm Architecture Reference Manual, C4).
+// Every instruction has 4 bytes; those used are recognised by fixed bits (Arm Architecture Reference Manual, C4).
 CodeAudit audit(const Code& code) {
   struct Pattern {
     std::uint32_t mask, bits;
@@ -155,7 +155,7 @@ CodeAudit audit(const Code& code) {
       {0x7f800000, 0x11000000, "add"},
       {0x7fe0fc00, 0x1a800000, "csel"},
       {0xff00001f, 0x54000001, "b.ne"},
-      {0xff20e000, 0x65200000, "fmla"},  // SVE: predicated, of any size
+      {0xff20e000, 0x65200000, "fmla"},  // SVE: predicated, any element size
       {0xff20fc00, 0x65000000, "fadd"},
       {0xffc0e000, 0x85804000, "ldr"},
       {0xffc0e000, 0xe5804000, "str"},

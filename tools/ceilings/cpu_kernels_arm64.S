@@ -1,5 +1,5 @@
-// Hot loops of the CPU ceilings, AArch64: NEON, which every core has; half floats, dot products, bfloat16 and SVE where
-// the core says so. Layout and calls are as in cpu_kernels_x86.S.
+// Hot loops of the CPU ceilings, AArch64: NEON, which every core has; half floats, dot products, bfloat16 and SVE if
+// the core supports them. Layout and calls are as in cpu_kernels_x86.S.
 
   .arch armv8.6-a+fp16+dotprod+bf16+sve
   .text
@@ -26,7 +26,7 @@
   .endm
 
 // x += a * b on 20 accumulators, 5 times: v0-v19; a in v30, b in v31. Only the first 14 are stored.
-// Registers v8-v15 belong to the caller below 64 bits: saved.
+// The lower 64 bits of v8-v15 are callee-saved: saved and restored.
   .macro compute name, op:vararg
   begin \name
   stp d8, d9, [sp, #-64]!
@@ -87,7 +87,7 @@
   compute pagoda_dot_i8_neon, i8
   compute pagoda_dot_bf16_neon, bf16
 
-// 128 dependent additions a trip.
+// 128 dependent additions per trip.
   begin pagoda_chain
   mov x1, #1
   mov x2, #0
@@ -158,7 +158,7 @@
   bandwidth pagoda_copy_neon, 256, copy
   bandwidth pagoda_triad_neon, 256, triad
 
-// SVE: the same with vectors of the machine's own length, 64 bytes at most as slots are.
+// SVE: the same with vectors of the machine's length, at most 64 bytes as the slots.
   begin pagoda_sve_bytes
   rdvl x0, #1
   ret
@@ -210,7 +210,7 @@
   compute_sve pagoda_fma_f32_sve, s
   compute_sve pagoda_fma_f16_sve, h
 
-// 16 vectors of each array a trip: 1024 bytes where a vector has 64, and a divisor of that where it has fewer.
+// 16 vectors of each array per trip: 1024 bytes with vectors of 64 bytes, a divisor of that with shorter ones.
   .macro bandwidth_sve name, op
   begin \name
   mov x5, #0

@@ -1,10 +1,10 @@
-# Hot loops of the CPU ceilings, x86-64. Assembly, because a ceiling is a claim about instructions: a compiler may
-# unroll, fuse or drop them. Every loop lies between <name>_loop and <name>_loop_end, which the audit counts.
+# Hot loops of the CPU ceilings, x86-64. Assembly, because a ceiling is a claim about instructions, which a compiler may
+# unroll, fuse or drop. Every loop lies between <name>_loop and <name>_loop_end; the audit counts its instructions.
 #
-# Compute:   name(trips, in, out). `in` holds 64-byte slots: a, b, then the starting values of 14 accumulators;
-#            they are stored to `out` at the end, for the check of results.
-# Bandwidth: name(a, b, c, bytes, trips). The arrays hold `bytes`, a multiple of 1024; each trip moves on by the bytes
-#            of the loop body and wraps at the end by a conditional move: a nested loop would mispredict its exit.
+# Compute:   name(trips, in, out). `in` has 64-byte slots: a, b, then the starting values of 14 accumulators. The
+#            accumulators are stored to `out` at the end, to check results.
+# Bandwidth: name(a, b, c, bytes, trips). Each array has `bytes`, a multiple of 1024. Each trip advances by the bytes of
+#            the loop body and wraps at the end with a conditional move: a nested loop would mispredict its exit.
 
   .text
 
@@ -67,7 +67,7 @@
   .endr
   .endm
 
-# x = b - x: two values in turn, so nothing grows.
+# x = b - x: alternates between two values, so nothing grows.
   .macro add_body reg, type
   .rept 8
   .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
@@ -76,7 +76,7 @@
   .endr
   .endm
 
-# x = x*a; x = x + b, as code without fused instructions does it: 14 accumulators, 6 times, 84 of each.
+# x = x*a; x = x + b, as in code without fused instructions: 14 accumulators, 6 times, 84 of each.
   .macro mul_add_body type
   .rept 6
   .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
@@ -88,8 +88,8 @@
   .endr
   .endm
 
-# Accumulators 0-7 do x = a*x + b and 8-13 x = b - x, 48 of each, for cores whose adders stand beside the multipliers:
-# 8 chains hide 4 clocks of an FMA on two pipes, 6 chains 3 clocks of an addition.
+# Accumulators 0-7 do x = a*x + b and 8-13 x = b - x, 48 of each, for cores whose adders are separate from the
+# multipliers: 8 chains hide the 4-clock latency of an FMA on two pipes, 6 chains the 3-clock latency of an addition.
   .macro fma_add_body reg, type
   .rept 2
   vfmadd213\type %\reg\()14, %\reg\()15, %\reg\()0
@@ -143,8 +143,8 @@
   .endr
   .endm
 
-# With 32 registers, 12 chains of each (0-6 and 16-20, 7-13 and 21-25), 4 times, 48 of each. What the upper ones compute
-# is not stored; the check sees the lower ones.
+# With 32 registers: 12 chains of each (0-6 and 16-20, 7-13 and 21-25), 4 times, 48 of each. Only registers 0-13 are
+# stored and checked.
   .macro fma_add_body_32 type
   .rept 4
   .irp i, 0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 19, 20
@@ -186,8 +186,8 @@
   compute pagoda_dot_i8_avx512, vmovups, zmm, dot_body zmm, vpdpbusd
   compute pagoda_dot_bf16_avx512, vmovups, zmm, dot_body zmm, vdpbf16ps
 
-# Tile products: `in` holds the tile configuration at 0, the tile a at 64 and b at 1088, all rows of 64 bytes; four
-# accumulator tiles are stored to `out`. 16 products a trip.
+# Tile products: `in` has the tile configuration at 0, tile a at 64 and tile b at 1088, all with rows of 64 bytes; four
+# accumulator tiles are stored to `out`. 16 products per trip.
   .macro amx name, op
   begin \name
   ldtilecfg (%rsi)
@@ -217,8 +217,8 @@
   amx pagoda_amx_bf16, tdpbf16ps
   amx pagoda_amx_i8, tdpbssd
 
-# A chain of 128 dependent additions a trip takes 128 clocks on every core: register operands, because some cores fold
-# additions of constants. The vector variants run FMAs beside it at half their rate, for cores that lower their clock
+# A chain of 128 dependent additions per trip takes 128 clocks on every core. Operands are registers, because some cores
+# fold additions of constants. The vector variants also run FMAs at half their rate, for cores that lower their clock
 # under wide instructions.
   .macro chain name, width
   begin \name
@@ -255,7 +255,7 @@
 
 # Bandwidth ------------------------------------------------------------------------------------------------------------
 
-# %r9: offset, %r10: 0, %r11: bytes of a trip are in the body's `step`.
+# %r9: offset, %r10: 0. `step`: bytes of each array that the body processes per trip.
   .macro bandwidth name, step, body:vararg
   begin \name
   xor %r9d, %r9d
@@ -273,8 +273,8 @@
   .size \name, . - \name
   .endm
 
-# Two streams at once, one through each half of the array, for cores whose prefetchers need more than one to keep the
-# path from the second-level cache busy. %r11: the second half.
+# Two streams at once, one through each half of the array, for cores whose prefetchers need more than one stream to keep
+# the path from L2 busy. %r11: the second half.
   .macro bandwidth_halves name, step, body:vararg
   begin \name
   shr %rcx
@@ -300,7 +300,7 @@
   .endr
   .endm
 
-# One stream, with what lies 2 KiB on asked for.
+# One stream, with a prefetch of data 2 KiB ahead.
   .macro load_ahead_body move, reg, width
   .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
   .if (\width * \i) % 64 == 0
@@ -316,7 +316,7 @@
   .endr
   .endm
 
-# Stores a register that holds whatever it held; the caller sets no value, so contents are checked by copy and triad.
+# Stores a register whose value is not set; the check requires the same contents in every vector.
   .macro store_body move, reg, width
   .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
   \move %\reg\()0, (\width * \i)(%rdi, %r9)
@@ -340,8 +340,8 @@
   .endr
   .endm
 
-# a ^= a constant: read and written in place, by pairs of lines (load, load, store, store). Line by line, a core that
-# merges a line's way out of the second-level cache with the next one's way in loses a seventh of what this reaches.
+# a ^= a constant: read and written in place, in pairs of lines (load, load, store, store). Line by line, cores that
+# merge a line's transfer out of L2 with the next line's transfer in lose a seventh of this rate.
   .macro update_pair load, store, flip, reg, width, i, next, first, second
   \load (\width * \i)(%rdi, %r9), \first
   \load (\width * \next)(%rdi, %r9), \second
@@ -357,8 +357,8 @@
   .endr
   .endm
 
-# The same, each pair with the lines 4 KiB on asked for: the hardware's own prefetchers reach them late, and spread like
-# this the requests do not crowd out what is waited for.
+# The same, each pair with a prefetch of the lines 4 KiB ahead: the hardware prefetchers are late, and spread out like
+# this, prefetches do not delay the demand loads.
   .macro update_ahead_body load, store, flip, reg, width
   .irp i, 0, 2, 4, 6
   prefetcht0 (4096 + \width * \i)(%rdi, %r9)

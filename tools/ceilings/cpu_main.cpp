@@ -1,4 +1,4 @@
-// `ert-ceilings --cpu`: from the machine to a document.
+// `ert-ceilings --cpu`: measures the machine and creates the document.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -79,7 +79,7 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
     document.clocks["max_hz"] = std::monostate{};
 }
 
-// What the audit says of one loop, as settings of its ceiling.
+// The audit of one loop, as settings of its ceiling.
 base::Settings code_settings(const CodeAudit& found) {
   base::Settings result;
   for (const auto& [name, count] : found.instructions) result[name] = std::int64_t{count};
@@ -97,7 +97,7 @@ void attach_code(std::vector<Ceiling>& ceilings) {
   for (const BandwidthKernel& k : bandwidth_kernels()) attach(k.name, k.code);
 }
 
-// The level's name in the table is only as good as the sweep's edges.
+// A level's ceilings are only valid if the sweep shows a clear plateau for the level.
 void apply_plateaus(const std::vector<measured::Plateau>& plateaus, CeilingsDocument& document) {
   for (const measured::Plateau& p : plateaus) {
     char text[64];
@@ -111,7 +111,7 @@ void apply_plateaus(const std::vector<measured::Plateau>& plateaus, CeilingsDocu
   }
 }
 
-// A slower level that looks faster is a mistake somewhere.
+// An outer level that appears faster than an inner one indicates an error.
 void check_order(CeilingsDocument& document) {
   double outer = 0;
   std::string detail;
@@ -254,7 +254,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   document.env["samples_dropped"] = dropped;
   document.env["sample_seconds"] = plan.sample_seconds;
   document.env["seed"] = static_cast<std::int64_t>(plan.seed);
-  // Other threads wanted the CPUs before we began: say so once, beside the statuses of the ceilings.
+  // Report load from other threads once, in addition to the statuses of the ceilings.
   document.checks.push_back({"quiet machine", load_before < 0.2 && dropped * 20 < kept + dropped,
                              "load average " + std::to_string(load_before).substr(0, 4) + " before, " +
                                  std::to_string(dropped) + " of " + std::to_string(kept + dropped) +

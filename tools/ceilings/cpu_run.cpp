@@ -1,4 +1,4 @@
-// Experiments of a CPU: which kernels on which cores over which working sets, and what their results must be.
+// Experiments of a CPU: which kernels run on which cores over which working sets, and their expected results.
 #include "cpu_run.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using documents::Ceiling;
 using documents::CeilingKind;
 using documents::CeilingMode;
 
-// Work for about `seconds`: the trips of the last call tell those of the next.
+// Computes the trips for about `seconds` from the rate of the previous call.
 struct Pace {
   double trips_per_second = 0;
   std::uint64_t trips(double seconds, std::uint64_t at_first) const {
@@ -158,13 +158,13 @@ std::vector<CpuCeilings::Level> CpuCeilings::levels(const Scope& scope) const {
     });
     const double share = static_cast<double>(cache->bytes) / static_cast<double>(std::max<std::ptrdiff_t>(sharing, 1));
     Level l{"l" + std::to_string(level), {}};
-    // Well inside the level and well outside the one before.
+    // Well inside this level and well beyond the previous one.
     for (const double part : {0.35, 0.6})
       if (part * share > 1.5 * inner) l.bytes.push_back(part * share);
     if (!l.bytes.empty()) result.push_back(l);
     inner = static_cast<double>(cache->bytes);
   }
-  // Memory: four times what all caches hold together, and at least 128 MiB, over all cores.
+  // DRAM: four times the capacity of all last-level caches and at least 128 MiB, divided among all cores.
   double all = std::max(4.0 * static_cast<double>(machine_.topology.total_bytes(machine_.topology.last_level())),
                         static_cast<double>(128 << 20));
   if (machine_.limits.memory_bytes) all = std::min(all, 0.5 * static_cast<double>(*machine_.limits.memory_bytes));
@@ -179,7 +179,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       const bool is_widest = !widest.empty() && &k == widest.front();
       const bool memory = level.name == "dram";
       if (k.op.ends_with("_nt") && !memory) continue;
-      // Narrower loads are measured where they show the width of the load port.
+      // Narrower loads are measured only in L1, where they show the width of the load port.
       const bool narrower = !widest.empty() && k.isa != widest.front()->isa && machine_.has(k.feature);
       const bool shows_port = narrower && level.name == "l1" && k.op == "load" && options_.depth == Depth::Full;
       if (!is_widest && !shows_port) continue;
@@ -196,7 +196,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       c.units = static_cast<double>(scope.workers->size());
       c.config["threads"] = static_cast<std::int64_t>(scope.workers->size());
       c.config["vector_bits"] = std::int64_t{k.vector_bits};
-      // What a store that allocates its line moves besides: times this for the traffic of the level.
+      // Multiply by this factor for the level's traffic including lines allocated by stores.
       c.config["write_allocate_factor"] = static_cast<double>(k.moved + k.allocated) / k.moved;
       if (!options_.wants(c.id)) continue;
       Experiment e;
@@ -213,7 +213,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
         });
       };
       e.release = [memory_of] { memory_of->clear(); };
-      // Other orders of the same accesses may suit a level better, but not the first, where all that counts is issue.
+      // Other orders of the same accesses may be faster beyond L1; in L1, only the issue rate matters.
       std::vector<const BandwidthKernel*> orders = {&k};
       if (is_widest && level.name != "l1") orders = widest;
       for (const BandwidthKernel* order : orders)
@@ -227,7 +227,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       };
       e.theory = [this, &k, level](Ceiling& ceiling) {
         if (!machine_.core || level.name != "l1") return;
-        // Guides give pipes for NEON; a longer SVE vector may use them otherwise.
+        // The vendors' guides list pipes for NEON; longer SVE vectors may use them differently.
         if (k.isa == "sve" && k.vector_bits > machine_.core->load_bits) return;
         const auto per_clock = measured::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
         if (!per_clock) return;
@@ -247,7 +247,7 @@ Candidate CpuCeilings::candidate(const BandwidthKernel& k, double working_set, s
           {{"working_set_bytes", static_cast<std::int64_t>(bytes) * k.arrays}},
           [&k, workers, memory_of, pace, bytes, clock = chain(k.isa == "sse" ? "scalar" : k.isa)](double seconds) {
             const std::uint64_t whole = bytes / static_cast<std::uint64_t>(k.step);
-            // Whole passes, so that every line of a level is touched equally often.
+            // Only whole passes, so that every line is accessed equally often.
             const std::uint64_t trips = (pace->trips(seconds, whole) + whole - 1) / whole * whole;
             const double amount = static_cast<double>(trips) * static_cast<double>(k.step * k.moved) *
                                   static_cast<double>(workers->size());
@@ -258,7 +258,7 @@ Candidate CpuCeilings::candidate(const BandwidthKernel& k, double working_set, s
           }};
 }
 
-// Matrix products of libraries that are installed, beside our own peaks: a library can be slower, never faster.
+// Matrix products of installed libraries, next to our own peaks: a library can be slower, never faster.
 void CpuCeilings::add_products(std::vector<Experiment>& list, const Scope& scope) {
   for (const GemmLibrary& library : gemm_libraries()) {
     Ceiling c;
@@ -280,7 +280,7 @@ void CpuCeilings::add_products(std::vector<Experiment>& list, const Scope& scope
     c.config["threads"] = static_cast<std::int64_t>(scope.workers->size());
     Experiment e;
     e.ceiling = c;
-    // The library starts its own threads; the first worker's CPU is where the caller of a single-threaded one runs.
+    // The library starts its own threads; with a single thread, its caller runs on the first worker's CPU.
     auto threads = static_cast<int>(scope.workers->size());
     auto caller = std::make_shared<Workers>(std::vector<int>{scope.workers->cpus().front()});
     auto workers = threads == 1 ? caller : nullptr;
@@ -332,7 +332,7 @@ std::vector<CpuCeilings::Point> CpuCeilings::sweep(double seconds) {
   for (const double size : sizes) {
     const std::uint64_t bytes = array_bytes(*loads.front(), size);
     Point best{static_cast<double>(bytes), 0, 0, 0};
-    // What the level gives, not what one order of accesses makes of it.
+    // Best over all orders of accesses: the rate of the level, not of one order.
     for (const BandwidthKernel* load : loads) {
       const std::uint64_t whole = bytes / static_cast<std::uint64_t>(load->step);
       Pace pace;
@@ -343,7 +343,7 @@ std::vector<CpuCeilings::Point> CpuCeilings::sweep(double seconds) {
             workers.sample([&](std::size_t) { run_on(*load, buffer.data(), bytes, trips); },
                            static_cast<double>(trips) * static_cast<double>(load->step), &chain(load->isa));
         pace.trips_per_second = static_cast<double>(trips) / s.seconds;
-        if (round == 0) continue;  // brings the working set into the caches and sets the pace
+        if (round == 0) continue;  // warms the caches and sets the pace
         any.push_back(s.rate);
         if ((s.disturbances & kUselessSample) == 0) clean.push_back(s.rate);
         best.clock_hz = std::max(best.clock_hz, s.clock_hz);

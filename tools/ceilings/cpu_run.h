@@ -1,5 +1,5 @@
-// The ceilings of a CPU as experiments for the protocol, the sweep over working sets and the comparison with the kernel
-// of Berkeley's Empirical Roofline Tool.
+// The ceilings of a CPU as experiments for the protocol, the sweep over working sets, and the comparison with the
+// kernel of Berkeley's Empirical Roofline Tool (ERT).
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace pagoda::tools::ceilings {
 
-// The cores a ceiling is of.
+// The cores that a ceiling covers.
 struct Scope {
   std::string name;  // "core", "all", "node0"
   std::shared_ptr<Workers> workers;
@@ -31,11 +31,11 @@ class CpuCeilings {
 
   struct Level {
     std::string name;
-    std::vector<double> bytes;  // working sets of one core to try, well inside the level
+    std::vector<double> bytes;  // candidate working sets of one core, well inside the level
   };
   std::vector<Level> levels(const Scope& scope) const;
 
-  // Loads of one core over working sets from 4 KiB to memory, and what levels they show.
+  // Load bandwidth of one core over working sets from 4 KiB to DRAM size.
   struct Point {
     double bytes = 0, bytes_per_second = 0, clock_hz = 0;
     std::uint32_t disturbances = 0;
@@ -59,18 +59,18 @@ class CpuCeilings {
   std::vector<std::string> not_run_;
 };
 
-// The kernels of an operation with the widest vectors this machine has: the first as it is commonly written, the others
-// with their accesses in other orders, which some level may like better.
+// The kernels of an operation with the machine's widest vectors: the first in the usual form, the others with other
+// orders of accesses, which may be faster at some level.
 std::vector<const BandwidthKernel*> widest_kernels(const CpuMachine& machine, std::string_view op);
 
-// Bytes of each array so that all of them together are a working set.
+// Bytes of each array, so that all arrays together make up the working set.
 std::uint64_t array_bytes(const BandwidthKernel& kernel, double working_set);
-// `trips` of a kernel on arrays of `bytes` that lie one after the other in `memory`, with a gap of kArrayGap so that
-// neighbours do not meet in the low address bits.
+// Runs `trips` of a kernel on arrays of `bytes` that follow each other in `memory`, with gaps of kArrayGap so that
+// their low address bits differ.
 void run_on(const BandwidthKernel& kernel, char* memory, std::uint64_t bytes, std::uint64_t trips);
 inline constexpr std::uint64_t kArrayGap = 320;
 
-// Our roof against a re-implementation of ERT's kernel, side by side at every level and intensity.
+// Compares our roof with a re-implementation of ERT's kernel at every level and intensity.
 documents::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth, std::uint64_t seed);
 
 }  // namespace pagoda::tools::ceilings

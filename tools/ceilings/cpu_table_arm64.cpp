@@ -34,16 +34,16 @@ namespace {
 
 using P = Precision;
 
-// Bytes of an SVE vector; 0 where the core has none.
+// Bytes of an SVE vector; 0 if the core has no SVE.
 int sve_bytes() {
   return (getauxval(AT_HWCAP) & HWCAP_SVE) != 0 ? static_cast<int>(pagoda_sve_bytes()) : 0;
 }
-// Other lengths neither fit the slots nor divide the arrays: no core has them, and no flag of a CPU has this name.
+// Other lengths do not fit the slots or divide the arrays. No core has them; if one did, this name matches no CPU flag.
 const int kSveBytes = sve_bytes();
 const bool kSveFits = kSveBytes == 16 || kSveBytes == 32 || kSveBytes == 64;
 const std::string_view kSve = kSveFits || kSveBytes == 0 ? "sve" : "SVE vectors of 128, 256 or 512 bits";
 const int kSveBits = kSveFits ? 8 * kSveBytes : 128;
-const std::int64_t kSveFma = 100 * 2 * (kSveBits / 8);  // FLOP a trip times bytes of a lane
+const std::int64_t kSveFma = 100 * 2 * (kSveBits / 8);  // FLOP per trip times bytes per lane
 
 const std::array<ComputeKernel, 9> kCompute = {{
     // name                        feature    isa       precision    op   bits acc steps work      instruction n   step

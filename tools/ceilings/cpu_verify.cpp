@@ -1,5 +1,4 @@
-// What a kernel's output must be: closed forms and plain loops, compared lane by lane; and the inputs it is driven
-// with.
+// The expected output of kernels, from closed forms and plain loops, compared lane by lane; and the inputs of kernels.
 #include "cpu_verify.h"
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-// Slots of 64 bytes: a, b, 14 accumulators. Values are multiples of 1/64 that all formats hold exactly for a few steps.
+// Slots of 64 bytes: a, b, 14 accumulators. Values are multiples of 1/64, exact in all formats for a few steps.
 template <typename T>
 void fill(std::vector<char>& in, double a, double b) {
   const auto set = [&](std::size_t slot, double value, bool vary) {
@@ -26,12 +25,12 @@ void fill(std::vector<char>& in, double a, double b) {
   for (std::size_t i = 0; i < 14; ++i) set(2 + i, 3 + static_cast<double>(i), true);
 }
 
-// Palette 1, six tiles of 16 rows of 64 bytes; a and b after it.
+// Tile configuration (palette 1, six tiles of 16 rows of 64 bytes), then a and b.
 std::vector<char> tile_input(const ComputeKernel& k) {
   std::vector<char> in(64 + 2048, 0);
   in[0] = 1;
   for (int tile = 0; tile < 6; ++tile) {
-    in[static_cast<std::size_t>(16 + 2 * tile)] = 64;  // bytes of a row
+    in[static_cast<std::size_t>(16 + 2 * tile)] = 64;  // bytes per row
     in[static_cast<std::size_t>(48 + tile)] = 16;      // rows
   }
   if (k.precision == Precision::Int8) {
@@ -47,8 +46,8 @@ std::vector<char> tile_input(const ComputeKernel& k) {
   return in;
 }
 
-// Of a kernel that does both: 512 bits have 7 + 7 accumulators that are stored; others 8 that multiply, each 6 times a
-// trip, and 6 that add, each 8 times.
+// For FmaAdd kernels: with 512 bits, 7 + 7 accumulators are stored; otherwise 8 multiply, each 6 times per trip, and 6
+// add, each 8 times.
 bool multiplies(const ComputeKernel& k, int accumulator) { return accumulator < (k.vector_bits == 512 ? 7 : 8); }
 
 int steps_of(const ComputeKernel& k, int accumulator) {
@@ -56,7 +55,7 @@ int steps_of(const ComputeKernel& k, int accumulator) {
   return more ? k.steps * 4 / 3 : k.steps;
 }
 
-// For steps of float kernels: what one accumulator must hold after n steps, computed as the instruction does.
+// Float kernels: expected value of one accumulator after n steps, computed like the instruction.
 template <typename T>
 T after(const ComputeKernel& k, int accumulator, T x, T a, T b, int n) {
   for (int i = 0; i < n; ++i) switch (k.step) {
@@ -108,7 +107,7 @@ bool floats_right(const ComputeKernel& k, std::string& detail) {
   return true;
 }
 
-// Dot products: every 32-bit lane gains the same known sum each step.
+// Dot products: each step adds the same known sum to every 32-bit lane.
 bool dots_right(const ComputeKernel& k, std::string& detail) {
   constexpr int kTrips = 3;
   std::vector<char> in(64 * 16, 0), out(64 * 16, 0);
@@ -199,7 +198,7 @@ bool right_result(const ComputeKernel& k, std::string& detail) {
   }
   if (k.precision == Precision::Float64) return floats_right<double>(k, detail);
   if (k.precision == Precision::Float32) return floats_right<float>(k, detail);
-  return true;  // half floats: no arithmetic of their own in C++20 to compare with
+  return true;  // half floats are not checked: C++20 has no arithmetic for them
 }
 
 bool right_result(const BandwidthKernel& k, std::string& detail) {
@@ -214,7 +213,7 @@ bool right_result(const BandwidthKernel& k, std::string& detail) {
   }
   k.run(a, b, c, kBytes, kBytes / static_cast<std::uint64_t>(k.step));
   const std::string_view op = k.op.substr(0, k.op.find('_'));
-  // Stores and updates use a register that holds whatever it held: its lanes must show again in every vector.
+  // Stores and updates use a register with an unknown value: its lanes must be the same in every vector.
   const auto lanes = static_cast<std::size_t>(k.vector_bits) / 64;
   const auto bits_of = [](double x) { return std::bit_cast<std::uint64_t>(x); };
   for (std::size_t i = 0; i < kBytes / 8; ++i) {

@@ -1,4 +1,4 @@
-// Whether a kernel computes what it is credited for.
+// Checks that a kernel computes what it is credited for.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace pagoda::tools::ceilings {
 
-// What a compute kernel is timed with: values that stay bounded however long it runs.
+// Operands with which a compute kernel is timed: results stay bounded however long it runs.
 std::vector<char> operands(const ComputeKernel& kernel);
 
-// Runs the kernel once on known values; `detail` says what is wrong.
+// Runs the kernel once on known values; on failure, `detail` says what is wrong.
 bool right_result(const ComputeKernel& kernel, std::string& detail);
 bool right_result(const BandwidthKernel& kernel, std::string& detail);
 

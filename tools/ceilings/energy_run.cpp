@@ -1,5 +1,5 @@
-// Windows begin and end on an edge of the counter: counters move only every 1 to 100 ms, and an end between two edges
-// would misplace energy by a whole step.
+// Windows begin and end at an update of the counter: counters update only every 1 to 100 ms, and an end between two
+// updates could be wrong by a whole step of energy.
 #include "energy_run.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct Edge {
   double seconds = 0, joules = 0;
 };
 
-// The moment the counter moves next; the time it was waited for where it does not.
+// The time of the counter's next update, or the end of the wait if there is none.
 Edge next_edge(const EnergyPlan& plan, const std::function<void()>& keep_busy) {
   const double before = plan.joules(), give_up = plan.now() + plan.edge_seconds;
   for (;;) {
@@ -23,7 +23,7 @@ Edge next_edge(const EnergyPlan& plan, const std::function<void()>& keep_busy) {
   }
 }
 
-// Power over a window in which nothing is done but `wait`.
+// Mean power over a window that contains only `wait`.
 std::optional<double> constant_watts(const EnergyPlan& plan, const std::function<void(double)>& wait) {
   const double settled = plan.now() + plan.settle_seconds;
   while (plan.now() < settled) wait(0.02);
@@ -34,7 +34,7 @@ std::optional<double> constant_watts(const EnergyPlan& plan, const std::function
   return (end.joules - start.joules) / (end.seconds - start.seconds);
 }
 
-// A load in slices of 20 ms work and, at half duty, 20 ms rest.
+// Runs a load in slices of 20 ms of work and, at half duty, 20 ms of rest.
 measured::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double duty) {
   constexpr double kSlice = 0.02;
   measured::EnergyRow row;
@@ -74,7 +74,7 @@ void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
   for (const EnergyLoad& load : plan.loads)
     for (const double duty : {1.0, 0.5}) {
       const measured::EnergyRow row = measure(plan, load, duty);
-      // A counter that stood still says nothing; a zero would be taken for free work.
+      // Drop rows whose counter did not move: zero joules would make the work appear free.
       if (!(row.joules > 0)) {
         document.not_run.push_back("energy of " + load.name + ": the counter stood still");
         continue;
@@ -100,7 +100,7 @@ void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
     c.value = c.median = term.value;
     c.ci95 = term.interval;
     c.n = static_cast<std::int64_t>(rows.size());
-    // An interval wider than its value separates nothing.
+    // An interval wider than the value means that the fit could not separate this term.
     c.converged = term.value > 0 && term.interval[1] - term.interval[0] < term.value;
     c.status = c.converged ? documents::CeilingStatus::Ok : documents::CeilingStatus::NotConverged;
     c.kernel = "non-negative least squares";

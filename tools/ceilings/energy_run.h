@@ -1,4 +1,4 @@
-// Energy ceilings: loads of known work over long windows, a counter of joules, and the fit of what each work costs.
+// Energy ceilings: runs loads of known work over long windows, reads an energy counter, and fits the cost of each work.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace pagoda::tools::ceilings {
 
-// Something to run for a while, and how much work of each name it did.
+// A load that runs for a given time and returns the amount of work done, by name.
 struct EnergyLoad {
   std::string name;
-  std::function<std::vector<double>(double seconds)> run;  // works in the order of `names`
+  std::function<std::vector<double>(double seconds)> run;  // work in the order of `names`
 };
 
 struct EnergyPlan {
@@ -22,7 +22,7 @@ struct EnergyPlan {
   std::function<double()> joules;
   std::function<double()> now;
   std::function<void(double)> sleep;
-  std::function<void(double)> spin;  // busy without work, for so long; empty: active idle power is not measured
+  std::function<void(double)> spin;  // busy without work for some seconds; empty: do not measure active idle power
   std::vector<std::string> names;    // "float64" → FLOP, "dram" → B …
   std::vector<std::string> units;    // "J/FLOP", "J/B"
   std::vector<EnergyLoad> loads;
@@ -32,10 +32,10 @@ struct EnergyPlan {
 };
 
 // Measures idle power, then every load at full and at half duty, and fits. Appends ceilings of kind energy and fills
-// `energy`; where the fit is impossible, says why in `not_run`.
+// `energy`; if the fit is impossible, appends the reason to `not_run`.
 void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document);
 
-// What of `rails` entered the fit, into `energy`: the rails that were added up, how they were read and how often, and
+// Describes in `energy` the rails used for the fit: which rails were added up, how and how often they were read, and
 // the mean watts of each.
 void describe_rails(const RailTrace& rails, documents::EnergyReport& energy);
 

@@ -1,5 +1,5 @@
-// Our roof against ERT's kernel at every level and intensity it can be driven at, in pairs: both on the same pages
-// within milliseconds of each other, in random order, so that clocks and neighbours favour neither.
+// Compares our roof with ERT's kernel at every level and intensity that it supports, in pairs: both run on the same
+// pages, within milliseconds of each other and in random order, so that clocks and other processes favour neither.
 #include <algorithm>
 #include <functional>
 #include <random>
@@ -14,13 +14,13 @@ namespace {
 
 // Working sets are a multiple of this, so that they divide into 1, 2 or 3 arrays of whole kilobytes.
 constexpr std::uint64_t kGrain = 6 * 1024;
-constexpr double kBytesPerElement = 16;  // of ERT's traffic: read and written
+constexpr double kBytesPerElement = 16;  // ERT's traffic: read and written
 
 // The memory of a level on every worker.
 struct Memory {
   std::uint64_t bytes = 0;  // of each worker
   std::vector<Buffer> buffers;
-  std::uint64_t next = 0;  // where the next part begins
+  std::uint64_t next = 0;  // offset of the next part
 
   Memory(Workers& workers, double size)
       : bytes(std::max<std::uint64_t>(1, static_cast<std::uint64_t>(size) / kGrain) * kGrain) {
@@ -34,17 +34,17 @@ struct Memory {
   }
 };
 
-// What can be timed: work on a part of a working set, or work that needs none.
+// Work to time, on a part of a working set or without memory.
 struct Contender {
   std::string name;
-  double work = 0;  // for each byte of the working set, or for each pass where it needs none
+  double work = 0;  // per byte of the working set; per pass if it needs no memory
   std::function<void(char* memory, std::uint64_t bytes, std::uint64_t passes)> run;
   bool needs_memory = true;
-  double seconds_per_byte = 0;  // as last seen; per pass where it needs no memory
+  double seconds_per_byte = 0;  // last measured; per pass if it needs no memory
 };
 
-// Rate of all workers together over about `slice` seconds: passes over the whole working set where these are short,
-// else the next part of it. Parts go round, so that each is met again only after all others.
+// Rate of all workers together over about `slice` seconds: passes over the whole working set if these are short, else
+// over its next part. Parts rotate, so that each is used again only after all others.
 double rate(Contender& c, Workers& workers, Memory& memory, double slice) {
   std::uint64_t bytes = c.needs_memory ? memory.bytes : 1, passes = 1;
   if (c.seconds_per_byte <= 0) {
@@ -91,13 +91,14 @@ Contender ert(const ErtKernel& k) {
           }};
 }
 
-// The fastest by the median of a few rates that are not used again. Round by round, so that a disturbance meets all.
+// The contender with the highest median of a few rates, which are not used otherwise. Interleaves contenders, so that a
+// disturbance affects all of them.
 Contender fastest(std::vector<Contender> contenders, Workers& workers, Memory& memory, double slice, double& best) {
   std::vector<std::vector<double>> rates(contenders.size());
   for (int round = -1; round < 9; ++round)
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const double r = rate(contenders[i], workers, memory, slice);
-      if (round >= 0) rates[i].push_back(r);  // the first sets the pace
+      if (round >= 0) rates[i].push_back(r);  // the first round sets the pace
     }
   std::size_t index = 0;
   best = 0;
@@ -109,7 +110,7 @@ Contender fastest(std::vector<Contender> contenders, Workers& workers, Memory& m
   return contenders[index];
 }
 
-// All intensities at one level on the cores of one scope.
+// Compares all intensities at one level on the cores of one scope.
 void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, double bytes, int rounds, double slice,
              std::mt19937_64& random, documents::ErtComparison& comparison) {
   Workers& workers = *scope.workers;
@@ -119,7 +120,7 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
   for (const char* op : {"load", "store", "copy", "triad", "update", "store_nt", "copy_nt", "triad_nt"})
     if (level == "dram" || !std::string_view(op).ends_with("_nt"))
       for (const BandwidthKernel* k : widest_kernels(machine, op)) movers.push_back(traffic(*k));
-  // ERT's steps are fused multiplications and additions; a mix with more additions than it has would be no bound.
+  // ERT's steps are multiply-adds; a kernel with a larger share of additions would not be a bound for them.
   for (const ComputeKernel& k : compute_kernels())
     if (k.precision == Precision::Float64 && (k.op == "fma" || k.op == "mul_add") && machine.has(k.feature))
       reckoners.push_back(arithmetic(k));
@@ -143,7 +144,7 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
   }
   std::vector<std::size_t> order(opponents.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  // A side of the roof twice as high as the other does not bind and is not measured.
+  // A side of the roof at least twice as high as the other is not the limit and is not measured.
   constexpr double kFar = 2;
   for (int round = 0; round < rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);

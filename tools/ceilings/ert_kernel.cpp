@@ -1,6 +1,6 @@
-// The kernel of Berkeley's Empirical Roofline Tool, written anew from its description: every element is read, takes
-// part in a chain of `Flops` operations on one accumulator, and is written back. Chains are written out in full, as its
-// macros do, and compiled for the widest vectors the CPU has: an opponent that the compiler spoils proves nothing.
+// The kernel of Berkeley's Empirical Roofline Tool, re-implemented from its description: every element is read, used in
+// a chain of `Flops` operations on one accumulator, and written back. Chains are fully unrolled, as by ERT's macros,
+// and compiled for the CPU's widest vectors: a comparison with a badly compiled kernel would prove nothing.
 #include "ert_kernel.h"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 #define PAGODA_WIDEST
 #endif
 
-// `Steps` times beta = beta·x + alpha, in halves so that no expression nests deeper than a compiler allows.
+// `Steps` times beta = beta·x + alpha, by recursive halving so that nesting stays within compilers' limits.
 template <int Steps>
 inline __attribute__((always_inline)) double chain(double beta, double x, double alpha) {
   if constexpr (Steps == 1)

@@ -1,4 +1,4 @@
-// OpenBLAS and oneDNN through their C interfaces, which have been stable for years.
+// OpenBLAS and oneDNN through their C APIs, which have been stable for years.
 #include "gemm.h"
 
 #include <cstdint>
@@ -32,7 +32,7 @@ Operands<T>& operands(std::map<int, std::unique_ptr<Operands<T>>>& cache, int n)
   return *entry;
 }
 
-constexpr int kRowMajor = 101, kNoTranspose = 111;  // of CBLAS
+constexpr int kRowMajor = 101, kNoTranspose = 111;  // CBLAS constants
 
 template <typename T>
 GemmLibrary openblas(const DynamicLibrary& blas, const char* gemm_name, const char* precision) {
@@ -55,7 +55,7 @@ GemmLibrary onednn() {
   using Gemm = int (*)(char, char, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t,
                        const float*, std::int64_t, float, float*, std::int64_t);
   const auto gemm = dnnl.symbol<Gemm>("dnnl_sgemm");
-  // Its threads are those of OpenMP.
+  // oneDNN uses OpenMP threads.
   const auto set_threads = DynamicLibrary({"libgomp.so.1"}).symbol<void (*)(int)>("omp_set_num_threads");
   GemmLibrary library{"onednn", "float32", nullptr, "libdnnl is not installed"};
   if (!gemm) return library;

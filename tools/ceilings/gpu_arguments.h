@@ -1,4 +1,4 @@
-// What the experiments of a GPU share: kernel arguments, the pace of a kernel, fills of operands.
+// Common to the experiments of a GPU: kernel arguments, the pace of a kernel, operand fills.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 namespace pagoda::tools::ceilings {
 
 inline constexpr unsigned kMostBlocksPerSm = 16;
-inline constexpr unsigned kMostRecords = 4096;                   // blocks that leave clocks, as in cuda/common.cuh
+inline constexpr unsigned kMostRecords = 4096;                   // blocks that record clocks, as in cuda/common.cuh
 enum Fill { kZeros = 0, kRandom = 1, kOnes = 2, kPattern = 3 };  // as in cuda/common.cuh
-inline constexpr int kEven = 2;                                  // weight of even products, as in cuda/tiles.cuh
+inline constexpr int kEven = 2;                                  // factor of even products, as in cuda/tiles.cuh
 
-// What a block leaves: cuda/common.cuh.
+// The record of a block: Clocks of cuda/common.cuh.
 struct BlockClocks {
   std::uint64_t cycles[2], nanoseconds[2];
 };
 
-// Kernel arguments by value: the driver copies them at the launch.
+// Kernel arguments by value: the driver copies them at launch.
 class Arguments {
  public:
   template <typename T>
@@ -37,7 +37,7 @@ class Arguments {
   std::vector<std::vector<char>> slots_;
 };
 
-// Trips that fill a time, from those of the launch before.
+// Computes the trips that fill a given time, from the rate of the previous launch.
 struct Pace {
   double trips_per_second = 0;
   unsigned trips(double seconds, unsigned at_first) const {
@@ -46,7 +46,7 @@ struct Pace {
   }
 };
 
-// The hash of the kernels (cuda/common.cuh), so that what they must have read is known here.
+// The kernels' hash (cuda/common.cuh), so that the host can compute what they must have read.
 constexpr std::uint32_t hash(std::uint32_t x) {
   x ^= x >> 16;
   x *= 0x7feb352dU;

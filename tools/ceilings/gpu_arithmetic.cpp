@@ -1,4 +1,4 @@
-// Arithmetic of a GPU. Work of a launch = trips × what a trip of a thread or warp does × how many of them there are.
+// Arithmetic of a GPU. Work of a launch = trips × work per trip of a thread or warp × number of threads or warps.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,9 +19,9 @@ enum class Operand { Float, Double, Half2, Bfloat2, Int };
 struct VectorRow {
   const char *kernel, *precision, *op, *unit_type, *unit;
   Operand operand;
-  double per_thread;  // FLOP or OP of a thread and trip
+  double per_thread;  // FLOP or OP per thread and trip
 };
-// 512 instructions a trip (128 of special functions); an FMA is two operations, half2 has two lanes, dp4a does eight.
+// 512 instructions per trip (special functions: 128); an FMA is two operations, half2 has two lanes, dp4a does eight.
 constexpr VectorRow kVector[] = {
     {"fma_f32", "float32", "fma", "vector", "FLOP/s", Operand::Float, 512 * 2},
     {"add_f32", "float32", "add", "vector", "FLOP/s", Operand::Float, 512},
@@ -36,7 +36,7 @@ constexpr VectorRow kVector[] = {
     {"special_f32", "float32", "special", "special", "1/s", Operand::Float, 128},
 };
 
-// The ways to a chip's full tensor rate, by its major version; those of others that run there are slower.
+// The paths to a chip's full tensor rate, by major version; other paths that also run there are slower.
 constexpr TensorPath kHopper[] = {TensorPath::Wgmma, TensorPath::Mma};
 constexpr TensorPath kBlackwell[] = {TensorPath::Tcgen05, TensorPath::Tcgen05Pair, TensorPath::Mma};
 constexpr TensorPath kOthers[] = {TensorPath::Mma};
@@ -50,9 +50,9 @@ struct PathRow {
   TensorPath path;
   std::string_view suffix;
   unsigned threads, shared;
-  double groups;    // of a block that issue, or share of it: warps, warpgroups, a thread, half a thread
-  unsigned per_sm;  // blocks at most
-  unsigned blocks;  // that work together
+  double groups;    // issuing groups per block: warps, warpgroups, one thread, or half a thread (one per pair)
+  unsigned per_sm;  // most blocks
+  unsigned blocks;  // blocks that work together
 };
 constexpr PathRow kPaths[] = {
     {TensorPath::Mma, ".mma", 256, 0, 8, 4, 1},
@@ -61,15 +61,15 @@ constexpr PathRow kPaths[] = {
     {TensorPath::Tcgen05Pair, ".tcgen05.pair", tcgen05::kM, tcgen05::kShared, 0.5, 1, 2},
 };
 const PathRow& row_of(TensorPath path) { return kPaths[static_cast<std::size_t>(path)]; }
-static_assert(kPaths[1].path == TensorPath::Wgmma && kPaths[3].path == TensorPath::Tcgen05Pair);  // rows by number
+static_assert(kPaths[1].path == TensorPath::Wgmma && kPaths[3].path == TensorPath::Tcgen05Pair);  // rows by path
 
 struct TensorRow {
   const char *kernel, *precision, *unit, *accumulate;
-  int steps;    // products of a group and trip; for mma.sync tiles × steps
+  int steps;    // products per group and trip; for mma.sync: tiles × steps
   int m, n, k;  // of a product
   TensorPath path;
-  const char* variant = "";  // of formats whose blocks have scales
-  int blocks = 0;            // of a product's depth, with a scale each
+  const char* variant = "";  // for formats with block scales
+  int blocks = 0;            // blocks with a scale in a product's depth
 };
 constexpr TensorRow tcgen05_row(TensorPath path, const char* kernel, const char* precision, int bits,
                                 const char* variant = "", int blocks = 0, int depth_bytes = tcgen05::kDepthBytes) {
@@ -93,13 +93,13 @@ constexpr TensorRow kTensor[] = {
     {"wgmma_tf32", "tf32", "FLOP/s", "float32", 32, 64, 256, 8, TensorPath::Wgmma},
     {"wgmma_fp8", "float8", "FLOP/s", "float32", 32, 64, 256, 32, TensorPath::Wgmma},
     {"wgmma_i8", "int8", "OP/s", "int32", 32, 64, 256, 32, TensorPath::Wgmma},
-    // float16 with sums in float32: data sheets print no other rate for sums in float16.
+    // float16 accumulates in float32: data sheets list no separate rate for float16 accumulation.
     tcgen05_row(kOne, "tcgen05_f16", "float16", 16),
     tcgen05_row(kOne, "tcgen05_bf16", "bfloat16", 16),
     tcgen05_row(kOne, "tcgen05_tf32", "tf32", 32),
     tcgen05_row(kOne, "tcgen05_fp8", "float8", 8),
     tcgen05_row(kOne, "tcgen05_i8", "int8", 8),
-    // MX: a scale ue8m0 for 32 numbers. NV: a scale ue4m3 for 16.
+    // MX: one ue8m0 scale per 32 numbers. NV: one ue4m3 scale per 16.
     tcgen05_row(kOne, "tcgen05_mxfp8", "float8", 8, ".mx", 1),
     tcgen05_row(kOne, "tcgen05_mxfp4", "float4", 4, ".mx", 2),
     tcgen05_row(kOne, "tcgen05_nvfp4", "float4", 4, ".nv", 4),
@@ -111,7 +111,7 @@ constexpr TensorRow kTensor[] = {
     tcgen05_row(kTwo, "tcgen05_pair_mxfp8", "float8", 8, ".mx", 1),
     tcgen05_row(kTwo, "tcgen05_pair_mxfp4", "float4", 4, ".mx", 2),
     tcgen05_row(kTwo, "tcgen05_pair_nvfp4", "float4", 4, ".nv", 4),
-    // Of depth 96, on 10.3 alone.
+    // Depth 96, only on compute capability 10.3.
     tcgen05_row(kTwo, "tcgen05_pair_mxfp4_long", "float4", 4, ".mx.long", tcgen05::kAlike, tcgen05::kLongDepthBytes),
     tcgen05_row(kTwo, "tcgen05_pair_nvfp4_long", "float4", 4, ".nv.long", tcgen05::kAlike, tcgen05::kLongDepthBytes),
     {"mma_f16", "float16", "FLOP/s", "float32", 64, 16, 8, 16, TensorPath::Mma},
@@ -122,7 +122,7 @@ constexpr TensorRow kTensor[] = {
     {"mma_f64", "float64", "FLOP/s", "float64", 32, 16, 8, 16, TensorPath::Mma},
 };
 
-// m, n, k of a kernel on this architecture: Turing's half floats and Ampere's doubles have smaller products.
+// Adapts m, n, k to this architecture: Turing's float16 and Ampere's float64 products are smaller.
 TensorRow shape_of(TensorRow row, const measured::GpuAttributes& gpu) {
   if (std::string_view(row.kernel) == "mma_f16" && gpu.major == 7) row.k = 8;
   if (std::string_view(row.kernel) == "mma_f64" && gpu.major == 8) row.m = 8, row.n = 8, row.k = 4;
@@ -153,7 +153,7 @@ void add_operands(Arguments& arguments, Operand operand, bool zeros) {
   }
 }
 
-// The formats of arithmetic: x·a + b of lanes exactly, then rounded to the bits of its significand.
+// Rounds an exactly computed x·a + b to the format's significand of `bits` bits.
 double rounded(double x, int bits) {
   if (x == 0) return x;
   int exponent = 0;
@@ -169,8 +169,8 @@ double half_value(std::uint16_t h) {
 
 double bfloat_value(std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); }
 
-// What one chain holds after a trip of 64 steps. Products of two significands and the sum are exact in double precision
-// for half floats; for float and double the host's own operation is the same as the device's.
+// Expected value of one chain after a trip of 64 steps. For half floats, products and sums are exact in double
+// precision; for float and double, the host's operation equals the device's.
 double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
   const std::string_view op = row.op;
   switch (row.operand) {
@@ -205,7 +205,7 @@ double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
 bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
   const bool special = row.op == std::string_view("special");
   Arguments arguments;
-  // Of special functions as many trips as bring every start to the fixed point.
+  // Special functions: enough trips for every start to reach the fixed point.
   arguments.add(special ? 8U : 1U);
   if (special)
     arguments.add(0.0F).add(0.0F);
@@ -243,7 +243,7 @@ bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePoint
           found = other = static_cast<double>(static_cast<std::int32_t>(word));
           break;
       }
-      // 2^-x = x at W(ln 2) / ln 2; the unit is right to 2 of 2^-22.
+      // 2^-x = x at W(ln 2) / ln 2; the unit is accurate to two units of 2^-22.
       const double want = special ? 0.6411857445049860 : chain_after(row, thread, i);
       if (special ? std::abs(found - want) > 1e-6 : found != want || other != want) {
         detail = std::string(row.kernel) + ": thread " + std::to_string(thread) + " chain " + std::to_string(i) +
@@ -254,8 +254,8 @@ bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePoint
   return true;
 }
 
-// What register i of a thread must hold after one trip: mma.sync on ones adds up steps × k in every element; wgmma and
-// tcgen05 run on their patterns of small integers.
+// Expected value of register i of a thread after one trip: mma.sync on ones sums to steps × k in every element; wgmma
+// and tcgen05 use their patterns of small integers.
 double wanted_product(const TensorRow& row, unsigned block, unsigned thread, unsigned i) {
   switch (row.path) {
     case TensorPath::Mma:
@@ -276,7 +276,7 @@ bool products_right(Gpu& gpu, const TensorRow& row, DevicePointer out, DevicePoi
   arguments.add(1U).add(row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}).add(out).add(clocks);
   gpu.launch(row.kernel, {path.blocks, path.threads, path.shared}, arguments.pointers());
   gpu.synchronize();
-  // Registers of a thread: of mma.sync tiles (8 steps each) of m × n over a warp, else one product over its group.
+  // Registers per thread: mma.sync has tiles (8 steps each) of m × n per warp, the others one product per group.
   const double tiles = row.path == TensorPath::Mma ? row.steps / 8.0 : 1;
   const auto each = static_cast<unsigned>(tiles * row.m * row.n * path.groups / path.threads);
   std::vector<T> got(std::size_t{path.blocks} * each * path.threads);
@@ -299,18 +299,17 @@ bool products_right(Gpu& gpu, const TensorRow& row, DevicePointer out, DevicePoi
 }  // namespace
 
 // Register i of a thread of a warpgroup (PTX ISA, wgmma, fragment of D): row 16·warp + lane/4 + 8·(i/2 % 2), column
-// 8·(i/4) + 2·(lane % 4) + i % 2. A's rows hold row % 3 - 1 and B's row % 4, over the whole depth.
+// 8·(i/4) + 2·(lane % 4) + i % 2. Rows of A contain row % 3 - 1 and those of B row % 4, over the whole depth.
 double wgmma_element(unsigned thread, unsigned i, int depth) {
   const unsigned warp = thread / 32 % 4, lane = thread % 32;
   const unsigned m = 16 * warp + lane / 4 + 8 * (i / 2 % 2), n = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
   return static_cast<double>(depth) * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4);
 }
 
-// As much of a trip's depth as the patterns of cuda/tiles.cuh weigh it: of each 8 products, four of either stage, two
-// count kEven times.
+// Of each 8 products, four per stage, two count kEven times: the even ones of the first stage.
 int weighed_depth(int products, int depth) { return products / 8 * (2 * kEven + 6) * depth; }
 
-// The scales of cuda/tcgen05_layout.h: powers of two and their sums are exact.
+// With the scales of cuda/tcgen05_layout.h: powers of two and their sums are exact.
 double tcgen05_element(int row, int column, int depth, int blocks) {
   double scale = blocks == 0 ? 1 : blocks == tcgen05::kAlike ? std::ldexp(1.0, tcgen05::kLongExponent) : 0;
   for (int block = 0; block < blocks; ++block)

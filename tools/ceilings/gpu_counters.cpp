@@ -1,5 +1,5 @@
-// CUPTI's range profiler: one range of one's own around the work, repeated until all passes are collected. The order of
-// calls is the documented one; every call of the target side comes after the driver's, since without one it crashes.
+// CUPTI's range profiler: one user range around the work, repeated until all passes are collected. Calls follow the
+// documented order; target-side calls come only after the driver is initialised, since they crash without it.
 #include "gpu_counters.h"
 
 #ifdef PAGODA_CUPTI
@@ -22,12 +22,12 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
                                      const std::string& op) {
   const auto sum = [](const std::string& name) { return name + ".sum"; };
   const auto tensor = [&](const std::string& what) { return CounterSet{{sum("sm__ops_path_tensor_" + what)}, {1}}; };
-  // Memory: dirty lines of the second level may leave later, a fraction of what a pass over the arrays moves.
+  // DRAM: dirty L2 lines may be written back later; they are a fraction of the traffic of a pass over the arrays.
   if (level == "dram")
     return {{{sum("dram__bytes_read"), sum("dram__bytes_write")}, {1, 1}},
             {{sum("dram__bytes_op_read"), sum("dram__bytes_op_write")}, {1, 1}}};
-  // What crosses between the first level and the second, less what SMs of a cluster send each other. The slices' own
-  // counter also holds what Hopper's second level moves between its halves.
+  // Traffic between L1 and L2, minus the traffic between SMs of a cluster. The L2 slices' own counter also includes the
+  // traffic between the two halves of Hopper's L2.
   if (level == "l2") {
     const std::string in = "l1tex__m_xbar2l1tex_read_bytes", out = "l1tex__m_l1tex2xbar_write_bytes";
     return {{{sum(in), sum(out), sum(in + "_mem_dshared"), sum(out + "_mem_dshared")}, {1, 1, -1, -1}},
@@ -35,11 +35,11 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
             {{sum("lts__t_sectors_srcunit_tex")}, {32}}};
   }
   if (level == "l1") return {{{sum("l1tex__t_bytes")}, {1}}};
-  // Of the loop alone: that of all accesses would add how a block fills its part, 2 % of 50 trips.
+  // Counts the loop's direction only: a counter of all accesses would include filling shared memory, 2 % of 50 trips.
   if (level == "shared")
     return {{{sum("sm__sass_data_bytes_mem_shared_op_" + std::string(op == "write" ? "st" : "ld"))}, {1}}};
   if (!level.empty()) return {};
-  // tcgen05 has a path of its own for floats of 16 bits and tf32, for 8 bits, for integers and for 4 bits.
+  // tcgen05 has separate paths for 16-bit floats and tf32, for 8-bit floats, for integers and for 4-bit floats.
   if (kernel.starts_with("tcgen05_")) {
     if (precision == "bfloat16") return {tensor("op_utchmma_src_bf16_dst_fp32"), tensor("src_bf16_dst_fp32")};
     if (precision == "float16") return {tensor("op_utchmma_src_fp16_dst_fp32"), tensor("src_fp16_dst_fp32")};
@@ -62,13 +62,13 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
     if (precision == "float64") return {tensor("src_fp64")};
     return {};
   }
-  // Instructions of threads; a packed pair of half floats does twice the work (ncu's derived__ metrics).
+  // Thread instructions; one on a packed pair of half floats does twice the work (ncu's derived__ metrics).
   const std::string letter = precision == "float32"                              ? "f"
                              : precision == "float64"                            ? "d"
                              : precision == "float16" || precision == "bfloat16" ? "h"
                                                                                  : "";
   if (letter.empty() || op == "special") return {};
-  // ptxas turns half of packed additions into HFMA2, which counts as twice the work.
+  // ptxas turns half of the packed additions into HFMA2, which counts as twice the work.
   if (letter == "h" && op == "add") return {};
   const double lanes = letter == "h" ? 2 : 1;
   const std::string prefix = "sm__sass_thread_inst_executed_op_" + letter;
@@ -159,7 +159,7 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
   CUpti_Profiler_Host_Object* host = nullptr;
   std::vector<const char*> names;
   std::vector<std::uint8_t> config;
-  // The first set that this chip has; a name it has not is an invalid parameter.
+  // Use the first set that this chip has; CUPTI reports an unknown name as an invalid parameter.
   std::string refused;
   for (chosen = 0; chosen < alternatives.size(); ++chosen) {
     auto begin = params_to(&CUpti_Profiler_Host_Initialize_Params::pHostObject);

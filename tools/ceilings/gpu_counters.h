@@ -1,5 +1,5 @@
-// What the hardware counted while a kernel ran, by CUPTI's range profiler, opened at run time. Needs the privilege to
-// read counters; everything else works without.
+// Hardware counters while a kernel runs, by CUPTI's range profiler, opened at run time. Needs the privilege to read
+// counters; everything else works without it.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@ namespace pagoda::tools::ceilings {
 
 class GpuCounters {
  public:
-  // Never throws: where counters cannot be read, `why` says it. Call after the driver is initialised: CUPTI's calls
-  // crash without one.
+  // Never throws: if counters cannot be read, `why` gives the reason. Call after the driver is initialised: CUPTI's
+  // calls crash without it.
   explicit GpuCounters(Gpu& gpu, int index);
   ~GpuCounters();
   const std::string& why() const { return why_; }
 
-  // The counters of the first of the alternatives that this chip has, over what `work` launches; `work` is repeated,
-  // and must do the same each time, where they need several passes. Throws GpuError.
+  // Counts the first of the alternatives that this chip has, over the launches of `work`. If several passes are needed,
+  // `work` is repeated and must do the same each time. Throws GpuError.
   std::vector<double> count(const std::vector<std::vector<std::string>>& alternatives,
                             const std::function<void()>& work, std::size_t& chosen);
 
@@ -31,12 +31,12 @@ class GpuCounters {
   std::string why_;
 };
 
-// Which counters hold the work of a ceiling, and what one of each is worth: FLOP, OP or bytes.
+// The counters that measure the work of a ceiling, and the FLOP, OP or bytes that one count of each is worth.
 struct CounterSet {
   std::vector<std::string> metrics;
   std::vector<double> worth;
 };
-// In the order to try; empty: there are none for this kind of work.
+// In the order to try; empty: no counters for this kind of work.
 std::vector<CounterSet> counter_sets(const std::string& kernel, const std::string& precision, const std::string& level,
                                      const std::string& op);
 

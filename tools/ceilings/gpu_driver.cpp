@@ -1,5 +1,5 @@
-// The part of CUDA's driver interface that measuring needs. Types and numbers are those of cuda.h, which have not
-// changed since CUDA 4; functions that have are named with their version.
+// The part of the CUDA driver API needed for measuring. Types and numbers are those of cuda.h, which have not changed
+// since CUDA 4; functions that have changed are named with their version.
 #include "gpu_driver.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using Result = int;
 using Handle = void*;
 
-// Attributes of devices and functions, by their numbers in cuda.h.
+// Device and function attributes, with their numbers in cuda.h.
 enum DeviceAttribute {
   kClockRate = 13,
   kMultiprocessors = 16,
@@ -30,9 +30,9 @@ enum DeviceAttribute {
 };
 enum FunctionAttribute { kMaxDynamicShared = 8, kSharedCarveout = 9 };
 
-// Results after which a context is of no more use: deinitialized, uncorrectable memory error, illegal address, timeout
-// of a launch, context destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid
-// address space, invalid program counter, launch failure, unknown.
+// Results after which a context is unusable: deinitialized, uncorrectable memory error, illegal address, launch
+// timeout, context destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid address
+// space, invalid program counter, launch failure, unknown.
 constexpr Result kFatal[] = {4, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999};
 constexpr Result kNotReady = 600;
 constexpr auto kLongestWait = std::chrono::seconds(20);
@@ -125,7 +125,7 @@ struct Gpu::State {
   Handle context = nullptr, streams[2] = {}, events[3] = {};
   std::vector<Handle> modules;
   std::map<std::string, Handle> functions;
-  std::map<Handle, unsigned> shared_set;  // functions whose attributes are set, for so much shared memory
+  std::map<Handle, unsigned> shared_set;  // functions with attributes set, by bytes of shared memory
   std::string running;                    // the work in flight, for messages
   bool lost = false;
 
@@ -139,7 +139,7 @@ struct Gpu::State {
     lost = true;
     throw DeviceLost(message);
   }
-  // Waits for an event, not for ever: a kernel that hangs must not take the results of the others with it.
+  // Waits for an event with a time limit: a kernel that hangs must not lose the results of the others.
   void wait(Handle event) {
     const auto begin = std::chrono::steady_clock::now();
     for (;;) {
@@ -189,11 +189,11 @@ Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>
   a.l2_bytes = s.attribute(kL2Bytes);
   s.check(s.api.retain_context(&s.context, s.device), "cuDevicePrimaryCtxRetain");
   s.check(s.api.set_context(s.context), "cuCtxSetCurrent");
-  for (Handle& stream : s.streams) s.check(s.api.create_stream(&stream, 1), "cuStreamCreate");  // 1: not blocking
+  for (Handle& stream : s.streams) s.check(s.api.create_stream(&stream, 1), "cuStreamCreate");  // 1: non-blocking
   for (Handle& event : s.events) s.check(s.api.create_event(&event, 0), "cuEventCreate");
 }
 
-// Streams, events and modules go with the primary context.
+// Streams, events and modules are destroyed with the primary context.
 Gpu::~Gpu() {
   if (state_ && state_->context && !state_->lost) state_->api.release_context(state_->device);
 }
@@ -228,7 +228,7 @@ bool Gpu::ecc() const { return state_->attribute(kEccEnabled) != 0; }
 void Gpu::load(std::span<const unsigned char> cubin) {
   Handle module = nullptr;
   const Result result = state_->api.load_module(&module, cubin.data());
-  // Invalid image, no binary for this device, text of an unknown version: of a newer compiler than the driver knows.
+  // Invalid image, no binary for this device, unsupported PTX version: the compiler is newer than the driver.
   if (result == 200 || result == 209 || result == 222)
     throw GpuError("the driver (CUDA " + std::to_string(driver_version() / 1000) + "." +
                        std::to_string(driver_version() % 1000 / 10) + ") does not take the kernels (" +
@@ -249,7 +249,7 @@ void Gpu::launch(const std::string& kernel, const Launch& launch, std::vector<vo
     if (launch.shared_bytes > 48 * 1024)
       s.check(s.api.set_function_attribute(function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes)),
               "cuFuncSetAttribute");
-    // All of the first-level cache as cache where no shared memory is asked for.
+    // If no shared memory is requested, use all of L1 as cache.
     s.check(s.api.set_function_attribute(function, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0),
             "cuFuncSetAttribute");
     s.shared_set[function] = launch.shared_bytes;
@@ -277,7 +277,7 @@ double Gpu::time(const std::string& kernel, const Launch& how, std::vector<void*
   return time_work([&](void*) { launch(kernel, how, std::move(arguments)); }, kernel);
 }
 
-// By an event as well, for the same reason.
+// Also waits for an event first, so that a hang is detected.
 void Gpu::synchronize() {
   State& s = *state_;
   s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
@@ -300,7 +300,7 @@ void Gpu::fill(DevicePointer pointer, std::uint32_t word, std::size_t words) {
 }
 void Gpu::write(DevicePointer to, const void* from, std::size_t bytes) {
   state_->check(state_->api.to_device(to, from, bytes), "cuMemcpyHtoD");
-  synchronize();  // the call returns when the host's memory is free, not when the device's is written
+  synchronize();  // the call returns when host memory can be reused, possibly before the device's is written
 }
 void Gpu::read(void* to, DevicePointer from, std::size_t bytes) {
   state_->check(state_->api.to_host(to, from, bytes), "cuMemcpyDtoH");

@@ -1,5 +1,5 @@
-// The CUDA driver, opened at run time: this tool links no part of CUDA, so it runs, and says what is missing, on
-// machines without one. Every handle is owned, every call checked.
+// The CUDA driver, opened at run time: this tool links no part of CUDA, so on machines without a driver it still starts
+// and reports what is missing. Every handle is owned, every call checked.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pagoda::tools::ceilings {
 
-// No driver, no such device, or a call that failed. The message names the call and the remedy where there is one.
+// No driver, no such device, or a failed call. The message names the call and, if known, the remedy.
 class GpuError : public ToolError {
  public:
   explicit GpuError(const std::string& message, int code = kNoDevice) : ToolError(code, message) {}
@@ -25,7 +25,7 @@ using DevicePointer = unsigned long long;
 
 class Gpu {
  public:
-  // Throws GpuError. `library` empty: the system's driver.
+  // Throws GpuError. Empty `library`: the system's driver.
   explicit Gpu(int index, const std::string& library = "");
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -45,14 +45,14 @@ class Gpu {
     unsigned blocks = 1, threads = 256, shared_bytes = 0;
     unsigned repeats = 1;  // launches, one after the other
   };
-  // Seconds on the device between an event before and one after the launches. Throws DeviceLost (protocol.h) where a
-  // kernel fails or still runs after 20 s: nothing more can be done with this context then.
+  // Seconds on the device between an event before and one after the launches. Throws DeviceLost (protocol.h) if a
+  // kernel fails or still runs after 20 s: the context is then unusable.
   double time(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
   void launch(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
-  // The same of any work that `enqueue` puts on the stream it is given.
+  // The same for any work that `enqueue` puts on the given stream.
   double time_work(const std::function<void(void* stream)>& enqueue, const std::string& what);
   void synchronize();
-  // Whether a kernel failed or hangs: nothing is released any more, since that would wait for it.
+  // Whether a kernel failed or hangs. Nothing is released then, since that would wait for the kernel.
   bool lost() const;
   int device() const;
   void* context() const;
@@ -64,7 +64,7 @@ class Gpu {
   void read(void* to, DevicePointer from, std::size_t bytes);
   void* allocate_host(std::size_t bytes);
   void release_host(void* pointer);
-  // Seconds of one copy; both directions at once where both pointers are given.
+  // Seconds of one copy; both directions at once if both destinations are given.
   double time_copies(DevicePointer to_device, const void* from_host, void* to_host, DevicePointer from_device,
                      std::size_t bytes);
 
@@ -73,7 +73,7 @@ class Gpu {
   std::unique_ptr<State> state_;
 };
 
-// Memory of a device for as long as it is needed.
+// Owns a buffer of device memory.
 class GpuBuffer {
  public:
   GpuBuffer() = default;

@@ -1,5 +1,5 @@
-// The part of cuBLASLt's C interface that a plain product needs. Numbers are those of cublasLt.h and library_types.h,
-// which are part of its binary interface since version 11.
+// The part of cuBLASLt's C API needed for a plain product. Numbers are those of cublasLt.h and library_types.h, which
+// have been part of its ABI since version 11.
 #include "gpu_gemm.h"
 
 #include <bit>
@@ -31,10 +31,10 @@ struct Proposal {
   int reserved[4];
 };
 
-// The period of the operands, so that the host computes few elements; odd, so that rows and columns differ.
+// Operands repeat with this period, so that the host encodes few elements; odd, so that rows and columns differ.
 constexpr std::size_t kPeriod = 999983;
 
-// A value of [-1, 1] in a format, and what it is worth.
+// Encodes a value in [-1, 1] in a format and returns its exact value.
 double encode(int type, std::size_t index, char* to) {
   const std::uint32_t bits = hash(static_cast<std::uint32_t>(index % kPeriod));
   const double uniform = static_cast<double>(static_cast<std::int32_t>(bits)) / 2147483648.0;
@@ -43,7 +43,7 @@ double encode(int type, std::size_t index, char* to) {
       std::memcpy(to, &uniform, 8);
       return uniform;
     case kFloat32: {
-      // With the bits that tf32 keeps, so that its products are the same.
+      // Only the bits that tf32 keeps, so that tf32 products are the same.
       const float value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(uniform)) & 0xffffe000U);
       std::memcpy(to, &value, 4);
       return static_cast<double>(value);
@@ -55,14 +55,14 @@ double encode(int type, std::size_t index, char* to) {
       return static_cast<double>(std::bit_cast<float>(word));
     }
     case kFloat16: {
-      // Sign, exponents of 2^-4 to 2^-1, 10 random bits.
+      // Sign, exponents from 2^-4 to 2^-1, 10 random bits.
       const auto half = static_cast<std::uint16_t>((bits & 0x8000U) | (11 + (bits >> 16 & 3)) << 10 | (bits & 0x3ffU));
       std::memcpy(to, &half, 2);
       const double value = std::ldexp(1024 + (half & 1023), (half >> 10 & 31) - 25);
       return half >> 15 ? -value : value;
     }
     case kFloat8: {
-      // e4m3: sign, exponents of 2^-3 to 2^0, 3 random bits.
+      // e4m3: sign, exponents from 2^-3 to 2^0, 3 random bits.
       const auto code = static_cast<std::uint8_t>((bits & 0x80U) | (4 + (bits >> 16 & 3)) << 3 | (bits & 7U));
       std::memcpy(to, &code, 1);
       const double value = std::ldexp(8 + (code & 7), (code >> 3 & 15) - 10);
@@ -151,7 +151,7 @@ int GpuGemm::prepare(const Type& type, int n, int most) {
   s.b = GpuBuffer(gpu_, elements * type.bytes);
   s.c = GpuBuffer(gpu_, elements * type.result_bytes);
   s.workspace = GpuBuffer(gpu_, kWorkspace);
-  // Both operands repeat one period; B begins elsewhere in it.
+  // Both operands repeat the same period from its start.
   std::vector<char> period(kPeriod * type.bytes);
   for (std::size_t i = 0; i < kPeriod; ++i) encode(type.a, i, period.data() + i * type.bytes);
   for (std::size_t at = 0; at < elements; at += kPeriod)
@@ -180,7 +180,7 @@ int GpuGemm::prepare(const Type& type, int n, int most) {
   return found;
 }
 
-// Descriptors of a few hundred bytes stay until the process ends; memory of the device goes.
+// Releases device memory; descriptors of a few hundred bytes remain until the process ends.
 void GpuGemm::release() {
   for (GpuBuffer* buffer : {&state_->a, &state_->b, &state_->c, &state_->workspace}) *buffer = GpuBuffer();
 }
@@ -209,16 +209,16 @@ double GpuGemm::seconds(int algorithm, unsigned repeats) {
       std::string("cuBLASLt ") + s.type->precision);
 }
 
-// Column-major: element (i, j) of AᵀB is the product of columns i of A and j of B. Eight of them, against double
-// precision; the error of n sums of values below 1, rounded to the result's format, stays below the bound for each
-// format.
+// Compares eight elements with double precision. Column-major: element (i, j) of AᵀB is the product of column i of A
+// and column j of B. The error of a sum of n values below 1, rounded to the result's format, is below the format's
+// tolerance.
 Verdict GpuGemm::right() {
   State& s = *state_;
   const auto n = static_cast<std::size_t>(s.n);
   const double tolerance = s.type->c == kInt32     ? 0
                            : s.type->c == kFloat64 ? 1e-9
                            : s.type->c == kFloat32 ? 2e-3
-                                                   : 8e-3;  // of the format's own 2^-8 or 2^-11, and fp8's short sums
+                                                   : 8e-3;  // covers the format's 2^-8 or 2^-11, and fp8's short sums
   for (std::size_t k = 0; k < 8; ++k) {
     const std::size_t i = hash(static_cast<std::uint32_t>(k)) % n, j = hash(static_cast<std::uint32_t>(k + 100)) % n;
     double want = 0, size = 0;
@@ -246,7 +246,7 @@ Verdict GpuGemm::right() {
       found = std::ldexp(exponent ? 1024 + (half & 1023) : (half & 1023), (exponent ? exponent : 1) - 25);
       if (half >> 15) found = -found;
     }
-    // Of the result, and of what rounding on the way can leave of terms that cancel.
+    // Relative to the result plus the rounding error that remains when terms cancel.
     if (std::abs(found - want) > tolerance * (std::abs(want) + std::sqrt(size))) {
       char text[160];
       std::snprintf(text, sizeof text, "cuBLASLt %s: element (%zu, %zu) is %g, must be %g", s.type->precision, i, j,

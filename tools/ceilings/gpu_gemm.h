@@ -1,5 +1,5 @@
-// Matrix products of NVIDIA's cuBLASLt beside our own kernels, opened at run time: what an application gets without
-// writing a kernel.
+// Matrix products of NVIDIA's cuBLASLt, opened at run time, next to our own kernels: the rate that an application gets
+// without writing a kernel.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace pagoda::tools::ceilings {
 
 class GpuGemm {
  public:
-  // `library` empty: the system's. Never throws: where it cannot be used, `why` says it.
+  // Empty `library`: the system's. Never throws: if it cannot be used, `why` gives the reason.
   explicit GpuGemm(Gpu& gpu, const std::string& library = "");
   ~GpuGemm();
   const std::string& why() const { return why_; }
@@ -26,12 +26,12 @@ class GpuGemm {
   };
   static const std::vector<Type>& types();
 
-  // Room and random operands for C = Aᵀ·B, all n × n; up to `most` algorithms that the library proposes for them.
-  // Returns how many there are. Throws GpuError.
+  // Allocates and fills random operands for C = Aᵀ·B, all n × n, and asks the library for up to `most` algorithms.
+  // Returns how many it proposes. Throws GpuError.
   int prepare(const Type& type, int n, int most);
   void release();
   double seconds(int algorithm, unsigned repeats);
-  Verdict right();  // some elements of the last product against the host's
+  Verdict right();  // compares some elements of the last product with the host's
 
  private:
   struct State;

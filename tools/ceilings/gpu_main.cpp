@@ -1,4 +1,4 @@
-// `ert-ceilings --gpu N`: from the driver to a document.
+// `ert-ceilings --gpu N`: measures the device and creates the document.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -94,7 +94,7 @@ void attach_code(int capability, std::vector<Ceiling>& ceilings) {
     }
 }
 
-// The best value of one precision and unit, of those that `holds` accepts; 0: none.
+// The best value with the same kind, precision and unit type that `holds` accepts; 0: none.
 template <typename Predicate>
 double best_of(const CeilingsDocument& document, const Ceiling& like, Predicate holds) {
   double best = 0;
@@ -104,8 +104,8 @@ double best_of(const CeilingsDocument& document, const Ceiling& like, Predicate 
   return best;
 }
 
-// Sustained after issue: what random data and heat leave of a rate may not exceed it. And a library must not reach more
-// than our own kernels issue, nor more than they sustain.
+// Checks that sustained rates, with random data and heat, do not exceed issue rates, and that no library exceeds the
+// issue or sustained rate of our own kernels.
 void check_modes(CeilingsDocument& document) {
   double worst = 0;
   std::string where;
@@ -139,7 +139,7 @@ void check_modes(CeilingsDocument& document) {
   for (documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));
 }
 
-// Credited work against what the hardware counted, kernel by kernel, in the configuration that was reported.
+// Compares credited work with hardware counters, kernel by kernel, in the reported configuration.
 void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experiment>& experiments,
                   CeilingsDocument& document) {
   GpuCounters counters(gpu, index);
@@ -166,8 +166,8 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
     if (candidate == nullptr) continue;
     try {
       if (e.prepare) e.prepare();
-      // Enough passes over memory that what stays in the second level is below 1 %; few trips of everything else, since
-      // counting instructions slows them down.
+      // Enough passes over memory that data remaining in L2 are below 1 %; few trips of everything else, since counting
+      // instructions slows kernels down.
       ceilings.fix_trips(c->level == "dram"                                                   ? 8
                          : c->kernel.starts_with("wgmma") || c->kernel.starts_with("tcgen05") ? 200
                                                                                               : 50);
@@ -221,7 +221,8 @@ void check_levels(CeilingsDocument& document) {
   if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
 }
 
-// Levels of the sweep by the capacity the driver states; and far beyond it, the same loads find memory's own rate.
+// Assigns the sweep's levels by the L2 capacity that the driver states, and checks that far beyond it the same loads
+// run at the DRAM rate.
 void name_levels(const std::vector<measured::WorkingSetPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
   for (const measured::Plateau& p : measured::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
     char text[64];
@@ -259,7 +260,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
     gpu.synchronize();
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   };
-  // One warp an SM that only looks at its clock: the chip is awake and does nothing.
+  // One warp per SM that only reads its clock: the chip is awake but does no work.
   plan.spin = [&gpu](double seconds) {
     Arguments arguments;
     arguments.add(static_cast<std::uint64_t>(seconds * gpu.attributes().sm_clock_hz));
@@ -314,7 +315,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
                             }});
     }
   for (Experiment& e : *mixed) {
-    e.prepare();  // once, for as long as the loads run
+    e.prepare();  // once for all loads
     e.prepare = nullptr;
   }
   run_energy(plan, document);
@@ -354,7 +355,8 @@ bool audit_gpu(const Options& options, std::string& text) {
 
 namespace {
 
-// Machine code of the capability; where it is 0, the text that the driver compiles for a chip newer than this build.
+// Loads the machine code of the capability or, if it is 0 and the chip is newer than this build, PTX that the driver
+// compiles.
 void load_kernels(Gpu& gpu, int capability, CeilingsDocument& document) {
   const measured::GpuAttributes& a = gpu.attributes();
   for (const GpuBlob& blob : gpu_blobs())
@@ -396,7 +398,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
     const CeilingsDocument before = documents::load_ceilings(options.resume);
     if (before.name() != document.name())
       throw Error(options.resume + ": is of \"" + before.name() + "\", this is \"" + document.name() + "\"");
-    // What has a value, and what took the device with it: it would again.
+    // Keep ceilings with a value, and those that failed or lost the device: they would again.
     for (const Ceiling& c : before.ceilings)
       if (c.value || (c.status == documents::CeilingStatus::Unavailable && !c.pending)) kept.push_back(c);
     document.checks = before.checks;
@@ -414,7 +416,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   attach_code(capability, measured.ceilings);
   document.ceilings = measured.ceilings;
   std::string lost = measured.lost;
-  // A stage that fails says so and leaves the others be; one that loses the device is the last.
+  // A stage that fails is reported and the others still run, unless it loses the device.
   const auto stage = [&](const char* name, const std::function<void()>& run) {
     line.show(name);
     if (!lost.empty()) {

@@ -1,4 +1,4 @@
-// Traffic of a GPU: memory, caches, shared memory, atomics, the host's link, launches.
+// Traffic of a GPU: DRAM, caches, shared memory, atomics, the link to the host, launches.
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -18,11 +18,11 @@ constexpr StreamRow kStreams[] = {
     {"hbm_scale", "scale", 2, 2, true}, {"hbm_add", "add", 3, 3, false},    {"hbm_triad", "triad", 3, 3, true},
 };
 
-// Bulk copies of cuda/memory.cu: threads, vectors of a piece, and a ring of four pieces with their barriers.
+// Bulk copies of cuda/memory.cu: threads, vectors per piece, and bytes of a ring of four pieces with their barriers.
 constexpr const char* kBulkRead = "hbm_read_bulk";
 constexpr unsigned kBulkThreads = 256, kBulkVectors = 1024, kBulkShared = 4 * 16384 + 64;
 
-// Results of reads: the words that `keep` of cuda/memory.cu leaves, together.
+// Number of result words that `keep` of cuda/memory.cu writes; kept() combines them.
 constexpr std::size_t kKept = 8192;
 
 std::uint32_t kept(Gpu& gpu, DevicePointer out) {
@@ -42,9 +42,9 @@ Verdict compared(const char* kernel, std::uint32_t found, std::uint32_t want) {
   return v;
 }
 
-// How the grid covers the arrays. One tile a block is a launch for each pass; the others stay and go round.
+// How the grid covers the arrays. With one tile per block, every pass is a launch; the others loop in the kernel.
 struct Shape {
-  unsigned per_sm, threads;  // 0: one tile a block
+  unsigned per_sm, threads;  // 0: one tile per block
   bool near;
   const char* name;
 };
@@ -55,8 +55,8 @@ constexpr Shape kShapes[] = {{4, 512, false, "grid stride"}, {4, 512, true, "blo
 }  // namespace
 
 Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuffer>& arrays) {
-  // From ones: a copy is 1, a scale 3, an add 2, a triad 1 + 3; a write is 3. Reads find known words. Twice the grid's
-  // reach, both ways to cover it.
+  // Arrays of ones: a copy gives 1, a scale 3, an add 2, a triad 1 + 3; a write gives 3. Reads use known words. Covers
+  // two iterations of the grid, with and without `near`.
   const std::string_view op = row.op;
   const float want = op == "copy" ? 1.0F : op == "add" ? 2.0F : op == "triad" ? 4.0F : 3.0F;
   const unsigned blocks = static_cast<unsigned>(gpu_.attributes().sms);
@@ -71,7 +71,7 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
       stream(row, arrays, blocks, 512, vectors, 1, near, 1);
       const Verdict v = compared(row.kernel, kept(gpu_, words_.get()), all);
       if (!near &&
-          gpu_.has(kBulkRead)) {  // an odd number of passes, so that each vector counts once, and the ring turns
+          gpu_.has(kBulkRead)) {  // an odd number of passes, so that each vector counts once, and the ring wraps
         gpu_.fill(words_.get(), 0, kKept);
         bulk_read(arrays[0].get(), blocks, vectors, 3);
         bulk_ = compared(kBulkRead, kept(gpu_, words_.get()), all);
@@ -92,7 +92,7 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
   return {};
 }
 
-// Seconds of `repeats` launches of `passes` passes. Destination first, then sources; a read has only a source.
+// Seconds of `repeats` launches of `passes` passes each. Arrays: destination, then sources; a read has only a source.
 double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks,
                            unsigned threads, std::size_t vectors, unsigned passes, bool near, unsigned repeats) {
   Arguments arguments;
@@ -112,8 +112,8 @@ double GpuCeilings::bulk_read(DevicePointer array, unsigned blocks, std::size_t 
   return gpu_.time(kBulkRead, {blocks, kBulkThreads, kBulkShared}, arguments.pointers());
 }
 
-// More bytes on their way than registers hold: two blocks of an SM have 128 KiB. Where they are wrong, plain loads
-// remain, and the row says so.
+// Bulk copies keep more bytes in flight than registers can hold: two blocks per SM have 128 KiB. If their result is
+// wrong, only plain loads are used, and the ceiling's config says so.
 void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vector<GpuBuffer>>& arrays, double each) {
   if (!gpu_.has(kBulkRead)) return;
   e.theory = [this, theory = e.theory](documents::Ceiling& c) {
@@ -191,12 +191,12 @@ double GpuCeilings::array_bytes() const {
   return std::min(wanted, 0.8 * static_cast<double>(gpu_.free_bytes()) / 3);
 }
 
-// Small enough that those of all intensities fit together, and still beyond any second level.
+// Arrays small enough that those of all intensities fit at once, but still larger than any L2.
 Experiment GpuCeilings::intensity_experiment(unsigned steps) {
   return stream_experiment({"intensity", "intensity", 2, 2, false, steps}, std::min(2.5e8, array_bytes() / 8));
 }
 
-// What a level's kernel did, on a block: reads against words that are known, writes against what must stand there.
+// Checks a level's kernel on one block: reads against known words, writes against the expected contents.
 Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) {
   const auto words_of = [&](std::size_t n) {
     std::vector<std::uint32_t> known(n);
@@ -211,7 +211,7 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
   std::uint32_t want = 0;
   if (kernel == "l2_read") {
     constexpr unsigned kVectors = 65536, kThreads = 512;
-    want = words_of(4 * kVectors);  // every vector once
+    want = words_of(4 * kVectors);  // each vector once
     arguments.add(kVectors / (8 * kThreads))
         .add(memory)
         .add(std::size_t{kVectors})
@@ -230,7 +230,7 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
       if (got[i] != kValue) return {false, "l2_write: word " + std::to_string(i) + " was not written"};
     return {};
   } else if (kernel == "l1_read") {
-    want = words_of(4 * 2048);  // three times each
+    want = words_of(4 * 2048);  // each vector three times
     arguments.add(3U).add(memory).add(words_.get()).add(clocks_.get());
     gpu_.launch("l1_read", {1, 256, 0}, arguments.pointers());
   } else if (kernel == "shared_read") {
@@ -239,7 +239,7 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
     gpu_.launch("shared_read", {1, 256, 32768}, arguments.pointers());
   } else if (kernel == "shared_write") {
     constexpr unsigned kTrips = 3, kValue = 77;
-    // Every trip leaves at a place what a thread of its number modulo 32 writes, whichever warp comes last.
+    // At each address, every trip leaves the value of a thread with the same number modulo 32, whichever warp is last.
     for (unsigned thread = 0; thread < 256; ++thread) want ^= hash(kValue + thread % 32 + 256 * thread);
     arguments.add(kTrips).add(kValue).add(words_.get()).add(clocks_.get());
     gpu_.launch("shared_write", {1, 256, 32768}, arguments.pointers());
@@ -254,7 +254,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     const char *kernel, *id, *level, *op;
     std::vector<unsigned> per_sm;
     unsigned threads, shared;
-    double per_trip;  // bytes of a thread
+    double per_trip;  // bytes per thread
   };
   const Row rows[] = {
       {"l2_read", "l2.read", "l2", "read", {2, 4}, 512, 0, 8 * 16},
@@ -282,8 +282,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       gpu_.fill(memory->get(), 1, bytes / 4);
       return v;
     };
-    // Working sets of the second level: well above all first levels, well below its half, where the far partition
-    // starts.
+    // Working sets of L2: well above the L1s' total, and at most half of L2, beyond which the far partition begins.
     std::vector<std::size_t> sets = {0};
     if (level == "l2") {
       sets.clear();
@@ -359,7 +358,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
 }
 
 void GpuCeilings::add_host(std::vector<Experiment>& list) {
-  // The host's memory as well: twice so much is page-locked.
+  // Host memory limits this too: twice this size is page-locked.
   const std::size_t bytes = std::min(std::size_t{256} << 20, std::bit_floor(gpu_.free_bytes() / 8));
   struct Row {
     const char *id, *op;
@@ -401,7 +400,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
            s.rate = static_cast<double>(bytes) * (row.to_device + row.to_host) / took;
            return s;
          }});
-    // The SMs can move them too: page-locked memory has the same address on the device.
+    // The SMs can also copy: page-locked memory has the same address on the device.
     if (row.to_device != row.to_host)
       e.candidates.push_back(
           {"hbm_copy", {{"bytes", static_cast<std::int64_t>(bytes)}}, [this, memory, row, bytes](double) {
@@ -422,7 +421,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
              return s;
            }});
     e.verify = [this, memory, bytes] {
-      // There and back again.
+      // To the device and back.
       gpu_.time_copies(memory->device.get(), memory->from, nullptr, 0, bytes);
       gpu_.time_copies(0, nullptr, memory->to, memory->device.get(), bytes);
       const bool same = std::memcmp(memory->from, memory->to, bytes) == 0;

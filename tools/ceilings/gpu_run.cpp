@@ -1,4 +1,4 @@
-// What all experiments of a GPU share, the sweep of its second level and the negative controls.
+// Common to all experiments of a GPU; the sweep of its L2, and the negative controls.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,7 +18,7 @@ GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
     : gpu_(gpu), trace_(trace), options_(options) {
   const auto sms = static_cast<std::size_t>(gpu.attributes().sms);
   clocks_ = GpuBuffer(gpu, kMostRecords * sizeof(BlockClocks));
-  // Results of the largest grid: 128 words of 8 bytes a thread at one block an SM, or 32 at kMostBlocksPerSm.
+  // Results of the largest grid: 128 words of up to 8 bytes per thread at one block per SM, or 32 at kMostBlocksPerSm.
   words_ = GpuBuffer(gpu, sms * kMostBlocksPerSm * 256 * 32 * 8);
 }
 
@@ -34,7 +34,7 @@ Experiment GpuCeilings::start(const std::string& id, CeilingKind kind, CeilingMo
   return e;
 }
 
-// The clock while the kernel ran: cycles over nanoseconds of each block, and what NVML saw meanwhile.
+// Completes a sample with the clock while the kernel ran (cycles over nanoseconds of each block) and NVML's readings.
 Sample GpuCeilings::finish(double amount, double seconds, unsigned blocks) {
   Sample s;
   s.seconds = seconds;
@@ -45,7 +45,7 @@ Sample GpuCeilings::finish(double amount, double seconds, unsigned blocks) {
   for (const BlockClocks& r : records) {
     const double cycles = static_cast<double>(r.cycles[1] - r.cycles[0]);
     const double nanoseconds = static_cast<double>(r.nanoseconds[1] - r.nanoseconds[0]);
-    // The global timer ticks every 32 ns to 1 us: blocks of less than 0.2 ms say too little.
+    // The global timer ticks every 32 ns to 1 us: blocks shorter than 0.2 ms are too inaccurate.
     if (nanoseconds > 2e5) hertz.push_back(1e9 * cycles / nanoseconds);
   }
   if (!hertz.empty()) s.clock_hz = base::median(hertz);
@@ -59,7 +59,7 @@ unsigned GpuCeilings::trips_for(const Pace& pace, double seconds, unsigned at_fi
   return fixed_trips_ ? *fixed_trips_ : pace.trips(seconds, at_first);
 }
 
-// Products of the library, on random data; beside our own ceilings, never in for them.
+// Products of the library, on random data: reported next to our own ceilings, never in place of them.
 void GpuCeilings::add_products(std::vector<Experiment>& list) {
   const bool wanted = std::any_of(GpuGemm::types().begin(), GpuGemm::types().end(), [&](const GpuGemm::Type& type) {
     return options_.wants(std::string(type.precision) + ".cublaslt.gemm");
@@ -95,7 +95,7 @@ void GpuCeilings::add_products(std::vector<Experiment>& list) {
       e.candidates.push_back(
           {"cublasLtMatmul", {{"algorithm", std::int64_t{i}}}, [this, pace, n, i, found](double seconds) {
              Sample s;
-             if (i >= *found) return s;  // fewer were proposed: a rate of 0 is never chosen
+             if (i >= *found) return s;  // fewer were proposed; a rate of 0 is never chosen
              const unsigned repeats = trips_for(*pace, seconds, 1);
              s.seconds = gemm_->seconds(i, repeats);
              pace->trips_per_second = repeats / s.seconds;
@@ -158,7 +158,7 @@ std::vector<documents::CeilingCheck> GpuCeilings::controls() {
   const auto shared = [&](unsigned stride) { return middle([&] { return shared_seconds(stride); }); };
   fma(20000);  // raises the clock
   expect("twice the work takes twice the time", fma(40000) / fma(20000), 2, 0.02);
-  // 16-byte loads go by quarters of a warp: 8 lanes over 32 banks. Lanes 32 bytes apart share banks two by two.
+  // 16-byte loads are processed by quarter-warps: 8 lanes over 32 banks. Lanes 32 bytes apart conflict in pairs.
   expect("a stride of 2 halves shared memory", shared(2) / shared(1), 2, 0.05);
   return checks;
 }

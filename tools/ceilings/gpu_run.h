@@ -20,22 +20,22 @@ struct Pace;
 
 struct StreamRow {
   const char *kernel, *op;
-  int arrays, moved;  // arrays in memory; those that a pass moves
+  int arrays, moved;  // arrays in memory; arrays of traffic per pass
   bool scalar;
-  unsigned steps = 0;  // of arithmetic on every word
+  unsigned steps = 0;  // arithmetic steps on every word
 };
-// How products are issued: by warps, by groups of four, by one thread of a block or of a pair of blocks.
+// How products are issued: by warps, by groups of four warps, by one thread of a block or of a pair of blocks.
 enum class TensorPath { Mma, Wgmma, Tcgen05, Tcgen05Pair };
-// The ways of a chip's tensor cores, the first one first in line where only one is wanted; mma.sync works on all chips.
+// The paths to a chip's tensor cores, the preferred one first; mma.sync works on all chips.
 std::span<const TensorPath> tensor_paths(const measured::GpuAttributes& gpu);
-// The end of a ceiling's id, such as ".tcgen05".
+// The path's part of a ceiling's id, such as ".tcgen05".
 std::string_view suffix_of(TensorPath path);
-// As much of the depth of a trip's products as the patterns of cuda/tiles.cuh weigh it.
+// The depth of a trip's products, weighted by the patterns of cuda/tiles.cuh.
 int weighed_depth(int products, int depth);
-// What register i of a thread of a warpgroup holds after wgmma on these patterns over a weighed depth.
+// Register i of a thread of a warpgroup after wgmma on these patterns, over a weighted depth.
 double wgmma_element(unsigned thread, unsigned i, int depth);
-// Row and column of the accumulators of tcgen05 on the patterns, with the scales of cuda/tcgen05_layout.h, after a
-// trip: products of `depth` elements each, with so many blocks that have scales, 0, or tcgen05::kAlike.
+// The accumulator of tcgen05 at a row and column after a trip on these patterns, with the scales of
+// cuda/tcgen05_layout.h. Each product has `depth` elements in `blocks` blocks with scales; 0: none, or tcgen05::kAlike.
 double tcgen05_element(int row, int column, int depth, int blocks);
 
 class GpuCeilings {
@@ -45,18 +45,17 @@ class GpuCeilings {
   std::vector<Experiment> experiments();
   const std::vector<std::string>& not_run() const { return not_run_; }
 
-  // Bandwidth of loads that pass the first level, over working sets from 1 MiB to 64 times the second level, in powers
-  // of two.
+  // Bandwidth of loads that bypass L1, over working sets from 1 MiB to 64 times the L2 capacity, in powers of two.
   struct Point {
     double bytes = 0, bytes_per_second = 0;
   };
   std::vector<Point> l2_sweep();
-  // Negative controls: what must halve halves, what must double doubles.
+  // Negative controls: changes that must halve or double a result do so.
   std::vector<documents::CeilingCheck> controls();
 
-  // `steps` multiply-adds on each word between its load and its store: 8 × steps FLOP on 32 bytes; rates in B/s.
+  // `steps` multiply-adds on each word between load and store: 8 × steps FLOP per 32 bytes; rates in B/s.
   Experiment intensity_experiment(unsigned steps);
-  // Fixes the trip count of later launches, so that all passes of a profiler see the same work; empty: as many as
+  // Fixes the trip count of later launches, so that all passes of a profiler see the same work; empty: as many trips as
   // fill the time.
   void fix_trips(std::optional<unsigned> trips) { fixed_trips_ = trips; }
 
@@ -86,7 +85,7 @@ class GpuCeilings {
   const Options& options_;
   GpuBuffer clocks_, words_;
   std::shared_ptr<GpuGemm> gemm_;
-  Verdict bulk_;  // of bulk copies, once dram.read has been verified
+  Verdict bulk_;  // of bulk copies, set when dram.read is verified
   std::vector<std::string> not_run_;
   std::optional<unsigned> fixed_trips_;
 };

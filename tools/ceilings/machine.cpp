@@ -1,4 +1,4 @@
-// The machine, read from hwloc where that is built in, else from /sys and /proc.
+// Reads the machine from hwloc if it is built in, else from /sys and /proc.
 #include "machine.h"
 
 #include <sys/utsname.h>
@@ -18,7 +18,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-// What a file holds; empty where it cannot be read.
+// Contents of a file; empty if it cannot be read.
 std::string line(const SystemFiles& files, const std::string& path) { return files.text(path).value_or(""); }
 
 #ifdef PAGODA_HWLOC

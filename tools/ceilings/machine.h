@@ -1,4 +1,4 @@
-// What this machine is and how much of it may be used: cores and caches, instruction sets, control groups, load.
+// Describes this machine and how much of it may be used: cores, caches, instruction sets, control groups, load.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,35 @@
 namespace pagoda::tools::ceilings {
 
 struct Cpu {
-  int id = 0;    // as the operating system numbers it
+  int id = 0;    // the operating system's number
   int core = 0;  // CPUs of one core share its pipes
-  int node = 0;  // of memory
+  int node = 0;  // NUMA node
 };
 
 struct Cache {
   int level = 0;
   std::int64_t bytes = 0;
-  std::vector<int> cpus;  // that share it
+  std::vector<int> cpus;  // CPUs that share it
 };
 
-// Only CPUs that this process may run on.
+// Contains only CPUs that this process may run on.
 struct Topology {
   std::vector<Cpu> cpus;
-  std::vector<Cache> caches;  // of data
+  std::vector<Cache> caches;  // data caches
   std::string source;         // "hwloc 2.9", "sysfs"
 
   std::vector<int> one_per_core() const;
   std::vector<int> nodes() const;
   const Cache* cache(int level, int cpu) const;
-  int last_level() const;                     // 0: no cache known
-  std::int64_t total_bytes(int level) const;  // of all caches of a level
+  int last_level() const;                     // 0: no known cache
+  std::int64_t total_bytes(int level) const;  // sum over all caches of a level
 };
 Topology read_topology();
 Topology read_topology_sysfs(const std::string& root, const std::vector<int>& allowed);  // e.g. "/sys/devices/system"
 
 struct Limits {
-  std::optional<double> cpus;                // of the control group's quota
-  std::optional<std::int64_t> memory_bytes;  // the smaller of the control group's limit and what is free
+  std::optional<double> cpus;                // the control group's quota
+  std::optional<std::int64_t> memory_bytes;  // the smaller of free memory and what the control group's limit leaves
 };
 Limits read_limits(const std::string& root = "");
 
@@ -51,17 +51,17 @@ struct CpuMachine {
   Topology topology;
   Limits limits;
   std::optional<measured::CpuCore> core;
-  std::optional<double> max_hz;  // as the kernel's frequency driver states it
+  std::optional<double> max_hz;  // as stated by the kernel's frequency driver
 
   bool has(std::string_view feature) const;
 };
 CpuMachine read_machine();
 
-// What else decides a rate and may differ between two runs: "Linux 6.1.0", "madvise" (pages of 2 MiB; empty: not told).
+// Settings that affect rates and may differ between runs: "Linux 6.1.0"; "madvise" (2 MiB pages; empty: unknown).
 std::string kernel_version();
 std::string huge_pages(const std::string& root = "");
 
-// Who else is using the machine: hundredths of a second stolen by the hypervisor, of one CPU.
+// Other users of the machine: hundredths of a second that the hypervisor stole from one CPU, and the load average.
 std::int64_t stolen_ticks(int cpu);
 double load_average();
 

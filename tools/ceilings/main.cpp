@@ -1,4 +1,4 @@
-// ert-ceilings: measures the roof of this machine and says how sure it is.
+// ert-ceilings: measures the roof of this machine and reports its uncertainty.
 #include <unistd.h>
 
 #include <cstdio>
@@ -26,12 +26,12 @@ int run(int argc, char** argv) try {
   Outcome outcome = options->gpu ? run_gpu(*options, is_terminal) : run_cpu(*options, is_terminal);
   outcome.document.tool = std::string("ert-ceilings ") + PAGODA_VERSION;
   const int code = publish(*options, baseline, outcome);
-  if (outcome.lost) {  // the driver's own clean-up would wait for the device
+  if (outcome.lost) {  // the driver's clean-up would wait for the device
     std::fflush(stdout);
     std::_Exit(code);
   }
   return code;
-} catch (const DeviceLost& error) {  // before there was anything to report
+} catch (const DeviceLost& error) {  // lost before there was anything to report
   std::fprintf(stderr, "ert-ceilings: the device is lost: %s\n", error.what());
   std::_Exit(kNoDevice);
 }

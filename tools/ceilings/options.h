@@ -1,4 +1,4 @@
-// What the command line of ert-ceilings asks for.
+// The command line options of ert-ceilings.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Progress on a terminal: one line on standard error that overwrites itself, and leaves nothing behind.
+// Progress on a terminal: one line on standard error that is overwritten and finally cleared.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The protocol of a measurement.
+// The measurement protocol.
 #include "protocol.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<double> rates(const std::vector<Sample>& samples) {
   return result;
 }
 
-// The undisturbed ones; all where that leaves too few to say anything.
+// The undisturbed samples; all if fewer than 6 are undisturbed.
 std::vector<Sample> best_of(const std::vector<Sample>& samples) {
   std::vector<Sample> clean;
   std::copy_if(samples.begin(), samples.end(), std::back_inserter(clean), usable);
@@ -45,7 +45,7 @@ std::vector<Sample> joined(const std::vector<std::vector<Sample>>& visits) {
   return all;
 }
 
-// Of every visit the samples that count: the undisturbed ones, or all where these are too few of all visits together.
+// The rates of each visit's samples that count: the undisturbed ones, or all if these are too few over all visits.
 std::vector<std::vector<double>> groups_of(const std::vector<std::vector<Sample>>& visits) {
   const std::vector<Sample> all = joined(visits);
   const bool clean = std::count_if(all.begin(), all.end(), usable) >= 6;
@@ -59,12 +59,12 @@ std::vector<std::vector<double>> groups_of(const std::vector<std::vector<Sample>
   return groups;
 }
 
-// Above theory even at the highest clock that any sample saw: a reading of the clock can be disturbed downwards.
+// Whether the value exceeds theory even at the highest clock of any sample: disturbances can lower a clock reading.
 bool impossible(const Ceiling& c, const std::vector<Sample>& samples) {
   double highest = 0;
   for (const Sample& s : samples) highest = std::max(highest, s.clock_hz);
   Ceiling at_highest = c;
-  // Rates of memory do not follow this clock.
+  // DRAM rates do not scale with this clock.
   if (at_highest.theory.observed_clock && c.clock_hz && c.level != "dram")
     *at_highest.theory.observed_clock *= highest / *c.clock_hz;
   return measured::impossible(at_highest);
@@ -74,13 +74,13 @@ class Run {
  public:
   Run(const Plan& plan, const std::function<double()>& now) : plan_(plan), now_(now), random_(plan.seed) {}
 
-  // What is left of the budget, shared evenly over the visits to come.
+  // The rest of the budget, divided evenly among the remaining visits.
   double share(double to_come) const {
     if (plan_.budget_seconds <= 0) return 1e30;
     return std::max(0.0, start_ + plan_.budget_seconds - now_()) / std::max(to_come, 1.0);
   }
 
-  // The first visit also chooses, on samples that are never reported.
+  // The first visit also chooses a candidate, on samples that are never reported.
   std::vector<Sample> visit(Experiment& e, double seconds, std::optional<std::size_t>& chosen) {
     double end = now_() + seconds;
     warm_up(e.candidates[chosen.value_or(0)], std::min(plan_.warm_up_seconds, 0.25 * seconds));
@@ -94,7 +94,7 @@ class Run {
       samples.push_back(e.candidates[*chosen].run(plan_.sample_seconds));
       clean += usable(samples.back());
       if (clean >= least && narrow(samples)) break;
-      // Even without time left a median needs a few samples.
+      // A median needs a few samples even if no time is left.
       if (now_() >= end && static_cast<int>(samples.size()) >= std::min(least, 3)) break;
     }
     if (e.heats) heated_until_ = now_();
@@ -108,7 +108,7 @@ class Run {
     return order;
   }
 
-  // Random, but for those that heat, which follow each other: one soak serves them all.
+  // Random order, but experiments that heat come together at the end, so that one soak serves them all.
   std::vector<std::size_t> order_of(const std::vector<Experiment>& experiments) {
     std::vector<std::size_t> order = shuffled(experiments.size());
     if (plan_.soak_seconds > 0)
@@ -117,7 +117,7 @@ class Run {
   }
 
  private:
-  // Seconds of load, never reported, until power and clock are those of hours of it.
+  // Runs load, never reported, until power and clock are as after hours of it; returns the seconds spent.
   double soak(Candidate& candidate) {
     const double start = now_();
     if (heated_until_ && start - *heated_until_ <= kStaysHot) return 0;
@@ -125,7 +125,7 @@ class Run {
     return now_() - start;
   }
 
-  // Their spread says nothing about other visits, but samples that agree need no company.
+  // Whether samples agree so well that no more are needed, although their spread says nothing about other visits.
   bool narrow(const std::vector<Sample>& samples) const {
     std::vector<double> clean;
     for (const Sample& s : samples)
@@ -144,8 +144,8 @@ class Run {
     }
   }
 
-  // The candidate of the best median. These samples are never reported. The first of each does not count: it brings
-  // memory into caches and sizes the work of the next one.
+  // The candidate with the best median. These samples are never reported. The first of each is not used: it warms the
+  // caches and sets the amount of work for the next one.
   std::size_t choose(Experiment& e, double end) {
     std::vector<std::vector<Sample>> samples(e.candidates.size());
     for (int round = -1; round < plan_.choose_samples && (round < 2 || now_() < end); ++round)
@@ -168,7 +168,7 @@ class Run {
     return best;
   }
 
-  // Seconds without load that the power's average and the chip's temperature hardly notice; memory is prepared then.
+  // Seconds without load that hardly change average power and temperature; memory is prepared in this time.
   static constexpr double kStaysHot = 1;
 
   const Plan& plan_;
@@ -187,8 +187,8 @@ Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, s
   if (!asked) return plan;
   plan.budget_seconds = *asked;
   plan.soak_seconds = std::min(plan.soak_seconds, *asked / 20);
-  // A visit takes three samples at least, and choosing and warming up as many again: they must fit. Under a
-  // millisecond a sample is mostly its start.
+  // A visit needs at least three samples, and as many again to warm up and choose: they must fit. Below 1 ms, a sample
+  // is mostly start-up time.
   const double fewest = 6.0 * plan.visits * static_cast<double>(std::max<std::size_t>(experiments, 1));
   plan.sample_seconds = std::min(plan.sample_seconds, std::max(1e-3, *asked / fewest));
   return plan;
@@ -239,7 +239,7 @@ void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const 
 
 namespace {
 
-// The first visits against the last, over all experiments that had both: one disturbed experiment is no drift.
+// Compares first and last visits over all experiments that had both: one disturbed experiment is not drift.
 documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sample>>>& visits, const Plan& plan) {
   std::vector<double> changes;
   for (const auto& of_one : visits) {
@@ -270,7 +270,7 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
   std::vector<Verdict> verdicts(n);
   std::vector<std::string> failed(n);
   const double start = now();
-  // A first visit warms up longer and chooses: it counts as two.
+  // First visits warm up longer and choose a candidate: each counts as two.
   const double all = static_cast<double>(n * (rounds + 1));
   double done = 0;
   for (std::size_t round = 0; round < rounds && result.lost.empty(); ++round) {

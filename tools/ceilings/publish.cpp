@@ -11,7 +11,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-// Says what fails and goes on: one full disk must not take the other outputs with it.
+// Reports a failure and continues: one full disk must not prevent the other outputs.
 bool write(const std::string& path, const std::string& text) {
   if (path.empty()) return true;
   if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
@@ -32,7 +32,7 @@ std::string beside(const Options& options, const char* what) {
   return path + what;
 }
 
-// What --strict refuses.
+// The exit code of --strict.
 int verdict(const documents::CeilingsDocument& document) {
   int code = kDone;
   for (const documents::Ceiling& c : document.ceilings) {
@@ -43,7 +43,7 @@ int verdict(const documents::CeilingsDocument& document) {
   return code;
 }
 
-// Quick runs measure bursts, the others sustained rates: such files have nothing in common.
+// Whether any ceiling is in both files with the same mode: quick runs measure bursts, others sustained rates.
 bool any_shared(const documents::CeilingsDocument& now, const documents::CeilingsDocument& baseline) {
   for (const documents::Ceiling& a : now.ceilings)
     for (const documents::Ceiling& b : baseline.ceilings)

@@ -1,4 +1,4 @@
-// What becomes of a run: its files, the comparison with a baseline, and the exit code.
+// The outputs of a run: its files, the comparison with a baseline, and the exit code.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace pagoda::tools::ceilings {
 
-// Minutes of measuring must not end in a path that was wrong from the start: reads the baseline (empty: there is none)
-// and throws Error where it, or a file to write, cannot be used.
+// Checks paths before minutes of measuring: reads the baseline (empty: none was given) and throws Error if it cannot be
+// read or an output cannot be written.
 std::optional<documents::CeilingsDocument> check_files(const Options& options);
 
-// Prints the table, writes the files and says what is wrong; returns the exit code.
+// Prints the table, writes the files and reports problems; returns the exit code.
 int publish(const Options& options, const std::optional<documents::CeilingsDocument>& baseline, const Outcome& outcome);
 
 }  // namespace pagoda::tools::ceilings

@@ -25,7 +25,7 @@ std::string format(const char* pattern, Args... args) {
 
 std::string percent(const std::optional<double>& value) { return value ? format("%.1f", *value) : "-"; }
 
-// Of what settled the value; of what did not, where it was seen, so that no single figure looks better than it is.
+// The value if it converged, else its range from p5 to p95, so that no single number looks more certain than it is.
 std::string value_text(const Ceiling& c) {
   if (!c.value) return "-";
   if (c.converged || c.status == CeilingStatus::Ok) return with_unit(*c.value, c.unit);
@@ -46,7 +46,7 @@ bool usable(const Ceiling& c) {
          c.status != CeilingStatus::Unavailable && (c.scope == "device" || c.scope.empty());
 }
 
-// The best device-wide ceiling that `matches`; where the machine has one core, that of the core.
+// The best device-wide ceiling that `matches`; if there is none (a machine with one core), the best of any scope.
 template <typename Predicate>
 const Ceiling* best(const documents::CeilingsDocument& document, Predicate matches) {
   const Ceiling* found = nullptr;
@@ -166,7 +166,7 @@ std::string rocprof_csv(const documents::CeilingsDocument& document) {
       return x.kind == CeilingKind::Compute && x.precision == column.precision && x.unit_type == column.unit_type;
     });
     header += std::string(",") + column.name + "," + column.name + "Low," + column.name + "High";
-    // GB/s and GFLOP/s there; 0 is its way to say: none.
+    // rocprof-compute uses GB/s and GFLOP/s; 0 means none.
     const double value = c ? *c->value * 1e-9 : 0;
     const double low = c && c->ci95 ? (*c->ci95)[0] * 1e-9 : value, high = c && c->ci95 ? (*c->ci95)[1] * 1e-9 : value;
     row += format(",%.3f,%.3f,%.3f", value, low, high);

@@ -1,4 +1,4 @@
-// The same ceilings as a table for people, as CSV, and in the forms that other roofline tools read.
+// Ceilings as a readable table, as CSV, and in the formats of other roofline tools.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 namespace pagoda::tools::ceilings {
 
 std::string table(const documents::CeilingsDocument& document);
-// One row a ceiling: id, mode, value, interval, unit, status and the theories.
+// One row per ceiling: id, mode, value, interval, unit, status and theoretical values.
 std::string csv(const documents::CeilingsDocument& document);
-// Lines "<GFLOP/s> FP64 GFLOPs EMP" and "<GB/s> L1 EMP", as plotters of the Empirical Roofline Tool read them.
+// Lines "<GFLOP/s> FP64 GFLOPs EMP" and "<GB/s> L1 EMP", as read by plotters of the Empirical Roofline Tool.
 std::string ert_csv(const documents::CeilingsDocument& document);
-// One header and one row, the columns of rocprof-compute's roofline.csv that have a counterpart: value, low and high.
+// A header and a row with the columns of rocprof-compute's roofline.csv that have a counterpart: value, low and high.
 std::string rocprof_csv(const documents::CeilingsDocument& document);
 
 // 1.2345e12, "B/s" → "1.23 TB/s"

@@ -1,4 +1,4 @@
-// What the two machines do with the options: measure, and return a document or say why they cannot.
+// Measures a CPU or a GPU according to the options; returns a document or throws the reason why it cannot.
 #pragma once
 
 #include "options.h"
@@ -10,20 +10,20 @@ namespace pagoda::tools::ceilings {
 struct Outcome {
   int exit = kDone;
   documents::CeilingsDocument document;
-  std::string points_csv;  // of sweeps; empty: none
+  std::string points_csv;  // points of sweeps; empty: none
   std::string trace_csv;   // power, clock and temperature over the run; empty: none
-  bool lost = false;       // the device hangs: end without the driver's own clean-up, which would wait for it
+  bool lost = false;       // the device hangs: exit without the driver's clean-up, which would wait for it
 };
 
-// Throws UsageError where --only leaves nothing to measure, before anything is.
+// Call before measuring: throws UsageError if --only leaves nothing to measure.
 void require_any(const Options& options, std::size_t experiments);
 
-// `show_progress`: on a terminal, lines that overwrite each other on standard error. Throws ToolError where there are
-// no kernels for this CPU.
+// `show_progress`: shows progress on standard error, which must be a terminal. Throws ToolError if there are no kernels
+// for this CPU.
 Outcome run_cpu(const Options& options, bool show_progress);
-// Throws GpuError where there is no driver, no such device or no code for it.
+// Throws GpuError if there is no driver, no such device or no code for it.
 Outcome run_gpu(const Options& options, bool show_progress);
-// The audit of the embedded kernels as text; false where one is not what it must be. Needs no device.
+// Audits the embedded kernels, with the result as text; false if any loop is wrong. Needs no device.
 bool audit_cpu(const Options& options, std::string& text);
 bool audit_gpu(const Options& options, std::string& text);
 

@@ -1,5 +1,5 @@
-// Instructions have their number in the low 9 bits of the first word; a branch has its distance in words 0 and 1. The
-// numbers were read off cuobjdump's listing of these kernels for sm_75 to sm_120.
+// The low 9 bits of an instruction's first word are its number; a branch has its distance in words 0 and 1. The numbers
+// are from cuobjdump's listings of these kernels for sm_75 to sm_120.
 #include "sass.h"
 
 #include <array>
@@ -20,15 +20,16 @@ constexpr std::array<Number, 30> kNumbers = {{
     {0x026, "IDP"},  {0x029, "DADD"},  {0x02b, "DFMA"},  {0x030, "HADD2"}, {0x031, "HFMA2"}, {0x035, "HFMA2"},
     {0x037, "IMMA"}, {0x03c, "HMMA"},  {0x03f, "DMMA"},  {0x07a, "QMMA"},  {0x108, "MUFU"},  {0x118, "NOP"},
     {0x147, "BRA"},  {0x181, "LDG"},   {0x184, "LDS"},   {0x186, "STG"},   {0x188, "STS"},   {0x18e, "RED"},
-    {0x1f0, "HGMMA"},{0x1f1, "IGMMA"}, {0x0ca, "R2UR"},  {0x1a7, "SYNCS"}, {0x1e9, "UTCBAR"},{0x1ba, "UBLKCP"},  // the one of a bulk copy's loop that no other loop has
+    // UBLKCP is only in the loop of bulk copies.
+    {0x1f0, "HGMMA"},{0x1f1, "IGMMA"}, {0x0ca, "R2UR"},  {0x1a7, "SYNCS"}, {0x1e9, "UTCBAR"},{0x1ba, "UBLKCP"},
 }};
 // clang-format on
 
 std::string name_of(std::uint64_t word, std::uint64_t high) {
   const int number = static_cast<int>(word & 0x1ff);
   if (number == 0x1f3) return "QGMMA";
-  // One number for all products of tcgen05: bits 8-9 of the second word tell the unit, and bits 62-63 of the first one
-  // whether 4-bit blocks have scales.
+  // All products of tcgen05 have one number: bits 8-9 of the second word select the unit, and bits 62-63 of the first
+  // word are set for 4-bit formats with block scales.
   if (number == 0x1ea) {
     const int unit = static_cast<int>(high >> 8 & 3);
     return unit == 1         ? "UTCIMMA"
@@ -56,7 +57,7 @@ struct Section {
   std::span<const unsigned char> bytes;
 };
 
-// ELF64: the table of sections is at e_shoff; names are in section e_shstrndx.
+// ELF64: the section table is at e_shoff; section e_shstrndx contains the names.
 std::vector<Section> sections(std::span<const unsigned char> elf) {
   if (elf.size() < 64 || std::memcmp(elf.data(), "\177ELF\2", 5) != 0) throw Error("cubin: not an ELF file of 64 bits");
   const auto table = at<std::uint64_t>(elf, 0x28);
@@ -103,8 +104,8 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
   for (std::size_t i = 0; i + 16 <= code.size(); i += 16) {
     const auto low = at<std::uint64_t>(code, i), high = at<std::uint64_t>(code, i + 8);
     if ((low & 0x1ff) != 0x147) continue;
-    // In units of 4 bytes, from the next instruction on. Since Hopper 56 bits: 16-23 and 34-63 of the first word and
-    // 0-17 of the second; before it 48 bits, without the lowest 8.
+    // The distance is in units of 4 bytes, from the next instruction. Since Hopper it has 56 bits: 16-23 and 34-63 of
+    // the first word and 0-17 of the second; before, 48 bits, without the lowest 8.
     const std::uint64_t upper = (high & 0x3ffff) << 30 | low >> 34;
     const std::int64_t distance = capability >= 90
                                       ? static_cast<std::int64_t>((upper << 8 | (low >> 16 & 0xff)) << 8) >> 8
@@ -177,7 +178,7 @@ std::span<const SassClaim> sass_claims() {
       {"hbm_scale", {"LDG", "STG"}, 8, 90},
       {"hbm_add", {"LDG", "STG"}, 12, 90},
       {"hbm_triad", {"LDG", "STG"}, 12, 90},
-      {"intensity", {"FFMA"}, 112, 64},  // four steps of 16 words, and up to three that remain
+      {"intensity", {"FFMA"}, 112, 64},  // unrolled by four steps of 16 words, plus up to three remaining steps
       {"l2_read", {"LDG"}, 8, 90},
       {"l2_write", {"STG"}, 8, 110},
       {"l1_read", {"LDG"}, 8, 40},

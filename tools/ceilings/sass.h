@@ -1,5 +1,5 @@
-// Reads the machine code of NVIDIA GPUs from a cubin, as far as counting the instructions of a hot loop needs, so that
-// the bytes audited are the bytes embedded and timed. Valid for Volta and later: 16 bytes an instruction.
+// Decodes the machine code of NVIDIA GPUs in a cubin just enough to count the instructions of a hot loop, so the
+// audited bytes are those that are embedded and timed. Valid for Volta and later: 16 bytes per instruction.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace pagoda::tools::ceilings {
 
 struct SassLoop {
   int total = 0;                     // instructions, without NOPs
-  std::map<std::string, int> count;  // by mnemonic; those not known by their number, "op1c4"
+  std::map<std::string, int> count;  // by mnemonic; unknown ones by number, as "op1c4"
 };
 
-// Kernel names of a cubin. Throws Error where it is no ELF file of 64 bits.
+// Kernel names of a cubin. Throws Error if it is not a 64-bit ELF file.
 std::vector<std::string> kernels_of(std::span<const unsigned char> cubin);
-// Of the loops of a kernel, the one with most of the instructions `wanted`; the shortest of several. Empty: no such
-// kernel, or no loop. `capability` is 10 × major + minor: branches are encoded otherwise since Hopper.
+// The loop of a kernel with most of the `wanted` instructions; if several have as many, the shortest. Empty: no such
+// kernel, or no loop. `capability` is 10 × major + minor: since Hopper, branches are encoded differently.
 std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capability, std::string_view kernel,
                                  const std::vector<std::string_view>& wanted);
 
-// What the loop of an embedded kernel must hold.
+// The instructions that the loop of an embedded kernel must contain.
 struct SassClaim {
   std::string_view kernel;
-  std::vector<std::string_view> instructions;  // any of these count
-  int count;                                   // together
-  int overhead;                                // other instructions, at most
-  int data_center_blackwell = 0;               // the count there, where products are made of several instructions
+  std::vector<std::string_view> instructions;  // all of these are counted
+  int count;                                   // their total
+  int overhead;                                // most other instructions
+  int data_center_blackwell = 0;               // the count there, if a product takes several instructions
 };
 std::span<const SassClaim> sass_claims();
-// What is wrong; empty: nothing, or the kernel does not exist for this architecture.
+// What is wrong with the kernel; empty: nothing, or it does not exist for this architecture.
 std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability);
 
 }  // namespace pagoda::tools::ceilings

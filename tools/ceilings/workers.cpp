@@ -1,4 +1,4 @@
-// Pinned threads, and samples on them with the disturbances that were seen.
+// Pinned threads, and samples on them with the observed disturbances.
 #include "workers.h"
 
 #include <pthread.h>
@@ -101,7 +101,7 @@ struct Workers::State {
     }
   }
 
-  // All workers leave together. Yields, so that two workers that share a CPU cannot wait for each other for long.
+  // All workers leave together. Yields, so that two workers on the same CPU do not block each other for long.
   void barrier() {
     const std::size_t n = cpus.size();
     const std::size_t ticket = arrived.fetch_add(1);
@@ -153,7 +153,7 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
     s.start = seconds_now();
     work(worker);
     s.end = seconds_now();
-    // Time that passed but was not this thread's: interrupts and other threads.
+    // Elapsed time in which this thread did not run: interrupts and other threads.
     const double lost = s.end - s.start - (clock_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
     s.preempted = involuntary_switches() != switches || lost > 3e-5 + 0.003 * (s.end - s.start);
     if (chain) s.clock_after = core_clock_hz(*chain);
@@ -164,7 +164,7 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
   for (const Seen& s : seen) {
     start = std::min(start, s.start);
     end = std::max(end, s.end);
-    // The higher reading: work between them at a higher clock than both is not to be explained by noise.
+    // Take the higher reading: disturbances only lower a reading, and the work ran between the two.
     result.clock_hz += std::max(s.clock_before, s.clock_after) / static_cast<double>(seen.size());
     if (s.preempted) result.disturbances |= kPreempted;
     if (s.stolen) result.disturbances |= kStolen;

@@ -1,4 +1,4 @@
-// Threads that stay, each pinned to a CPU, and what a measured stretch of work on them was worth.
+// Persistent threads, each pinned to a CPU, and samples of the rate at which they work.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace pagoda::tools::ceilings {
 
 double seconds_now();
 
-// Private memory of a worker: huge pages where the kernel gives them, touched first by the CPU that uses it.
+// Private memory of a worker: in huge pages if available, and first touched by the CPU that uses it.
 class Buffer {
  public:
   Buffer() = default;
@@ -37,11 +37,11 @@ class Workers {
   std::size_t size() const;
   const std::vector<int>& cpus() const;
 
-  // Runs job(worker) on every worker at once and waits.
+  // Runs job(worker) on all workers at once and waits for the end.
   void run(const std::function<void(std::size_t)>& job);
 
-  // Runs `work(worker)` on every worker at once, between two readings of the core's clock where a chain is given. The
-  // rate is `amount` (of all workers together) over the time from the first start to the last end.
+  // Runs `work(worker)` on all workers at once, between two readings of the core's clock if a chain is given. The rate
+  // is `amount` (of all workers together) over the time from the first start to the last end.
   Sample sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel* chain);
 
  private:
@@ -49,8 +49,8 @@ class Workers {
   std::unique_ptr<State> state_;
 };
 
-// Clock of the core this thread runs on: additions of a dependent chain take one clock each. The fastest of a few short
-// stretches, because a disturbance only ever makes one longer.
+// Clock of the core this thread runs on: each addition of a dependent chain takes one clock. Uses the fastest of a few
+// short runs, because disturbances can only lengthen a run.
 double core_clock_hz(const ChainKernel& chain);
 
 }  // namespace pagoda::tools::ceilings

@@ -1,4 +1,4 @@
-// The names, one a bit.
+// The names, one per bit.
 #include "disturbance.h"
 
 #include <utility>

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-// Of the toolkit that this was built with.
+// The CUPTI folder of the toolkit that this was built with.
 #ifndef PAGODA_CUPTI_FOLDER
 #define PAGODA_CUPTI_FOLDER ""
 #endif
@@ -20,7 +20,7 @@ DynamicLibrary::DynamicLibrary(const std::vector<std::string>& places, bool is_g
   for (const std::string& place : places) {
     handle_ = dlopen(place.c_str(), RTLD_NOW | (is_global ? RTLD_GLOBAL : RTLD_LOCAL));
     if (handle_) return;
-    // What is there and does not open says more than what is not there.
+    // The error of an existing file that does not open is more useful than a missing file.
     const char* const error = dlerror();
     std::error_code ignored;
     if (told.empty() && error && fs::exists(place, ignored)) told = error;

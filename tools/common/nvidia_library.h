@@ -1,5 +1,5 @@
-// NVIDIA's libraries, opened at run time, so that nothing of CUDA is linked: where they lie, their functions, and why
-// one is absent. Knows nothing of Pagoda, as programs that are not ours load it, too.
+// NVIDIA's libraries, opened at run time so that no CUDA library is linked: their locations, their functions, and why
+// one is missing. Independent of the rest of Pagoda, because other programs load this code as well.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@ namespace pagoda::tools {
 class DynamicLibrary {
  public:
   DynamicLibrary() = default;
-  // The first of `places`, paths or names for the loader, that opens. It stays open: a driver does not take kindly to
-  // being unloaded, and others may hold pointers into it. `is_global`: its symbols serve libraries opened later.
+  // Opens the first of `places` (paths, or names for the loader) that can be opened. The library stays open: drivers
+  // may not survive unloading, and others may have pointers into it. `is_global`: its symbols are visible to later
+  // libraries.
   explicit DynamicLibrary(const std::vector<std::string>& places, bool is_global = false);
 
   explicit operator bool() const { return handle_ != nullptr; }
-  // "libcuda.so.1 cannot be opened", or the loader's words where a file is there. Empty where it is open.
+  // "libcuda.so.1 cannot be opened", or the loader's message if the file exists. Empty if the library is open.
   const std::string& why() const { return why_; }
-  std::string path() const;  // of the file that was opened; empty where that is not known
+  std::string path() const;  // of the opened file; empty if unknown
 
   void* address(const char* name) const;
   template <typename Function>
   Function symbol(const char* name) const {
     return reinterpret_cast<Function>(address(name));
   }
-  // False where the library has no such function.
+  // False if the library has no such function.
   template <typename Function>
   bool find(Function& function, const char* name) const {
     function = symbol<Function>(name);
@@ -37,18 +38,20 @@ class DynamicLibrary {
   std::string why_;
 };
 
-// Where each is looked for, in order; `chosen`, where it is not empty, is the only place.
+// The places to search for each library, in order. If `chosen` is not empty, it is the only place.
 std::vector<std::string> cuda_places(const std::string& chosen = "");
 std::vector<std::string> nvml_places(const std::string& chosen = "");
-// Without a choice that of the environment's PAGODA_CUPTI. Toolkits come before the loader: a program may bring a copy
-// of the same name, as PyTorch's wheels do, and two copies do not agree. `root`: before the toolkits' folders.
+// If `chosen` is empty, the environment's PAGODA_CUPTI is used instead. Toolkits come before the loader: a program may
+// bring its own copy of the library, as PyTorch's wheels do, and two copies conflict. `root`: prefix of the toolkits'
+// folders.
 std::vector<std::string> cupti_places(const std::string& chosen = "", const std::string& root = "");
 std::vector<std::string> cublaslt_places(const std::string& chosen = "");
 
-// CUPTI opens libraries of its folder by their bare names: opened first, they are found. False without such a folder.
+// Opens the libraries in CUPTI's folder that CUPTI itself opens by their bare names, so that it finds them. False
+// unless libnvperf_host.so opened.
 bool open_neighbours(const DynamicLibrary& cupti);
 
-// The calls of the driver that need no context; null where it has none.
+// The driver calls that need no context; null if the driver lacks them.
 struct CudaDriver {
   explicit CudaDriver(const DynamicLibrary& library);
   bool is_complete() const { return init && version && device_count && device_name && device && bus_id; }
@@ -60,7 +63,7 @@ struct CudaDriver {
   int (*bus_id)(char*, int, int) = nullptr;
 };
 
-// What --device auto means here: "cuda" where CUDA's driver has a device, else "cpu".
+// The meaning of --device auto on this machine: "cuda" if the CUDA driver has a device, else "cpu".
 std::string automatic_device();
 
 }  // namespace pagoda::tools

@@ -1,4 +1,4 @@
-// Reasons of the clock are bits of nvmlClocksEventReasons.
+// Clock reasons are bits of nvmlClocksEventReasons.
 #include "nvml.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::uint32_t disturbances_of(unsigned long long reasons) {
   if (reasons & 0x4) result |= kPowerCap;           // software power cap
   if (reasons & (0x20 | 0x40)) result |= kThermal;  // software and hardware thermal slowdown
   if (reasons & (0x80)) result |= kHwSlowdown;      // external power brake
-  // Hardware slowdown (0x8) is set beside its cause; alone it still is one.
+  // Hardware slowdown (0x8) is set together with its cause; without one it still counts as a slowdown.
   if ((reasons & 0x8) && !(reasons & (0x40 | 0x80))) result |= kHwSlowdown;
   return result;
 }

@@ -1,5 +1,5 @@
-// One device of the management library: power, energy, clocks, temperature and the reasons why a clock is held down.
-// Its absence costs these facts and nothing else.
+// One device of NVIDIA's management library: power, energy, clocks, temperature and the reasons for lowered clocks.
+// Without the library only these facts are missing.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ namespace pagoda::tools::ceilings {
 
 class Nvml {
  public:
-  // `library` empty: the system's. Never throws: where it cannot be opened, available() is false and `why` says it.
+  // `library` empty: the system's. Never throws: if it cannot be opened, available() is false and why() gives the
+  // reason.
   explicit Nvml(const std::string& pci_bus_id, const std::string& library = "");
 
   bool available() const { return device_ != nullptr; }
@@ -25,7 +26,7 @@ class Nvml {
 
   std::optional<double> watts() const, joules() const, sm_hz() const, memory_hz() const, celsius() const,
       limit_watts() const;
-  std::uint32_t disturbances() const;  // now, as bits of disturbance.h
+  std::uint32_t disturbances() const;  // current ones, as bits of disturbance.h
   std::string driver() const;
   base::Settings link() const;  // PCIe generation and width
 
@@ -36,10 +37,10 @@ class Nvml {
   std::string why_;
 };
 
-// The bits of nvmlClocksEventReasons that disturb: power cap, heat, hardware slowdown.
+// Converts the bits of nvmlClocksEventReasons that are disturbances: power cap, heat, hardware slowdown.
 std::uint32_t disturbances_of(unsigned long long event_reasons);
 
-// Seconds are those of the steady clock; 0 is what could not be read.
+// `seconds` is time of the steady clock; values that could not be read are 0.
 struct TracePoint {
   double seconds = 0, watts = 0, sm_hz = 0, celsius = 0;
   std::uint32_t disturbances = 0;

@@ -65,7 +65,7 @@ std::optional<std::array<unsigned, 2>> NvmlLibrary::pair(const char* name, Devic
 
 std::optional<unsigned long long> NvmlLibrary::clock_reasons(Device device) const {
   unsigned long long value = 0;
-  // Renamed in 2023; drivers have one or both.
+  // The function was renamed in 2023; drivers have one name or both.
   for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
     if (const auto f = symbol<int (*)(Device, unsigned long long*)>(name); f && f(device, &value) == 0) return value;
   return std::nullopt;

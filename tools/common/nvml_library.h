@@ -1,4 +1,4 @@
-// NVIDIA's management library and its devices. Names and numbers are those of nvml.h.
+// NVIDIA's management library and its devices. Names and numbers follow nvml.h.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ class NvmlLibrary {
  public:
   using Device = void*;
 
-  // `chosen` empty: the driver's. Never throws: where it cannot be opened or started, is_ready() is false and why()
-  // says the reason.
+  // `chosen` empty: the driver's library. Never throws: if it cannot be opened or started, is_ready() is false and
+  // why() gives the reason.
   explicit NvmlLibrary(const std::string& chosen = "");
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;
@@ -24,13 +24,13 @@ class NvmlLibrary {
   bool is_ready() const { return is_ready_; }
   const std::string& why() const { return why_; }
   std::vector<Device> devices() const;
-  Device device(const std::string& pci_bus_id) const;  // null: it knows none of that name
+  Device device(const std::string& pci_bus_id) const;  // null: no such device
 
   template <typename Function>
   Function symbol(const char* name) const {
     return library_.symbol<Function>(name);
   }
-  // The answer of the function of this name; empty where it is missing or fails. A null device: of the machine.
+  // Calls the function of this name; empty if it is missing or fails. A null device: a query about the whole machine.
   std::string text(const char* name, Device device) const;
   std::optional<unsigned> number(const char* name, Device device) const;
   std::optional<unsigned> number(const char* name, Device device, int argument) const;

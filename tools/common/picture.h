@@ -1,4 +1,4 @@
-// Options of tools that draw: how large a picture is in print, and what its frame shows.
+// Options of tools that draw: the printed size of a picture, and the range of its frame.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct PictureArguments {
 };
 
 void add_picture_options(CLI::App& app, PictureArguments& arguments);
-// Into `options`. Throws UsageError for what is not a length, and for any of them where `format` is not a picture.
+// Stores the arguments in `options`. Throws UsageError for an invalid length, or if `format` is not a picture.
 void set_picture(const PictureArguments& arguments, const std::string& format, present::PlotOptions& options);
 
 }  // namespace pagoda::tools

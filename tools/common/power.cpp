@@ -1,4 +1,4 @@
-// Rails of boards, and a thread that reads them.
+// Power rails of boards, and a thread that reads them.
 #include "power.h"
 
 #include <poll.h>
@@ -20,8 +20,8 @@ namespace pagoda::tools {
 namespace {
 
 constexpr double kLargestGap = 0.25;
-constexpr double kLongestBridge = 1;  // of the counter, which a load that holds all cores may delay
-// Reading all channels over I2C takes some milliseconds.
+constexpr double kLongestBridge = 1;  // seconds; longest gap in joules(): a load on all cores may delay samples
+// Reading all channels over I2C takes a few milliseconds.
 constexpr std::chrono::milliseconds kHwmonPeriod(20);
 constexpr int kTegrastatsMilliseconds = 100;
 
@@ -39,7 +39,7 @@ struct BoardRow {
   std::array<std::string_view, 6> rails;
 };
 
-// Boards by their rails. What a rail supplies that another one measures, too, must not be added twice.
+// Boards by their rails. Power that two rails measure must not be added twice.
 // clang-format off
 constexpr BoardRow kBoards[] = {
     // board                            scope                        rails that add up
@@ -48,7 +48,7 @@ constexpr BoardRow kBoards[] = {
     // (data sheet DS-10662-001).
     {"Jetson AGX Orin",                 "the module",                {"VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"}},
     // VDD_IN is the only main supply of these modules (design guides, chapter Power, such as DG-10141-001 of TX2 NX) and
-    // holds the other rails: forums.developer.nvidia.com/t/200883 (NVIDIA: "VDD_IN is the total power of module").
+    // includes the other rails: forums.developer.nvidia.com/t/200883 (NVIDIA: "VDD_IN is the total power of module").
     {"Jetson with VDD_IN",              "the module",                {"VDD_IN"}},
     // forums.developer.nvidia.com/t/73608 (NVIDIA): POM_5V_IN is the whole 5 V input; GPU and CPU are parts of it.
     {"Jetson Nano",                     "the module",                {"POM_5V_IN"}},
@@ -98,7 +98,7 @@ std::string power_root_note() {
 Rapl::Rapl(const std::string& root) : files_(root) {
   const std::string folder = "/sys/class/powercap/";
   for (const std::string& name : files_.names(folder)) {
-    // Packages only ("intel-rapl:0", also on AMD); their parts ("intel-rapl:0:0") are within them.
+    // Packages only ("intel-rapl:0", also on AMD): they include their parts ("intel-rapl:0:0").
     if (std::count(name.begin(), name.end(), ':') != 1) continue;
     const std::string zone = folder + name;
     if (!files_.text(zone + "/name").value_or("").starts_with("package")) continue;
@@ -126,7 +126,7 @@ std::optional<double> trapezoid(std::span<const PowerSample> samples, double sta
       samples.back().seconds < end - kLargestGap)
     return std::nullopt;
   double joules = 0;
-  // Before the first sample and after the last: as they are.
+  // Constant before the first sample and after the last.
   if (samples.front().seconds > start)
     joules += samples.front().watts * (std::min(end, samples.front().seconds) - start);
   if (samples.back().seconds < end) joules += samples.back().watts * (end - std::max(start, samples.back().seconds));
@@ -143,7 +143,7 @@ std::optional<double> trapezoid(std::span<const PowerSample> samples, double sta
 std::vector<Rail> parse_tegrastats(std::string_view line) {
   const std::vector<std::string> parts = words(line);
   std::vector<Rail> rails;
-  // A rail is a name before two powers; "RAM 1923/3964MB" and "cpu@45C" are not, "NC" is not connected.
+  // A rail is a name before two powers. "RAM 1923/3964MB" and "cpu@45C" are not rails; "NC" is not connected.
   for (std::size_t i = 0; i + 1 < parts.size(); ++i)
     if (const auto value = milliwatts(parts[i + 1]);
         value && parts[i] != "NC" && parts[i].find_first_of("@%[(/") == std::string::npos)
@@ -169,7 +169,7 @@ std::vector<Rail> read_ina3221(const SystemFiles& files) {
   for (const std::string& monitor : files.names("/sys/class/hwmon")) {
     const std::string folder = "/sys/class/hwmon/" + monitor;
     if (files.text(folder + "/name") != "ina3221") continue;
-    // Channels 4 and 7 are sums of currents and of shunts.
+    // Only real channels: 4 and 7 are sums of currents and of shunts.
     for (const char* channel : {"1", "2", "3"}) {
       const auto name = files.text(folder + "/in" + channel + "_label");
       const auto millivolts = files.real(folder + "/in" + channel + "_input"),
@@ -181,7 +181,7 @@ std::vector<Rail> read_ina3221(const SystemFiles& files) {
   return rails;
 }
 
-// A running tegrastats.
+// A running tegrastats process.
 struct RailTrace::Tegrastats {
   explicit Tegrastats(const std::string& program)
       : child({program, "--interval", std::to_string(kTegrastatsMilliseconds)},
@@ -189,7 +189,7 @@ struct RailTrace::Tegrastats {
         from(child.take_out()) {}
   ~Tegrastats() { ::close(from); }
 
-  // Of the next line, waited for `milliseconds` at most; empty: none.
+  // The rails in the next line, waiting at most `milliseconds`; empty: none.
   std::vector<Rail> next(int milliseconds) {
     for (;;) {
       if (const std::size_t end = buffer.find('\n'); end != std::string::npos) {
@@ -236,7 +236,7 @@ void RailTrace::start_tegrastats(const std::string& root) {
     names_ = names;
     total_ = total;
   } catch (const base::CannotStart&) {
-    // As if it were not there.
+    // Treat it as not installed.
   }
 }
 
@@ -261,7 +261,7 @@ void RailTrace::add(const std::vector<Rail>& rails) {
   }
   const std::lock_guard lock(mutex_);
   if (const PowerSample now{sample.seconds, total_watts(sample)}; !std::isnan(now.watts)) {
-    // A reading that failed is bridged, a longer silence is not.
+    // Bridge failed readings, but not gaps longer than kLongestBridge.
     if (!std::isnan(last_.watts))
       joules_ += now.seconds - last_.seconds > kLongestBridge
                      ? std::nan("")

@@ -1,5 +1,5 @@
-// What a machine tells of its power besides NVML (nvml.h): energy counters of processors (RAPL), and the rails of a
-// Jetson module, whose power is sampled and integrated.
+// Power sources other than NVML (nvml.h): energy counters of processors (RAPL), and the power rails of a Jetson module,
+// which are sampled and integrated.
 //
 //   RailTrace rails;                                   // samples until it is destroyed
 //   if (rails.available()) … trapezoid(rails.total_samples(), start, end);
@@ -20,12 +20,12 @@
 
 namespace pagoda::tools {
 
-// The tree that the variable PAGODA_POWER_ROOT names instead of /; tests make one.
+// The directory tree that PAGODA_POWER_ROOT names in place of /, as tests do; empty: /.
 std::string power_root();
-// What a source adds to its name where it is such a tree.
+// Appended to the name of a source that reads such a tree.
 std::string power_root_note();
 
-// Energy counters of the packages. Wraps are undone between calls.
+// Energy counters of the CPU packages. Corrects one wraparound between calls.
 class Rapl {
  public:
   explicit Rapl(const std::string& root = power_root());
@@ -46,8 +46,8 @@ struct PowerSample {
   double seconds = 0, watts = std::numeric_limits<double>::quiet_NaN();
 };
 
-// ∫ P dt between two times: a line between samples, the nearest one beyond them. Empty where samples do not cover it: a
-// gap of more than a quarter of a second, or one that could not be read.
+// ∫ P dt between two times: linear between samples, constant before the first and after the last. Empty if the samples
+// do not cover the interval: a gap of more than a quarter of a second, or a sample that could not be read.
 std::optional<double> trapezoid(std::span<const PowerSample> samples, double start, double end);
 
 struct Rail {
@@ -55,21 +55,21 @@ struct Rail {
   double watts = 0;
 };
 
-// The rails of a line that NVIDIA's tegrastats prints, each as now/mean: "VDD_IN 5081mW/5004mW", before JetPack 5
+// The rails in an output line of NVIDIA's tegrastats, each as now/mean: "VDD_IN 5081mW/5004mW", before JetPack 5
 // "POM_5V_IN 1750/1628".
 std::vector<Rail> parse_tegrastats(std::string_view line);
 
-// Which rails add up to the power of a board. Others are parts of these.
+// The rails that add up to the power of a board. All other rails are parts of these.
 struct RailTotal {
   std::string board, scope;        // "Jetson AGX Orin", "the module"
-  std::vector<std::string> rails;  // empty: no documentation says it
+  std::vector<std::string> rails;  // empty: undocumented
 };
 RailTotal rail_total(std::span<const std::string> names);
 
-// The channels of the INA3221 monitors that the kernel's hwmon shows: V · A of each one that is connected.
+// The channels of INA3221 monitors in the kernel's hwmon: V · A of each connected channel.
 std::vector<Rail> read_ina3221(const SystemFiles& files);
 
-// Samples the rails until it is destroyed: by hwmon where their total is known, else by tegrastats.
+// Samples the rails until destroyed: via hwmon if their total is known, else via tegrastats if possible.
 class RailTrace {
  public:
   explicit RailTrace(const std::string& root = power_root());
@@ -80,11 +80,11 @@ class RailTrace {
   bool available() const { return !names_.empty(); }
   const std::vector<std::string>& names() const { return names_; }
   const RailTotal& total() const { return total_; }
-  std::string source() const;  // what is added up and who read it, or why nothing is
+  std::string source() const;  // the rails that are added up and their reader, or why there is no total
 
   std::vector<PowerSample> samples(std::string_view rail) const;
   std::vector<PowerSample> total_samples() const;  // empty without a known total
-  // Of the total, from the first sample to the last one, as a counter counts; NaN after a gap.
+  // Energy of the total from the first sample to the latest, like a counter; NaN after a gap of more than a second.
   double joules() const;
 
  private:

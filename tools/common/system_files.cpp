@@ -71,7 +71,7 @@ std::optional<SystemFiles::Jiffies> SystemFiles::jiffies(std::string_view cpu) c
   const std::vector<std::string> fields = words(field("/proc/stat", cpu).value_or(""));
   if (fields.size() < 8) return std::nullopt;
   Jiffies result;
-  // user nice system idle iowait irq softirq steal; guest and guest_nice, behind, are already within user and nice.
+  // user nice system idle iowait irq softirq steal; user and nice already include guest and guest_nice, which follow.
   for (std::size_t i = 0; i < 8; ++i) result.all += std::strtod(fields[i].c_str(), nullptr);
   result.stolen = std::strtod(fields[7].c_str(), nullptr);
   return result;

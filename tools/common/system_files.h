@@ -1,4 +1,4 @@
-// What Linux says of this machine: small files of /proc and /sys below a root, which tests set, and what they hold.
+// Reads small files of /proc and /sys, below a root that tests can set.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ class SystemFiles {
  public:
   explicit SystemFiles(std::string root = "") : root_(std::move(root)) {}
 
-  // Without the last line's end; empty where it cannot be read.
+  // The text without the final line end; empty if the file cannot be read.
   std::optional<std::string> text(const std::string& path) const;
   std::optional<std::int64_t> number(const std::string& path) const;
   std::optional<double> real(const std::string& path) const;
-  // Of a file of lines; see below.
+  // A field of a file; see field() below.
   std::optional<std::string> field(const std::string& path, std::string_view name) const;
   bool exists(const std::string& path) const;
-  // Names in a folder, sorted; empty without the folder.
+  // Sorted names in a folder; empty if there is no such folder.
   std::vector<std::string> names(const std::string& folder) const;
 
-  // Jiffies of a line of /proc/stat: all, and those that the host gave to other machines.
+  // Jiffies in a line of /proc/stat: all, and those stolen by the host for other machines.
   struct Jiffies {
     double all = 0, stolen = 0;
   };
@@ -36,17 +36,17 @@ class SystemFiles {
   std::string root_;
 };
 
-// "Name:  value" or "name value" in a text of lines; empty where no line begins with the name.
+// The value of a line "Name:  value" or "name value"; empty if no line begins with the name.
 std::optional<std::string> field(std::string_view text, std::string_view name);
-// CPUs that this process may run on.
+// The CPUs that this process may run on.
 std::vector<int> allowed_cpus();
 std::vector<std::string> words(std::string_view text);
 // "0-3,8" → 0 1 2 3 8.
 std::vector<int> cpu_list(std::string_view text);
-// The reverse.
+// The reverse of cpu_list().
 std::string cpu_list_text(const std::vector<int>& cpus);
-// The file of a program in `path`, a list like PATH (empty: the environment's), or else in one of the folders; empty
-// where there is none.
+// The file of a program in `path`, a list like PATH (empty: the environment's PATH), else in one of the folders; empty
+// if not found.
 std::string program_file(const std::string& name, const std::string& path = "",
                          const std::vector<std::string>& folders = {});
 

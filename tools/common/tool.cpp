@@ -22,7 +22,7 @@ int say(const char* name, const char* what, int code) {
   return code;
 }
 
-// A message in lines, of which all but the first are indented, with everything else that is not text escaped.
+// Keeps the line breaks of a message whose further lines are indented, and escapes all other control characters.
 std::string lines(std::string_view message) {
   constexpr std::string_view kNext = "\n  ";
   std::string text;
@@ -57,7 +57,7 @@ void refuse_beside(const CLI::App& app, const std::string& option, const std::ve
 }
 
 int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) noexcept {
-  // What people typed may be anything; a terminal is to show it, not to obey it.
+  // The message may quote arbitrary input: escape it, so that the terminal does not interpret it.
   const auto fail = [&](const char* what, int code) {
     try {
       return say(name, lines(what).c_str(), code);

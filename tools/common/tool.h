@@ -1,4 +1,4 @@
-// What every main shares: exit codes, failures that carry one, and the catch that no exception escapes.
+// Shared by every main: exit codes, errors with an exit code, and a handler for all exceptions.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ enum ExitCode : int {
   kDone = 0,
   kUnusable = 1,    // input or output that cannot be used
   kUsage = 2,       // the command line
-  kPartial = 3,     // a part is missing, or over a budget
+  kPartial = 3,     // a part is missing, or a budget is exceeded
   kNoDevice = 4,    // no such device, or no privilege
-  kImpossible = 5,  // a measured value that cannot be, or that did not converge
-  kOldDriver = 6,   // a device is there, and its driver is older than what this was built with needs
+  kImpossible = 5,  // a measured value is impossible, or did not converge
+  kOldDriver = 6,   // there is a device, but its driver is too old for this build
 };
 
-// A failure with the exit code that it ends a tool with; every other error means kUnusable.
+// A failure with its exit code; every other error means kUnusable.
 class ToolError : public Error {
  public:
   ToolError(int code, const std::string& message) : Error(message), exit_code(code) {}
@@ -35,19 +35,20 @@ class UsageError : public ToolError {
   explicit UsageError(const std::string& message) : ToolError(kUsage, message) {}
 };
 
-// False after --help or --version, whose text is on standard output. Throws UsageError.
+// False after --help or --version, which print to standard output. Throws UsageError.
 bool parse(CLI::App& app, int argc, char** argv);
 
-// Throws UsageError where `option`, which answers by itself, stands beside any but those of `takes`.
+// Throws UsageError if `option`, which is a request of its own, is combined with any option that is not in `takes`.
 void refuse_beside(const CLI::App& app, const std::string& option, const std::vector<std::string>& takes);
 
-// Runs `body` and returns its result, or says "NAME: what happened" on standard error and returns the code of the
-// failure: CLI::ParseError and UsageError 2 (CLI::Success 0), UnknownDevice 4, ToolError its own, everything else 1.
+// Runs `body` and returns its result. On failure, prints "NAME: what happened" to standard error and returns an exit
+// code: CLI::ParseError and UsageError 2 (CLI::Success 0), UnknownDevice 4, ToolError its own, everything else 1.
 int run_tool(const char* name, int argc, char** argv, int (*body)(int argc, char** argv)) noexcept;
 
 std::string utc_now();  // "2026-01-31T12:00:00Z"
 
-// To standard output, where `path` is empty or "-", else a file that is whole or not there. Throws Error.
+// Writes to standard output if `path` is empty or "-", else to a file, which is either complete or absent. Throws
+// Error.
 void write_output(const std::string& path, const std::string& text);
 
 }  // namespace pagoda::tools

@@ -11,7 +11,7 @@ namespace pagoda::tools::doctor {
 
 struct Arguments {
   Surroundings surroundings;
-  std::string json;  // a path; "-": standard output; empty: no report as JSON
+  std::string json;  // a path; "-": standard output; empty: no JSON report
   std::vector<std::string> needs;
   bool is_strict = false;
 };

@@ -1,4 +1,4 @@
-// The CPU side: what decides how fast and how evenly it runs. Sources: the kernel's documentation of cpufreq,
+// CPU checks: everything that affects how fast and how evenly it runs. Sources: the kernel's documentation of cpufreq,
 // intel_pstate, cgroup v2, perf_event_paranoid.
 #include <unistd.h>
 
@@ -214,7 +214,7 @@ Finding perf_events(const SystemFiles& files, bool is_administrator) {
     return finding;
   }
   finding.found = "perf_event_paranoid is " + std::to_string(*level);
-  // 2 and below: a process may count itself. Above it (Debian, Ubuntu): nobody without CAP_PERFMON.
+  // Up to 2, a process may count its own events. Above (Debian, Ubuntu), only with CAP_PERFMON.
   finding.state = *level <= 2 || is_administrator ? State::Good : State::Warning;
   if (finding.state == State::Warning) {
     finding.wrong = "a process may not even count its own cycles; the observed clock and its theory are left out";

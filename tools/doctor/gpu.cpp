@@ -1,5 +1,5 @@
-// The GPU side: driver, devices, clocks, ECC, MIG, who else uses the counters, and whether this process may read them.
-// Numbers are those of nvml.h and cuda.h.
+// GPU checks: driver, devices, clocks, ECC, MIG, other users of the counters, and whether this process may read them.
+// Constants come from nvml.h and cuda.h.
 #include <unistd.h>
 
 #include <algorithm>
@@ -166,7 +166,7 @@ std::optional<unsigned> application_clock(const Nvml& nvml, Nvml::Device device,
   return f && f(device, kGraphics, id, &value) == 0 ? std::optional(value) : std::nullopt;
 }
 
-// The clock's limit at this moment, as bits of nvmlClocksEventReasons.
+// Reasons that currently limit the clock, as bits of nvmlClocksEventReasons.
 struct Reason {
   unsigned long long bit;
   std::string_view text;
@@ -306,7 +306,7 @@ Finding mig(const Nvml& nvml) {
   return finding;
 }
 
-// Programs that hold the counters, or that may not be beside a profiler.
+// Programs that occupy the counters, or that must not run beside a profiler.
 struct Holder {
   std::string_view name, what;
 };
@@ -329,7 +329,7 @@ Finding counter_users(const SystemFiles& files) {
     if (pid.empty() || pid[0] < '0' || pid[0] > '9') continue;
     const std::string name = files.text("/proc/" + pid + "/comm").value_or("");
     for (const Holder& holder : kHolders) {
-      // comm holds 15 characters.
+      // comm is truncated to 15 characters.
       if (name != std::string(holder.name).substr(0, 15)) continue;
       append(finding.found, name + " (process " + pid + ")");
       if (whats.find(holder.what) == std::string::npos) append(whats, std::string(holder.what));
@@ -346,7 +346,7 @@ Finding counter_users(const SystemFiles& files) {
   return finding;
 }
 
-// nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3.
+// The nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3.
 struct Process {
   unsigned pid;
   unsigned long long bytes;

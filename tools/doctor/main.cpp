@@ -1,4 +1,4 @@
-// pagoda-doctor: what this machine offers to measurements, what disturbs them, and how to mend it.
+// pagoda-doctor: checks what this machine offers to measurements, what disturbs them, and how to fix it.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -9,7 +9,7 @@
 namespace pagoda::tools::doctor {
 namespace {
 
-// What a program may need, by the findings that must be good, or at least no problem and not absent.
+// A possible need of a program: the findings that must be neither a problem nor absent.
 struct Need {
   const char* name;
   std::array<const char*, 4> findings;
@@ -23,7 +23,7 @@ constexpr std::array<Need, 6> kNeeds = {{
     {"torch.compile", {"software.pytorch", "software.torch_compile", "", ""}},
 }};
 
-// Says what is missing.
+// Prints what is missing.
 bool is_met(const Need& need, const std::vector<Finding>& findings) {
   bool is_met = true;
   for (const char* id : need.findings) {

@@ -1,4 +1,4 @@
-// Findings for people and for programs.
+// Findings as text and as JSON.
 #include <algorithm>
 #include <array>
 
@@ -31,7 +31,7 @@ void guide_line(const std::vector<Finding>& findings, InForce guide, std::string
   if (!names.empty()) (((text += "  ") += in_force(guide)) += ": ") += names + "\n";
 }
 
-// How many findings at the beginning are of a GPU that is not there; 0: there is a driver, or something is wrong.
+// The number of leading findings about an absent GPU; 0: there is a driver, or something is wrong.
 std::size_t absent_gpu(const std::vector<Finding>& findings) {
   if (findings.empty() || findings[0].id != "gpu.driver" || findings[0].state != State::Absent) return 0;
   std::size_t count = 0;
@@ -71,7 +71,7 @@ std::string findings_text(const std::vector<Finding>& findings) {
     std::string title = finding.title;
     title.resize(width + 2, ' ');
     text += state + title + finding.found + '\n';
-    // What is absent needs a remedy only for those who miss it.
+    // An absent part needs its remedy only if the user misses it.
     if (!finding.wrong.empty()) text += std::string(9, ' ') + "wrong: " + finding.wrong + '\n';
     if (!finding.remedy.empty()) text += std::string(9, ' ') + "mend:  " + finding.remedy + '\n';
     if (i == 0 && no_gpu > 1)

@@ -1,5 +1,5 @@
-// Libraries and programs that measurements use: CUPTI, Nsight Compute, and Python's packages, asked without importing
-// them.
+// Checks of libraries and programs that measurements use: CUPTI, Nsight Compute, and Python packages, which are not
+// imported.
 #include <map>
 #include <sstream>
 
@@ -16,7 +16,8 @@ constexpr const char* kToolkit = "/usr/local/cuda";
 Finding cupti(const Surroundings& surroundings) {
   Finding finding{.id = "software.cupti", .title = "CUPTI"};
   std::string why;
-  // Without a driver most calls of CUPTI are undefined; the version is not, but a child costs nothing.
+  // Without a driver most CUPTI calls are undefined. The version query is defined, but a child process is cheap
+  // insurance.
   const std::string answer = asked_in_child(
       [&]() -> std::string {
         for (const std::string& place :
@@ -75,7 +76,7 @@ Finding nsight_compute(const Surroundings& surroundings, const SystemFiles& file
   return finding;
 }
 
-// Asked by metadata: importing PyTorch takes seconds and may start CUDA.
+// Uses package metadata: importing PyTorch takes seconds and may initialise CUDA.
 constexpr const char* kAskPackages = R"(
 import importlib.metadata as m, sys
 print("python", sys.version.split()[0])
@@ -87,7 +88,7 @@ header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
 if os.path.exists(header): print("Python.h", header)
 )";
 
-// What torch.compile needs at run time: a compiler, headers, Triton on a GPU. Compiling a small function shows it.
+// torch.compile needs a compiler and headers at run time, and Triton on a GPU: compile a small function to find out.
 constexpr const char* kTryCompile = R"(
 import torch
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -144,7 +145,7 @@ Finding package(const std::map<std::string, std::string>& found, const std::stri
   return finding;
 }
 
-// Worth a warning where PyTorch is: its compiled models need one.
+// A missing compiler is a warning if PyTorch is installed: its compiled models need one.
 Finding compilers(const Surroundings& surroundings, bool has_torch) {
   Finding finding{.id = "software.compilers", .title = "compilers"};
   bool has_host = false;
@@ -179,7 +180,7 @@ Finding headers(const std::map<std::string, std::string>& found, const std::stri
   return finding;
 }
 
-// Compiles and runs, which takes seconds to minutes: only where it is asked for.
+// Compiles and runs a function, which takes seconds to minutes: only on request.
 Finding compile(const Surroundings& surroundings, const std::map<std::string, std::string>& found) {
   Finding finding{.id = "software.torch_compile", .title = "torch.compile"};
   if (!found.contains("torch")) {
@@ -199,7 +200,7 @@ Finding compile(const Surroundings& surroundings, const std::map<std::string, st
   try {
     const base::Output output =
         base::run_and_capture({file, "-I", "-c", kTryCompile}, {.err = base::Stream::Pipe, .seconds = 300});
-    // What imports and compilers print comes before it.
+    // Output of imports and compilers precedes the answer.
     const std::size_t answer = output.out.rfind("runs ");
     if (output.end.succeeded() && answer != std::string::npos) {
       const std::string device = output.out.substr(answer + 5);

@@ -11,7 +11,7 @@
 namespace pagoda::tools {
 namespace {
 
-// The values that an option takes; its usage text says them already.
+// Restricts an option to these values, without a description: the usage text already lists them.
 CLI::Validator one_of(std::vector<std::string> values) {
   CLI::Validator validator = CLI::IsMember(std::move(values));
   return validator.description("");
@@ -221,7 +221,7 @@ void add_lists(CLI::App& app, Arguments& arguments) {
 
 struct Group {
   std::string title;
-  std::string example;  // of its options, behind onnx-estimate
+  std::string example;  // uses its options; follows "onnx-estimate"
   void (*add)(CLI::App& app, Arguments& arguments);
 };
 
@@ -253,7 +253,7 @@ class Formatter : public CLI::Formatter {
     std::string text = CLI::Formatter::make_group(std::move(title), is_positional, std::move(options));
     if (group == groups().end()) return text;
     text.insert(text.find(':') + 1, "  onnx-estimate " + group->example);
-    return text.substr(1);  // one empty line between groups is enough
+    return text.substr(1);  // leaves one empty line between groups
   }
 };
 
@@ -265,7 +265,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
     app.option_defaults()->group(group.title);
     group.add(app, arguments);
   }
-  app.allow_extras();  // refuse_extras() says which
+  app.allow_extras();  // refuse_extras() reports them by name
   app.set_version_flag("--version", kTool);
   app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->column_width(28);

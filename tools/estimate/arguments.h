@@ -1,4 +1,4 @@
-// The command line of onnx-estimate, as text and as what the library takes.
+// The command line of onnx-estimate, as text and in the library's types.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -36,26 +36,26 @@ struct Arguments {
 
 void add_options(CLI::App& app, Arguments& arguments);
 
-// Throws UsageError for an option that does not exist and for a second model.
+// Throws UsageError for an unknown option and for a second model.
 void refuse_extras(const CLI::App& app);
-// Throws UsageError for an option beside those that answer by themselves, such as --list-ops, and what they take.
+// Throws UsageError for options that cannot be combined with a separate request, such as --list-ops.
 void refuse_beside_lists(const CLI::App& app);
-// Throws UsageError where options do not go together, or a value cannot be read.
+// Throws UsageError if options do not go together, or a value cannot be read.
 void check(const Arguments& arguments);
 
-// What the arguments ask of the library. Throws UnknownDevice, and Error for files that cannot be read.
+// Converts the arguments to a request. Throws UnknownDevice, and Error for files that cannot be read.
 documents::EstimateRequest request_of(const Arguments& arguments);
 present::ReportOptions report_options(const Arguments& arguments);
-// The file, with the boolean inputs that --input or --phase give a value.
+// Loads the file, with boolean inputs set to the values from --input or --phase.
 Model load(const Arguments& arguments, const std::string& path);
 
-// --format, else what the name of the output file says, else a table.
+// --format, else the format of the output file's extension, else a table.
 std::string format_of(const Arguments& arguments);
 // html, svg, png, pdf: a roofline instead of numbers.
 bool is_chart(const std::string& format);
-// netron, model-explorer: what a viewer of graphs shows beside its nodes.
+// netron, model-explorer: data that a graph viewer shows beside nodes.
 bool is_for_viewer(const std::string& format);
-// Of --device and, in --sweep, of its modes.
+// The devices of --device and, in --sweep, their power modes.
 std::vector<std::string> device_names(const Arguments& arguments);
 // Whether the report goes to standard output.
 bool writes_to_terminal(const Arguments& arguments);

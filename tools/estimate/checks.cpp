@@ -1,4 +1,4 @@
-// Options that do not go together are refused by name, with a remedy: none is dropped.
+// Rejects options that do not go together, by name and with a remedy. No option is silently ignored.
 #include <initializer_list>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace pagoda::tools {
 namespace {
 
-// Several devices: one report of one step.
+// Several devices: only a report of one step is possible.
 void check_groups(const Arguments& arguments) {
   const char* option = arguments.tensor_parallel > 1     ? "--tensor-parallel"
                        : arguments.pipeline_parallel > 1 ? "--pipeline-parallel"
@@ -26,7 +26,7 @@ void check_groups(const Arguments& arguments) {
     throw UsageError(std::string(option) + " does not go with --profile-structure");
 }
 
-// A table with a row for each device or precision shows nothing else.
+// A table with one row per device or precision cannot show anything else.
 void check_alternatives(const Arguments& arguments, bool has_devices) {
   const std::string what = has_devices ? "--device with several" : "--what-if";
   const std::pair<bool, const char*> other[] = {
@@ -50,7 +50,7 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
     if (is_given) throw UsageError(what + " is a table of its own; it does not go with " + name);
 }
 
-// What a study does not show is refused rather than dropped.
+// Rejects options that a study would ignore.
 void check_studies(const Arguments& arguments) {
   const auto refuse = [](const std::string& study, std::initializer_list<std::pair<bool, const char*>> others,
                          const char* remedy) {
@@ -98,7 +98,7 @@ void check_studies(const Arguments& arguments) {
            "its row is of features: ask for them apart");
 }
 
-// Parts share sizes and a device; what is of one model is asked for one by one.
+// The models of a pipeline share sizes and a device; reports on a single model need separate runs.
 void check_pipeline(const Arguments& arguments) {
   if (arguments.then.empty()) return;
   const std::string format = format_of(arguments);

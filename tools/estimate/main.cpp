@@ -1,4 +1,4 @@
-// onnx-estimate: how much work an ONNX model is, where it goes, and how fast a machine could do it, from the file
+// onnx-estimate: how much work an ONNX model does, where, and how fast a machine could run it, from the file
 // alone.
 #include <algorithm>
 #include <cstdio>
@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
     write_output(arguments.output, pipeline(arguments, request, is_complete));
     return is_complete || !arguments.strict ? kDone : kPartial;
   }
-  // Left to the end of the process: giving back a million small blocks takes as long as an analysis.
+  // Never freed: freeing a million small blocks takes as long as an analysis.
   static const Model& model = *new Model(load(arguments, arguments.model));
   if (arguments.new_custom_ops) {
     write_output(arguments.output, documents::custom_operator_template(model, documents::analysis_of(model, request)));
@@ -64,7 +64,7 @@ int run(int argc, char** argv) {
     base::write_file(arguments.timeline, arguments.timeline.ends_with(".svg") ? present::memory_timeline_svg(estimate)
                                                                               : present::memory_timeline_csv(estimate));
   if (!arguments.annotate.empty()) say(annotate(arguments, request, model, estimate));
-  if (!arguments.memory && format_of(arguments) != "html") estimate.memory.reset();  // was for the timeline alone
+  if (!arguments.memory && format_of(arguments) != "html") estimate.memory.reset();  // only computed for the timeline
 
   if (!arguments.profile_structure.empty()) {
     write_output(arguments.output, structure(arguments, request, model, estimate));

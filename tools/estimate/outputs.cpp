@@ -35,7 +35,7 @@ std::string picture(const Arguments& arguments, const present::PlotInput& input)
   return format == "png" ? present::plot_png(input, options) : present::plot_pdf(input, options);
 }
 
-// The roofline of this very report.
+// The roofline of this estimate.
 std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
                   EstimateDocument estimate) {
   present::PlotInput input{.device = *request.device, .estimates = {drawn(arguments.model, std::move(estimate))}};
@@ -43,7 +43,7 @@ std::string chart(const Arguments& arguments, const EstimateRequest& request, co
   return picture(arguments, input);
 }
 
-// The run of --measured, kernel by kernel beside the nodes.
+// The run of --measured, with its kernels joined to nodes.
 std::optional<documents::Measured> joined_run(const EstimateRequest& request, const EstimateDocument& estimate) {
   std::optional<documents::Measured> run = request.measured;
   if (run) measured::join(*run, estimate);
@@ -60,7 +60,7 @@ std::string for_viewer(const Arguments& arguments, const EstimateRequest& reques
   return present::netron_attachment(viewed, arguments.metric.empty() ? nullptr : metric);
 }
 
-// "unet.onnx:50".
+// Splits "unet.onnx:50" into path and number of runs.
 std::pair<std::string, std::int64_t> path_and_runs(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string runs = colon == std::string::npos ? "" : text.substr(colon + 1);
@@ -71,7 +71,7 @@ std::pair<std::string, std::int64_t> path_and_runs(const std::string& text) {
   return {text.substr(0, colon), std::stoll(runs)};
 }
 
-// Names of the inputs, and of their dims.
+// Names of the inputs and of their dims.
 std::set<std::string> sizes_in(const Model& model) {
   std::set<std::string> names;
   for (const ValueId input : model.main().inputs) {
@@ -86,7 +86,7 @@ std::set<std::string> sizes_in(const Model& model) {
   return names;
 }
 
-// Each part takes the sizes that it has; one that no part has is a mistake.
+// Each model of a pipeline keeps only the sizes that it has; a size that no model has is an error.
 template <typename Sizes>
 void leave_to(const std::set<std::string>& names, Sizes& sizes, std::set<std::string>& used) {
   for (auto it = sizes.begin(); it != sizes.end();) {

@@ -1,4 +1,4 @@
-// What onnx-estimate writes for the estimate of a model.
+// The outputs of onnx-estimate for the estimate of a model.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace pagoda::tools {
 
-// A report or chart of the estimate, in the format asked for.
+// A report or chart of the estimate, in the requested format.
 std::string output(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
                    const documents::EstimateDocument& estimate);
 // The model's structure as features.
 std::string structure(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
                       const documents::EstimateDocument& estimate);
-// What changed from the model in another file. `is_complete` becomes false where numbers of that one are missing.
+// The changes from the model of --compare. `is_complete` becomes false if numbers of that model are missing.
 std::string comparison(const Arguments& arguments, const documents::EstimateRequest& request,
                        const documents::EstimateDocument& estimate, bool& is_complete);
 
-// Writes --annotate's copy of the model. Returns what a person should know of it, as lines; empty: nothing.
-// MODEL and what --then names, as one report. Says what each is not sure of on standard error.
+// MODEL and the models of --then, as one report. Prints warnings and assumed sizes of each to standard error.
 std::string pipeline(const Arguments& arguments, const documents::EstimateRequest& request, bool& is_complete);
+// Writes --annotate's copy of the model. Returns notes for the user as lines; empty: none.
 std::string annotate(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
                      const documents::EstimateDocument& estimate);
 

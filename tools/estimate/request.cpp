@@ -24,7 +24,7 @@ Budget memory_of(const DeviceSpec& device) {
   return {.kind = BudgetKind::Memory, .limit = *bytes, .text = "the memory of " + device.id};
 }
 
-// A rate, as budgets of bytes are read, or a name.
+// A rate, in the syntax of byte budgets, or a name.
 documents::LinkChoice link_of(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
   try {
@@ -107,7 +107,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.sweep = sweep_axes(arguments);
   request.budgets = budgets(arguments);
   if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
-  // It takes an analysis for each precision it looks at: only where a person reads it.
+  // Advice needs an analysis per precision: only make it for formats that people read.
   const std::string format = format_of(arguments);
   const bool is_for_people = format == "table" || format == "markdown" || is_chart(format);
   request.advice = is_for_people && arguments.sweeps.empty() && arguments.compare.empty() &&
@@ -134,7 +134,7 @@ present::ReportOptions report_options(const Arguments& arguments) {
           .width = writes_to_terminal(arguments) ? terminal_width() : 0};
 }
 
-// A phase is one side of a merged decoder.
+// A phase selects one branch of a merged decoder.
 Model load(const Arguments& arguments, const std::string& path) {
   Model model = load_model(path);
   for (const auto& [input, value] : input_flags(arguments)) set_flag(model, input, value);

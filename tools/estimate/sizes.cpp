@@ -1,4 +1,4 @@
-// Sizes, axes, budgets and prices, as they are typed: NAME=V and lists of them.
+// Parses sizes, axes, budgets and prices: NAME=V and lists of them.
 #include <charconv>
 #include <map>
 
@@ -23,7 +23,7 @@ struct Assignment {
   std::string_view value;
 };
 
-// Names may hold '=', values may not.
+// Names may contain '=', values may not.
 Assignment split(const std::string& text, const char* form) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) throw UsageError("'" + text + "' is not of the form " + form);
@@ -107,7 +107,7 @@ std::vector<Budget> budgets(const Arguments& arguments) {
                                                              {BudgetKind::Seconds, arguments.max_seconds}};
   std::vector<Budget> budgets;
   for (const auto& [kind, text] : given) {
-    if (text.empty() || text == kOfDevice) continue;  // request_of() knows the device's
+    if (text.empty() || text == kOfDevice) continue;  // request_of() adds the device's
     try {
       budgets.push_back(parse_budget(kind, text));
     } catch (const Error& error) {

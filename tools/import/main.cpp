@@ -1,5 +1,5 @@
-// pagoda-import: the profile of an engine or profiler as pagoda.measured/1, joined with a static estimate where one is
-// given.
+// pagoda-import: converts the profile of an engine or profiler to pagoda.measured/1, joined with a static estimate if
+// one is given.
 #include <iostream>
 
 #include "arguments.h"

@@ -49,7 +49,7 @@ Writer writer_of(const std::string& format) {
   return nullptr;
 }
 
-// Options that only some formats show.
+// Rejects options that the format does not show.
 void refuse_unseen(const CLI::App& app, const std::string& format) {
   struct Shown {
     const char* option;

@@ -16,7 +16,7 @@ struct PlotArguments {
   std::vector<std::string> estimates, measured;
   present::PlotOptions options;
   PictureArguments picture;
-  std::string (*write)(const present::PlotInput&, const present::PlotOptions&) = nullptr;  // of the format
+  std::string (*write)(const present::PlotInput&, const present::PlotOptions&) = nullptr;  // by format
 };
 
 // Empty after --help or --version. Throws UsageError.

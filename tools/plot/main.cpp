@@ -23,7 +23,7 @@ present::PlotFile read(const std::string& path) {
   return {path, std::string(std::istreambuf_iterator<char>(stream), {})};
 }
 
-// Profiles of engines and tables of boards, too.
+// Also accepts profiles of engines and tables of boards.
 present::PlotFile read_measured(const std::string& path) {
   present::PlotFile file = read(path);
   const auto format = measured::recognise_profile(file.text);
@@ -48,7 +48,7 @@ int plot(int argc, char** argv) {
     input.device = documents::parse_device(file.text, file.name);
   } else {
     input.device = documents::find_device(devices.front());
-    // A ceilings file given as a device is one all the same.
+    // A device that is a ceilings file also supplies the ceilings.
     if (input.device.measured) input.ceilings = read(devices.front());
   }
   for (std::size_t i = 1; i < devices.size(); ++i) input.others.push_back(documents::find_device(devices[i]));

@@ -10,7 +10,7 @@
 namespace pagoda::tools::profile {
 namespace {
 
-// The modes that an option works in, and why not in the others.
+// The modes in which an option works, and why it does not in the others.
 struct ModesOf {
   const char* option;
   std::string_view modes;
@@ -34,7 +34,7 @@ constexpr ModesOf kModes[] = {
     {"--batches", "ncu", "profile each batch by itself"},
 };
 
-// Why these options do not go together; empty: they do.
+// Why the options cannot be combined; empty: they can.
 std::string wrong_use(const CLI::App& app, const Options& options) {
   const bool is_study = !options.models.empty() || !options.batches.empty();
   for (const ModesOf& row : kModes)
@@ -54,7 +54,7 @@ std::string wrong_use(const CLI::App& app, const Options& options) {
              " does not go with --models and --batches, which only write a file for each run; "
              "read those with pagoda-import or roofline-plot";
   if (options.output == "-" && options.csv == "-") return "--output and --csv cannot both be standard output";
-  if (options.mode != "ncu")  // whose expressions are its own
+  if (options.mode != "ncu")  // ncu has its own syntax of expressions
     for (const auto& [name, text] :
          {std::pair{"--nvtx", &options.nvtx}, {"--kernel", &options.kernel}, {"--iteration", &options.iteration}}) {
       regex_t compiled = {};

@@ -11,18 +11,18 @@ namespace pagoda::tools::profile {
 struct Options {
   std::string mode = "quick", precision, nvtx, kernel, iteration, output, csv, estimate, library, cupti, verify;
   std::string ncu = "ncu", chip, by = "kernel";
-  std::vector<std::string> models, batches;  // of a study under Nsight Compute
+  std::vector<std::string> models, batches;  // for a study under Nsight Compute
   std::uint64_t skip = 0, batch = 512;
   std::optional<std::uint64_t> count;
-  std::optional<double> verify_bytes;  // percent; empty: bytes are not judged
+  std::optional<double> verify_bytes;  // percent; empty: bytes do not decide the result
   std::optional<std::int64_t> warmup;
   bool keep_raw = false, safe = false, list_ranges = false, strict = false;
   std::size_t top = 20;
   std::vector<std::string> command;
 };
 
-// Empty after --help or --version. Throws UsageError, also for options that do not go together: all that can be known
-// before the program runs, which may take long.
+// Empty after --help or --version. Throws UsageError, also for incompatible options: the program may run for a long
+// time, so everything that can be checked beforehand is.
 std::optional<Options> parse_options(int argc, char** argv);
 
 }  // namespace pagoda::tools::profile

@@ -1,4 +1,4 @@
-// Calls of CUPTI by name, each checked.
+// Checked calls of CUPTI functions by name.
 #pragma once
 
 #include <cupti_result.h>
@@ -11,9 +11,9 @@
 
 namespace pagoda::tools::profile {
 
-// Parameters of a call, as long as up to their field `last`. A library refuses a structure that is longer than its own
-// (CUPTI_ERROR_INVALID_PARAMETER) and takes a shorter one, so a build with headers of any version asks for no more than
-// CUPTI 12.6 has: `last` is the last field of that version.
+// Parameters of a call, with structSize set to end after the field `last`. A library rejects a structure longer than
+// its own (CUPTI_ERROR_INVALID_PARAMETER) but accepts a shorter one, so a build with headers of any version uses only
+// the fields of CUPTI 12.6: `last` is the last field of that version.
 template <typename Params, typename Field>
 Params params_to(Field Params::*last) {
   Params params = {};
@@ -23,10 +23,10 @@ Params params_to(Field Params::*last) {
   return params;
 }
 
-// What to do about a refusal; empty where nothing is known.
+// What the user can do about an error code; empty: unknown.
 std::string cupti_remedy(int result);
 
-// CUPTI is of a newer toolkit than the driver.
+// CUPTI comes from a newer toolkit than the driver supports.
 class OldDriver : public Error {
  public:
   using Error::Error;
@@ -40,7 +40,7 @@ inline void check_cupti(const CuptiLibrary& library, int result, const std::stri
   throw Error(text);
 }
 
-// The function's result; throws where the library has no such function.
+// Returns the function's result; throws Error if the library has no such function.
 template <typename... Arguments>
 int call_cupti(const CuptiLibrary& library, const char* name, Arguments... arguments) {
   const auto function = reinterpret_cast<CUptiResult (*)(Arguments...)>(library.symbol(name));

@@ -71,7 +71,7 @@ std::string cupti_remedy(int result) {
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
     case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
-    case 43:  // MIG, SLI, WSL: named since CUDA 13
+    case 43:  // MIG, SLI, WSL: have names since CUDA 13
     case 44:
     case 45:
       return "this device or its virtualisation does not support counters; --mode time needs none";
@@ -80,7 +80,7 @@ std::string cupti_remedy(int result) {
   }
 }
 
-// A host object: settings accumulate in it, so each list of metrics has its own.
+// A host object. Its settings accumulate, so each list of metrics has its own object.
 class HostChip::Object {
  public:
   explicit Object(const HostChip& chip) : library_(chip.library_) {
@@ -114,8 +114,8 @@ class HostChip::Object {
   CUpti_Profiler_Host_Object* object_ = nullptr;
 };
 
-// The object that evaluates images, kept from one image to the next, as reading comes after every few launches. It
-// chooses the metrics that it evaluates: the order of calls that is known to work.
+// Evaluates images; kept between images, because counters are read every few launches. Adds the metrics to its host
+// object before it evaluates them: the order of calls that is known to work.
 struct HostChip::Evaluator {
   Evaluator(const HostChip& chip, const std::vector<std::string>& full_names) : object(chip), metrics(full_names) {
     object.add(full_names);
@@ -147,7 +147,7 @@ std::string HostChip::description(const std::string& name) const {
   const Object object(*this);
   auto params = params_to(&CUpti_Profiler_Host_GetMetricProperties_Params::metricType);
   params.pHostObject = object.get();
-  // Before CUDA 13 only full names have properties.
+  // Before CUDA 13, only full names have properties.
   int result = CUPTI_ERROR_INVALID_METRIC_NAME;
   for (const std::string& full : {name, name + ".sum", name + ".ratio", name + ".avg.pct_of_peak_sustained_elapsed"}) {
     params.pMetricName = full.c_str();
@@ -159,7 +159,7 @@ std::string HostChip::description(const std::string& name) const {
 }
 
 std::vector<std::uint8_t> HostChip::config(const std::vector<std::string>& full_names) const {
-  for (const std::string& name : full_names)  // CUPTI refuses a list without saying which name it is
+  for (const std::string& name : full_names)  // CUPTI rejects a list without naming the culprit
     if (!has(name)) throw Error("metric " + name + ": " + chip_ + " has none of this name");
   const Object object(*this);
   object.add(full_names);

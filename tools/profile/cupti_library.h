@@ -1,5 +1,5 @@
-// NVIDIA's profiling library, opened at run time: nothing of CUDA is linked, so that every tool starts on machines
-// without it. Only the calls that need no driver are here; they list metrics, count passes and decode images.
+// NVIDIA's profiling library, opened at run time: no part of CUDA is linked, so every tool starts on machines without
+// it. Contains only the calls that need no driver: listing metrics, counting passes and decoding images.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace pagoda::tools::profile {
 
 class CuptiLibrary {
  public:
-  // `path` empty: PAGODA_CUPTI of the environment, else the usual places. Never throws: where it cannot be opened,
-  // available() is false and why() says it. Stays open: other parts of the process may hold pointers into it.
+  // Empty `path`: the environment variable PAGODA_CUPTI, else the usual places. Never throws: if the library cannot be
+  // opened, available() is false and why() gives the reason. Never closed: other code may hold pointers into it.
   explicit CuptiLibrary(const std::string& path = "");
   bool available() const { return static_cast<bool>(library_); }
   const std::string& why() const { return why_; }
   std::string path() const { return library_.path(); }  // of the file that was opened
   void* symbol(const char* name) const { return library_.address(name); }
 
-  std::uint32_t version() const;  // CUPTI_API_VERSION of the library: 130001
-  // What the library knows; some of them it lists and refuses (HostChip throws).
+  std::uint32_t version() const;  // the library's CUPTI_API_VERSION, such as 130001
+  // The chips that the library lists; it rejects some of them later (HostChip throws).
   std::vector<std::string> chips() const;
 
  private:
@@ -34,13 +34,13 @@ class CuptiLibrary {
   std::string why_;
 };
 
-// The text of a CUptiResult: "CUPTI_ERROR_INVALID_PARAMETER (1)".
+// Text of a CUptiResult, such as "CUPTI_ERROR_INVALID_PARAMETER (1)".
 std::string cupti_error(const CuptiLibrary& library, int result);
 
-// One chip's metrics, evaluated on the host. Throws Error where a call fails.
+// One chip's metrics, evaluated on the host. Throws Error if a call fails.
 class HostChip {
  public:
-  // `availability`: an image of a device, which takes away what it cannot count; empty: what the chip has.
+  // `availability`: a device's counter availability image, which excludes what it cannot count; empty: all of the chip.
   HostChip(const CuptiLibrary& library, const std::string& chip, std::vector<std::uint8_t> availability = {});
   ~HostChip();
   HostChip(const HostChip&) = delete;
@@ -51,10 +51,10 @@ class HostChip {
   // Whether the base of a full name ("dram__bytes_read.sum.per_second") exists.
   bool has(const std::string& full_name) const;
   std::string description(const std::string& name) const;
-  // Configuration for a session; throws where a name is none of the chip's.
+  // Configuration image for a session; throws Error for a name that the chip does not have.
   std::vector<std::uint8_t> config(const std::vector<std::string>& full_names) const;
   std::size_t passes(const std::vector<std::string>& full_names) const;
-  // Of the first `ranges` of a decoded image, each in the order of the names.
+  // Values of the first `ranges` ranges of a decoded image, each in the order of the names.
   std::vector<std::vector<double>> evaluate(const std::vector<std::uint8_t>& image, std::size_t ranges,
                                             const std::vector<std::string>& full_names) const;
 

@@ -1,4 +1,4 @@
-// What CUPTI's host library makes of an image is held against what it made of it on the machine with the device.
+// Compares the values that CUPTI's host library evaluates from an image with those from the machine with the device.
 #include "decode.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int kSame = 0, kDiffers = 1, kNone = 77;
 
 struct Expected {
   std::string metric;
-  std::vector<double> values;  // one a range; of a peak, which is the same in all, one
+  std::vector<double> values;  // one per range; a single one for a peak, which is the same in all ranges
 };
 
 struct Notes {
@@ -50,7 +50,7 @@ Notes read_notes(const fs::path& path) {
   return notes;
 }
 
-// To the last digit that was printed; no number is no number.
+// Equal to the last printed digit; two NaNs are equal.
 bool is_same(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= 1e-15 * std::abs(b);
 }

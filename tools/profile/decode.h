@@ -1,5 +1,5 @@
-// Counter images that pagoda-profile --keep-raw left, evaluated again: needs CUPTI's host library and neither a GPU nor
-// a driver.
+// Evaluates the counter images that pagoda-profile --keep-raw wrote a second time: needs CUPTI's host library, but
+// neither a GPU nor a driver.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace pagoda::tools::profile {
 
-// Evaluates one image (FILE.counters, with its FILE.txt), or all of a folder, and prints a line a metric with its value
-// in each range. 0: each value is what was evaluated where the image was taken; 1: one is not; 77: there is no image.
+// Evaluates one image (FILE.counters with its FILE.txt), or all images of a folder, and prints one line per metric with
+// its value in each range. Returns 0 if all values equal those evaluated on the machine that took the image, 1 if any
+// differs, 77 if there is no image.
 int decode_images(const CuptiLibrary& library, const std::string& path);
 
 }  // namespace pagoda::tools::profile

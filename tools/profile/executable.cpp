@@ -1,5 +1,5 @@
-// CUDA and NVTX load the profiler by the dynamic loader, which static programs lack and which ignores the environment
-// of set-user-ID ones.
+// CUDA and NVTX load the profiler through the dynamic loader. Static programs have no loader, and for set-user-ID
+// programs it ignores the environment.
 #include "executable.h"
 
 #include <elf.h>
@@ -19,7 +19,7 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// Whether it is a program of this machine's kind that asks for no loader.
+// Whether the file is a 64-bit ELF program without an interpreter (dynamic loader).
 bool is_static(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr head = {};

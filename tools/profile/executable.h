@@ -1,4 +1,4 @@
-// The program that a command names, looked at before anything is started.
+// The program that a command names, examined before anything is started.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@ namespace pagoda::tools::profile {
 
 struct Executable {
   std::string path;
-  int exit_code = 0;    // as shells have it: 127, there is none; 126, it cannot be executed
+  int exit_code = 0;    // a shell's code: 127, not found; 126, not executable
   std::string problem;  // empty: it can be started
-  std::string warning;  // why nothing of it may be recorded; empty: nothing known
+  std::string warning;  // why recording it may fail; empty: no known reason
 };
 
-// Found as execvp does: by path where there is a slash, else in PATH.
+// Searches like execvp: a word with a slash is a path, any other is looked up in PATH.
 Executable find_executable(const std::string& word);
 
 }  // namespace pagoda::tools::profile

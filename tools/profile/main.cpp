@@ -1,4 +1,4 @@
-// pagoda-profile: runs a program and says what each of its kernels did on the GPU, and for which node of the model.
+// pagoda-profile: runs a program and reports what each of its kernels did on the GPU, and for which node of the model.
 #include "arguments.h"
 #include "profile_run.h"
 #include "tool.h"

@@ -1,4 +1,4 @@
-// A session is pagoda-profile without a child: the same probe, settings and record files, for the process itself.
+// A session is pagoda-profile without a child process: the same probe, settings and record files, for its own process.
 #include "pagoda/measure.h"
 
 #include <dlfcn.h>
@@ -104,7 +104,7 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
 Session::~Session() {
   try {
     finish();
-  } catch (...) {  // an output that cannot be written is no reason to end the program
+  } catch (...) {  // an unwritable output must not end the program
   }
 }
 
@@ -117,7 +117,7 @@ pagoda::documents::Measured Session::finish() {
   state.is_ours = false;
   for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", tools::profile::kSettingsVariable})
     unsetenv(name);
-  // The driver has it open already, if the program ever started it.
+  // If the program used the driver or NVTX, the library is already loaded.
   if (void* const library = dlopen(state.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
     if (const auto end = reinterpret_cast<void (*)()>(dlsym(library, "pagoda_finish"))) end();
   pagoda::measured::profile::RecordedRun run;

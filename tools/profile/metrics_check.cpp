@@ -1,4 +1,4 @@
-// What is recorded against what the library says.
+// Checks the catalogue against CUPTI's host library.
 #include <cstdio>
 #include <set>
 
@@ -26,17 +26,17 @@ class Check {
     expect(found == recorded, chip + ": " + what + " takes " + std::to_string(found) + " passes, recorded are " +
                                   std::to_string(recorded));
   }
-  // Constants take no counter: with and without them, a configuration is the same to the byte.
+  // Constants use no counter: with and without them, configurations are identical byte for byte.
   void constants(const HostChip& host, const std::string& chip, const std::vector<std::string>& names,
                  const std::vector<std::string>& constants) {
     std::vector<std::string> both = names;
     join(both, constants);
     for (const std::string& name : both)
-      if (!host.has(name)) return;  // said by passes()
+      if (!host.has(name)) return;  // passes() reports it
     expect(host.config(both) == host.config(names), chip + ": peaks change what is counted beside " + names.front());
   }
-  // Other versions know other chips, and early ones count some of their counters in more passes: no fault of the
-  // catalogue's.
+  // Other versions support other chips, and early ones need more passes for some counters: differences from another
+  // version are not errors of the catalogue.
   int finish(const std::string& recorded, const std::string& library) const {
     std::printf("%d checks, %d failed\n", checks_, failures_);
     if (failures_ == 0) return kDone;
@@ -51,7 +51,7 @@ class Check {
 
 }  // namespace
 
-// Every name and pass count of every chip. A library may know more chips; one that knows fewer is of another version.
+// Checks every name and pass count of every chip. A library may have further chips; if it lacks one, the check fails.
 int check_catalogue(const CuptiLibrary& library) {
   Check check;
   std::set<std::string> known;

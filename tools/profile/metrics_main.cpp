@@ -1,5 +1,5 @@
-// pagoda-metrics: writes the metric catalogue (data/metrics) out of CUPTI's host library, and checks that what is
-// recorded is what the library says. Needs CUPTI, but no GPU; up to CUDA 13.1 no driver either.
+// pagoda-metrics: generates the metric catalogue (data/metrics) from CUPTI's host library, and checks the catalogue
+// against the library. Needs CUPTI, but no GPU; up to CUDA 13.1, no driver either.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -11,9 +11,9 @@
 namespace pagoda::tools::profile {
 namespace {
 
-constexpr double kSeconds = 60;  // first contexts of a driver take their time
+constexpr double kSeconds = 60;  // the first context of a driver is slow to create
 
-// From CUDA 13.2 on the library answers nothing without a driver; that of 13.2 crashes, so a child asks.
+// From CUDA 13.2 on, the library does not work without a driver. That of 13.2 crashes, so the query runs in a child.
 bool answers(const CuptiLibrary& library) {
   return base::ask_in_child([&](int) { return library.version() != 0 && !library.chips().empty() ? 0 : 1; }, kSeconds)
       .end.succeeded();

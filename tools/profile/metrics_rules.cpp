@@ -1,4 +1,4 @@
-// Names as CUPTI's host library lists them from Volta to Blackwell; weights from the instructions' meaning.
+// Names are those that CUPTI's host library lists from Volta to Blackwell; weights follow from the instructions.
 #include "metrics_rules.h"
 
 namespace pagoda::tools::profile {
@@ -8,7 +8,7 @@ using Terms = std::vector<documents::MetricTerm>;
 
 constexpr double kNanosecond = 1e-9, kSectorBytes = 32;
 
-// adds + multiplies + 2·fused ones, for `lanes` numbers an instruction: packed half precision works on two.
+// adds + multiplies + 2 · fused multiply-adds, each on `lanes` numbers: packed half precision works on two.
 Terms scalar_terms(const std::string& letter, double lanes) {
   const auto metric = [&](const std::string& op) { return "sm__sass_thread_inst_executed_op_" + op + "_pred_on.sum"; };
   Terms terms = {{metric(letter + "add"), lanes}, {metric(letter + "mul"), lanes}, {metric(letter + "fma"), 2 * lanes}};
@@ -18,10 +18,10 @@ Terms scalar_terms(const std::string& letter, double lanes) {
   return terms;
 }
 
-// What a counter reaches at best in each cycle of its unit: a constant of the chip, which takes no counter.
+// The highest count per cycle of the metric's unit: a constant of the chip, which needs no counter.
 Terms peak_terms(const std::string& metric, double weight) { return {{metric + ".peak_sustained", weight}}; }
 
-// `sources` are parts of names that add up; suffixes split each of them further.
+// The metrics of all `sources` (parts of names) and suffixes add up.
 Terms tensor_terms(const std::vector<std::string>& sources, const std::vector<std::string>& suffixes) {
   Terms terms;
   for (const std::string& source : sources)
@@ -29,7 +29,7 @@ Terms tensor_terms(const std::vector<std::string>& sources, const std::vector<st
   return terms;
 }
 
-// Real-time counters first: they hold the same and fit more into a pass. Then the plain ones, then by sparsity.
+// Real-time counters first: they count the same and more of them fit into a pass. Then plain ones, then by sparsity.
 void add_tensor(QuantityRule& rule, const std::vector<std::string>& sources) {
   rule.formulas.push_back(tensor_terms(sources, {"_realtime"}));
   rule.formulas.push_back(tensor_terms(sources, {""}));
@@ -39,11 +39,11 @@ void add_tensor(QuantityRule& rule, const std::vector<std::string>& sources) {
 struct TensorRule {
   const char* precision;
   std::vector<std::vector<std::string>> sources;  // alternatives; the parts of one add up
-  std::vector<std::string> peaks;                 // of the fastest instruction first
+  std::vector<std::string> peaks;                 // fastest instruction first
 };
 
-// A counter by source holds all instructions; on Hopper those of wgmma (hgmma, igmma) and of mma.sync (hmma, imma) are
-// disjoint and add up to it, which lets them be counted in different passes. tcgen05 is utc*.
+// A counter by source type includes all instructions. On Hopper, the counters of wgmma (hgmma, igmma) and mma.sync
+// (hmma, imma) are disjoint and add up to it, so they can be counted in different passes. tcgen05 is utc*.
 std::vector<TensorRule> tensor_rules() {
   // clang-format off
   return {
@@ -53,7 +53,7 @@ std::vector<TensorRule> tensor_rules() {
       {"float16",
        {{"src_fp16"},
         {"src_fp16_dst_fp16", "src_fp16_dst_fp32"},
-        // Turing's tensor cores know no bf16 and no tf32, whatever the name says.
+        // Turing's tensor cores do not support bf16 or tf32, whatever the name says.
         {"src_fp16_dst_fp16", "src_fp16_bf16_tf32_dst_fp32"},
         {"op_hgmma_src_fp16", "op_hmma_src_fp16"},
         {"op_hgmma_src_fp16", "op_hmma_src_fp16_dst_fp16", "op_hmma_src_fp16_dst_fp32"}},
@@ -88,9 +88,9 @@ std::vector<QuantityRule> quantity_rules() {
       {"bytes.dram_read", {{{"dram__bytes_read.sum", 1}}, {{"dram__bytes_op_read.sum", 1}}}},
       {"bytes.dram_write", {{{"dram__bytes_write.sum", 1}}, {{"dram__bytes_op_write.sum", 1}}}},
       {"bytes.dram", {{{"dram__bytes.sum", 1}}}},
-      // Of the L1s alone: all requests also hold what an L2 of two halves moves between them. The L1s' own counters of
-      // the same (l1tex__m_xbar2l1tex_read_bytes, l1tex__m_l1tex2xbar_write_bytes) take two passes or more;
-      // `ert-ceilings --counters` holds its kernels against those.
+      // Requests of the L1s only: the total also includes the traffic between the two halves of a split L2. The L1s'
+      // own counters of this traffic (l1tex__m_xbar2l1tex_read_bytes, l1tex__m_l1tex2xbar_write_bytes) need two passes
+      // or more; `ert-ceilings --counters` compares its kernels with these.
       {"bytes.l2",
        {{{"lts__t_sectors_srcunit_tex.sum", kSectorBytes}},
         {{"lts__t_bytes.sum", 1}},
@@ -107,7 +107,7 @@ std::vector<QuantityRule> quantity_rules() {
       {"flops.float32", {scalar_terms("f", 1)}},
       {"flops.float64", {scalar_terms("d", 1)}},
       {"flops.float16", {scalar_terms("h", 2)}},
-      // Of fused instructions, as in Nsight Compute's rooflines; of Blackwell's, those that are not packed.
+      // Peaks of fused multiply-adds, as in Nsight Compute's rooflines; on Blackwell, of the unpacked instructions.
       {"peak.float32", {peak_terms("sm__sass_thread_inst_executed_op_ffma_pred_on.sum", 2)}},
       {"peak.float64", {peak_terms("sm__sass_thread_inst_executed_op_dfma_pred_on.sum", 2)}},
       {"peak.float16", {peak_terms("sm__sass_thread_inst_executed_op_hfma_pred_on.sum", 4)}},
@@ -119,8 +119,8 @@ std::vector<QuantityRule> quantity_rules() {
     QuantityRule flops{std::string("flops.") + tensor.precision + ".tensor", {}};
     QuantityRule peak{std::string("peak.") + tensor.precision + ".tensor", {}};
     for (const auto& sources : tensor.sources) add_tensor(flops, sources);
-    // The dense peak. That of a counter of both kinds of operands is the sparse one, twice as high: it serves only
-    // where the operands are never sparse, in this precision or on this chip.
+    // The dense peak. A counter for both dense and sparse operands has the sparse peak, twice as high; use it only if
+    // the operands are never sparse, in this precision or on this chip.
     const bool is_dense = flops.id == "flops.float64.tensor" || flops.id == "flops.int1.tensor";
     for (const std::string& source : tensor.peaks)
       peak.formulas.push_back(peak_terms("sm__ops_path_tensor_" + source + "_sparsity_off.sum", 1));

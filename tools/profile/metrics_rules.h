@@ -1,4 +1,4 @@
-// Which metrics could tell a quantity, in order of preference: the knowledge that the generator holds against each
+// The metrics from which each quantity can be computed, in order of preference. The generator checks them against each
 // chip.
 #pragma once
 
@@ -14,13 +14,13 @@ struct QuantityRule {
   std::vector<std::vector<documents::MetricTerm>> formulas;  // every term must exist
 };
 
-// All that any chip may have. A term whose metric ends in "?" may be absent: it is then left out of the formula. One
-// that begins with "!" holds only on chips whose tensor units know no sparse operands.
+// Rules for all chips. A term whose metric ends in "?" is optional and is left out of the formula if absent. One that
+// begins with "!" is valid only on chips whose tensor units do not support sparse operands.
 std::vector<QuantityRule> quantity_rules();
 
-// Quantities of the first group, then tensor precisions in the order in which they are added to it.
+// Quantities of the first group; precisions of the tensor units are added to it afterwards.
 std::vector<std::string> base_quantities();
-// Cycles of the units whose peaks are a cycle's: into the first group, where it stays within one pass.
+// Cycles of the units whose peaks are per cycle: added to the first group if it still fits into one pass.
 std::vector<std::string> clock_quantities();
 
 }  // namespace pagoda::tools::profile

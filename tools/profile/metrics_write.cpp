@@ -1,4 +1,4 @@
-// The catalogue of counters out of the library: formulas that a chip can evaluate, packed into passes.
+// Generates the catalogue of counters from the library: the formulas that a chip can evaluate, packed into passes.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -36,8 +36,7 @@ bool knows_sparsity(const HostChip& chip) {
                      [](const std::string& name) { return name.ends_with("_sparsity_on"); });
 }
 
-// The rule's formula on this chip; empty where a term that must exist does not. `known` has the
-// base quantities already.
+// The rule's formula on this chip; empty if a required term does not exist. `known` already has the base quantities.
 std::optional<documents::MetricFormula> resolved(const HostChip& chip, const documents::ChipMetrics& known,
                                                  const std::vector<documents::MetricTerm>& rule) {
   documents::MetricFormula formula;
@@ -71,7 +70,7 @@ class Packer {
  public:
   explicit Packer(const HostChip& chip) : chip_(chip) {}
 
-  // Into the first group, alone or with what is there, that stays within one pass; else a group of its own.
+  // Adds to the first group that still fits into one pass with these metrics; else starts a new group.
   void add(const std::vector<std::string>& metrics, std::size_t first_group) {
     for (std::size_t i = first_group; i < groups_.size(); ++i)
       if (fits(groups_[i], metrics)) return join(groups_[i].metrics, metrics);
@@ -95,8 +94,8 @@ class Packer {
   std::vector<documents::MetricGroup> groups_;
 };
 
-// The first group holds time, bytes, and as many whole precisions of the tensor units as one pass can; instructions of
-// the vector units have one of their own, as counting them slows kernels down; the rest fills further groups.
+// The first group holds time, bytes, and as many complete precisions of the tensor units as fit into one pass. Vector
+// instructions have their own group, since counting them slows kernels down; further groups hold the rest.
 std::vector<documents::MetricGroup> packed(const HostChip& host, const documents::ChipMetrics& chip) {
   Packer packer(host);
   std::vector<std::string> base, scalar;
@@ -119,9 +118,9 @@ std::vector<documents::MetricGroup> packed(const HostChip& host, const documents
     if (const documents::MetricQuantity* cycles = chip.quantity(id))
       packer.add_to_first(names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
-  if (const documents::MetricQuantity* shared = chip.quantity("bytes.shared"))  // by instructions, too
+  if (const documents::MetricQuantity* shared = chip.quantity("bytes.shared"))  // also counted by instructions
     packer.add(names_of(shared->formulas.front().terms), 1);
-  // Where memory has no counters, what misses the L2 is the nearest to them.
+  // If DRAM has no counters, L2 misses are the closest substitute.
   if (const documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss"); misses && !chip.quantity("bytes.dram"))
     for (const documents::MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
   for (const documents::MetricQuantity* quantity : left) {
@@ -141,12 +140,12 @@ documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<
   result.family = chips.front();
   result.chips = chips;
   result.cupti = version_text(library.version());
-  result.collectable = !chips.front().starts_with("GV");  // the range profiler begins with Turing
+  result.collectable = !chips.front().starts_with("GV");  // the range profiler requires Turing or later
   for (const QuantityRule& rule : quantity_rules()) {
     documents::MetricQuantity quantity{rule.id, {}};
     for (const auto& terms : rule.formulas)
       if (const auto formula = resolved(host, result, terms)) quantity.formulas.push_back(*formula);
-    // Those whose terms fit into a pass can be collected without replay.
+    // First the formulas whose terms fit into one pass each: these can be collected without replay.
     std::stable_sort(quantity.formulas.begin(), quantity.formulas.end(),
                      [](const documents::MetricFormula& a, const documents::MetricFormula& b) {
                        return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);

@@ -1,5 +1,4 @@
-// One run of Nsight Compute as a process: its log and table in a folder of its own, the program's output where it would
-// go without it.
+// Runs Nsight Compute as a process. Its log and table go to a temporary folder; the program's output is not redirected.
 #include "ncu_run.h"
 
 #include <algorithm>
@@ -24,7 +23,7 @@ using measured::profile::NcuRequest;
 
 namespace {
 
-// What ncu says where it fails, in words that its versions share.
+// Parts of ncu's error messages that are the same in all its versions.
 struct Failure {
   std::string_view said;
   int exit_code;
@@ -50,7 +49,7 @@ constexpr std::array<Failure, 8> kFailures = {{
 }};
 // clang-format on
 
-// The line of the log that holds a position.
+// The line of the log that contains a position.
 std::string line_at(std::string_view log, std::size_t at) {
   const std::size_t before = log.rfind('\n', at), after = log.find('\n', at);
   const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
@@ -68,7 +67,7 @@ std::string line_at(std::string_view log, std::size_t at) {
                                   "first, then under ncu by hand to see what it says");
 }
 
-// Signals that a terminal sends reach both, as they share a process group.
+// Signals from a terminal reach both processes, since they share a process group.
 base::ProcessEnd run(const std::string& ncu, const std::vector<std::string>& words) {
   try {
     return base::ChildProcess(words).wait();

@@ -1,4 +1,4 @@
-// Nsight Compute as a process: one run, and studies over models and batches.
+// Runs Nsight Compute as a process: one run, and studies over models and batches.
 #pragma once
 
 #include <functional>
@@ -11,30 +11,30 @@
 
 namespace pagoda::tools::profile {
 
-// Why ncu gave nothing: what() says the remedy, exit_code is that of the tool.
+// ncu returned no results: what() gives the reason and the remedy, exit_code is the tool's.
 class NcuFailure : public ToolError {
  public:
   using ToolError::ToolError;
 };
 
-// Runs ncu to its end, with the program's own output where it would go, and reads its table. Throws NcuFailure.
+// Runs ncu to its end, does not redirect the program's output, and reads ncu's table. Throws NcuFailure.
 documents::Measured run_ncu(const measured::profile::NcuRequest& request, const measured::ImportOptions& options = {});
 
-// A study: its points one after the other, since ncu is alone on a GPU.
+// A study: its points run one after the other, since ncu needs the GPU for itself.
 struct NcuOutcome {
   measured::profile::NcuPoint point;
-  std::string name;                                            // the point's, made different from all others'
+  std::string name;                                            // the point's, made unique in the study
   std::optional<documents::Measured> measured = std::nullopt;  // empty: it failed
   std::string failure = {};                                    // why, with the remedy
   int exit_code = 0;                                           // of its failure
 };
-// A point that fails is an outcome and the study goes on; where there is no device, no privilege or no ncu, the points
-// left fail alike and are not started. `on_done` sees each outcome as it comes, so that it can be kept.
+// A point that fails becomes an outcome and the study goes on. Without a device, privilege or ncu, the remaining points
+// fail with the same reason and are not started. Calls `on_done` with each outcome at once, so that it can be saved.
 std::vector<NcuOutcome> run_ncu_study(const measured::profile::NcuRequest& request,
                                       const std::vector<std::string>& models, const std::vector<std::string>& batches,
                                       const measured::ImportOptions& options = {},
                                       const std::function<void(const NcuOutcome&)>& on_done = {});
-// kDone, kPartial where a part failed, else what all failed of.
+// kDone; kPartial if some points failed; if all failed, the exit code of the first.
 int study_exit_code(const std::vector<NcuOutcome>& outcomes);
 
 }  // namespace pagoda::tools::profile

@@ -1,4 +1,4 @@
-// Names and numbers are those of cuda.h. The child prints a line per step, which locates a crash.
+// Names and numbers are those of cuda.h. The child prints a line before each step, which locates a crash.
 #include "probe.h"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace pagoda::tools::profile {
 namespace {
 
-constexpr unsigned kSeconds = 60;  // first contexts of a driver take their time
+constexpr unsigned kSeconds = 60;  // the first context of a driver is slow to create
 
 void say(int to, const std::string& text) { base::write_all(to, text + "\n"); }
 
@@ -116,7 +116,7 @@ Probe probe(ProbeFor what, const std::string& library) {
   try {
     answer = base::ask_in_child(
         [&](int to) {
-          for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);  // others'
+          for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);  // other tools'
           return ask(to, what, library);
         },
         kSeconds);

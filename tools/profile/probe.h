@@ -1,5 +1,5 @@
-// What stands in the way of profiling, found out in a child process before any program is started: calls of CUPTI crash
-// where there is no driver, so they are made where a crash is an answer.
+// Finds what prevents profiling before any program is started. CUPTI calls crash without a driver, so they are made in
+// a child process, where a crash is a result like any other.
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@ namespace pagoda::tools::profile {
 
 struct ProbedDevice {
   int index = 0;
-  std::string name, chip;  // chip: as CUPTI names it; empty: not asked for
+  std::string name, chip;  // chip: CUPTI's name; empty: not asked for
 };
 
 struct Probe {
   std::vector<ProbedDevice> devices;
   int driver = 0;       // 13000 is 13.0
   std::string problem;  // with its remedy; empty: none
-  bool is_driver_old = false;  // and it is that CUPTI is newer than the driver
+  bool is_driver_old = false;  // the problem is that CUPTI is newer than the driver
 };
 
-// What the injected library's probe returns where the driver is too old for its CUPTI; other failures: 1.
+// Returned by the injected library's probe if the driver is too old for its CUPTI; other failures return 1.
 inline constexpr int kProbeOldDriver = 2;
 
 enum class ProbeFor {
-  Driver,    // a driver and a device
-  Times,     // and a CUPTI that answers
-  Chip,      // and what it calls the chip
-  Counters,  // and that counters can be read: privilege, and that nobody else reads them
+  Driver,    // needs a driver and a device
+  Times,     // also a CUPTI that answers
+  Chip,      // also CUPTI's name of the chip
+  Counters,  // also readable counters: the privilege, and no other process that reads them
 };
 
 // `library`: libpagoda_inject.so. Never throws and never crashes.

@@ -1,4 +1,4 @@
-// From options to a document: the program's runs, their records, and what they amount to.
+// From options to a document: runs the program, reads its records and merges them.
 #include "profile_run.h"
 
 #include <stdlib.h>
@@ -30,11 +30,11 @@ using documents::Measured;
 using documents::MetricMode;
 using measured::profile::RecordedRun;
 
-// The runs of models/run_torch.py; programs of others name theirs.
-// Without Python's nvtx package their ranges are in the default domain.
+// Matches the runs of models/run_torch.py; other programs need --iteration.
+// Without Python's nvtx package, the ranges are in the default domain.
 constexpr const char* kIterations = "^(pagoda@)?run [0-9]+$";
 
-// Where records go: beside the output where they are kept, else a folder that goes with this process.
+// Folder of the records: next to the output if they are kept, else a temporary one.
 class Folder {
  public:
   explicit Folder(const Options& options) {
@@ -54,7 +54,7 @@ class Folder {
   std::optional<base::TemporaryFolder> temporary_;
 };
 
-// Beside this program, or where it was installed.
+// Looks next to this program, then in the install tree.
 std::string injected_library(const Options& options) {
   if (!options.library.empty()) return fs::absolute(options.library).string();
   std::error_code error;
@@ -135,7 +135,7 @@ void add_environment(const Probe& probed, const Options& options, Measured& meas
   if (measured.device.empty() && !probed.devices.empty()) measured.device = probed.devices.front().name;
 }
 
-// How the program ended, where that was not well: what was recorded may be less than what it does.
+// Notes how the program ended if it failed: the record may then be incomplete.
 void add_end(const base::ProcessEnd& end, Measured& measured) {
   if (!end.succeeded()) measured.notes.push_back("the program " + to_string(end));
 }
@@ -184,8 +184,8 @@ int list_ranges(const Options& options) {
   return end_as(ran.end);
 }
 
-// --verify ncu: the same command under Nsight Compute, and the counts side by side; once a chip, as each has metrics of
-// its own.
+// --verify ncu: runs the same command under Nsight Compute and compares the counts; once per chip, since each has its
+// own metrics.
 int verify(const Options& options, const Measured& ours, const Probe& probed) {
   std::map<std::string, std::vector<int>> devices;
   for (const ProbedDevice& device : probed.devices)
@@ -218,7 +218,7 @@ int verify(const Options& options, const Measured& ours, const Probe& probed) {
   return passed ? kDone : kPartial;
 }
 
-// Models × batches: a file each in the folder of --output; a failure is reported, and the others go on.
+// Models × batches: one file each in the folder of --output. A failure is reported and the study goes on.
 int profile_study(const Options& options, const measured::profile::NcuRequest& request,
                   const std::vector<documents::Missing>& missing) {
   if (options.output.empty() || options.output == "-")
@@ -255,7 +255,7 @@ int profile_with_ncu(const Options& options, const std::string& chip) {
   return report(options, measured, "");
 }
 
-// Of the chips that ran kernels; each is named where there are several.
+// Missing quantities of the chips that ran kernels; names the chip if there are several.
 std::vector<documents::Missing> missing_of(const std::map<std::string, std::vector<documents::Missing>>& by_chip,
                                            const std::vector<RecordedRun>& runs) {
   std::set<std::string> used;
@@ -285,7 +285,7 @@ int profile_program(const Options& options, const Probe& probed) {
     }
     missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
   }
-  // One run of the program a group, or one run whose iterations take turns.
+  // --mode rotate: one run of the program per group or, with --iteration, one run whose iterations take turns.
   std::size_t turns = 1;
   const bool in_turns = options.mode == "rotate" && options.iteration.empty();
   const auto all = settings.groups;
@@ -322,7 +322,7 @@ int profile_program(const Options& options, const Probe& probed) {
   return code;
 }
 
-// Files are read and written after the program has run: whether they can be is seen before.
+// Checks before the program runs that the files needed afterwards can be read and written.
 void require_files(const Options& options) {
   if (!options.estimate.empty()) documents::load_estimate(options.estimate);
   const bool is_study = !options.models.empty() || !options.batches.empty();
@@ -330,7 +330,7 @@ void require_files(const Options& options) {
     if (!path.empty() && path != "-" && !is_study) base::check_writable(path);
 }
 
-// What stands in the way of the profiler in the environment or in the program itself.
+// Warns about obstacles to profiling in the environment or in the program itself.
 void warn(const Executable& program) {
   if (!program.warning.empty()) std::fprintf(stderr, "pagoda-profile: %s\n", program.warning.c_str());
   for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})

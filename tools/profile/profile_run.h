@@ -1,12 +1,12 @@
-// What pagoda-profile does.
+// The work of pagoda-profile.
 #pragma once
 
 #include "arguments.h"
 
 namespace pagoda::tools::profile {
 
-// Profiles as the options say, writes and prints what they ask for, and returns the exit code, which is the program's
-// own where that failed. Throws Error.
+// Profiles according to the options, writes and prints the requested results, and returns the exit code: that of the
+// program if it failed. Throws Error.
 int run(const Options& options);
 
 }  // namespace pagoda::tools::profile

@@ -1,4 +1,4 @@
-// Handlers only pass signals on.
+// The signal handlers only pass signals on to the child.
 #include "program.h"
 
 #include <sys/resource.h>
@@ -27,7 +27,7 @@ base::ProcessEnd run_program(const std::vector<std::string>& words,
                              const std::vector<std::pair<std::string, std::string>>& environment) {
   sigset_t all, before;
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before);  // a signal that comes now waits until there is a child to have it
+  sigprocmask(SIG_SETMASK, &all, &before);  // signals that arrive now stay pending until the child exists
   std::optional<base::ChildProcess> child;
   try {
     child.emplace(words, base::ProcessOptions{.environment = environment, .blocked = before});

@@ -1,4 +1,4 @@
-// The profiled program as a child process: its environment, its signals, its end.
+// The profiled program as a child process: its environment, its signals and how it ends.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pagoda::tools::profile {
 
-// Runs to the end. Signals that come to this process go on to the child, except those that a terminal has sent to both.
-// Throws ToolError with a shell's exit code, 127 or 126, where the program cannot be started.
+// Runs the program to its end. Passes signals on to the child, except those that a terminal has sent to both processes.
+// Throws ToolError with a shell's exit code, 127 or 126, if the program cannot be started.
 base::ProcessEnd run_program(const std::vector<std::string>& words,
                              const std::vector<std::pair<std::string, std::string>>& environment);
 

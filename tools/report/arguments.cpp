@@ -29,7 +29,7 @@ constexpr const char* kExamples = R"(Examples:
 RESULTS is a results.jsonl, or a folder of them. What FILE ends in gives the format: csv, svg, png, html; else text.
 Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longer running (compare).)";
 
-// "5%" becomes 0.05; returns what is wrong.
+// Converts "5%" to 0.05; returns an error message, or an empty text.
 std::string percent(std::string& text) {
   const bool is_percent = text.ends_with('%');
   const char *begin = text.data(), *end = begin + text.size() - (is_percent ? 1 : 0);

@@ -17,7 +17,7 @@ struct ReportArguments {
   double slow_down = 0.05;
   std::vector<std::string> same = {"batch"};
   bool no_gate = false;
-  int (*command)(const ReportArguments&) = nullptr;  // that was asked for; one of commands.h
+  int (*command)(const ReportArguments&) = nullptr;  // the requested command, one of commands.h
 };
 
 // Empty after --help or --version. Throws UsageError.

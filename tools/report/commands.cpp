@@ -43,7 +43,7 @@ std::string time_of(const documents::Result& result) {
   return text ? *text : std::string();
 }
 
-// Records with the values of "AXIS=VALUE,…"; the axes' names, as records have them, are added to `axes`.
+// Records with the values of "AXIS=VALUE,…". Adds the names of the axes, as used in records, to `axes`.
 std::vector<documents::Result> chosen(const std::vector<documents::Result>& results, const std::string& conditions,
                                       std::vector<std::string>& axes) {
   for (const auto& [axis, value] : present::conditions_of(conditions))
@@ -55,7 +55,7 @@ struct TwoSets {
   std::vector<documents::Result> base, now;
 };
 
-// Two inputs, or two parts of one.
+// Two inputs, or two subsets of one input.
 TwoSets two_sets(const ReportArguments& flags, present::CompareOptions& options) {
   TwoSets sets;
   if (flags.inputs.size() == 2) {
@@ -81,7 +81,7 @@ present::ReportFormat format_of(const std::string& path) {
   throw Error(path + ": no format \"" + end + "\"; expected .csv, .svg, .png, .html or .txt");
 }
 
-// Text and CSV have none.
+// The title; text and CSV cannot show one.
 const std::string& title_of(const ReportArguments& flags) {
   const present::ReportFormat format = format_of(flags.output);
   if (!flags.title.empty() && (format == present::ReportFormat::Text || format == present::ReportFormat::Csv))
@@ -89,7 +89,8 @@ const std::string& title_of(const ReportArguments& flags) {
   return flags.title;
 }
 
-// Structure profiles of the models that the records name: their own files, or files of that name in --models.
+// Structure features of the models in the records: from files with the model's name in --models, else from the records'
+// own model files.
 present::ModelFeatures features_of(const std::vector<documents::Result>& results, const std::string& folder) {
   present::ModelFeatures features;
   for (const documents::Result& result : results) {
@@ -126,7 +127,7 @@ std::vector<present::Snapshot> snapshots_of(const ReportArguments& flags) {
     }
     list.push_back(std::move(snapshot));
   }
-  // Oldest first where the records say when they were made; else as given.
+  // Oldest first if the records have times, else in the given order.
   std::stable_sort(list.begin(), list.end(), [](const present::Snapshot& a, const present::Snapshot& b) {
     return !a.time.empty() && !b.time.empty() && a.time < b.time;
   });
@@ -226,7 +227,7 @@ int report_explain(const ReportArguments& flags) {
       values[model.name] = model.ratio;
     quantity = "speed-up";
   } else {
-    // Seconds of one item: the geometric mean over a model's records.
+    // Seconds per item: the geometric mean over a model's records.
     all = load(flags.inputs[0], flags.where);
     std::map<std::string, std::pair<double, double>> sums;
     for (const documents::Result& r : all) {

@@ -1,4 +1,4 @@
-// What pagoda-report does, a function a command. Each returns the exit code and throws Error.
+// The commands of pagoda-report, one function each. Each returns the exit code and throws Error.
 #pragma once
 
 #include "arguments.h"
@@ -7,7 +7,7 @@ namespace pagoda::tools {
 
 int report_table(const ReportArguments& flags);
 int report_csv(const ReportArguments& flags);
-int report_compare(const ReportArguments& flags);  // kPartial where something is slower beyond noise, or broken
+int report_compare(const ReportArguments& flags);  // kPartial if something is slower beyond noise, or broken
 int report_latest(const ReportArguments& flags);
 int report_history(const ReportArguments& flags);
 int report_measured(const ReportArguments& flags);

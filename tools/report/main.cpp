@@ -1,4 +1,4 @@
-// pagoda-report: what results of pagoda-bench say.
+// pagoda-report: reports on results of pagoda-bench.
 #include "arguments.h"
 #include "tool.h"
 

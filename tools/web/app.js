@@ -1,6 +1,6 @@
 "use strict";
-// Files and controls become the words of a command line; the worker runs it. What the page shows is what onnx-estimate
-// prints for the same words.
+// Turns files and controls into a command line, which the worker runs. The page shows what onnx-estimate prints for the
+// same command line.
 const $ = (id) => document.getElementById(id);
 const bytes_of = (text) => Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
 
@@ -22,10 +22,10 @@ function run(words, ending = "txt", files = []) {
   });
 }
 
-// --- What is asked ---
-const files = new Map();  // by name: all that were dropped
+// --- The request ---
+const files = new Map();  // all dropped files, by name
 let model = null, other = null;  // names
-const dims = [];  // of the model's inputs that are free in the file
+const dims = [];  // free dims of the model's inputs
 
 // A control and the words that it adds to the command; `values` may be a list of texts or of [value, text].
 const kControls = [
@@ -61,7 +61,7 @@ function add_control(control, before = null) {
   return label;
 }
 
-// Words of a shell's command line: spaces part them, quotes keep them together.
+// Splits a command line as a shell does: at spaces outside quotes.
 function split_words(text) {
   const words = [];
   for (const found of text.matchAll(/(?:[^\s"']|"[^"]*"|'[^']*')+/g)) words.push(found[0].replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
@@ -75,7 +75,7 @@ function options() {
   return [...words, ...split_words($("more").value)];
 }
 
-// --- What is shown ---
+// --- The display ---
 let is_running = false, is_stale = false, page_url = null;
 async function update() {
   if (!model) return;
@@ -104,7 +104,7 @@ async function show_answer() {
   if (is_stale) return;
   if (dims.model !== model) await show_dims(list);
   if (is_stale) return;
-  // A page draws one model on one device; a table of options is not its subject.
+  // A page shows one model on one device, so it needs --device and a usable answer.
   const is_drawn = words.includes("--device") && (answer.code === 0 || answer.code === 3);
   const page = is_drawn ? await run([model, ...words], "html", list) : null;
   if (is_stale) return;
@@ -128,7 +128,7 @@ function show_page(page) {
   $("save").download = model.replace(/\.onnx$/, "") + ".html";
 }
 
-// A control for each dim that the file leaves free, by the names that the command line takes.
+// One control per free dim of the file, with the names that the command line accepts.
 async function show_dims(list) {
   const { text } = await run([model, "--top", "1"], "json", list);
   for (const dim of dims) dim.label.remove();
@@ -151,7 +151,7 @@ function take(list) {
     if (/\.onnx$/i.test(file.name)) models.push(file.name);
     else if (/\.json$/i.test(file.name)) offer_file(file.name);
   }
-  if (!models.length && !model && list.length) models.push(list[0].name);  // the tool says what it is instead
+  if (!models.length && !model && list.length) models.push(list[0].name);  // the tool reports what the file is instead
   for (const name of models) {
     if (model && model !== name) other = model;
     model = name;
@@ -159,7 +159,7 @@ function take(list) {
   show_models();
   update();
 }
-// A device of one's own among the devices.
+// Adds a user's device file to the list of devices.
 function offer_file(name) {
   if (![...$("device").options].some((option) => option.value === name)) add_options($("device"), [name]);
 }

@@ -1,5 +1,6 @@
-// bundle.js ONNX_ESTIMATE.js MODEL OUT.html: one file of everything, under a policy that lets it run exactly its own
-// scripts and reach nothing. The pages that it shows inherit the policy, so theirs is part of it.
+// bundle.js ONNX_ESTIMATE.js MODEL OUT.html: packs everything into one file, with a content security policy that allows
+// exactly its own scripts and no network access. The pages that it shows inherit the policy, so it includes their
+// hashes.
 "use strict";
 const fs = require("fs"), path = require("path"), vm = require("vm"), crypto = require("crypto"), zlib = require("zlib");
 const [tool, model, out] = process.argv.slice(2).map((name) => path.resolve(name));
@@ -7,7 +8,7 @@ const read = (name) => fs.readFileSync(path.join(__dirname, name), "utf8");
 const hash = (text) => `'sha256-${crypto.createHash("sha256").update(text).digest("base64")}'`;
 const packed = (bytes) => zlib.gzipSync(bytes, { level: 9 }).toString("base64");
 
-// The hashes in the policy of a page that onnx-estimate writes.
+// The hashes from the policy of a page that onnx-estimate writes.
 async function page_hashes(binary) {
   const context = vm.createContext({ WebAssembly, process, require, performance, TextDecoder, TextEncoder, console, __dirname: path.dirname(tool), setTimeout });
   vm.runInContext(`${fs.readFileSync(tool, "utf8")}\n${read("worker.js")}`, context);

@@ -1,6 +1,6 @@
 "use strict";
-// The analysis, off the page's thread. Each run is a fresh instance of onnx-estimate, as a process would be: its folder
-// holds the dropped files, of which it reads slices.
+// Runs the analysis outside the page's thread. Each run is a new instance of onnx-estimate, like a new process. Its
+// folder contains the dropped files, which it reads in slices.
 let compiled = null;
 async function start(packed) {
   const bytes = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));

@@ -1,5 +1,5 @@
-// ModelProto → slices of the file that it would be → Model. The one reader of files builds all graphs, and the raw
-// data of weights stay where they are: as slices, which it steps over.
+// ModelProto → slices of the file it would serialise to → Model. The file reader builds all graphs; the raw data of
+// weights stay in place, as slices that the reader skips.
 #include "pagoda/onnx/to_model.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -14,7 +14,7 @@
 namespace pagoda {
 namespace {
 
-// Takes what protobuf writes: long bytes by reference, all else into one text.
+// Receives protobuf's output: keeps long byte strings by reference, and everything else in one text.
 class SliceStream final : public google::protobuf::io::ZeroCopyOutputStream {
  public:
   bool Next(void** data, int* size) override { return text_stream_.Next(data, size); }

@@ -1,5 +1,5 @@
-// pagoda._core: the estimator for Python. Requests come as keyword arguments spelled like onnx-estimate's options;
-// counts leave as exact Python integers, unknown numbers as None. pagoda/__init__.py is what people import.
+// pagoda._core: the estimator for Python. Requests are keyword arguments spelled like onnx-estimate's options; counts
+// are returned as exact Python integers, unknown numbers as None. Users import pagoda/__init__.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -89,7 +89,7 @@ SweepAxis axis_of(const std::string& name, const Axis& values) {
   return parse_axis(name + "=" + base::joined(sizes, ",", [](std::int64_t size) { return std::to_string(size); }));
 }
 
-// What analyze() takes, as Python gives it.
+// The arguments of analyze(), as passed from Python.
 struct Asked {
   std::int64_t batch;
   Sizes dims, assume;
@@ -166,7 +166,7 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
   return request;
 }
 
-// An estimate, and what charts of it need.
+// An estimate with the data its charts need.
 class Estimate {
  public:
   Estimate(const LoadedModel& loaded, Asked asked) : loaded_(&loaded), asked_(std::move(asked)) {
@@ -251,7 +251,7 @@ nb::dict totals(const Estimate& estimate) {
   return result;
 }
 
-// Columns of one length from rows; each column is the function of a row that fills it.
+// Builds columns of equal length from rows; each column is filled by a function of the row.
 template <typename Row>
 class Columns {
  public:

@@ -1,7 +1,7 @@
 // The rules of the published Pagoda estimator (dream-lab/pagoda, src/analytical_model/estimates.py), faults included.
 //
-// Where it would end with an exception (a Conv weight that is not rank 4, a 1-D pool) there is no count to reproduce:
-// the rule throws Unanswerable, which the caller reports.
+// Where the estimator would end with an exception (a Conv weight not of rank 4, a 1-D pool), there is no count to
+// reproduce: the rule throws Unanswerable, which the caller reports.
 #include "pagoda/core/conventions.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ PagodaCount count_gemm(const PagodaNode& op) {
   return count(2 * op.batch * weight[0] * weight[1], weight[0] * weight[1], op.batch * (weight[0] + weight[1]));
 }
 
-// 2·out·K; the second operand is taken for a [K, N] weight even where it is an activation.
+// 2·out·K; the second operand is treated as a [K, N] weight even if it is an activation.
 PagodaCount count_matmul(const PagodaNode& op) {
   if (op.input().size() < 2) return {};
   if (op.output.size() < 2) throw Unanswerable{"it expects a MatMul output of rank 2 or more"};
@@ -79,7 +79,7 @@ PagodaCount count_matmul(const PagodaNode& op) {
                op.batch * element_count(op.input()) + op.elements());
 }
 
-// 1 per element; two reads and a write, also of a scalar operand.
+// 1 per element; two reads and a write, even for a scalar operand.
 PagodaCount count_binary(const PagodaNode& op) { return count(op.elements(), 0, 3 * op.elements()); }
 
 template <int kFlopsPerElement>
@@ -92,7 +92,7 @@ PagodaCount count_batch_norm(const PagodaNode& op) {
   return count(2 * op.elements(), 2 * at(op.output, 1), 2 * op.elements());
 }
 
-// `less` is 1 for a maximum, which takes one comparison fewer than it has elements.
+// `less` is 1 for a maximum, which takes one comparison fewer than its elements.
 template <int less>
 PagodaCount count_pool(const PagodaNode& op) {
   const Attribute* kernel = op.node.attribute("kernel_shape");
@@ -111,7 +111,7 @@ PagodaCount count_global_average_pool(const PagodaNode& op) {
   return count(outputs * pixels, 0, op.batch * at(op.input(), 1) * pixels + outputs);
 }
 
-// Also where nothing moves.
+// Counts bytes even where nothing moves.
 PagodaCount count_copy(const PagodaNode& op) {
   return count(0, 0, op.batch * element_count(op.input()) + op.elements());
 }
@@ -142,7 +142,7 @@ PagodaCount count_lstm(const PagodaNode& op) {
 }
 
 struct PagodaRule {
-  std::string_view op_type;  // of any domain
+  std::string_view op_type;  // in any domain
   PagodaCount (*count)(const PagodaNode&);
 };
 
@@ -192,7 +192,7 @@ Shape known_sizes(const Shape& shape) {
   return sizes;
 }
 
-// Initializers are not looked up, unless the graph lists them as inputs too. An unknown rank reads as a scalar.
+// Initializers have no sizes unless the graph also lists them as inputs. An unknown rank counts as a scalar.
 std::optional<Shape> sizes_of(const Graph& graph, const Analysis& analysis, ValueId id) {
   if (id == kAbsent) return std::nullopt;
   const Value& value = graph.values[static_cast<std::size_t>(id)];

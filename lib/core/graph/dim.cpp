@@ -1,5 +1,5 @@
-// Dim: polynomials over symbols and opaque atoms, kept in canonical form. The arithmetic is here; what can be told
-// about the size of a formula is in dim_bounds.cpp, reading and printing in dim_text.cpp.
+// Dim: polynomials over symbols and opaque atoms, kept in canonical form. The arithmetic is here; bounds are in
+// dim_bounds.cpp, parsing and printing in dim_text.cpp.
 #include "pagoda/core/dim.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ int degree(const Dim::Monomial& monomial) {
   return total;
 }
 
-// Order of monomials in the canonical form and in print: constants last, otherwise by degree, then by name.
+// Order of monomials in the canonical form and in text: constants last, otherwise by degree, then by name.
 std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
   if (a.factors.empty() || b.factors.empty()) return a.factors.empty() <=> b.factors.empty();
   if (auto by_degree = degree(a) <=> degree(b); by_degree != 0) return by_degree;
@@ -72,7 +72,7 @@ std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial&
 }
 
 // The order in which polynomial long division eliminates terms: a true monomial order (pure lexicographic over
-// the exponents of the atoms in order of their text), unlike the order of print.
+// the exponents of the atoms in order of their text), unlike the order in text.
 bool leads(const Dim::Monomial& a, const Dim::Monomial& b) {
   auto ia = a.factors.begin();
   auto ib = b.factors.begin();
@@ -127,8 +127,8 @@ std::string Dim::identifier(std::string_view name) {
   return result;
 }
 
-// Of a sum that nobody else holds: one without non-constant terms becomes a plain constant, of others the common factor
-// comes to stand before it.
+// For a sum without other holders: a constant sum becomes a plain constant; otherwise the common factor of the
+// coefficients moves to constant_.
 void Dim::normalise() {
   std::vector<Monomial>& terms = poly_->terms;
   std::erase_if(terms, [](const Monomial& term) { return term.coefficient == 0; });
@@ -172,7 +172,7 @@ void Dim::Poly::multiply(Dim& dim, Int factor) {
   if (factor == 1) return;
   const Int product = pagoda::multiply(dim.constant_, factor);
   if (dim.poly_ != nullptr)
-    for (const Monomial& term : dim.poly_->terms) (void)pagoda::multiply(term.coefficient, product);  // may overflow
+    for (const Monomial& term : dim.poly_->terms) (void)pagoda::multiply(term.coefficient, product);  // may throw
   if (product == 0 && dim.poly_ != nullptr) dim.drop();
   dim.constant_ = product;
 }
@@ -191,7 +191,7 @@ Dim& Dim::operator+=(const Dim& other) {
   }
   if (other.is_constant() && other.constant_ == 0) return *this;
   if (is_constant() && constant_ == 0) return *this = other;
-  if (poly_ == other.poly_) {  // another factor before the same sum
+  if (poly_ == other.poly_) {  // the same sum with another factor
     const Int factor = add(constant_, other.constant_);
     constant_ = 1;
     Poly::multiply(*this, factor);
@@ -238,7 +238,7 @@ Dim& Dim::operator*=(const Dim& other) {
     Poly::multiply(*this, factor);
     return *this;
   }
-  // The factors stay in front: products of sums without a common factor have none (Gauss's lemma).
+  // The factors stay outside: a product of sums without a common factor has none (Gauss's lemma).
   const std::vector<Monomial>&a = poly_->terms, &b = other.poly_->terms;
   if (a.size() * b.size() > 8 * kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
   std::vector<Monomial> product;
@@ -409,7 +409,7 @@ Int Dim::evaluate(const Bindings& bindings, std::int64_t otherwise) const {
 std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   if (b.is_constant() && b.constant_ == 0) return std::nullopt;
   if (a == b) return Dim(1);
-  // All that the coefficients have in common is the factor before the sum.
+  // The common factor of the coefficients is constant_, outside the sum.
   if (b.is_constant() || a.poly_ == b.poly_) {
     if (a.constant_ % b.constant_ != 0) return std::nullopt;
     Dim quotient = b.is_constant() ? a : Dim(1);
@@ -439,7 +439,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return floor_quotient(a.constant_, b.constant_);
   if (auto exact = exact_div(a, b)) return *std::move(exact);
 
-  Dim whole = 0;  // what leaves the atom: ⌊(b·q + r) / b⌋ = q + ⌊r / b⌋
+  Dim whole = 0;  // moved out of the atom: ⌊(b·q + r) / b⌋ = q + ⌊r / b⌋
   Dim rest = a;
   if (b.is_constant()) {
     if (b.constant_ < 0) return floor_div(-a, Dim(-b.constant_));
@@ -454,7 +454,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
       rest += Dim::Poly::sum_of({std::move(inside)});
     }
     if (rest.is_constant()) return whole + floor_quotient(rest.constant_, b.constant_);
-    // 0 ≤ rest < b: the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
+    // 0 ≤ rest < b: such as the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
     if (const auto upper = upper_bound(rest); upper && *upper < b.constant_ && greater_equal(rest, 0) == true)
       return whole;
     // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
@@ -501,7 +501,7 @@ const Dim::Atom* Dim::as_atom() const {
   return is_atom ? &term.factors[0].atom : nullptr;
 }
 
-// min or max of both operands' operands: those that another is known to beat are dropped, the rest are sorted by text.
+// min or max of both operands' operands: drops those known to be dominated by another, sorts the rest by text.
 Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
   const auto beats = [&](const Dim& x, const Dim& y) {
     return (kind == AtomKind::Max ? greater_equal(x, y) : greater_equal(y, x)) == true;

@@ -1,4 +1,4 @@
-// Bounds of a formula's value without knowing its symbols, which are ≥ 0.
+// Bounds of a formula's value for any symbols ≥ 0.
 #include <algorithm>
 
 #include "graph/dim_poly.h"
@@ -6,8 +6,8 @@
 namespace pagoda::inline core {
 
 // Σ of the terms' bounds, where a product of atoms that are each ≥ their bound ≥ 0 is ≥ the product of the bounds.
-// Of a negative coefficient only a quotient's is bounded: c·⌊x/m⌋ ≥ c·x/m for c < 0, so m times the sum has a bound
-// without that atom, and the sum, being whole, the bound over m rounded up: s − ⌊(s+3)/4⌋ ≥ 0.
+// Of terms with a negative coefficient only quotients are bounded: c·⌊x/m⌋ ≥ c·x/m for c < 0, so m times the sum has a
+// bound without that atom, and the integer sum has that bound divided by m, rounded up: s − ⌊(s+3)/4⌋ ≥ 0.
 std::optional<Int> Dim::lower_bound() const {
   if (!poly_) return constant_;
   for (const Monomial& term : poly_->terms) {
@@ -59,7 +59,7 @@ std::optional<Int> Dim::lower_bound() const {
   return bound;
 }
 
-// The mirror of lower_bound, which tracks minima; of a maximum it is the greater of its operands' bounds.
+// The negated lower_bound of −dim; for a maximum, the greater of its operands' bounds.
 std::optional<Int> upper_bound(const Dim& dim) {
   if (const Dim::Atom* atom = dim.as_atom(); atom != nullptr && atom->kind == Dim::AtomKind::Max) {
     const std::optional<Int> a = upper_bound(atom->arguments[0]);

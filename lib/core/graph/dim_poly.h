@@ -1,4 +1,4 @@
-// The inside of a non-constant Dim, shared by its arithmetic (dim.cpp), its bounds (dim_bounds.cpp) and its text
+// The representation of a non-constant Dim, shared by its arithmetic (dim.cpp), bounds (dim_bounds.cpp) and text
 // (dim_text.cpp), and the checked arithmetic of its coefficients.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace pagoda::inline core {
 
-// A symbol, or an operation that polynomials cannot express, over two arguments. `text` is its canonical print and
-// its identity: atoms with equal text are equal.
+// A symbol, or an operation on two arguments that polynomials cannot express. `text` is its canonical text and its
+// identity: atoms with equal text are equal.
 struct Dim::Atom {
   AtomKind kind;
   std::string text;
@@ -27,12 +27,12 @@ struct Dim::Monomial {
   std::vector<Factor> factors;  // sorted by atom text; empty: the constant term
 };
 
-// The Dims that hold it each have a factor of their own before it; the last one deletes it. It never changes.
+// Shared by Dims that each multiply it by their own factor; the last holder deletes it. Immutable.
 struct Dim::Poly {
-  // In canonical order, no two with the same factors, no coefficient 0. Together the coefficients have no common
-  // factor, and the first is above 0.
+  // In canonical order, no two with the same factors, no coefficient 0. The coefficients have no common factor, and the
+  // first is above 0.
   std::vector<Monomial> terms;
-  std::uint32_t holders = 1;  // by std::atomic_ref
+  std::uint32_t holders = 1;  // accessed through std::atomic_ref
 
   static std::vector<Monomial> terms_of(const Dim& dim);  // with the factor; none for 0
   static Dim sum_of(std::vector<Monomial> terms);         // in canonical order, no two with the same factors
@@ -53,7 +53,7 @@ inline Int multiply(Int a, Int b) {
   return result;
 }
 
-// The greatest number that divides both.
+// The greatest common divisor.
 inline Int common_divisor(Int a, Int b) {
   while (b != 0) a = std::exchange(b, a % b);
   return a < 0 ? -a : a;
@@ -65,7 +65,7 @@ inline Int floor_quotient(Int a, Int b) {
   return (a % b != 0 && ((a < 0) != (b < 0))) ? quotient - 1 : quotient;
 }
 
-// A number that the expression can never be above, given symbols ≥ 0; empty when none is known.
+// An upper bound of the expression, given symbols ≥ 0; empty when none is known.
 std::optional<Int> upper_bound(const Dim& dim);
 
 }  // namespace pagoda::inline core

@@ -1,4 +1,4 @@
-// Formulas taken apart into shared monomials, and these put together again at each point.
+// Splits formulas into shared monomials and recombines them at each point.
 #include "graph/dim_table.h"
 
 #include "graph/dim_poly.h"

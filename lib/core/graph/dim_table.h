@@ -1,5 +1,5 @@
-// Many formulas at many points: a table that knows each distinct formula once, as a weighted sum of monomials that
-// all formulas share. One evaluation costs a few multiplications a formula, whatever the model's size is.
+// Many formulas at many points: a table with each distinct formula once, as a weighted sum of monomials that all
+// formulas share. One evaluation costs a few multiplications per formula, whatever the model's size.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class DimTable {
   // The row of `dim`; equal formulas share one.
   Id add(const Dim& dim);
 
-  // The values of all rows, symbols that `bindings` lacks at 1. Integers below 2^53 are exact; beyond, each is rounded
-  // as doubles are. Throws Error where a formula divides by 0.
+  // The values of all rows, with 1 for symbols missing in `bindings`. Integers below 2^53 are exact; larger ones are
+  // rounded to doubles. Throws Error where a formula divides by 0.
   void evaluate(const Bindings& bindings, std::vector<double>& values) const;
 
-  // The table taken apart; adds rows for the arguments of divisions, minima and maxima.
+  // The table as plain data; adds rows for the arguments of divisions, minima and maxima.
   FormulaTable parsed();
 
  private:

@@ -1,4 +1,4 @@
-// Dim as text: the canonical print, the factored print, and the reader of exporters' formulas.
+// Dim as text: canonical and factored printing, and parsing of exporters' formulas.
 #include <algorithm>
 #include <cctype>
 #include <numeric>
@@ -36,7 +36,7 @@ std::string sum_text(const std::vector<Dim::Monomial>& terms) {
   return text;
 }
 
-// The factors that every term has.
+// The factors common to all terms.
 std::vector<Dim::Factor> common_factors(const std::vector<Dim::Monomial>& terms) {
   std::vector<Dim::Factor> common = terms.front().factors;
   for (const Dim::Monomial& term : terms) {
@@ -149,7 +149,7 @@ class FormulaReader {
 
   // torch.export prints products of equal sizes as powers. Binds tighter than the sign on its left, as in Python.
   std::optional<Dim> power(int depth) {
-    constexpr Int kMaxExponent = 16;  // more equal factors than any size has
+    constexpr Int kMaxExponent = 16;  // above any real size formula
     const std::optional<Dim> base = primary(depth);
     if (!base || !accept("**")) return base;
     const std::optional<Dim> exponent = primary(depth + 1);
@@ -194,7 +194,7 @@ class FormulaReader {
       arguments.push_back(*std::move(argument));
     } while (accept(","));
     if (!accept(")")) return std::nullopt;
-    if (name == "floor" && arguments.size() == 1) return arguments[0];  // of a '/', already rounded down
+    if (name == "floor" && arguments.size() == 1) return arguments[0];  // around a '/', which already rounds down
     if (arguments.size() < 2) return std::nullopt;
     if (name == "max" || name == "Max" || name == "min" || name == "Min") {
       Dim result = arguments[0];
@@ -221,7 +221,7 @@ std::optional<Dim> Dim::parse(std::string_view formula) {
   if (formula.size() > kMaxFormulaLength) return std::nullopt;
   try {
     return FormulaReader(formula).read();
-  } catch (const Error&) {  // overflow in a formula: no size
+  } catch (const Error&) {  // overflow: not a size
     return std::nullopt;
   }
 }

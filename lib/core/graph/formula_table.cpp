@@ -7,7 +7,7 @@ namespace pagoda::inline core {
 
 FormulaTable DimTable::parsed() {
   FormulaTable table;
-  // Arguments may bring new atoms: the end moves.
+  // Arguments may add new atoms to the end.
   std::size_t next = 0;
   while (next < atoms_.size()) {
     const Dim atom_as_dim = atoms_[next++];

@@ -55,7 +55,7 @@ std::optional<std::int64_t> imported_opset(const std::map<std::string, std::int6
 }
 
 std::int64_t Model::opset(std::string_view domain) const {
-  constexpr std::int64_t kNewest = 28;  // of ai.onnx, for a node of it in a file that imports only other domains
+  constexpr std::int64_t kNewest = 28;  // of ai.onnx, for its nodes in a file that imports only other domains
   return imported_opset(opsets, domain).value_or(plain_domain(domain).empty() ? kNewest : 1);
 }
 

@@ -1,4 +1,4 @@
-// Formats of numbers that hardware multiplies.
+// Number formats that hardware multiplies.
 #include "pagoda/core/precision.h"
 
 #include <array>
@@ -8,7 +8,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Significant bits count the hidden one; an integer of n bits needs n (unsigned) of them.
+// Significant bits count the hidden one; an integer of n bits needs n of them (unsigned).
 struct Format {
   Precision precision;
   std::string_view name, short_name;
@@ -25,7 +25,7 @@ constexpr std::array<Format, 11> kFormats = {{
     {Precision::Tf32,     "tf32",     "tf32",   32,   11,           8},
     {Precision::Float16,  "float16",  "fp16",   16,   11,           5},
     {Precision::Bfloat16, "bfloat16", "bf16",   16,    8,           8},
-    {Precision::Float8,   "float8",   "fp8",     8,    4,           5},  // e4m3 and e5m2 taken together
+    {Precision::Float8,   "float8",   "fp8",     8,    4,           5},  // the maximum of e4m3 and e5m2
     {Precision::Float4,   "float4",   "fp4",     4,    2,           2},
     {Precision::Int32,    "int32",    "int32",  32,   32,           0},
     {Precision::Int16,    "int16",    "int16",  16,   16,           0},
@@ -113,8 +113,8 @@ std::optional<Precision> precision_of(ElementType type) {
   return std::nullopt;
 }
 
-// A float holds an integer whose bits fit its mantissa (the exponents here all reach that far: 15 < 2^5 of float16 and
-// 7 < 8 of float8's e4m3). No integer holds a float.
+// A float can represent an integer whose bits fit its mantissa (all exponents here reach that far: 15 < 2^5 of float16
+// and 7 < 8 of float8's e4m3). No integer type can represent all floats.
 bool holds(Precision wide, Precision narrow) {
   const Format& w = format(wide);
   const Format& n = format(narrow);

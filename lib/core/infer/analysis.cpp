@@ -1,4 +1,4 @@
-// A finished analysis with its symbols replaced: by values, or by formulas of others.
+// Replaces symbols in a finished analysis, by values or by formulas of other symbols.
 #include "pagoda/core/analysis.h"
 
 #include <set>
@@ -18,7 +18,7 @@ std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
 
 namespace {
 
-// The bindings with the one dim that an equality leaves open, checked against all equalities.
+// The bindings, completed with the one dim that an equality leaves open, and checked against all equalities.
 Bindings completed(const Analysis& analysis, Bindings bindings) {
   for (const auto& [name, formula] : analysis.equalities) {
     const auto given = bindings.find(name);

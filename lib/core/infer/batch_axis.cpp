@@ -1,4 +1,4 @@
-// Follows the batch axis of recurrent operators' inputs up to the inputs of the graph.
+// Traces the batch axis of recurrent operators' inputs back to the graph inputs.
 #include "infer/batch_axis.h"
 
 #include <array>
@@ -43,7 +43,7 @@ class Tracer {
  private:
   bool is_stored(ValueId id) const { return id != kAbsent && graph_.is_stored(id); }
 
-  // The value that lends `node` its axes, and which of its axes becomes `axis`; empty where that is unknown.
+  // The input value that `node` takes its axes from, and which of its axes becomes `axis`; empty where that is unknown.
   std::optional<std::pair<ValueId, Axis>> behind(const Node& node, Axis axis) const {
     switch (ops::facts_of(node).batch) {
       case BatchAxis::Same:
@@ -66,7 +66,7 @@ class Tracer {
     return std::nullopt;
   }
 
-  // The first operator to tell an axis of a value decides, so that each value is looked at once.
+  // The first operator that determines an axis of a value decides, so each value is visited once.
   void follow(ValueId id, Axis axis) {
     while (id != kAbsent && !is_seen_[index(id)]) {
       is_seen_[index(id)] = true;
@@ -83,7 +83,7 @@ class Tracer {
 
   const Graph& graph_;
   std::vector<const Node*> producer_;
-  std::vector<std::optional<std::size_t>> input_;  // by ValueId: its place among the inputs
+  std::vector<std::optional<std::size_t>> input_;  // by ValueId: its index among the inputs
   std::vector<bool> is_seen_;
   std::vector<std::optional<Axis>> axes_;
 };

@@ -1,4 +1,4 @@
-// Which axis of each input is the batch, where operators tell it: recurrent ones read [sequence, batch, features].
+// The batch axis of each input, where operators determine it: recurrent ones read [sequence, batch, features].
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace pagoda::inline core {
 
-// One entry per graph input; empty where no operator decides it.
+// One entry per graph input; empty where no operator determines it.
 std::vector<std::optional<std::size_t>> batch_axes(const Graph& graph);
 
 }  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Names under which exporters and users call the batch dim.
+// Whether exporters and users use this name for the batch dim.
 bool names_batch(std::string_view name) {
   const std::string text = base::lower(name);
   return text == "n" || text == "b" || text == "bs" || text == "bsz" || text.find("batch") != std::string::npos;
@@ -20,7 +20,7 @@ bool is_data(const TensorType& type) {
   return type.container == Container::Tensor && type.shape && !type.shape->empty();
 }
 
-// The batch axes that operators tell, of inputs that have them.
+// The batch axes determined by operators, where the inputs have such an axis.
 std::vector<std::optional<std::size_t>> told_axes(const Graph& graph, const std::vector<TensorType>& inputs) {
   std::vector<std::optional<std::size_t>> axes = batch_axes(graph);
   for (std::size_t i = 0; i < axes.size(); ++i)
@@ -47,7 +47,8 @@ class Binder {
   }
 
   BoundInputs run() {
-    // bound_.options.dims is filled from the three ways to say a size; the first to name a dim wins the message.
+    // bound_.options.dims collects sizes from the three ways to give them; a later, different size for the same dim is
+    // an error.
     const AnalyzeOptions asked = bound_.options;
     bound_.options.dims.clear();
     for (const auto& [name, size] : asked.dims) bind_dim(name, size, "--dim");
@@ -113,7 +114,7 @@ class Binder {
       }
     }
     if (*type.shape == declared_[index]) return;
-    // Rows and columns are told apart by their symbols: where one of them changes, both get one.
+    // Symbols distinguish rows from columns: if one of them changes, both get a symbol.
     constexpr std::int64_t kMostChannels = 4;
     for (std::size_t i = 2; sizes.size() >= 4 && i < sizes.size(); ++i)
       if ((*type.shape)[i] != declared_[index][i])
@@ -122,7 +123,7 @@ class Binder {
     note_sizes(index, sizes);
   }
 
-  // A size that the file fixes becomes a symbol; `asked` where it is known.
+  // Makes a fixed size a symbol; `asked` is the requested size, if known.
   void follow(std::size_t index, std::size_t axis, std::optional<std::int64_t> asked) {
     Dim& dim = (*bound_.types[index].shape)[axis];
     const auto from = dim.value64();
@@ -158,7 +159,7 @@ class Binder {
           {Severity::Info, "", "input " + names_[index] + ": fixed at " + from + " in the file, read as " + to});
   }
 
-  // Makes the fixed size INPUT.AXIS a symbol. Other names are ignored here: whoever looks up the dim reports them.
+  // Makes the fixed size INPUT.AXIS a symbol. Ignores other names; the later look-up of the dim reports them.
   void open_size(const std::string& size) {
     const std::size_t dot = size.rfind('.');
     const auto found = std::find(names_.begin(), names_.end(), size.substr(0, dot));
@@ -172,7 +173,7 @@ class Binder {
     follow(index, position, std::nullopt);
   }
 
-  // One unknown in a formula such as past + seq is solved for.
+  // Solves formulas such as past + seq for a single unknown.
   void solve_formulas() {
     for (const auto& [index, sizes] : asked_)
       for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -213,9 +214,9 @@ class Binder {
       }
   }
 
-  // The batch is a free dim; failing that, what was fixed at export.
+  // The batch is a free dim; failing that, the size fixed at export.
   void bind_batch(std::int64_t batch) {
-    if (bound_.fixed && !bound_.fixed->batch.empty()) return;  // the shape of an input said it
+    if (bound_.fixed && !bound_.fixed->batch.empty()) return;  // given by the shape of an input
     const std::vector<std::string> symbols = batch_symbols(graph_, bound_.types);
     if (!symbols.empty()) {
       if (batch > 0)
@@ -239,7 +240,7 @@ class Binder {
       return;
     }
     if (*from == batch) {
-      bound_.bindings.emplace("batch", batch);  // as it is, but asked for: it names the estimate beside other batches
+      bound_.bindings.emplace("batch", batch);  // unchanged, but requested: labels the estimate beside other batches
       return;
     }
     std::string name = "batch";
@@ -262,7 +263,7 @@ class Binder {
   BoundInputs bound_;
   std::vector<std::string> names_;
   std::vector<Shape> declared_;                                           // of each input
-  std::vector<std::optional<std::size_t>> batch_axes_;                    // of each input, where operators tell it
+  std::vector<std::optional<std::size_t>> batch_axes_;                    // of each input, where operators determine it
   std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> asked_;  // input index, sizes given for it
 };
 

@@ -1,4 +1,4 @@
-// Gives the model's inputs their sizes: named dims, whole shapes, the batch.
+// Binds the sizes of the model's inputs: named dims, full shapes, the batch.
 #pragma once
 
 #include <map>
@@ -16,15 +16,15 @@ struct BoundInputs {
   AnalyzeOptions options;         // the caller's, with all bindings in `dims`
   std::optional<FixedSizes> fixed;
   Bindings bindings;                      // what was bound, by dim name
-  Bindings bind_last;                     // what is bound only after the walk (the symbols of fixed sizes)
+  Bindings bind_last;                     // bound only after the walk: symbols of fixed sizes
   std::map<std::string, int> input_dims;  // free dims → order of first appearance
-  std::map<std::string, Dim> assumed;     // free dims taken to be formulas of the others
+  std::map<std::string, Dim> assumed;     // free dims assumed to be formulas of the others
   std::map<std::string, std::string> renamed;
   std::vector<Diagnostic> diagnostics;
 };
 
-// The free dims that are the batch: those called so; failing that, the dim of each input that operators tell is the
-// batch; failing that, the first dim of each input.
+// The free dims that are the batch: those named so; failing that, each input's batch dim as determined by operators;
+// failing that, the first dim of each input.
 std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs);
 
 // Throws Error where options contradict each other or the model.

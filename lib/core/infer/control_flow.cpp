@@ -1,5 +1,5 @@
-// Ops that hold graphs: If, Loop, Scan, SequenceMap. Their bodies are walked like any graph and their rows joined to
-// the report, multiplied by the trip count.
+// Ops with graph attributes: If, Loop, Scan, SequenceMap. Their bodies are walked like any graph and their rows added
+// to the report, multiplied by the trip count.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -10,7 +10,7 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr Int kEndless = Int{1} << 40;  // a trip count from here on is "until the condition ends it"
+constexpr Int kEndless = Int{1} << 40;  // trip counts from here on mean "until the condition ends it"
 
 GraphId body_of(const Node& node, std::string_view attribute_name) {
   const Attribute* attribute = node.attribute(attribute_name);
@@ -50,7 +50,7 @@ ValueInfo scalar_info(ElementType element) {
   return info;
 }
 
-// A value that changes from trip to trip: its type without what is known of its content.
+// A value that changes from trip to trip: its type, without its known contents.
 ValueInfo varying(ValueInfo info) {
   info.computed_value.reset();
   info.stored_value = nullptr;
@@ -82,7 +82,7 @@ bool mentions(const GraphResult& result, const Dim& symbol) {
          std::any_of(result.rows.begin(), result.rows.end(), in_row);
 }
 
-// How many members the sequences among `inputs` have, where they are known one by one and agree.
+// The number of members of the sequences among `inputs`, if they are known individually and the counts agree.
 std::optional<std::size_t> member_count(const std::vector<const ValueInfo*>& inputs) {
   std::optional<std::size_t> count;
   for (const ValueInfo* input : inputs) {
@@ -185,7 +185,7 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
   if (body.inputs.size() != carried + 2 || body.outputs.size() < carried + 1)
     throw RuleStop{RuleStop::Kind::Contradiction, "the body's inputs and outputs do not fit the loop's"};
 
-  // Trips: the first input, when the condition stays true; otherwise the data decide.
+  // Trips: the first input, if the condition stays true; otherwise data-dependent.
   const ValueInfo* count = state.inputs.empty() ? nullptr : state.inputs[0];
   const ValueInfo* condition = state.inputs.size() < 2 ? nullptr : state.inputs[1];
   std::optional<Dim> limit;
@@ -193,18 +193,18 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
 
   const Opened opened = {session_.symbols.size(), session_.diagnostics.size()};
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
-  // The number of the trip, so that x[i : i + 1] is known to hold one element.
+  // The index of the trip, so that x[i : i + 1] is known to have one element.
   const Dim trip = session_.fresh("trip_" + state.display_name, state.display_name, "number of the trip", limit);
   inputs[0].computed_value = TensorValue{trip};
   inputs[1].computed_value = TensorValue{Dim(1)};  // the body runs only while the condition holds
   for (std::size_t i = 0; i < carried; ++i) {
     const ValueInfo* given = state.inputs[i + 2];
     inputs.push_back(given == nullptr ? ValueInfo{} : varying(*given));
-    // An empty sequence says nothing of its members: the first trip decides what they are.
+    // An empty sequence does not determine its members: the first trip does.
     if (given != nullptr && given->members && given->members->empty()) inputs.back().members = given->members;
   }
 
-  // A size that changes from trip to trip becomes a symbol; the next walk uses it and must find nothing else changing.
+  // A size that changes from trip to trip becomes a symbol; walks repeat with it until no other size changes.
   const std::string scope = inner_scope(frame.scope, state.display_name, "body");
   std::set<std::string> varying_dims;
   GraphResult result;
@@ -269,7 +269,7 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
   splice(frame, node_index, state, std::move(result.rows), trips);
 }
 
-// What the trips of a loop leave behind.
+// The results of a loop's trips.
 struct Walker::Unrolled {
   std::vector<ValueInfo> carried;               // after the last trip
   std::vector<std::vector<ValueInfo>> scanned;  // by trip
@@ -278,7 +278,7 @@ struct Walker::Unrolled {
 
 namespace {
 
-// What a loop hands on: its type and value, but it is computed by the loop.
+// A value that a loop returns: keeps its type and value, but marks it as computed by the loop.
 ValueInfo handed_on(ValueInfo info) {
   info.constant = info.host = false;
   info.tensor_graph = -1;
@@ -335,7 +335,7 @@ bool Walker::replace_by_trips(Frame& frame, std::size_t node_index, OpContext::S
   }
   const auto first = session_.symbols.begin() + static_cast<std::ptrdiff_t>(opened.symbols);
   session_.symbols.erase(first, first + static_cast<std::ptrdiff_t>(opened_once));
-  // The first walk was the first to use the weights.
+  // The weights were counted in the first walk: move their counts to the first trip.
   for (std::size_t i = 0; i < std::min(once.rows.size(), trips->rows.front().size()); ++i) {
     NodeReport& row = trips->rows.front()[i];
     if (row.graph != once.rows[i].graph || row.node != once.rows[i].node) break;
@@ -373,7 +373,7 @@ void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& 
   const Graph& body = session_.model.graphs[static_cast<std::size_t>(body_id)];
   const Attribute* count_attribute = state.node.attribute("num_scan_inputs");
   const auto* scan_count = count_attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&count_attribute->value);
-  // Opset 8 has the sequence lengths first, a batch axis 0 and the sequence axis 1.
+  // Opset 8 has the sequence lengths as first input, batch axis 0 and sequence axis 1.
   const std::size_t skipped = state.opset < 9 ? 1 : 0;
   const std::size_t given = state.inputs.size() < skipped ? 0 : state.inputs.size() - skipped;
   if (scan_count == nullptr || *scan_count < 1 || static_cast<std::size_t>(*scan_count) > given ||
@@ -449,11 +449,11 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
   splice(frame, node_index, state, std::move(result.rows), trips);
 }
 
-// Members known one by one: the body is walked once for all of equal shapes.
+// For individually known members: walks the body once per distinct shape.
 bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State& state) {
   constexpr std::size_t kMaxKinds = 64;
   const std::size_t count = member_count(state.inputs).value_or(0);
-  std::vector<std::size_t> firsts, kind_of(count);  // of each kind the first member, of each member its kind
+  std::vector<std::size_t> firsts, kind_of(count);  // first member of each kind; kind of each member
   for (std::size_t m = 0; m < count; ++m) {
     const auto kind = std::find_if(firsts.begin(), firsts.end(), [&](std::size_t first) {
       return std::all_of(state.inputs.begin(), state.inputs.end(), [&](const ValueInfo* input) {
@@ -500,8 +500,8 @@ bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State&
   return true;
 }
 
-// FlexAttention's graphs rewrite scores [batch, heads, queries, keys] on the chip: their work counts, of their tensors
-// only what they are given from outside (onnx Operators.md, FlexAttention).
+// FlexAttention's graphs modify scores [batch, heads, queries, keys] on the chip: their work counts, but of their
+// tensors only those passed in from outside (onnx Operators.md, FlexAttention).
 void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
   if (state.node.op_type != "FlexAttention" || state.node.domain != "ai.onnx.preview") return;
   const OpContext op(state);

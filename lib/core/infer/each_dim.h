@@ -1,4 +1,4 @@
-// A visit to every formula of an analysis.
+// Visits every formula of an analysis.
 #pragma once
 
 #include <variant>
@@ -53,7 +53,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
 // The same analysis with symbols of its inputs replaced by formulas of the others.
 Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements);
 
-// The names of the dims that inputs leave open, sorted.
+// The names of the free dims of inputs, sorted.
 std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs);
 
 }  // namespace pagoda::inline core

@@ -1,4 +1,4 @@
-// Dims of inputs that an exporter names apart although they are formulas of others. Nothing in the graph ties them.
+// Input dims that an exporter names separately although they are formulas of others. Nothing in the graph links them.
 #pragma once
 
 #include <array>

@@ -30,7 +30,7 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
   std::vector<Attribute> attributes = state.node.attributes;
   for (const Attribute& otherwise : function.defaults)
     if (state.node.attribute(otherwise.name) == nullptr) attributes.push_back(otherwise);
-  // Attributes decide what the body does, so that a call with attributes is a signature of its own.
+  // Attributes determine what the body does, so each call with attributes has its own signature.
   if (!attributes.empty()) signature += "@" + std::to_string(frame.id) + "," + std::to_string(node_index) + frame.scope;
 
   auto found = calls_.find(signature);

@@ -1,5 +1,4 @@
-// The walk over one graph, and what the driver does around a rule: constants, host arithmetic, declared types,
-// failures.
+// The walk over one graph, and the driver's work around a rule: constants, host arithmetic, declared types, failures.
 #include "infer/infer.h"
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace {
 constexpr int kMaxDepth = 48;                  // of bodies within bodies
 constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, not shape arithmetic
 
-// ValueInfo::tensor of a Constant node's value; below 0, so that no initializer has it.
+// ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
 std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 
 }  // namespace
@@ -63,8 +62,8 @@ void Walker::store_outputs(const Frame& frame, OpContext::State& state) const {
   for (std::size_t i = 0; i < state.outputs.size(); ++i) store(frame.id, state.node.outputs[i], state.outputs[i]);
 }
 
-// Rules infer types from types, and count bytes in them: for the count, narrowed tensors get the type they are stored
-// in. Only products compute in it.
+// Rules infer types and count bytes in them: for the cost, narrowed tensors temporarily get their stored type. Only
+// products compute in it.
 OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
   OpContext op(state);
   const auto counted = [&] { return state.custom != nullptr ? ops::cost_custom(*state.custom, op) : rule.cost(op); };
@@ -117,7 +116,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
   }
   if (depth_ == 1) frame.rows.reserve(graph.nodes.size());
   walked_nodes_ += graph.nodes.size() + 1;
-  // A loop walks its body several times, and so does each loop in it.
+  // A loop walks its body several times, and so does each nested loop.
   if (depth_ > 1 && walked_nodes_ > walk_limit_)
     throw RuleStop{RuleStop::Kind::Unknown,
                    "bodies within bodies take more than " + std::to_string(walk_limit_) + " visits of nodes"};
@@ -134,7 +133,8 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
 
 namespace {
 
-// The node with attribute references replaced by the call's attributes; those the call does not give are dropped.
+// The node with attribute references replaced by the call's attributes; references that the call does not set are
+// dropped.
 Node resolved(const Node& node, const std::vector<Attribute>& call_attributes) {
   Node result = node;
   std::erase_if(result.attributes, [&](Attribute& attribute) {
@@ -157,7 +157,7 @@ bool has_references(const Node& node) {
 
 }  // namespace
 
-// Applies the equalities that were found since the value was made.
+// Applies the equalities found since the value was created.
 void Walker::resolve(ValueInfo& info) const {
   if (session_.equalities().empty()) return;
   if (info.type.shape)
@@ -224,8 +224,8 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
 
 namespace {
 
-// The type that the node's first output (a layout, a DequantizeLinear) or its operands (a product) are dequantised
-// from.
+// The narrow type from which the node's first output (a layout, a DequantizeLinear) or its operands (a product) are
+// dequantised.
 ElementType dequantized_from(const OpContext::State& state) {
   const auto& inputs = state.inputs;
   if (inputs.empty() || inputs[0] == nullptr) return ElementType::Undefined;
@@ -236,13 +236,13 @@ ElementType dequantized_from(const OpContext::State& state) {
     return ElementType::Undefined;
   const ElementType a = inputs[0]->dequantized_from, b = inputs[1]->dequantized_from;
   if (a == b) return a;
-  // Signed and unsigned integers of one width multiply each other in the same units.
+  // Signed and unsigned integers of the same width are multiplied by the same units.
   const bool mixes_signs = is_integer(a) && is_integer(b) && bits(a) == bits(b);
   return mixes_signs ? b : ElementType::Undefined;
 }
 
-// Weights of a product are as large as they are stored: where one of its inputs holds the batch and no output does,
-// what was taken for the batch is multiplied with weights, such as the channels of a single image.
+// Weights of a product keep their stored size: where an input has the batch and no output does, the assumed batch is
+// contracted with weights, such as the channels of a single image.
 void check_batch(const OpContext::State& state) {
   const auto& fixed = state.session.fixed;
   if (!fixed || state.facts.kind != OpKind::Product || state.inputs.size() < 2 || state.inputs[0] == nullptr ||
@@ -261,7 +261,7 @@ void check_batch(const OpContext::State& state) {
 
 bool is_concat(const Node& node) { return node.op_type == "Concat" && plain_domain(node.domain).empty(); }
 
-// Whether the operator multiplies or normalises by stored tensors, which are as large as they are.
+// Whether the operator multiplies or normalises by stored tensors, whose sizes cannot change.
 bool has_weights(const OpContext::State& state) {
   if (state.facts.kind != OpKind::Product && state.facts.kind != OpKind::Norm && state.facts.kind != OpKind::Recurrent)
     return false;
@@ -272,19 +272,19 @@ bool has_weights(const OpContext::State& state) {
 
 }  // namespace
 
-// Not what makes or moves tensors: loading does that.
+// Adds the cost of a folded node once. Nodes without inputs only create tensors, which is part of loading.
 void Walker::count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
   if (state.inputs.empty() || !counted_at_load_.emplace(frame.id, node_index, frame.scope).second) return;
   try {
     at_load_ += cost_of(rule, state);
-  } catch (const RuleStop&) {  // nothing is known of the work; the value is stored all the same
+  } catch (const RuleStop&) {  // the work is unknown; the value is stored all the same
   } catch (const TooComplex&) {
   }
 }
 
 namespace {
 
-// Scales and shifts of a norm are as large as the axes that it normalises.
+// Scales and shifts of a norm have the size of its normalised axes.
 void expect_rows_kept(const OpContext::State& state, const FixedSizes& fixed) {
   if (state.facts.rows != RowAxes::FromAxis && state.facts.rows != RowAxes::Last) return;
   const auto& data = state.inputs[0]->type.shape;
@@ -301,9 +301,9 @@ void expect_rows_kept(const OpContext::State& state, const FixedSizes& fixed) {
 
 }  // namespace
 
-// Stored tensors of the operator that are as large as a size which changed, such as the embedding of positions, follow
-// it where they meet it element by element. A tensor that was computed has its size from further up: nothing that is
-// known there follows the input.
+// Stored tensors of the operator with the size of a changed input, such as position embeddings, follow it where they
+// meet it element by element. A computed tensor gets its size from earlier nodes: nothing known there follows the
+// input.
 void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
   const FixedSizes& fixed = *session_.fixed;
   if (session_.has_weights && state.facts.kind == OpKind::Norm) expect_rows_kept(state, fixed);
@@ -359,7 +359,7 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
   if (rule.fold != nullptr) {
     try {
       rule.fold(op);
-    } catch (const RuleStop&) {  // the value stays unknown; the type is known all the same
+    } catch (const RuleStop&) {  // the value stays unknown; the type is still known
       for (ValueInfo& output : state.outputs) output.computed_value.reset();
     } catch (const TooComplex&) {
       for (ValueInfo& output : state.outputs) output.computed_value.reset();
@@ -389,7 +389,7 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
   add_modifiers(frame, state);
 }
 
-// Decides whether the node is done before the first run (constant) or on the host (shape arithmetic). Neither may
+// Decides whether the node is evaluated before the first run (constant) or on the host (shape arithmetic). Neither may
 // depend on whether a free dim was bound, so that formulas and bound numbers agree.
 void Walker::mark_placement(const OpRule& rule, OpContext::State& state) const {
   if (state.facts.placement == Placement::NeverFolded) return;
@@ -423,7 +423,7 @@ void Walker::mark_placement(const OpRule& rule, OpContext::State& state) const {
   }
 }
 
-// Where inference gave nothing, or only a symbol of its own invention, what the file declares is used.
+// Uses the file's declared type where inference found nothing, or only a fresh symbol.
 void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol) {
   const bool sizes_hold = !session_.fixed;
   for (std::size_t i = 0; i < state.outputs.size(); ++i) {

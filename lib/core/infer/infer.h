@@ -19,17 +19,17 @@
 
 namespace pagoda::inline core {
 
-// Whether a stored tensor counts as a parameter; `in_node`: it is the value of a Constant node, no initializer.
+// Whether a stored tensor counts as a parameter; `in_node`: it is the value of a Constant node, not an initializer.
 bool is_parameter(const TensorType& type, bool in_node);
 
-// What walking one graph found.
+// The results of walking one graph.
 struct GraphResult {
   std::vector<ValueInfo> outputs;  // of the graph
   std::vector<ValueInfo> values;   // by ValueId
   std::vector<NodeReport> rows;
 };
 
-// The type in which bytes are counted.
+// The type used to count bytes.
 inline ElementType stored_element(const ValueInfo& info) {
   return info.stored == ElementType::Undefined ? info.type.element : info.stored;
 }
@@ -39,7 +39,7 @@ inline TensorType stored_type(const ValueInfo& info) {
   return type;
 }
 
-// A member that has another value while a walk is inside, however the walk ends.
+// Sets a member to a different value for a scope, and restores it however the scope ends.
 template <typename T>
 class Scoped {
  public:
@@ -55,9 +55,9 @@ class Scoped {
 
 class Walker {
  public:
-  // Nodes walked in all for the sake of unrolling loops, whatever the file holds.
+  // Limit on nodes walked to unroll loops, for any file.
   static constexpr std::size_t kUnrolledNodes = 50'000;
-  // Visits of nodes in bodies, beside 20 for each node of the file.
+  // Limit on visits of nodes in bodies, in addition to 20 per node of the file.
   static constexpr std::size_t kWalkedNodes = 20'000;
 
   Walker(Session& session, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated)
@@ -73,19 +73,20 @@ class Walker {
     for (const Graph& graph : session.model.graphs) walk_limit_ += 20 * graph.nodes.size();
   }
 
-  // `inputs` are the graph's inputs in order; `outer` the values of the enclosing graph, null for main and functions.
+  // `inputs` are the graph's inputs in order; `outer` are the values of the enclosing graph, null for main and
+  // functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
                    const std::string& scope);
 
-  // Of all weights seen, also in branches not taken.
+  // Of all weights seen, including those in branches not taken.
   const Dim& params() const { return params_; }
   const Dim& param_bytes() const { return param_bytes_; }
-  // Of all nodes that compute on stored tensors alone, each once.
+  // Of all nodes that compute only on stored tensors, each once.
   const OpCost& at_load() const { return at_load_; }
 
  private:
   struct Frame;  // one graph being walked
-  struct Call {  // of a function; null in the main graph and its bodies
+  struct Call {  // a function call; null in the main graph and its bodies
     const Function* function = nullptr;
     const std::vector<Attribute>* attributes = nullptr;
   };
@@ -101,8 +102,9 @@ class Walker {
   static StructureVisit structure_visit(const Node& node);  // null for all other ops
   void visit_if(Frame& frame, std::size_t node_index, OpContext::State& state);
   void visit_loop(Frame& frame, std::size_t node_index, OpContext::State& state);
-  // A loop trip by trip, where every trip's condition is known. Keeps what it finds where fewer sizes stay open than
-  // in `once`, the body walked with a symbol for the trip; symbols and notes from the given places on are its.
+  // Walks a loop trip by trip, where every trip's condition is known. Keeps the result if it leaves fewer open sizes
+  // than `once`, the body walked with a symbol for the trip; symbols and notes from the positions in Opened on are
+  // those of `once`.
   struct Opened {
     std::size_t symbols, notes;
   };
@@ -114,17 +116,17 @@ class Walker {
   bool map_members(Frame& frame, std::size_t node_index, OpContext::State& state);
   void visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state);
   void visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state);
-  // Adds the work of graphs that an attention runs on its scores to the node's row, the last one.
+  // Adds the work of the graphs that an attention runs on its scores to the node's row, the last one.
   void add_modifiers(Frame& frame, OpContext::State& state);
 
-  // Stores a value of a graph as the precision asks for.
+  // Stores a value of a graph in the type that the precision requires.
   void store(GraphId graph, ValueId id, ValueInfo& info) const;
   void store_outputs(const Frame& frame, OpContext::State& state) const;
   void count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
   struct Found {
     const OpRule* rule = nullptr;            // null: the operator has none
-    const CustomOperator* custom = nullptr;  // that the rule follows
+    const CustomOperator* custom = nullptr;  // the description that the rule implements
   };
   Found find_rule(const Node& node) const;
   std::int64_t opset_of(const std::string& domain) const;
@@ -134,10 +136,10 @@ class Walker {
   void count_parameters(NodeReport& row, const OpContext::State& state);
   void unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem,
                   Cause cause);
-  // Appends the rows of a body, each executed `times` times; one aggregated row when they are too many.
+  // Appends the rows of a body, each executed `times` times; one aggregated row when there are too many.
   void splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
               const Dim& times);
-  // Joins the types of two alternatives of one value; differing dims become fresh symbols.
+  // Merges the types of two alternatives of one value; differing dims become fresh symbols.
   ValueInfo join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const std::string& node,
                  std::string_view cause);
 
@@ -145,20 +147,20 @@ class Walker {
   const AnalyzeOptions& options_;
   const std::vector<CustomOperator>& stated_;
   std::vector<OpRule> custom_rules_;                        // of stated_
-  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
+  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // packed weights, identified by their consumers
   FloatStorage storage_;
   std::vector<std::vector<bool>> operands_;  // of products, by graph and value
   struct Lists {
     std::vector<const ValueInfo*> inputs;
     std::vector<ValueInfo> outputs;
     std::vector<bool> output_set;
-  } spare_;  // of the node before, whose memory the next one takes
+  } spare_;  // of the previous node, whose memory the next one reuses
   int depth_ = 0;
   std::size_t walked_nodes_ = 0;
   std::size_t walk_limit_;
   std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
-  std::unordered_set<std::uint64_t> counted_tensors_;  // by graph and place
+  std::unordered_set<std::uint64_t> counted_tensors_;  // by graph and index
   std::map<std::string, GraphResult> calls_;  // function bodies by signature
   Call call_;                                 // being walked
   Dim params_ = 0, param_bytes_ = 0;

@@ -1,4 +1,5 @@
-// The rows that a walk leaves: outputs, parameters, what is not modelled, and the rows of bodies in those of their graph.
+// The rows produced by a walk: outputs, parameters, unmodelled nodes, and the rows of bodies within those of their
+// graph.
 #include <algorithm>
 #include <utility>
 
@@ -23,9 +24,9 @@ NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpCo
 }
 
 // A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
-// too large to be a literal; and an int32 bias of a quantised product. Index tables, masks of bools and shapes are
-// none. Each is counted at its first use. Where several weights share a byte, as MatMulNBits stores them, params counts
-// the weights and param_bytes the bytes.
+// too large to be a literal; also an int32 bias of a quantised product. Index tables, bool masks and shapes are not
+// weights. Each weight is counted at its first use. Where several weights share a byte, as in MatMulNBits, params
+// counts the weights and param_bytes the bytes.
 bool is_parameter(const TensorType& type, bool in_node) {
   const bool is_weight = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
   return is_weight && type.shape &&
@@ -60,8 +61,8 @@ void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::S
 
 void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
                     const Dim& times) {
-  // The main graph's own rows are unlimited; what bodies repeat is not: functions that each call the one before twice
-  // would double the rows with every function.
+  // The main graph's own rows are unlimited, but repeated bodies are not: functions that each call the previous one
+  // twice would double the rows with every function.
   constexpr std::size_t kMostInBody = 8192;
   const std::size_t most = depth_ == 1 ? options_.max_inlined_rows : std::min(options_.max_inlined_rows, kMostInBody);
   if (spliced_rows_ + rows.size() > most) {

@@ -16,8 +16,8 @@ class OperandFinder {
   }
 
  private:
-  // Readers come after what they read, so that one pass from the end sees them first. A body is visited with the graph
-  // around it or before; functions do not call themselves.
+  // Readers come after the values they read, so one pass from the end sees readers first. A body is visited with its
+  // enclosing graph or before; functions do not call themselves.
   void visit(GraphId id) {
     const Graph& graph = model_.graph(id);
     std::vector<bool>& found = operands_[index(id)];

@@ -11,19 +11,20 @@
 
 namespace pagoda::inline core {
 
-// float16, bfloat16, float32, float64: what a precision replaces. Narrower floats are quantised weights and stay.
+// Whether a precision replaces the type: float16, bfloat16, float32, float64. Narrower floats are quantised weights and
+// stay.
 bool is_replaced(ElementType type);
-// The type of all floats, and the narrower one of the operands of products; Undefined where nothing changes.
+// The type of all floats, and the narrower one for operands of products; Undefined where nothing changes.
 struct FloatStorage {
   ElementType floats = ElementType::Undefined;
   ElementType operands = ElementType::Undefined;
 };
 FloatStorage storage_of(std::optional<Precision> precision);
 
-// Whether the operator computes in the type of its operands, however narrow: a product of two, or attention.
+// Whether the operator computes in its operands' type, however narrow: a product of two operands, or attention.
 bool multiplies_operands(const OpFacts& facts);
-// By graph and ValueId: whether such an operator multiplies the value, as it is or in another layout, or keeps it with
-// what it multiplies in a cache. Empty lists where `storage` has no type for operands.
+// By graph and ValueId: whether such an operator multiplies the value, directly or in a different layout, or stores it
+// in the cache that it multiplies. Empty lists where `storage` has no type for operands.
 std::vector<std::vector<bool>> product_operands(const Model& model, const FloatStorage& storage);
 
 }  // namespace pagoda::inline core

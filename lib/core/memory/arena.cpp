@@ -8,9 +8,9 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr std::size_t kMaxPairs = 2'000'000;  // of overlapping blocks: beyond, only the sweep is tried
-constexpr std::size_t kMaxRetries = 64;       // placements with another block moved to the front,
-constexpr std::size_t kRetryPairs = 400'000;  // as long as they look at no more pairs than this in all
+constexpr std::size_t kMaxPairs = 2'000'000;  // of overlapping blocks; above it, only the sweep is tried
+constexpr std::size_t kMaxRetries = 64;       // placements with a further block moved to the front,
+constexpr std::size_t kRetryPairs = 400'000;  // as long as they visit at most this many pairs in total
 
 Int rounded_up(Int bytes, Int alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -120,7 +120,7 @@ ArenaLayout sweep(std::span<const ArenaBlock> blocks, std::span<const std::int32
   return layout;
 }
 
-// For each block those that are alive at some step with it; empty when there are too many pairs.
+// For each block, the blocks alive at the same time; empty when there are too many pairs.
 std::vector<std::vector<std::int32_t>> overlaps(std::span<const ArenaBlock> blocks,
                                                 std::span<const std::int32_t> starts) {
   std::vector<std::vector<std::int32_t>> result(blocks.size());
@@ -142,7 +142,7 @@ std::vector<std::vector<std::int32_t>> overlaps(std::span<const ArenaBlock> bloc
   return result;
 }
 
-// Places blocks in the given order, each into the smallest gap that its placed neighbours leave, else lowest above.
+// Places blocks in the given order, each in the smallest gap between its placed neighbours, else directly above them.
 ArenaLayout place(std::span<const ArenaBlock> blocks, std::span<const std::int32_t> order,
                   const std::vector<std::vector<std::int32_t>>& neighbours) {
   ArenaLayout layout{.bytes = 0, .offsets = std::vector<Int>(blocks.size(), -1)};

@@ -1,4 +1,4 @@
-// Lays tensors that live for a while into one block of memory, so that no two share bytes while both are alive.
+// Places tensors with limited lifetimes in one block of memory, so that no two share bytes while both are alive.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ArenaLayout {
 
 // Finding the smallest arena is NP-hard; this takes the best of a sweep over time (best fit among the free gaps) and,
 // while the number of overlapping pairs is moderate, of placements of large and of long-lived blocks first. It stops
-// looking at the lower bound, the most bytes alive at once when each block takes a multiple of the alignment.
+// when it reaches the lower bound, the most bytes alive at once with each block rounded up to the alignment.
 ArenaLayout lay_out(std::span<const ArenaBlock> blocks, std::int64_t alignment);
 
 }  // namespace pagoda::inline core

@@ -13,7 +13,7 @@ class RowReader {
   RowReader(const Model& model, const std::vector<NodeReport>& rows)
       : model_(model), rows_(rows), budget_(8 * rows.size() + 4096) {}
 
-  // Reads the rows of one run of graph `id` from `at` on, which moves behind them. False when they do not fit.
+  // Reads the rows of one run of graph `id` from `at`, and advances `at` past them. False when they do not match.
   bool read(GraphId id, std::size_t& at, std::vector<Step>* steps) {
     const Graph& graph = model_.graphs[static_cast<std::size_t>(id)];
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -41,7 +41,8 @@ class RowReader {
       step.row = static_cast<std::int32_t>(at);
       step.is_pointwise = rows_[at].facts.kind == OpKind::Pointwise;
       step.mark = rows_[at++].cost.mark;
-      // A call with a row is an aggregate or unmodelled; so is what follows a structure's own row for the same node.
+      // A call with a row is an aggregate or unmodelled; so is a row that follows a structure's own row for the same
+      // node.
       if (function != nullptr || step.mark != Mark::View) return true;
       if (is_row_of(at, id, index) && rows_[at].cost.mark != Mark::View) {
         ++at;
@@ -49,7 +50,7 @@ class RowReader {
       }
     }
     if (bodies.empty()) return true;
-    // Of two branches the one that accounts for more of the rows is the one that was taken.
+    // Of two branches, the one that matches more rows is the one taken.
     step.body_begin = step.body_end = at;
     for (const GraphId body : bodies) {
       std::size_t end = at;
@@ -64,7 +65,7 @@ class RowReader {
     return true;
   }
 
-  // An unrolled loop has the rows of every trip, a SequenceMap those of every kind of member, all in one scope.
+  // An unrolled loop has rows for every trip, a SequenceMap for every kind of member, all in one scope.
   void read_further_runs(Step& step) {
     for (std::size_t end = step.body_end; end < rows_.size() && rows_[end].scope == rows_[step.body_begin].scope;) {
       if (!read(step.body, end, nullptr) || end <= step.body_end) return;
@@ -74,7 +75,7 @@ class RowReader {
 
   const Model& model_;
   const std::vector<NodeReport>& rows_;
-  std::size_t budget_;  // of nodes to look at: functions may nest without rows
+  std::size_t budget_;  // limit on nodes visited: functions may nest without rows
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Finds attention written out: product of queries and keys → scale, mask → softmax → product with the values. One
-// kernel does it all: keys and values stream past each block of queries, scores never leave the chip.
+// Finds attention written as separate operators: product of queries and keys → scale, mask → softmax → product with the
+// values. One kernel can run all of it: keys and values stream past each block of queries, and scores stay on the chip.
 #include <algorithm>
 #include <array>
 
@@ -32,7 +32,7 @@ class Matcher {
  public:
   Matcher(FusionGraph& graph, std::int64_t opset) : graph_(graph), opset_(opset) {}
 
-  // An operator that is attention in itself: kernels of grouped heads read each key head as often as queries need it.
+  // A single attention operator: kernels for grouped heads read each key head as often as queries need it.
   void match_operator(std::int32_t attention) {
     if (graph_.group_of(attention) >= 0 || !graph_.reads(attention).whole) return;
     members_ = {attention};
@@ -76,7 +76,7 @@ class Matcher {
     return shape != nullptr && !shape->empty() && shape->back() == keys_;
   }
 
-  // Back from the softmax through element-wise operators to the product that makes the scores.
+  // Traces back from the softmax through element-wise operators to the product that computes the scores.
   bool trace_scores(ValueId value, int depth) {
     const std::int32_t from = graph_.producer(value);
     if (depth > kMaxDepth || from < 0 || !is_free(from) || is_member(from) || !has_scores(value)) return false;
@@ -119,8 +119,8 @@ class Matcher {
                        [&](std::int32_t reader) { return is_member(reader); });
   }
 
-  // On from the softmax through element-wise operators (a dropout's scale, a guard against NaN) to the product that
-  // sums over the keys.
+  // Traces forward from the softmax through element-wise operators (a dropout's scale, a guard against NaN) to the
+  // product that sums over the keys.
   bool trace_probabilities(ValueId value) {
     for (int depth = 0; depth <= kMaxDepth; ++depth) {
       const Storage* storage = graph_.storage_at(value);
@@ -191,7 +191,7 @@ class Matcher {
     if (is_private(value)) members_.push_back(from);
   }
 
-  // The result is written in the axis order that its reader wants.
+  // The result is written directly in its reader's axis order.
   void take_result_layout() {
     const Storage* result = graph_.storage_at(graph_.output(values_));
     if (result == nullptr || result->is_output || result->readers.size() != 1) return;

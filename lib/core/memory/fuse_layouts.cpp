@@ -1,5 +1,5 @@
-// Layout changes that need no kernel of their own, because a kernel reads its operands or writes its result in the
-// wanted order; and products that share an operand, which run as one with their weights side by side.
+// Layout changes that need no separate kernel, because a kernel reads its operands or writes its result in the required
+// order; and products that share an operand, which run as one product with concatenated weights.
 #include <algorithm>
 
 #include "graph/index.h"
@@ -34,13 +34,13 @@ class LayoutFuser {
     });
   }
 
-  // Kernels whose operands may come from anywhere.
+  // Whether the group's kernels can read operands in any layout.
   bool takes_layouts(std::int32_t group) {
     const std::vector<std::int32_t>& nodes = graph_.group(group).nodes;
     return std::all_of(nodes.begin(), nodes.end(), [&](std::int32_t member) {
       return appended_[index(member)] < 0 &&
              (graph_.op(member) != nullptr || graph_.is_attention(member) || graph_.only_moves(member) ||
-              graph_.node(member).op_type == "ScatterND");  // an assignment to a part, as exporters write it
+              graph_.node(member).op_type == "ScatterND");  // an assignment to a slice, as exporters write it
     });
   }
 
@@ -77,7 +77,8 @@ class LayoutFuser {
     if (maker >= 0 && takes_layouts(maker)) graph_.merge(maker, own, Fusion::Layout);
   }
 
-  // A group of element-wise operators, found as a whole, that alone reads a product of as many elements.
+  // Merges a group of element-wise operators, formed as a whole, into the product that only it reads, if both have as
+  // many elements.
   void join_product(std::int32_t id) {
     const std::int32_t own = graph_.group_of(id);
     if (graph_.group(own).kind != GroupKind::Pointwise) return;
@@ -99,7 +100,7 @@ class LayoutFuser {
   std::span<const std::int32_t> appended_;  // by node
 };
 
-// The tensor that a product multiplies with a constant weight; -1 where it does not, or is a convolution.
+// The tensor that a product multiplies by a constant weight; -1 if there is none, or for a convolution.
 std::int32_t multiplied(FusionGraph& graph, std::int32_t id) {
   const OpFacts* op = graph.op(id);
   if (op == nullptr || op->kind != OpKind::Product || !graph.reads(id).whole) return -1;

@@ -1,5 +1,5 @@
-// Finds rotary positions written out: x · cos + concat(−x₂, x₁) · sin, where x₁ and x₂ are the halves of x. Frameworks
-// compute them in one kernel, which is element-wise to all around it.
+// Finds rotary embeddings written as separate operators: x · cos + concat(−x₂, x₁) · sin, where x₁ and x₂ are the
+// halves of x. Frameworks compute them in one kernel, which counts as element-wise for its neighbours.
 #include <algorithm>
 
 #include "graph/index.h"

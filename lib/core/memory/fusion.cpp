@@ -1,5 +1,5 @@
-// Forms the groups in one pass over the graph. Each kernel asks the groups that made its operands whether it may join;
-// the conditions are those of fusion_rules() in traffic.cpp. The rules see only the graph and equalities of sizes.
+// Forms the groups in one pass over the graph. Each kernel tries to join the groups that produced its operands, under
+// the conditions of fusion_rules() in traffic.cpp. The rules see only the graph and equalities of sizes.
 #include "memory/fusion.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 bool equals(const Dim* a, const Dim& b) { return a != nullptr && *a == b; }
 
-// --- rows: trailing axes that a reduction or norm joins ---
+// --- rows: trailing axes that a reduction or norm combines ---
 
 struct RowShape {
   Dim rows, row;
@@ -23,7 +23,7 @@ std::optional<RowShape> split_before(const Shape& shape, std::size_t axis) {
   return RowShape{element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))};
 }
 
-// The axes of a reduction, from the attribute or the second input; empty optional where they are not known.
+// The axes of a reduction, from the attribute or the second input; nullopt if unknown.
 std::optional<std::vector<std::int64_t>> reduction_axes(const FusionGraph& graph, const Node& node) {
   if (const Attribute* attribute = node.attribute("axes"))
     if (const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute->value)) return *list;
@@ -71,7 +71,7 @@ std::optional<RowShape> norm_rows(const Node& node, RowAxes axes, const Shape& s
     case RowAxes::FromAxis:
       return from(node.integer("axis", -1));
     case RowAxes::Softmax: {
-      if (opset < 13) return from(node.integer("axis", 1));  // flattened from there
+      if (opset < 13) return from(node.integer("axis", 1));  // flattened from this axis on
       const std::int64_t axis = node.integer("axis", -1);
       return axis == -1 || axis == rank - 1 ? from(-1) : std::nullopt;
     }
@@ -88,7 +88,7 @@ std::optional<RowShape> norm_rows(const Node& node, RowAxes axes, const Shape& s
   return std::nullopt;
 }
 
-// Whether `operand` holds one element a row of `output`: equal in the leading axes, 1 in those that make up a row.
+// Whether `operand` has one element per row of `output`: equal in the leading axes, 1 in the axes of a row.
 bool is_per_row(const Shape& operand, const Shape& output, const Dim& row) {
   Dim trailing = 1;
   std::size_t axis = output.size();
@@ -140,7 +140,7 @@ class Fuser {
     return op.kind == OpKind::Dequantize ? GroupKind::Dequantize : GroupKind::Other;
   }
 
-  // A result that is only read in another axis order is written in that order.
+  // A result that is only read in a different axis order is written in that order.
   bool join_reordered(std::int32_t id) {
     const ValueId input = graph_.node(id).inputs[0];
     const Storage* made = graph_.storage_at(input);
@@ -150,11 +150,11 @@ class Fuser {
     const GroupKind kind = graph_.group(into).kind;
     if (kind == GroupKind::Other || kind == GroupKind::Dequantize) return false;
     if (!graph_.join(into, id, Fusion::Layout)) return false;
-    if (kind == GroupKind::RowWise) graph_.group(into).kind = GroupKind::Other;  // a row now lies in several places
+    if (kind == GroupKind::RowWise) graph_.group(into).kind = GroupKind::Other;  // rows are no longer contiguous
     return true;
   }
 
-  // The halves of a product's result, if nothing else reads it, are what follows it: one gates the other.
+  // A Split of a product's result joins it if nothing else reads the result: one half gates the other.
   bool join_split(std::int32_t id) {
     const Node& node = graph_.node(id);
     const Storage* made = graph_.storage_at(node.inputs[0]);
@@ -171,7 +171,7 @@ class Fuser {
     return true;
   }
 
-  // The groups that made a node's operands, those first whose tensor nobody else reads, then the latest.
+  // The groups that produced a node's operands: first those whose tensor has no other reader, then the latest.
   std::vector<std::int32_t> producing_groups(std::int32_t id) {
     struct Candidate {
       bool is_shared;
@@ -194,7 +194,7 @@ class Fuser {
     return groups;
   }
 
-  // Whether `accept` holds for every operand that the group makes.
+  // Whether `accept` is true for every operand that the group produces.
   template <typename Accept>
   bool all_from(std::int32_t group, std::int32_t id, const Accept& accept) {
     for (const Access& read : graph_.reads(id).accesses) {
@@ -224,12 +224,12 @@ class Fuser {
       joined = graph_.add_group(GroupKind::Pointwise, id);
       graph_.group(joined).elements = *elements;
     }
-    if (graph_.group(joined).elements != *elements) return;  // one element a row: nothing of full size to bring in
+    if (graph_.group(joined).elements != *elements) return;  // one element per row: no full-size operand to merge
     for (const std::int32_t other : producing_groups(id))
       if (other != joined) merge_elementwise(joined, other, id, *elements);
   }
 
-  // The group that quantised an operand, when only this node dequantises it: the rounding stays in registers. Else -1.
+  // The group that quantised an operand, if only this node dequantises it, so the rounding stays in registers; else -1.
   std::int32_t join_requantised(std::int32_t id, const OpFacts& op, const Dim& elements) {
     for (const Access& read : graph_.reads(id).accesses) {
       const std::int32_t from = graph_.producer(read.value);
@@ -287,7 +287,7 @@ class Fuser {
   // `also_inside`: a node outside the group that joins with this one.
   Fusion epilogue(std::int32_t group, std::int32_t node, const OpFacts& op, const Dim& elements,
                   std::int32_t also_inside = -1) {
-    bool has_other_tensor = false;  // of full size, made elsewhere
+    bool has_other_tensor = false;  // of full size, produced elsewhere
     bool has_vector = false, has_scalar = false;
     for (const Access& read : graph_.reads(node).accesses) {
       const Storage* storage = graph_.storage_at(read.value);
@@ -312,8 +312,8 @@ class Fuser {
     return Fusion::Activation;
   }
 
-  // Whether an element-wise operator on a product's output is the beginning of a norm: within three steps a reduction
-  // or norm of rows reads it, while the product's output is needed elsewhere too and must be written anyway.
+  // Whether an element-wise operator on a product's output begins a norm: within three steps a reduction or norm of
+  // rows reads it, while the product's output also has other readers and must be written anyway.
   bool belongs_to_norm(std::int32_t group, std::int32_t node) {
     std::vector<std::int32_t> chain = {node};
     bool meets_norm = false;
@@ -346,7 +346,7 @@ class Fuser {
     return false;
   }
 
-  // Brings in the group of another full-size operand of `node`, which is in `joined`.
+  // Merges the group of another full-size operand of `node`, which is in `joined`.
   void merge_elementwise(std::int32_t joined, std::int32_t other, std::int32_t node, const Dim& elements) {
     Group& a = graph_.group(joined);
     Group& b = graph_.group(other);
@@ -425,7 +425,7 @@ class Fuser {
     graph_.add_group(GroupKind::Other, id);
   }
 
-  // Takes in dequantised operands that only this node reads.
+  // Absorbs dequantised operands that only this node reads.
   void absorb_prologues(std::int32_t id, const OpFacts* op) {
     const NodeReads& reads = graph_.reads(id);
     if (!reads.whole || (op != nullptr && op->kind == OpKind::Dequantize)) return;

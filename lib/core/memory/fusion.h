@@ -1,4 +1,4 @@
-// Which nodes of the main graph run as one kernel, and the bytes that such a group moves.
+// Which nodes of the main graph run as one kernel, and the bytes that each such group moves.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace pagoda::inline core {
 
-// What a group can take in.
+// What a group can absorb.
 enum class GroupKind : std::uint8_t {
-  Contraction,  // what follows element by element
+  Contraction,  // element-wise operators after it
   Pointwise,    // the same, and reductions of its rows
   RowWise,      // the same, as long as rows stay whole
-  Attention,    // a quantisation and the order of axes of the result
+  Attention,    // a quantisation and a transpose of the result
   Dequantize,   // its only reader
   Other,
 };
@@ -27,11 +27,11 @@ struct Group {
   GroupKind kind = GroupKind::Other;
   std::vector<std::int32_t> nodes;  // ascending; empty for one that was merged into another
   std::vector<Fusion> joined_by;
-  Dim elements = 0;       // of its full-size values: Contraction, Pointwise, RowWise
-  Dim rows = 0, row = 0;  // RowWise: elements = rows · row, one statistic a row
+  Dim elements = 0;       // elements of its full-size values: Contraction, Pointwise, RowWise
+  Dim rows = 0, row = 0;  // RowWise: elements = rows · row, one statistic per row
 };
 
-// A tensor that a node needs, and how many of its bytes.
+// A tensor that a node reads or writes, and how many of its bytes.
 struct Access {
   std::int32_t storage = -1;
   ValueId value = kAbsent;
@@ -41,22 +41,22 @@ struct Access {
 struct NodeReads {
   std::vector<Access> accesses;  // their bytes sum to the row's bytes_read, less `spared`
   bool whole = false;            // each is read in full, once
-  Dim spared = 0;                // by reading what is recomputed from narrower numbers
+  Dim spared = 0;                // bytes saved by recomputing tensors from narrower numbers
 };
 
-// The partition of a graph's kernels into groups while it is made.
+// The partition of a graph's kernels into groups, while it is built.
 class FusionGraph {
  public:
-  static constexpr std::size_t kMaxNodes = 64;  // in a group: beyond, registers and code would not hold it
-  static constexpr int kMaxVisits = 256;        // nodes to look at before a merge is given up as not provably legal
+  static constexpr std::size_t kMaxNodes = 64;  // in a group: larger ones would exceed registers and code size
+  static constexpr int kMaxVisits = 256;        // nodes visited before a merge counts as not provably legal
 
   FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
   const Schedule& schedule() const { return schedule_; }
   const Node& node(std::int32_t id) const { return schedule_.graph->nodes[static_cast<std::size_t>(id)]; }
-  const OpFacts* op(std::int32_t id) const;  // null where the node is no kernel, or none that fuses
-  bool is_attention(std::int32_t id) const;  // a kernel that is attention in itself
-  bool only_moves(std::int32_t id) const;    // a kernel that puts elements in other places, and computes nothing
+  const OpFacts* op(std::int32_t id) const;  // null where the node is not a kernel, or cannot fuse
+  bool is_attention(std::int32_t id) const;  // a single attention kernel
+  bool only_moves(std::int32_t id) const;    // a kernel that moves elements and computes nothing
   const Analysis& analysis() const { return analysis_; }
   const Shape* shape(ValueId value) const;  // null when unknown
   const Dim* elements(ValueId value);       // null when unknown
@@ -72,12 +72,12 @@ class FusionGraph {
   std::span<const Group> groups() const { return groups_; }
 
   std::int32_t add_group(GroupKind kind, std::int32_t node);
-  // Puts nodes and whole groups into `group` when the union is closed and small enough.
+  // Adds nodes and whole groups to `group` if the union is closed and small enough.
   bool join(std::int32_t group, std::int32_t node, Fusion why);
-  // Puts a node that is a group of its own and its reader into `group`, both or neither.
+  // Adds a node that is a group of one, together with its reader, to `group`; both or neither.
   bool join_after(std::int32_t group, std::int32_t alone, Fusion why_alone, std::int32_t reader, Fusion why_reader);
   bool merge(std::int32_t into, std::int32_t from, Fusion why);
-  // A new group of nodes that are in none.
+  // Forms a new group from nodes without a group.
   bool add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fusion why);
 
  private:
@@ -91,12 +91,13 @@ class FusionGraph {
   std::vector<Group> groups_;
   std::vector<std::optional<Dim>> elements_;     // by value
   std::vector<std::optional<NodeReads>> reads_;  // by node
-  std::vector<std::int32_t> mark_;               // by node: stamp of the last look
+  std::vector<std::int32_t> mark_;               // by node: stamp of the last visit
   std::int32_t stamp_ = 0;
 };
 
-// The patterns of several products or of halves, before everything else claims their nodes; then the rules for what
-// follows a kernel, in one pass; then what needs all groups: layouts, and products that share an operand.
+// Order of passes: first patterns with several products or with halves, before other rules claim their nodes; then the
+// rules for what follows a kernel, in one pass; last the rules that need all groups: layouts, and products that share
+// an operand.
 void fuse_attention(const Model& model, FusionGraph& graph);
 void fuse_rotations(FusionGraph& graph);
 void fuse_in_order(const Model& model, FusionGraph& graph);
@@ -106,11 +107,11 @@ void fuse_shared_operands(FusionGraph& graph);
 // The bytes that a group, or a node with a body, moves.
 struct MovedUnit {
   std::int32_t group = -1;
-  std::int32_t node = -1;           // of one with a body
+  std::int32_t node = -1;           // a node with a body
   std::vector<Access> reads = {};   // from outside, each storage once (groups)
-  std::vector<Access> writes = {};  // needed outside
+  std::vector<Access> writes = {};  // read outside
   Dim read_bytes = 0, written_bytes = 0, saved = 0;
-  // The precision in which all products of the group multiply, where they dequantise their operands themselves.
+  // The precision in which all products of the group multiply, if they dequantise their operands themselves.
   ElementType multiplies = ElementType::Undefined;
 };
 
@@ -119,18 +120,18 @@ struct FusedGraph {
   std::vector<MovedUnit> units;  // in an order in which they can run
 };
 
-// Lets each reader of a DequantizeLinear dequantise for itself, where all can: its output need not reach memory then.
+// Lets each reader of a DequantizeLinear dequantise by itself, if all can: its output then need not reach memory.
 void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule);
 
-// By node: the storage that a Concat lengthens where it is, a past that only it reads on its way to being the present;
-// -1 for others.
+// By node: the storage that a Concat extends in place, a past that nothing else reads and that becomes the present; -1
+// for others.
 std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
 FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
-// What reaches memory when units run one after another before a cache.
+// Memory traffic when units run in sequence with a cache.
 struct CacheResult {
-  std::vector<std::pair<Int, Int>> moved;  // bytes read and written, by unit (nothing for those with a body)
+  std::vector<std::pair<Int, Int>> moved;  // bytes read and written, by unit (0 for units with a body)
   std::vector<ResidentTensor> stayed;
 };
 CacheResult run_cached(const FusedGraph& fused, const Schedule& schedule, const TrafficOptions& options);

@@ -1,4 +1,4 @@
-// The bookkeeping of fusion: who reads what, what a group holds, and whether a group is closed.
+// The bookkeeping of fusion: what each node reads, the members of each group, and whether a group is closed.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Brings the nodes of a group, and why they joined, into the order of the graph.
+// Sorts the nodes of a group, with the rules that joined them, in graph order.
 void sort_members(Group& group) {
   if (std::is_sorted(group.nodes.begin(), group.nodes.end())) return;
   std::vector<std::pair<std::int32_t, Fusion>> members;
@@ -91,7 +91,7 @@ const NodeReads& FusionGraph::reads(std::int32_t id) {
   return *known;
 }
 
-// In place of a tensor that this node computes anew, what that takes.
+// Replaces a tensor that this node recomputes by the inputs of that computation.
 void FusionGraph::read_recomputed(std::int32_t id, NodeReads& reads) {
   std::vector<Access> accesses;
   for (Access& access : reads.accesses) {
@@ -129,7 +129,7 @@ NodeReads FusionGraph::reads_as_stated(std::int32_t id) const {
     stated += bytes;
     known.accesses.push_back({storage(input), input, std::move(bytes)});
   }
-  // Data of attributes, and what a rule reads without saying of which input.
+  // Data in attributes, and bytes that a rule reads without stating the input.
   if (stated != cost.bytes_read) {
     known.whole = false;
     known.accesses.push_back({.bytes = cost.bytes_read - stated});
@@ -202,8 +202,8 @@ bool FusionGraph::merge(std::int32_t into, std::int32_t from, Fusion why) {
   return true;
 }
 
-// A union is closed when no path leaves it and comes back through other groups. Only what something outside reads
-// can begin such a path, so the walk goes back from the union's other inputs no further than to the first of those.
+// A union is closed when no path leaves it and comes back through other groups. Such a path can only begin at a member
+// that something outside reads, so the walk goes back from the union's inputs no further than the first such member.
 bool FusionGraph::is_closed(const std::vector<std::int32_t>& members) {
   const std::int32_t inside = ++stamp_;
   const std::int32_t seen = ++stamp_;
@@ -217,7 +217,7 @@ bool FusionGraph::is_closed(const std::vector<std::int32_t>& members) {
   }
 
   std::vector<std::int32_t> pending;
-  // Notes where a node's inputs come from; false when one comes from inside by way of an outside node.
+  // Records the producers of a node's inputs; false when one comes from inside through an outside node.
   const auto look_behind = [&](std::int32_t id) {
     const bool is_member = mark_[index(id)] == inside;
     for (const std::int32_t read : schedule_.steps[index(id)].reads) {

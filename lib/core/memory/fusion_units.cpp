@@ -1,4 +1,5 @@
-// What each group moves: its rows' bytes less those that stay inside or are read twice; and an order to run groups in.
+// The bytes each group moves: its rows' bytes less those that stay inside or are read twice; and an execution order of
+// groups.
 #include <algorithm>
 #include <cassert>
 #include <queue>
@@ -66,7 +67,7 @@ class Accountant {
     const NodeReads& reads = graph_.reads(node);
     unit.read_bytes -= reads.spared;
     for (const Access& access : reads.accesses) {
-      if (access.storage >= 0 && access.storage == appended_[index(node)]) {  // stays where it is
+      if (access.storage >= 0 && access.storage == appended_[index(node)]) {  // extended in place
         unit.read_bytes -= access.bytes;
         continue;
       }
@@ -84,7 +85,7 @@ class Accountant {
     }
   }
 
-  // Parts add up to the tensor at most.
+  // Parts add up to at most the whole tensor.
   void read_again(MovedUnit& unit, Access& known, const Access& access) {
     unit.read_bytes -= access.bytes;
     const Storage* storage = access.storage < 0 ? nullptr : &graph_.schedule().storages[index(access.storage)];
@@ -122,7 +123,7 @@ class Accountant {
       else
         unit.written_bytes -= bytes;
     }
-    // What a rule writes without saying to which output.
+    // Bytes that a rule writes without stating the output.
     if (stated != cost.bytes_written) unit.writes.push_back({.bytes = cost.bytes_written - stated});
   }
 
@@ -131,7 +132,7 @@ class Accountant {
   std::vector<std::int32_t> appended_;  // by node
 };
 
-// Units so that each comes after those whose tensors it reads; where that leaves a choice, in the file's order.
+// Orders units so that each comes after those whose tensors it reads; otherwise in the file's order.
 std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph& graph) {
   const Schedule& schedule = graph.schedule();
   std::vector<std::int32_t> unit_of(schedule.steps.size(), -1);
@@ -143,7 +144,7 @@ std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph&
       members[u] = graph.groups()[index(units[u].group)].nodes;
     for (const std::int32_t node : members[u]) unit_of[index(node)] = static_cast<std::int32_t>(u);
   }
-  // A sequence passes on to its readers what they wait for.
+  // Readers of a sequence wait for the producers of its members.
   std::vector<std::vector<std::int32_t>> next(units.size());
   std::vector<int> waits(units.size(), 0);
   std::vector<std::int32_t> pending;

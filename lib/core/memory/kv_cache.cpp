@@ -1,5 +1,5 @@
-// A pair is found by structure: an output that one node (a Concat, an attention operator, a cache update) makes from an
-// input of the same element type and rank that differs in one axis at most. Failing that by name, as exporters pair
+// A pair is found by structure: an output that one node (a Concat, an attention operator, a cache update) computes from
+// an input of the same element type and rank that differs in at most one axis. Failing that, by name, as exporters pair
 // them: past_key_values.3.key and present.3.key.
 #include "memory/kv_cache.h"
 
@@ -42,7 +42,7 @@ class Finder {
  private:
   const TensorType& type(ValueId value) const { return analysis_.types[index(value)]; }
 
-  // What a run writes of a present is what its row states; a Concat's new rows are all but the past's.
+  // The bytes of a present that a run writes are those stated by its row; for a Concat, all except the past's.
   void add(KvCache& cache, const CachePair& pair) const {
     const Dim past = bytes_of(type(pair.past)).value_or(Dim(0));
     const Dim present = bytes_of(type(pair.present)).value_or(Dim(0));
@@ -105,7 +105,7 @@ class Finder {
     return std::nullopt;
   }
 
-  // A cache in pages, or a state: the operator says which output continues which input.
+  // A paged cache, or a state: the operator defines which output updates which input.
   std::optional<CachePair> updated(const Node& node, const Updates& updates, ValueId output) const {
     const int input = updates.input_of(place_of(node, output));
     if (input < 0 || index(input) >= node.inputs.size() || node.inputs[index(input)] == kAbsent) return std::nullopt;
@@ -132,7 +132,7 @@ class Finder {
                                                                         : pair_of(found->second, output, std::nullopt);
   }
 
-  // What a name says beside "past" or "present": "past_key_values.3.decoder.key" → ".3.decoder.key".
+  // The rest of a name without "past" or "present": "past_key_values.3.decoder.key" → ".3.decoder.key".
   static std::optional<std::string> key_of(std::string name, std::string_view tense) {
     const std::size_t at = name.find(tense);
     if (at == std::string::npos) return std::nullopt;
@@ -142,7 +142,7 @@ class Finder {
     return name;
   }
 
-  // `axis` is that of the tokens where the operator says it; else it is the one in which the sizes differ.
+  // `axis` is the token axis if the operator states it; otherwise the axis in which the sizes differ.
   std::optional<CachePair> pair_of(ValueId past, ValueId present, std::optional<std::int64_t> axis) const {
     const TensorType& before = type(past);
     const TensorType& after = type(present);

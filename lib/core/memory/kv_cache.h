@@ -1,4 +1,4 @@
-// Finds the inputs that hold past keys, values or states, and the outputs that hold them grown.
+// Finds the inputs with past keys, values or states, and the outputs that return them updated.
 #pragma once
 
 #include "memory/schedule.h"

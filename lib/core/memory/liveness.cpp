@@ -8,7 +8,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Keeps the expressions of which none is known to be below another; their max is the max of all seen.
+// Keeps only expressions that are not known to be below another; their max is the max of all added.
 class Maxima {
  public:
   void add(const Dim& candidate) {
@@ -33,8 +33,8 @@ bool owns_bytes(const Storage& storage) {
   return storage.place == StoragePlace::Device && storage.bytes != Dim(0) && !storage.is_of_weights;
 }
 
-// The operand whose bytes the node's only output can take over: element by element of the same size, not the
-// caller's, and read by nobody later.
+// The operand whose bytes the node's only output can reuse: element-wise, of the same size, not the caller's, and
+// without later readers.
 std::optional<std::int32_t> overwritten(const Schedule& schedule, const std::vector<Lifetime>& lifetimes,
                                         std::int32_t node, std::int32_t position) {
   if (!can_overwrite(schedule, node)) return std::nullopt;
@@ -79,7 +79,7 @@ Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order,
     for (const std::int32_t reader : storage.readers) life.last = std::max(life.last, position[index(reader)]);
     if (storage.is_output) life.last = std::max(life.last, std::max(end, 0));
   }
-  // A sequence comes after its members, so the last to hold is settled first.
+  // A sequence comes after its members, so in reverse order its lifetime is final before theirs.
   for (std::size_t s = count; s-- > 0;)
     for (const std::int32_t member : schedule.storages[s].holds)
       live.lifetimes[index(member)].last = std::max(live.lifetimes[index(member)].last, live.lifetimes[s].last);
@@ -182,7 +182,7 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
       for (; next_born != born.end() && next_born->first == at; ++next_born)
         alive += *schedule.storages[index(next_born->second)].bytes;
       const Step* step = i < order.size() ? &schedule.steps[index(order[i])] : nullptr;
-      // Without a birth the step before, or the one that follows, holds as much.
+      // Without a birth, the previous or the next step has at least as much alive.
       if (is_birth) peak.add(alive);
       if (step != nullptr && step->has_body) {
         const std::optional<Dim> body = body_peak(*step);

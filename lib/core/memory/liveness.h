@@ -1,4 +1,4 @@
-// When each storage of a schedule is alive, and the peak that they make: as a formula and as numbers.
+// When each storage of a schedule is alive, and the resulting peak, as a formula and as numbers.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Lifetime {
 };
 
 struct Liveness {
-  // By storage. One that takes over the bytes of an operand (in place), or that is an updated cache, has that storage
-  // here, others themselves; only those have a lifetime, which spans that of all that share their bytes.
+  // By storage: the operand's storage if it reuses its bytes (in place) or is an updated cache, else itself. Only
+  // storages that map to themselves have a lifetime, which covers all that share their bytes.
   std::vector<std::int32_t> shares;
   std::vector<Lifetime> lifetimes;
 };
@@ -25,16 +25,16 @@ struct Liveness {
 // The nodes of a schedule in the file's order.
 std::vector<std::int32_t> file_order(const Schedule& schedule);
 
-// Whether the node's only output can take over the bytes of an operand of the same size: it works element by element.
+// Whether the node's only output can reuse the bytes of an operand of the same size: it is element-wise.
 bool can_overwrite(const Schedule& schedule, std::int32_t node);
 
 // `order` is a topological order of all nodes.
 Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order, bool in_place);
 
-// Sizes as numbers; those that are not known are 0.
+// Sizes as numbers; unknown ones are 0.
 struct StorageSizes {
   std::vector<Int> storages;
-  std::vector<Int> bodies;  // by node: what the body's own activations take at their peak
+  std::vector<Int> bodies;  // by node: peak of the body's own activations
 };
 StorageSizes sizes_of(const Schedule& schedule, const Bindings& bindings);
 
@@ -48,7 +48,7 @@ std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::s
 // The peak for all sizes. Empty when a size is unknown or the formula grows too complex.
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order);
 
-// The peak of the main graph in the file's order, nothing in place but caches: Totals::activation_peak_bytes.
+// The peak of the main graph in the file's order, with only caches in place: Totals::activation_peak_bytes.
 std::optional<Dim> activation_peak(const Schedule& schedule);
 
 }  // namespace pagoda::inline core

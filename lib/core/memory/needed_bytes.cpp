@@ -36,8 +36,8 @@ class Counter {
     if (auto found = need(schedule, storage, *size)) needs_.push_back(std::move(*found));
   }
 
-  // Those that this graph and the bodies that it enters store, in initializers or in Constant nodes. A function's are
-  // the same at every call.
+  // Weights stored by this graph and the bodies it enters, in initializers or Constant nodes. A function's weights are
+  // the same in every call.
   void count_weights(const Schedule& schedule, GraphId id) {
     for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
       const Storage& storage = schedule.storages[s];
@@ -50,7 +50,8 @@ class Counter {
       if (step.body_schedule) count_weights(*step.body_schedule, step.body);
   }
 
-  // Where a precision replaces floats: whether a product reads this one, only the main graph's types say.
+  // The type in a body where a precision replaces floats: only the main graph's types show whether a product reads the
+  // value, so assume the operand type if there is one.
   TensorType in_body(TensorType type) const {
     const FloatStorage storage = storage_of(analysis_.precision);
     if (storage.floats == ElementType::Undefined || !is_replaced(type.element)) return type;
@@ -67,8 +68,8 @@ class Counter {
     return nullptr;
   }
 
-  // The first row that reads all of the tensor, else the first that reads a part of it. `size` is that of the tensor,
-  // under whatever name a body knows it.
+  // The first row that reads all of the tensor, else the first that reads a part of it. `size` is the size of the
+  // tensor, whatever its name in a body.
   std::optional<Need> need(const Schedule& schedule, std::int32_t storage, const Dim& size) const {
     std::optional<Need> part;
     for (const std::int32_t reader : schedule.storages[index(storage)].readers) {
@@ -102,8 +103,8 @@ class Counter {
     return std::nullopt;
   }
 
-  // Where the row updates a cache in place it may read nothing of it, but passes it on to those who do: they need the
-  // past, less the rows that have just been written.
+  // A row that updates a cache in place may read none of it itself, but passes it on to readers: they need the past,
+  // less the rows just written.
   std::optional<Need> need_of_row(const Schedule& schedule, std::int32_t node, std::int32_t storage,
                                   const Dim& size) const {
     const Step& step = schedule.steps[index(node)];

@@ -1,4 +1,4 @@
-// The memory plan: lifetimes, peak, weights, caches, arena, and a better order where there is one.
+// The memory plan: lifetimes, peak, weights, caches, arena, and a better order if there is one.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -35,7 +35,7 @@ class WeightCounter {
  private:
   void count(GraphId id) {
     const Graph& graph = model_.graphs[index(id)];
-    std::map<ValueId, std::pair<std::int32_t, const Tensor*>> constants;  // what Constant nodes make
+    std::map<ValueId, std::pair<std::int32_t, const Tensor*>> constants;  // outputs of Constant nodes
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& node = graph.nodes[i];
       if (node.op_type == "Constant" && node.outputs.size() == 1)
@@ -52,7 +52,7 @@ class WeightCounter {
     }
   }
 
-  // An initializer of this graph or of one around it.
+  // An initializer of this graph or of an enclosing one.
   void add_stored(GraphId id, ValueId value) {
     while (id >= 0) {
       const Graph& graph = model_.graphs[index(id)];
@@ -65,7 +65,8 @@ class WeightCounter {
     }
   }
 
-  // What a precision replaces is known of the main graph's values; elsewhere operands count as the other floats do.
+  // The types that a precision replaces are known only for the main graph's values; in other graphs operands count like
+  // the other floats.
   ElementType element_of(GraphId graph, ValueId value, const Tensor& stored) const {
     if (!analysis_.precision || !is_replaced(stored.type.element)) return stored.type.element;
     return graph == 0 ? analysis_.types[index(value)].element : storage_of(analysis_.precision).floats;
@@ -86,7 +87,7 @@ class WeightCounter {
 
   const Model& model_;
   const Analysis& analysis_;
-  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
+  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // packed weights, identified by their consumers
   std::set<std::pair<GraphId, std::int32_t>> seen_;
   std::map<ElementType, WeightBytes> by_type_;
 };
@@ -151,7 +152,7 @@ class Planner {
     }
   }
 
-  // What a body takes beyond the node's own outputs, as the timeline has it.
+  // Adds the memory that a body takes beyond the node's own outputs, as in the timeline.
   void add_bodies(MemoryPlan& plan, std::span<const std::int32_t> order, const Liveness& live) const {
     std::vector<Int> alone;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -165,7 +166,7 @@ class Planner {
   }
 
   static void find_peak(MemoryPlan& plan) {
-    if (plan.timeline.empty()) {  // no nodes: the inputs that are outputs
+    if (plan.timeline.empty()) {  // no nodes: inputs that are also outputs
       for (const PlannedTensor& tensor : plan.tensors) plan.peak_bytes += tensor.bytes;
     } else {
       const auto peak = std::max_element(plan.timeline.begin(), plan.timeline.end());

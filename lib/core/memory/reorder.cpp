@@ -1,6 +1,6 @@
-// Three list schedulers, each judged by the peak of the whole order, and a search around the step where the best of
-// them peaks (reorder_window.cpp). Any topological order is valid; the peak of an order is exact, only the choice is
-// heuristic: finding the best order is NP-hard.
+// Three list schedulers, each evaluated by the peak of the whole order, and a search around the peak of the best one
+// (reorder_window.cpp). Any topological order is valid; the peak of an order is exact, only the choice is heuristic:
+// finding the best order is NP-hard.
 #include "memory/reorder.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Readers of each storage that have not run yet, as the order goes on.
+// Tracks the readers of each storage that have not run yet, as the order grows.
 class Pressure {
  public:
   explicit Pressure(const OrderCost& cost)
@@ -53,7 +53,7 @@ class Pressure {
 
 enum class Tie : std::uint8_t { FileOrder, Latest };
 
-// Always runs the ready node that adds least.
+// Always runs the ready node that adds the fewest bytes.
 std::vector<std::int32_t> greedy_order(const OrderCost& cost, const Precedence& precedence, Tie tie) {
   const std::size_t count = cost.schedule.steps.size();
   Pressure pressure(cost);
@@ -88,10 +88,10 @@ std::vector<std::int32_t> greedy_order(const OrderCost& cost, const Precedence& 
   return order;
 }
 
-// Chains are run up to a point where little is alive. For chains that do not depend on each other the best order is
-// known (Liu 1987): first those segments that end with no more alive than they began with, lowest hill first, then the
-// others by how much their hill stands above their end, highest first. Here a segment is what the next few steps from
-// a ready node show, so the order is a good guess.
+// Runs each chain up to a point where little is alive. For independent chains the best order is known (Liu 1987): first
+// the segments that end with no more bytes alive than at their start, lowest hill first, then the others by the height
+// of the hill above their end, highest first. Here a segment is only the next few steps from a ready node, so the order
+// is heuristic.
 class HillOrder {
  public:
   HillOrder(const OrderCost& cost, const Precedence& precedence)
@@ -104,7 +104,7 @@ class HillOrder {
       if (waits_[i] == 0) ready_.push_back(static_cast<std::int32_t>(i));
     while (!ready_.empty()) {
       std::optional<Segment> best;
-      // The latest are those near what is alive; many ready nodes are mostly independent beginnings.
+      // The latest ready nodes use what is alive; when many nodes are ready, most begin independent chains.
       const std::size_t looks = work_ < kMaxWork ? kMaxReady : 1;
       const std::size_t first = ready_.size() > looks ? ready_.size() - looks : 0;
       for (std::size_t i = ready_.size(); i-- > first;) {
@@ -119,7 +119,7 @@ class HillOrder {
 
  private:
   struct Segment {
-    Int hill = 0;  // above what is alive before
+    Int hill = 0;  // above the bytes alive before
     Int end = 0;
     std::vector<std::int32_t> nodes;
   };
@@ -130,7 +130,7 @@ class HillOrder {
     return a.hill - a.end > b.hill - b.end;
   }
 
-  // Runs on from a ready node through what becomes ready by it, least growth first, and takes it back.
+  // Simulates a run from a ready node through nodes that become ready by it, least growth first, then undoes it.
   Segment look_ahead(std::int32_t start) {
     std::vector<std::int32_t> ran, open = {start};
     std::vector<Int> hills, ends;
@@ -157,7 +157,7 @@ class HillOrder {
       pressure_.undo(ran[i]);
       for (const std::int32_t next : precedence_.after[index(ran[i])]) ++waits_[index(next)];
     }
-    // Cuts where the least is alive after the highest hill.
+    // Cuts where the fewest bytes are alive after the highest hill.
     std::size_t cut = ran.size() - 1;
     for (std::size_t i = ran.size(); i-- > 0 && hills[i] == hill;)
       if (ends[i] <= ends[cut]) cut = i;
@@ -175,7 +175,7 @@ class HillOrder {
 
   static constexpr std::size_t kMaxReady = 32;
   static constexpr std::size_t kMaxSteps = 48;
-  static constexpr std::size_t kMaxWork = 2'000'000;  // steps looked ahead in all; after that, one each
+  static constexpr std::size_t kMaxWork = 2'000'000;  // total steps of look-ahead; after that, one per segment
 
   const Precedence& precedence_;
   Pressure pressure_;

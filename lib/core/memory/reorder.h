@@ -1,4 +1,4 @@
-// Looks for an order of the nodes in which less is alive at once.
+// Searches for a node order with fewer bytes alive at once.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 
 namespace pagoda::inline core {
 
-// What an order is judged by.
+// The cost of an order.
 struct OrderCost {
   const Schedule& schedule;
   const StorageSizes& sizes;
-  bool in_place = false;  // operands are overwritten
+  bool in_place = false;  // operands may be overwritten
 
   Int peak(std::span<const std::int32_t> order) const;
 
-  // Bytes more than before once the node has run, and while it runs. `left` is how many readers of a storage have
-  // not run yet, this node included.
+  // growth(): additional bytes alive after the node has run; rise(): while it runs. `left` gives the number of readers
+  // of a storage that have not run yet, including this node.
   template <typename Left>
   Int growth(std::int32_t node, const Left& left) const;
   template <typename Left>
@@ -32,16 +32,16 @@ struct OrderCost {
   bool ends_with(std::int32_t storage, const Left& left) const;
 };
 
-// Which nodes wait for which.
+// Dependencies between nodes.
 struct Precedence {
   std::vector<std::vector<std::int32_t>> before, after;  // by node, each once
 };
 Precedence precedence_of(const Model& model);
 
-// Whether every node comes after the nodes that make its inputs, each node once.
+// Whether each node occurs once, after the producers of its inputs.
 bool is_topological(const Model& model, std::span<const std::int32_t> order);
 
-// Rearranges the nodes around each step at which the order peaks, as long as that lowers it.
+// Reorders the nodes around each peak of the order, as long as that lowers the peak.
 std::vector<std::int32_t> lower_peaks(const OrderCost& cost, const Precedence& precedence,
                                       std::vector<std::int32_t> order);
 

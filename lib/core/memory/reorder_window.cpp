@@ -1,5 +1,5 @@
-// Searches the orders of a few dozen nodes around the step at which an order peaks: step by step all sets of nodes that
-// can have run are kept, each with the lowest peak that leads there; beyond kWidth sets the best ones.
+// Searches the orders of a few dozen nodes around the step at which an order peaks: at each step it keeps all sets of
+// nodes that can have run, each with the lowest peak that leads there; of more than kWidth sets, the best ones.
 #include <bitset>
 #include <unordered_map>
 
@@ -10,8 +10,8 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr std::size_t kMaxWindow = 384;  // nodes, views and host arithmetic included
-constexpr std::size_t kMaxWeighty = 28;  // those that move what is alive
-constexpr std::size_t kWidth = 96;       // sets kept a step
+constexpr std::size_t kMaxWeighty = 28;  // nodes that change the bytes alive
+constexpr std::size_t kWidth = 96;       // sets kept per step
 constexpr int kMaxRounds = 24;           // windows tried
 
 using Members = std::bitset<kMaxWindow>;
@@ -20,8 +20,8 @@ struct State {
   Members ran;
   Int alive = 0;  // relative to the beginning of the window
   Int peak = 0;
-  std::int32_t from = -1;           // state that this one follows
-  std::vector<std::int32_t> nodes;  // run since, by place in the window
+  std::int32_t from = -1;           // preceding state
+  std::vector<std::int32_t> nodes;  // run since then, by index in the window
 };
 
 class WindowSearch {
@@ -119,7 +119,7 @@ class WindowSearch {
     return true;
   }
 
-  // One node further from every state of the front; states that are no better than the order as given end here.
+  // Runs one more node from every state of the front; drops states that are no better than the given order.
   std::vector<std::int32_t> advance(const std::vector<std::int32_t>& front, Int peak_now) {
     std::unordered_map<Members, std::int32_t> seen;
     std::vector<std::int32_t> next;
@@ -157,7 +157,7 @@ class WindowSearch {
     return next;
   }
 
-  // Who reads a storage: nodes of the window, by place, and nodes that run behind it.
+  // The readers of a storage: nodes of the window, by index, and nodes that run after it.
   struct Readers {
     std::vector<std::size_t> places;
     bool is_read_behind = false;
@@ -172,7 +172,7 @@ class WindowSearch {
   std::int32_t done_ = -1;
 };
 
-// As many nodes on either side of the peak as the search can take.
+// As many nodes on both sides of the peak as the search can handle.
 std::pair<std::size_t, std::size_t> window_around(const OrderCost& cost, std::span<const std::int32_t> order,
                                                   std::size_t peak) {
   const auto is_weighty = [&](std::size_t at) {
@@ -182,7 +182,7 @@ std::pair<std::size_t, std::size_t> window_around(const OrderCost& cost, std::sp
   };
   std::size_t begin = peak, end = peak + 1, weighty = 1;
   while (weighty < kMaxWeighty && end - begin + 1 < kMaxWindow && (begin > 0 || end < order.size())) {
-    // Two before for each behind: what is alive at the peak was made before it.
+    // Two nodes before the peak for each one after: tensors alive at the peak were produced before it.
     const bool goes_back = end == order.size() || (begin > 0 && end - peak > (peak - begin) / 2);
     weighty += is_weighty(goes_back ? --begin : end++) ? 1 : 0;
   }

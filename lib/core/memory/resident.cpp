@@ -1,4 +1,4 @@
-// Runs the groups before a cache of whole tensors, least recently used first out.
+// Runs the groups with a cache of whole tensors that evicts the least recently used first.
 #include <algorithm>
 #include <list>
 
@@ -11,7 +11,7 @@ namespace {
 struct Entry {
   Int bytes = 0;
   bool is_cached = false;
-  bool is_dirty = false;        // written by a group and not yet to memory
+  bool is_dirty = false;        // written by a group, but not yet to memory
   std::int32_t writer = -1;     // unit that is charged for the write
   std::int32_t last_unit = -1;  // the last to read it
   Int saved = 0;
@@ -59,7 +59,7 @@ class Cache {
     for (std::size_t s = 0; s < entries_.size(); ++s)
       for (const std::int32_t reader : schedule_.storages[s].readers)
         entries_[s].last_unit = std::max(entries_[s].last_unit, unit_of[index(reader)]);
-    // What a sequence holds is read when the sequence is.
+    // The members of a sequence are read when the sequence is.
     for (std::size_t s = entries_.size(); s-- > 0;)
       for (const std::int32_t member : schedule_.storages[s].holds)
         entries_[index(member)].last_unit = std::max(entries_[index(member)].last_unit, entries_[s].last_unit);
@@ -101,7 +101,7 @@ class Cache {
     for (const Access& read : unit.reads) leave_if_last(read.storage, id);
   }
 
-  // A body reads memory: what it needs must be there.
+  // A body reads memory, so the tensors it needs must be written back.
   void run_body(std::int32_t id, std::int32_t node) {
     for (const std::int32_t read : schedule_.steps[index(node)].reads) {
       if (entries_[index(read)].is_dirty) write_back(entries_[index(read)]);
@@ -158,7 +158,7 @@ class Cache {
   const Schedule& schedule_;
   const TrafficOptions& options_;
   std::vector<Entry> entries_;     // by storage
-  std::list<std::int32_t> order_;  // cached storages, the last used first
+  std::list<std::int32_t> order_;  // cached storages, most recently used first
   Int used_ = 0;
   CacheResult result_;
 };

@@ -8,7 +8,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// What the caller needs to know of an output of a body.
+// What the caller needs to know about an output of a body.
 struct BodyOutput {
   const TensorType* type = nullptr;  // null when no row states it
   StoragePlace place = StoragePlace::Device;
@@ -25,15 +25,15 @@ class Builder {
     result_.storages.reserve(graph_.values.size());
   }
 
-  // `types` are those of the values, null where they are learnt from the rows. `input_places` are those of a body's
-  // inputs, which take no bytes of its own; empty for the main graph.
+  // `types` are the types of the values, null where the rows determine them. `input_places` are the places of a body's
+  // inputs, which take no bytes in the body; null for the main graph.
   Schedule build(std::vector<const TensorType*> types, const std::vector<StoragePlace>* input_places) {
     types_ = std::move(types);
     for (std::size_t i = 0; i < graph_.values.size(); ++i) {
       const Value& value = graph_.values[i];
       if (value.initializer >= 0)
         add(static_cast<ValueId>(i), {.place = StoragePlace::Constant, .bytes = Dim(0)});
-      else if (value.outer != kAbsent)  // counted where it lives
+      else if (value.outer != kAbsent)  // counted in its own graph
         add(static_cast<ValueId>(i), {.is_input = true, .bytes = Dim(0)});
     }
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
@@ -71,7 +71,7 @@ class Builder {
   void read(std::int32_t node, std::int32_t storage) {
     if (storage < 0) return;
     std::vector<std::int32_t>& readers = result_.storages[index(storage)].readers;
-    if (!readers.empty() && readers.back() == node) return;  // nodes read one after the other
+    if (!readers.empty() && readers.back() == node) return;  // nodes read in order
     readers.push_back(node);
     result_.steps[index(node)].reads.push_back(storage);
   }
@@ -114,7 +114,7 @@ class Builder {
     } else if (is_call && from_body->input >= 0 && index(from_body->input) < node.inputs.size() &&
                storage(node.inputs[index(from_body->input)]) >= 0) {
       result_.storage_of[index(output)] = storage(node.inputs[index(from_body->input)]);
-    } else if (is_view) {  // a sequence of, or an optional with, what the inputs hold
+    } else if (is_view) {  // a sequence of, or an optional with, the input tensors
       Storage holder{.producer = id, .bytes = Dim(0)};
       for (const ValueId input : node.inputs) {
         const std::int32_t member = storage(input);
@@ -130,7 +130,7 @@ class Builder {
         written.bytes = Dim(0);
       else
         written.bytes = size_of(output);
-      // The members of a new sequence are what the row wrote.
+      // The members of a new sequence are the bytes that the row wrote.
       if (!written.bytes && is_reference && step.mark == Mark::Compute && step.row >= 0 && !step.has_body &&
           node.outputs.size() == 1)
         written.bytes = rows_[index(step.row)].cost.bytes_written;
@@ -144,7 +144,7 @@ class Builder {
     }
   }
 
-  // A cache or state that only its update reads is updated where it is. The buffer is as large as it becomes.
+  // A cache or state that only its update reads is updated in place. The buffer has the size after the update.
   void share_buffers() {
     for (std::size_t s = result_.storages.size(); s-- > 0;) {
       Storage& after = result_.storages[s];
@@ -159,7 +159,7 @@ class Builder {
     }
   }
 
-  // Engines fold DequantizeLinear of a weight into the products that read it, or keep its result instead of the weight:
+  // Engines fold a weight's DequantizeLinear into the products that read it, or store its result instead of the weight:
   // no engine treats it as an activation.
   bool makes_of_weights(const Node& node, const Step& step) const {
     if (step.row < 0 || step.has_body || step.mark != Mark::Compute) return false;
@@ -236,7 +236,7 @@ std::optional<Dim> bytes_of(const TensorType& type) {
 }
 
 Int size_at(const Dim& bytes, const Bindings& bindings) {
-  constexpr Int kMost = Int{1} << 90;  // sums of as many as there can be stay within 128 bits
+  constexpr Int kMost = Int{1} << 90;  // sums of the largest possible number of sizes fit in 128 bits
   const Int size = bytes.evaluate(bindings);
   if (size > kMost) throw Error("a tensor of " + to_string(size) + " bytes: the model's sizes are not credible");
   return std::max<Int>(size, 0);

@@ -1,5 +1,5 @@
-// The main graph as memory sees it: steps that read and write storages. A storage is the bytes that one value owns
-// and that its views share. Both the memory plan and the traffic models start here.
+// The main graph in terms of memory: steps that read and write storages. A storage is the bytes that one value owns and
+// its views share. The memory plan and the traffic models are based on it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace pagoda::inline core {
 enum class StoragePlace : std::uint8_t {
   Device,    // an activation
   Host,      // shape arithmetic
-  Constant,  // a weight, or computed from weights alone
+  Constant,  // a weight, or computed only from weights
 };
 
 struct Storage {
@@ -23,29 +23,29 @@ struct Storage {
   std::int32_t producer = -1;  // node; -1 for inputs and weights
   StoragePlace place = StoragePlace::Device;
   bool is_input = false;                   // of the graph
-  bool is_output = false;                  // it, or a view of it
+  bool is_output = false;                  // it, or a view of it, is a graph output
   bool is_held = false;                    // a member of a sequence
   int element_bits = 0;                    // of the owner
   std::optional<Dim> bytes = {};           // 0 unless on the device; empty when unknown
-  std::int32_t continues = -1;             // the storage that its producer updates to it: one buffer can hold both
-  bool is_in_place = false;                // and does: the size of the first is that of the largest
-  bool is_of_weights = false;              // dequantised from stored weights, and what follows from those alone
-  bool is_recomputed = false;              // by all readers but the one that is left in `readers`
+  std::int32_t continues = -1;             // the storage that its producer updates into it: one buffer can hold both
+  bool is_in_place = false;                // both share that buffer: the first has the size of the largest
+  bool is_of_weights = false;              // dequantised from stored weights, or derived only from such values
+  bool is_recomputed = false;              // by all readers except the one left in `readers`
   std::vector<std::int32_t> readers = {};  // nodes that need the elements, ascending, each once
-  std::vector<std::int32_t> holds = {};    // storages that live as long as this one: the members of a sequence
+  std::vector<std::int32_t> holds = {};    // storages that live as long as this one: members of a sequence
 };
 
 struct Step {
-  std::int32_t row = -1;       // in Analysis::nodes; -1 for a call whose body stands in its place
+  std::int32_t row = -1;       // in Analysis::nodes; -1 for a call represented by its body's rows
   Mark mark = Mark::Compute;   // of that row
   bool is_pointwise = false;   // may overwrite an operand
   bool has_body = false;       // a branch, loop or call: reads what its body captures
-  GraphId body = -1;           // the graph that was entered; -1 when none was, or its rows are one aggregate
+  GraphId body = -1;           // the graph that was entered; -1 if none was, or if its rows are one aggregate
   std::size_t body_begin = 0;  // rows of its body in Analysis::nodes
   std::size_t body_end = 0;
-  std::size_t last_run = 0;  // where the rows of the body's last run begin: those of an unrolled loop stand one by one
+  std::size_t last_run = 0;  // first row of the body's last run: an unrolled loop has rows for each run
   std::unique_ptr<struct Schedule> body_schedule;  // of the graph that was entered
-  // Whether the body's own activations are on top of the node's outputs (loops: the results of trips add up) or
+  // Whether the body's own activations come on top of the node's outputs (loops: the results of trips accumulate) or
   // include them (branches, calls).
   bool body_on_top = false;
   std::vector<std::int32_t> reads;   // storages, each once
@@ -58,7 +58,7 @@ struct Schedule {
   std::vector<Storage> storages;         // producers first
   std::vector<Step> steps;               // by node
 
-  // Runs a kernel of its own: neither view nor constant nor host arithmetic, and no body.
+  // Whether the node runs a kernel: not a view, constant or host arithmetic, and without a body.
   bool is_kernel(std::size_t node) const {
     const Step& step = steps[node];
     return !step.has_body && step.row >= 0 && (step.mark == Mark::Compute || step.mark == Mark::Unmodelled);
@@ -70,7 +70,7 @@ Schedule schedule_of(const Model& model, const Analysis& analysis);
 // Bytes of a value of this type; empty when the rank is unknown or elements have no fixed width.
 std::optional<Dim> bytes_of(const TensorType& type);
 
-// The value with unbound dims at 1. A size that such a choice makes negative holds nothing.
+// The value with unbound dims at 1; 0 where that makes the size negative.
 Int size_at(const Dim& bytes, const Bindings& bindings);
 
 }  // namespace pagoda::inline core

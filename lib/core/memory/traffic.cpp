@@ -1,4 +1,4 @@
-// Traffic under each model: rows one by one, fused groups, groups before a cache.
+// Traffic under each model: single rows, fused groups, groups with a cache.
 #include "pagoda/core/traffic.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::array kModels = {
 
 // clang-format off
 // In the order of Fusion. "Closed" (no path leaves the group and comes back) and the size of a group are conditions
-// of every rule; a tensor that something outside reads too is written all the same.
+// of every rule; a tensor that something outside also reads is still written.
 constexpr std::array<FusionRule, 14> kRules = {{
     {Fusion::Attention, "attention",
      "Q·Kᵀ, element-wise operators on the scores (scale, mask, softcap), Softmax along the keys, element-wise operators on the "
@@ -82,8 +82,8 @@ TrafficGroup group_of_one(const NodeReport& row, std::int32_t id) {
   return {.rule = Fusion::None, .rows = {id}, .joined_by = {Fusion::None}, .cost = row.cost, .saved = 0};
 }
 
-// The row whose precision a group has: its first contraction, else its first row. Products that dequantise their
-// operands themselves have the precision of the narrow numbers.
+// A group has the precision of its first contraction, else of its first row. Products that dequantise their operands
+// themselves have the precision of the narrow numbers.
 TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, const Group& group,
                            const MovedUnit& unit) {
   TrafficGroup result;
@@ -113,7 +113,7 @@ void add_group(Traffic& traffic, TrafficGroup group) {
   traffic.groups.push_back(std::move(group));
 }
 
-// In pairs, pairs of pairs …: formulas of many terms are copied a few times only.
+// Sums pairwise, so that formulas of many terms are copied only a few times.
 Dim sum(const Traffic& traffic, Dim OpCost::*bytes, std::size_t begin, std::size_t end) {
   if (begin == end) return 0;
   if (end - begin == 1) return traffic.groups[begin].cost.*bytes;
@@ -126,7 +126,7 @@ void add_rows(Traffic& traffic, const Analysis& analysis, std::size_t begin, std
     if (runs(analysis.nodes[i])) add_group(traffic, group_of_one(analysis.nodes[i], static_cast<std::int32_t>(i)));
 }
 
-// A node with a body stands for its own row (an aggregate, say) and those of the body.
+// A node with a body has its own row (for example an aggregate) and those of the body.
 std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const Analysis& analysis,
                                                  std::int32_t node) {
   const Step& step = schedule.steps[index(node)];
@@ -139,7 +139,7 @@ std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const
   return {begin, end};
 }
 
-// The groups of the fused graph, and for each node with a body its rows.
+// Adds the groups of the fused graph, and the rows of each node with a body.
 void add_units(Traffic& result, const Model& model, const Analysis& analysis, const TrafficOptions& options) {
   Schedule schedule = schedule_of(model, analysis);
   recompute_dequantised(model, analysis, schedule);
@@ -163,12 +163,12 @@ void add_units(Traffic& result, const Model& model, const Analysis& analysis, co
     }
     add_group(result, std::move(group));
   }
-  // What the graph does not account for (see locate_steps) still moves its bytes.
+  // Rows that the graph does not account for (see locate_steps) still move their bytes.
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
     if (runs(analysis.nodes[i]) && result.group_of[i] < 0) add_rows(result, analysis, i, i + 1);
   result.stayed = std::move(cached.stayed);
   if (!is_resident) return;
-  for (TrafficGroup& group : result.groups) {  // rows of bodies have kept their formulas
+  for (TrafficGroup& group : result.groups) {  // rows of bodies still have formulas
     group.cost.bytes_read = size_at(group.cost.bytes_read, options.bindings);
     group.cost.bytes_written = size_at(group.cost.bytes_written, options.bindings);
   }

@@ -1,5 +1,5 @@
-// Annotating a model: the notes of each node become entries of its metadata, found by the node's path; files of
-// external data follow the model into another folder.
+// Annotates a model: the notes of each node, matched by its path, become entries of its metadata; files of external
+// data are copied when the output goes to a different folder.
 #include "pagoda/core/annotate.h"
 
 #include <sys/stat.h>
@@ -24,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of NodeProto and ModelProto.
+// Field numbers in NodeProto and ModelProto.
 constexpr std::uint32_t kNodeMetadata = 9, kModelMetadata = 14;
-// What protobuf parses at most, and compares at once.
+// The most bytes that protobuf parses; the bytes compared at once.
 constexpr std::uint64_t kMostParsed = (std::uint64_t{1} << 31) - 1;
 constexpr std::size_t kPiece = std::size_t{1} << 23;
 
@@ -47,7 +47,7 @@ std::string_view first_output(const Graph& graph, const Node& node) {
   return {};
 }
 
-// The path of every graph by its id; empty where it lies in a node without a path of its own, or nowhere.
+// The path of every graph by its id; empty if its node has no path, or if no node has it.
 class GraphPaths {
  public:
   explicit GraphPaths(const Model& model) : model_(model), paths_(model.graphs.size()) {
@@ -59,7 +59,7 @@ class GraphPaths {
     }
   }
 
-  // Of a node; empty where it has none.
+  // The path of a node; empty where it has none.
   std::optional<std::string> of(GraphId graph, std::int32_t index) const {
     const auto& around = paths_[static_cast<std::size_t>(graph)];
     const Graph& nodes = model_.graph(graph);
@@ -112,7 +112,7 @@ void copy_file(const std::string& from, const std::string& to) {
   output.commit();
 }
 
-// Puts the files of external data that the model at `path` names beside `output`.
+// Copies the external data files that the model at `path` names to the folder of `output`.
 void bring_data(const std::string& path, const std::string& output, const std::set<std::string, std::less<>>& locations,
                 Annotated& result) {
   const fs::path folder = fs::path(output).parent_path();

@@ -1,5 +1,5 @@
-// GraphProto and FunctionProto → Graph: names become indices, bodies become graphs of their own, and what a body
-// takes from around it becomes a capture.
+// GraphProto and FunctionProto → Graph: names become indices, bodies become separate graphs, and values that a body
+// takes from enclosing graphs become captures.
 
 #include <iterator>
 
@@ -51,7 +51,7 @@ class GraphBuilder {
     graph_.parent = outer == nullptr ? -1 : outer->id_;
   }
 
-  // A GraphProto. Its tensors and types are read on the way, its nodes when all names are known.
+  // A GraphProto. Tensors and types are read in passing, nodes once all names are known.
   GraphId build_graph(Range body, int depth) {
     std::vector<StoredValue> inputs, outputs, others;
     std::vector<Tensor> tensors, sparse;
@@ -93,7 +93,7 @@ class GraphBuilder {
       for (const auto* values : {&inputs, &others, &outputs})
         for (const StoredValue& value : *values)
           if (value.type) loader_.dims.reserve(*value.type);
-    graph_.values.reserve(tensors.size() + sparse.size() + inputs.size() + nodes.size());  // of one output each
+    graph_.values.reserve(tensors.size() + sparse.size() + inputs.size() + nodes.size());  // one output per node
     names_.reserve(graph_.values.capacity());
     graph_.initializers = std::move(tensors);
     std::move(sparse.begin(), sparse.end(), std::back_inserter(graph_.initializers));
@@ -124,10 +124,10 @@ class GraphBuilder {
   }
 
  private:
-  // What a graph lists beside what its nodes can use is garbage: each entry takes many times the bytes it has in the
-  // file. Nodes and initializers come first in a file.
+  // Limits entries that no node can use: each takes many times its size in the file. Nodes and initializers come first
+  // in a file.
   static constexpr std::size_t kMostUnused = 65'536, kMostForANode = 16;
-  static constexpr std::size_t kMostOfANode = 32'768;  // inputs, and outputs
+  static constexpr std::size_t kMostOfANode = 32'768;  // inputs or outputs
   void expect_used(std::size_t listed, std::size_t of_use, const char* what) const {
     if (listed >= kMostUnused + of_use)
       throw Error(where() + " has more than " + std::to_string(listed) + " " + what + ", expected at most " +
@@ -138,7 +138,7 @@ class GraphBuilder {
   ValueId known(std::string_view name) const { return names_.find(name, graph_.values); }
   Value& value(ValueId id) { return graph_.values[static_cast<std::size_t>(id)]; }
 
-  // `producer` for messages.
+  // `producer` is for messages.
   ValueId define(std::string_view name, const std::string& producer) {
     if (known(name) != kAbsent)
       throw Error("value " + quoted(name) + " of " + where() + " is produced twice, the second time by " + producer +
@@ -168,7 +168,7 @@ class GraphBuilder {
     graph_.inputs.push_back(id);
   }
 
-  // Every value has its place before the first node is built: files need not be sorted.
+  // Defines every value before the first node is built: files need not be sorted.
   void define_outputs(const std::vector<Range>& nodes, int depth) {
     for (const Range body : nodes) {
       Reader reader(file_, body, depth);
@@ -201,7 +201,7 @@ class GraphBuilder {
     }
   }
 
-  // The value of that name here or, captured, in a graph around this one.
+  // The value of that name in this graph or, as a capture, in an enclosing graph.
   ValueId find(std::string_view name) {
     if (const ValueId found = known(name); found != kAbsent || outer_ == nullptr) return found;
     const ValueId outer = outer_->find(name);
@@ -306,12 +306,12 @@ class GraphBuilder {
   ValueNames names_;
   Reads reads_;
   std::vector<ValueId> captured_;  // by the bodies of the node being added
-  // Lists of the node before, whose memory the next one takes.
+  // Lists of the previous node, whose memory the next one reuses.
   std::vector<std::string_view> input_names_;
   std::vector<Range> attributes_;
 };
 
-// AttributeProto.AttributeType. Values beyond are newer than this version: protobuf drops what it does not know.
+// AttributeProto.AttributeType. Larger values are newer than this version: protobuf drops values it does not know.
 enum class Kind : std::uint8_t {
   Undefined,
   Float,
@@ -331,10 +331,10 @@ enum class Kind : std::uint8_t {
 };
 constexpr std::uint64_t kKinds = static_cast<std::uint64_t>(Kind::Types) + 1;
 
-// The fields of AttributeProto that hold the message of a kind.
+// The fields of AttributeProto that hold messages, by kind.
 constexpr std::uint32_t kTensor = 5, kGraph = 6, kGraphs = 11, kType = 14, kSparseTensor = 22;
 
-// An AttributeProto, with the messages in it unread until all of it is known.
+// An AttributeProto; messages in it are read after all its other fields.
 struct StoredAttribute {
   std::string_view name, reference;
   Kind kind = Kind::Undefined;
@@ -357,7 +357,7 @@ double real(std::string_view bytes) {
   return static_cast<double>(same_bits<float>(static_cast<std::uint32_t>(fixed(bytes))));
 }
 
-// How many varints a packed field holds, so that twenty million of them are stored once.
+// The number of varints in a packed field, so that the list of twenty million of them is allocated once.
 std::size_t packed_count(File& file, const Field& field, int depth) {
   std::size_t count = 0;
   for (Reader packed(file, field.payload, depth); !packed.at_end(); ++count) (void)packed.varint("a packed number");
@@ -367,7 +367,7 @@ std::size_t packed_count(File& file, const Field& field, int depth) {
 StoredAttribute read_attribute(File& file, Range body, int depth) {
   StoredAttribute attribute;
   for_each_field(file, Message::Attribute, body, depth, [&](const Field& field) {
-    const bool is_name = field.payload.size() <= kLongestText;  // longer texts are left out
+    const bool is_name = field.payload.size() <= kLongestText;  // longer texts are ignored
     switch (field.tag()) {
       case bytes_tag(1):
         if (is_name) attribute.name = name_in(file, field);
@@ -425,8 +425,8 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
   return attribute;
 }
 
-// The kind that the attribute states or, where it states none (as the first versions of ONNX did not have to), the
-// one that its content shows.
+// The kind that the attribute states or, if it states none (which early versions of ONNX allowed), the kind that its
+// content implies.
 Kind kind_of(const StoredAttribute& attribute) {
   if (attribute.kind != Kind::Undefined) return attribute.kind;
   if (attribute.real) return Kind::Float;
@@ -443,7 +443,7 @@ Kind kind_of(const StoredAttribute& attribute) {
   return Kind::Undefined;
 }
 
-// The field whose messages a kind takes; 0 for other kinds.
+// The field that holds a kind's messages; 0 for other kinds.
 std::uint32_t message_field(Kind kind) {
   if (kind == Kind::Tensor) return kTensor;
   if (kind == Kind::Graph) return kGraph;

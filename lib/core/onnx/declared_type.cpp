@@ -6,13 +6,13 @@
 namespace pagoda::inline core::wire {
 namespace {
 
-// Formulas beyond this many characters in all are taken as sizes that the file leaves open: reading one can
-// take time quadratic in its terms.
+// Once formulas exceed this many characters in total, further ones count as open sizes: parsing can take time quadratic
+// in the terms.
 constexpr std::size_t kMostFormulaCharacters = std::size_t{1} << 16;
 
 constexpr std::size_t kLongestSymbol = 200;
 
-// Placeholders that some exporters write for sizes without a name.
+// Placeholders that some exporters write for unnamed sizes.
 bool is_placeholder(std::string_view name) { return name.empty() || name == "?" || name == "-1" || name == "None"; }
 
 StoredDim read_dim(File& file, Range body, int depth) {
@@ -86,7 +86,7 @@ StoredType read_type(File& file, Range body, int depth) {
   StoredType type;
   for (std::optional<Range> at = body; at;) {
     Message kind = Message::None;
-    std::optional<Range> value;  // of the one field that says which type it is
+    std::optional<Range> value;  // of the one field that determines the type
     for_each_field(file, Message::Type, *at, depth, [&](const Field& field) {
       const FieldRow& row = field_row(Message::Type, field.number);
       if (field.type != Type::Bytes || row.content != Content::Message) return false;
@@ -142,7 +142,7 @@ Dim DimNames::named(std::string_view name) {
   return *dim;
 }
 
-// An identifier or a formula; empty for all else.
+// The name as a symbol or formula; empty for anything else.
 std::optional<Dim> DimNames::as_written(std::string_view name) {
   if (name.size() <= kLongestSymbol && Dim::identifier(name) == name) {
     taken_.try_emplace(std::string(name), 1);

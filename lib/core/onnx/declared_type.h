@@ -14,7 +14,7 @@
 
 namespace pagoda::inline core::wire {
 
-// A TypeProto: what it is behind its sequences, optionals and maps.
+// A TypeProto, with its sequences, optionals and maps unwrapped.
 struct StoredDim {
   std::optional<std::int64_t> value;
   std::string_view name;
@@ -26,17 +26,17 @@ struct StoredType {
 };
 StoredType read_type(File& file, Range body, int depth);
 
-// The symbols of one model. Different names never become one symbol, and sizes without a name get one of their own.
+// The symbols of one model. Different names never become the same symbol, and unnamed sizes get their own symbols.
 class DimNames {
  public:
-  // Takes the names in `type` that need no change, so that no other size gets one of them. To be called for all
-  // declared types before the first is resolved.
+  // Reserves the names in `type` that need no change, so that no other size gets them. Call it for all declared types
+  // before resolving the first.
   void reserve(const StoredType& type);
 
-  // `value` names the sizes that the file leaves open.
+  // `value` is the base name for sizes that the file leaves open.
   TensorType resolve(const StoredType& type, std::string_view value);
 
-  // Names in the file that are no identifiers → the symbols standing for them.
+  // Names in the file that are not identifiers → the symbols used for them.
   const std::map<std::string, std::string>& renamed() const { return renamed_; }
 
  private:

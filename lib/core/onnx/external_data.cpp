@@ -1,4 +1,4 @@
-// External tensor data: opens with care, since a model may name any path.
+// External tensor data: opens files with care, since a model may name any path.
 #include "onnx/external_data.h"
 
 #include <fcntl.h>
@@ -74,8 +74,8 @@ const std::string& ExternalData::open(const std::string& location) const {
       problem_ = subject + " lies outside the model's folder";
       continue;
     }
-    // Looked at before it is opened, since opening a device can already do something; and after, since it may have
-    // been replaced. O_NONBLOCK: a pipe does not wait for its writer.
+    // Checked before opening, since opening a device can have side effects, and after, since the file may have been
+    // replaced. O_NONBLOCK: do not wait for the writer of a pipe.
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode))
       file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);

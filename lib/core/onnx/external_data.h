@@ -11,7 +11,7 @@ namespace pagoda::inline core::wire {
 
 class ExternalData {
  public:
-  // Folders that data may lie below; empty names are none.
+  // Folders below which data may be stored; empty names are ignored.
   explicit ExternalData(const std::vector<std::string>& folders);
   ExternalData(const ExternalData&) = delete;
   ExternalData& operator=(const ExternalData&) = delete;
@@ -19,23 +19,23 @@ class ExternalData {
 
   struct Bytes {
     std::string bytes;
-    std::string problem;  // why there are none; empty when they were read
+    std::string problem;  // why there are no bytes; empty when they were read
   };
-  // The `bytes` bytes at the extent. Symbolic links and ".." are followed and must end below a folder; what is no
-  // regular file is not opened.
+  // The `bytes` bytes at the extent. Symbolic links and ".." are followed and must end below a folder; only regular
+  // files are opened.
   Bytes read(const Extent& extent, std::uint64_t bytes) const;
 
  private:
   const std::string& open(const std::string& location) const;
 
   std::vector<std::string> folders_;  // resolved, with a slash at the end
-  // The file opened last: models keep their tensors in one file, or each in its own.
+  // The last file opened: models keep all tensors in one file, or each in its own.
   mutable std::string location_, problem_;
   mutable int file_ = -1;
 };
 
-// The folders that external data of the model at `path` may lie below: the path's own and, behind a symbolic link,
-// the file's own.
+// The folders below which external data of the model at `path` may be stored: that of the path and, if it is a symbolic
+// link, that of its target.
 std::vector<std::string> folders_of(const std::string& path);
 
 }  // namespace pagoda::inline core::wire

@@ -1,4 +1,4 @@
-// What a file is that is no ONNX model: people pass the wrong one.
+// Identifies a file that is not an ONNX model, for users who pass the wrong one.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace pagoda::inline core::wire {
 
-// "; it looks like a PNG image" and, where there is one, the remedy. Empty when the content looks like nothing known.
+// "; it looks like a PNG image", with a remedy if there is one. Empty when the content is not recognised.
 std::string describe_kind(std::string_view bytes);
 
-// Runs `use` on a file that begins with `bytes`; errors get their subject (the path, or "the model" where it is empty),
-// and those about malformed protobuf say what the file looks like.
+// Runs `use` on a file that begins with `bytes`; prefixes errors with their subject (the path, or "the model" if it is
+// empty), and adds to errors about malformed protobuf what the file looks like.
 template <typename Use>
 auto about(const std::string& path, std::string_view bytes, Use use) {
   const std::string subject = path.empty() ? "the model" : path;

@@ -1,4 +1,5 @@
-// Fills a skeleton with random weights: finds what each is used for, then streams skeleton and numbers into a file.
+// Fills a skeleton with random weights: determines the use of each weight, then streams skeleton and numbers into a
+// file.
 #include "onnx/fill.h"
 
 #include <algorithm>
@@ -19,9 +20,9 @@ namespace pagoda::inline core {
 namespace wire {
 namespace {
 
-// Protobuf refuses messages of 2 GB and more; the rest is left for the graph's own growth in other tools.
+// Protobuf rejects messages of 2 GB and more; the margin leaves room for other tools to extend the graph.
 constexpr std::uint64_t kMostInlineBytes = (std::uint64_t{1} << 31) - (std::uint64_t{1} << 20);
-// A petabyte: beyond all models, below where sums of sizes overflow.
+// A petabyte: larger than any model, and small enough that sums of sizes do not overflow.
 constexpr std::uint64_t kMostWeightBytes = std::uint64_t{1} << 50;
 // Alignment of tensors in the data file, so that it can be mapped.
 constexpr std::uint64_t kAlignment = 64;
@@ -72,7 +73,7 @@ std::uint64_t code_of(ElementType type, const WeightUse& use, std::uint64_t inde
   if (type == Int32 || type == Int64 || type == Uint32 || type == Uint64) return 0;  // indices and biases
   if (is_integer(type)) {
     const bool is_unsigned = type == Uint8 || type == Uint16 || type == Uint4 || type == Uint2;
-    // The middle of the range; MatMulNBits packs two 4-bit ones into a byte.
+    // The middle of the range; MatMulNBits packs two 4-bit zero points into a byte.
     if (use.use == Use::ZeroPoint) return !is_unsigned ? 0 : width == 8 ? 0x80 : std::uint64_t{1} << (width - 1);
     if (width == 16)
       return (static_cast<std::uint64_t>(static_cast<std::int64_t>(random >> 56) - 128) & 0xffff) ^
@@ -88,7 +89,7 @@ std::uint64_t code_of(ElementType type, const WeightUse& use, std::uint64_t inde
   return 0;
 }
 
-// Elements that are written one after the other: two for a complex number.
+// Numbers written per element: two for a complex one.
 std::uint64_t parts(ElementType type) {
   return type == ElementType::Complex64 || type == ElementType::Complex128 ? 2 : 1;
 }
@@ -96,7 +97,7 @@ std::uint64_t parts(ElementType type) {
 }  // namespace
 
 std::uint64_t Filling::bytes() const {
-  // A string is an empty one: a tag and a length of 0.
+  // Strings are empty: a tag and a length of 0.
   return element == ElementType::String ? elements * 2 : raw_bytes(element, elements).value_or(0);
 }
 
@@ -128,7 +129,7 @@ std::string Filling::piece(std::uint64_t begin, std::uint64_t end) const {
 
 namespace {
 
-// One way of writing the filled model: all in it, or the large tensors in a data file beside it.
+// Writes the filled model in one way: all data inside, or large tensors in a data file beside it.
 class Filler {
  public:
   Filler(std::string_view skeleton, const std::map<WeightPlace, WeightUse>& uses, std::uint64_t seed,

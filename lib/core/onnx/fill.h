@@ -1,4 +1,4 @@
-// Random contents for weights: the same for the same seed, made element by element and never held whole.
+// Random contents for weights: the same seed gives the same contents, generated in pieces and never held as a whole.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct Filling {
   std::uint64_t seed = 0;
 
   std::uint64_t bytes() const;
-  // Whole pieces of the data in order: those of elements [begin, end), both multiples of kPiece or the last one.
+  // Whole pieces of the data: elements [begin, end), both multiples of kPiece, except that `end` may be the end of the
+  // data.
   static constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
   std::string piece(std::uint64_t begin, std::uint64_t end) const;
 };

@@ -24,7 +24,7 @@ void build_functions(Loader& loader, const std::vector<Range>& bodies) {
   }
 }
 
-// Reads the ModelProto that is the whole file.
+// Reads the file as a ModelProto.
 Model build_model(File& file, const ExternalData& external) {
   if (file.size() == 0) throw Error("the file is empty, expected an ONNX model; export or download it again");
   Loader loader(file, external);

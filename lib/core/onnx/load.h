@@ -1,4 +1,4 @@
-// What building the graphs of one model shares, and the entry points of the parts.
+// State shared while building the graphs of one model, and the entry points of the parts.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace pagoda::inline core::wire {
 
 struct Loader {
-  // Values that bodies take from the graphs around them, each counted once per level that it passes.
+  // Values that bodies capture from enclosing graphs, each counted once per level it passes.
   static constexpr std::size_t kMostCaptures = std::size_t{1} << 20;
   static constexpr std::size_t kMostGraphs = 65'536;
   static constexpr std::size_t kMostOpsets = 1024;
@@ -40,7 +40,7 @@ struct Opset {
 };
 Opset read_opset(File& file, Range body, int depth);
 
-// The values that each node needs, captures of its bodies included.
+// The values that each node reads, including captures of its bodies.
 class Reads {
  public:
   void reserve(std::size_t nodes) { ends_.reserve(nodes); }
@@ -57,8 +57,8 @@ class Reads {
   std::vector<std::size_t> ends_;
 };
 
-// Sorts nodes so that producers come first, stably; a sorted list stays as it is. Throws Error naming the nodes of a
-// cycle.
+// Sorts nodes so that producers come first, otherwise in the given order; a sorted list stays unchanged. Throws Error
+// naming the nodes of a cycle.
 void sort_topologically(Graph& graph, const Reads& reads);
 
 // The module path of a node, from what exporters record in its metadata.
@@ -67,7 +67,7 @@ struct RecordedScope {
 
   // Reads the StringStringEntryProto in `entry`.
   void read(File& file, Range entry, int depth);
-  // Where nothing is recorded, the folder part of the name.
+  // Without a recorded scope, the folder part of the name.
   std::string of(std::string_view node_name) const;
 };
 

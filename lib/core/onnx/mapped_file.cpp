@@ -30,7 +30,7 @@ void require_regular(const std::string& path, const struct stat& status) {
 RegularFile::RegularFile(const std::string& path) : path_(path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail(path, "cannot be opened: " + reason() + "; check the path");
-  // Before opening: to open a pipe or device may wait or do something.
+  // Before opening: opening a pipe or device may block or have side effects.
   require_regular(path, status);
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file_ < 0) fail(path, "cannot be opened: " + reason() + "; check its permissions");
@@ -74,7 +74,7 @@ MappedFile::MappedFile(const std::string& path) {
   if (size_ == 0) return;
   void* mapping = file.map(size_);
   if (mapping == nullptr) fail(path, "cannot be mapped: " + reason());
-  // The walk hops from header to header: reading ahead would fetch weights.
+  // The walk jumps from header to header: read-ahead would fetch weights.
   ::madvise(mapping, size_, MADV_RANDOM);
   data_ = static_cast<const std::byte*>(mapping);
 }

@@ -1,4 +1,4 @@
-// Bounds on names and on messages that stand in a field of their own.
+// Limits on names and on messages that occur only once.
 #include "onnx/message.h"
 
 namespace pagoda::inline core::wire {

@@ -1,5 +1,4 @@
-// What reading one message of the schema asks of its fields: names within bounds, single messages once, and nothing
-// unread that is not well-formed.
+// Checks on the fields of one message: names within bounds, single messages only once, and well-formed unread fields.
 #pragma once
 
 #include <optional>
@@ -9,7 +8,7 @@
 
 namespace pagoda::inline core::wire {
 
-// Calls `read` with the fields of a message; those for which it returns false are unknown or of no interest.
+// Calls `read` with the fields of a message; it returns false for unknown or unused ones.
 template <typename Read>
 void for_each_field(File& file, Message kind, Range body, int depth, const Read& read) {
   Reader reader(file, body, depth);
@@ -17,14 +16,14 @@ void for_each_field(File& file, Message kind, Range body, int depth, const Read&
     if (!read(*field)) check_unread(file, kind, *field, depth);
 }
 
-// Texts longer than this are no names.
+// Longer texts are not names.
 inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
 
 // The name or other text in a field's payload. Throws Error when it is too long.
 std::string_view name_in(File& file, std::uint32_t number, Range payload);
 inline std::string_view name_in(File& file, const Field& field) { return name_in(file, field.number, field.payload); }
 
-// Takes the place of a message that its parent holds once. Throws Error when it stands there twice.
+// Records the range of a message that may occur only once in its parent. Throws Error when it occurs twice.
 void take_once(std::optional<Range>& place, const Field& field);
 
 }  // namespace pagoda::inline core::wire

@@ -1,5 +1,5 @@
-// What a node is called by the graphs around it: the same for a node of a loaded model and for a message that a walk
-// comes past, in whatever order either has the nodes.
+// Identifies a node by its enclosing graphs: a node of a loaded model and its message in a walk over the file get the
+// same path, whatever the order of nodes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace pagoda::inline core::wire {
 // The main graph's path is empty. Parts end in a byte that separates them.
 inline void append_part(std::string& path, char kind, std::string_view name) { ((path += kind) += name) += '\0'; }
 
-// "f" of a domain: the path of a function's nodes.
+// The path of the nodes of function `name` in a domain.
 inline std::string function_path(std::string_view domain, std::string_view name, std::string_view overload) {
   std::string path;
   append_part(path, 'd', plain_domain(domain));
@@ -36,7 +36,7 @@ inline std::string attribute_path(std::string_view node, std::string_view attrib
   return path;
 }
 
-// The place-th graph of an attribute.
+// The graph at index `place` of an attribute.
 inline std::string body_path(std::string_view attribute, std::size_t place) {
   std::string path(attribute);
   append_part(path, 'g', std::to_string(place));

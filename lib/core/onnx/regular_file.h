@@ -10,18 +10,18 @@ namespace pagoda::inline core {
 
 class RegularFile {
  public:
-  // Throws Error for what is not a regular readable file.
+  // Throws Error unless it is a readable regular file.
   explicit RegularFile(const std::string& path);
   RegularFile(const RegularFile&) = delete;
   RegularFile& operator=(const RegularFile&) = delete;
   ~RegularFile();
 
   std::uint64_t size() const { return size_; }
-  // False where the system maps no such file, as in a browser.
+  // False where the system cannot map files, as in a browser.
   bool can_be_mapped() const;
   // Its pages, read-only; null where they cannot be mapped, with errno set. It outlives the object.
   void* map(std::size_t bytes) const;
-  // Fills `bytes` from `offset` on. Throws Error when it cannot, or the file has become shorter.
+  // Fills `bytes`, starting at `offset`. Throws Error when it cannot, or when the file has become shorter.
   void read(std::uint64_t offset, std::span<char> bytes) const;
 
  private:

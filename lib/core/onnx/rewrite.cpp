@@ -1,5 +1,5 @@
-// The walk behind the skeleton: descends into every message that the schema knows, so that what is kept is known to
-// be well-formed, and notes edits on the way back.
+// The walk behind the skeleton: descends into every message in the schema, which checks that the kept parts are
+// well-formed, and records edits.
 #include "onnx/rewrite.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace pagoda::inline core::wire {
 namespace {
 
-// NodeProto.op_type and TensorShapeProto.dim.
+// Field numbers of NodeProto.op_type and TensorShapeProto.dim.
 constexpr std::uint32_t kOpType = 4, kShapeDim = 1;
-// What paths are made of: of NodeProto, FunctionProto, AttributeProto and GraphProto.
+// Field numbers of the parts of paths, in NodeProto, FunctionProto and AttributeProto.
 constexpr std::uint32_t kNodeOutput = 2, kNodeName = 3, kFunctionName = 1, kFunctionDomain = 10, kFunctionOverload = 13,
                         kAttributeName = 1, kAttributeGraph = 6, kAttributeGraphs = 11;
-// Bytes that are copied at once, and the input released after.
+// Bytes copied at once before the input is released.
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 23;
 
 class Rewrite {
@@ -26,7 +26,7 @@ class Rewrite {
     return std::move(edits_);
   }
 
-  // Each of these returns by how many bytes its subject grows.
+  // Each of these functions returns the growth of its subject in bytes.
   // A length-delimited field.
   std::int64_t field(Message kind, const Field& found, int depth) {
     const FieldRow& row = field_row(kind, found.number);
@@ -70,7 +70,7 @@ class Rewrite {
     if (policy_.node && kind == Message::Node) growth += insert(body.end, policy_.node(here));
     if (kind == Message::Model) growth += insert(body.end, policy_.model);
     path_ = around;
-    // Found here, such messages cost nothing; parsed, each would take a hundred times its bytes.
+    // Rejecting such messages here costs nothing; parsed, each would take a hundred times its bytes.
     if (kind == Message::Node && !has_op_type) damaged(body, "a node without operator type", "one");
     if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
       damaged(body, "a shape of " + std::to_string(dims) + " dims",
@@ -78,7 +78,7 @@ class Rewrite {
     return growth;
   }
 
-  // The first text of each number.
+  // The first text of each field number.
   std::vector<std::string_view> texts(Range body, int depth, std::span<const std::uint32_t> numbers) {
     std::vector<std::string_view> found(numbers.size());
     Reader reader(file_, body, depth);
@@ -89,7 +89,7 @@ class Rewrite {
     return found;
   }
 
-  // The path of what a message holds.
+  // Extends the path by a message, for its contents.
   void enter(Message kind, Range body, int depth) {
     if (kind == Message::Function) {
       constexpr std::uint32_t kNumbers[] = {kFunctionDomain, kFunctionName, kFunctionOverload};
@@ -114,7 +114,7 @@ class Rewrite {
   }
 
   std::int64_t child(Message kind, const Field& found, int depth) {
-    // The new length stands before the edits inside, so its place is taken first.
+    // The edit of the length precedes the edits inside, so its slot is reserved first.
     const std::size_t slot = edits_.size();
     edits_.push_back({.offset = found.length_at, .removed = found.payload.begin - found.length_at});
     const std::int64_t growth = message(kind, found.payload, depth);
@@ -187,7 +187,7 @@ class Rewrite {
   const RewritePolicy& policy_;
   std::string path_;  // of the graph or node that the walk is in
   std::vector<Edit> edits_;
-  std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if there is one
+  std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if any
 };
 
 }  // namespace
@@ -199,7 +199,7 @@ std::vector<Edit> plan_rewrite(std::span<const std::byte> model, const RewritePo
 
 void check_unread(File& file, Message in, const Field& field, int depth) {
   if (field.type != Type::Bytes || field_row(in, field.number).content == Content::Bytes) return;
-  // Edits are planned and forgotten. Cut data are not looked at.
+  // The planned edits are discarded. Cut data is not read.
   const RewritePolicy policy{
       .tensor = [](const StoredTensor& tensor) { return tensor.is_small() ? std::nullopt : std::optional(NewData{}); }};
   Rewrite(file, policy).field(in, field, depth);

@@ -1,5 +1,5 @@
-// Which fields of which ONNX messages are messages themselves: what a walk over the wire has to know.
-// Numbers are those of onnx.proto up to ONNX 1.23; fields not listed are scalars, strings, or unknown.
+// The fields of ONNX messages that are messages themselves, for a walk over the wire format. Numbers follow onnx.proto
+// up to ONNX 1.23; fields not listed are scalars, strings, or unknown.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ enum class Message : std::uint8_t {
 };
 inline constexpr std::size_t kMessages = static_cast<std::size_t>(Message::ValueInfo) + 1;
 
-// What the payload of a length-delimited field holds.
+// The content of a length-delimited field.
 enum class Content : std::uint8_t { Bytes, Message, Metadata, PackedVarint, PackedFixed32, PackedFixed64 };
 
 struct FieldRow {
@@ -119,7 +119,7 @@ inline constexpr auto kFieldIndex = [] {
   return index;
 }();
 
-// The row of a field; one of plain bytes for those not listed.
+// The row of a field; a row of plain bytes for unlisted fields.
 constexpr const FieldRow& field_row(Message message, std::uint32_t number) {
   return kFieldIndex[static_cast<std::size_t>(message)][number < kFieldNumbers ? number : 0];
 }

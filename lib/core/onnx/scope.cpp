@@ -1,4 +1,4 @@
-// Where in the exporter's module tree a node comes from.
+// The position of a node in the exporter's module tree.
 #include <algorithm>
 
 #include "onnx/load.h"
@@ -36,7 +36,7 @@ std::vector<std::string> namespace_parts(std::string_view text) {
   return result;
 }
 
-// Each part is the whole path of a module within the one before; the last is the operation itself.
+// Each part is the full path of a module inside the previous one; the last is the operation itself.
 std::string innermost(const std::vector<std::string>& parts) {
   return parts.size() < 2 ? std::string() : parts[parts.size() - 2];
 }
@@ -58,7 +58,7 @@ void RecordedScope::read(File& file, Range entry, int depth) {
 
 std::string RecordedScope::of(std::string_view node_name) const {
   for (const std::string* recorded : {&name_scopes, &name_space})
-    // What torch writes where it knows no module.
+    // torch writes this when it has no module.
     if (!recorded->empty() && *recorded != "_empty_nn_module_stack_from_metadata_hook") return *recorded;
   const std::size_t slash = node_name.rfind('/');
   return std::string(node_name.substr(0, slash == std::string_view::npos ? 0 : slash));

@@ -1,4 +1,4 @@
-// The skeleton of a model: which tensors lose their data, and where they then say that the data lie.
+// The skeleton of a model: which tensors lose their data, and the location they then refer to.
 #include "onnx/skeleton.h"
 
 #include "onnx/file_kind.h"
@@ -24,7 +24,7 @@ RewritePolicy skeleton_policy(const SkeletonOptions& options, const ExternalData
   policy.tensor = [&](const StoredTensor& tensor) -> std::optional<NewData> {
     if (tensor.is_external && tensor.all_bytes == 0) return inlined(tensor, external);
     if (tensor.is_small() || tensor.all_bytes == 0) return std::nullopt;
-    if (tensor.is_external)  // with data of its own, which nobody reads
+    if (tensor.is_external)  // which also has inline data that nobody reads
       return NewData{.text =
                          external_reference(tensor.external.location, tensor.external.offset, tensor.external.bytes)};
     const std::string_view location =

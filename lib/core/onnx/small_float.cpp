@@ -75,14 +75,14 @@ double decode(const SmallFloat& format, std::uint64_t code) {
 
 std::uint64_t encode(const SmallFloat& format, double value) {
   const double magnitude = std::abs(value);
-  // Codes of positive numbers, subnormal ones included, are consecutive: units of the last place from zero up.
+  // Codes of positive numbers, subnormal ones included, are consecutive: units in the last place, counted from zero.
   const int least = 1 - format.bias;
   const int exponent = magnitude > 0 ? std::max(std::ilogb(magnitude), least) : least;
   const double units = std::round(std::ldexp(magnitude, format.mantissa - exponent));
   const double steps = std::ldexp(static_cast<double>(exponent - least), format.mantissa) + units;
   const auto most = static_cast<double>(largest(format));
   const auto code = static_cast<std::uint64_t>(std::min(steps, most));
-  // A format without minus zero has NaN there.
+  // A format without minus zero uses that code for NaN.
   const bool negative = value < 0 && code != 0;
   return code | (negative ? std::uint64_t{1} << (format.exponent + format.mantissa) : 0);
 }

@@ -21,17 +21,17 @@ struct SmallFloat {
   ElementType type;
   int exponent, mantissa;  // bits; one sign bit before them
   int bias;
-  // What the codes with all exponent bits set are: IEEE's infinities and NaNs; one NaN, all ones; numbers, with the
-  // NaN at minus zero; numbers.
+  // Meaning of codes with all exponent bits set: IEEE infinities and NaNs; numbers, except all ones, which is NaN;
+  // numbers, with the NaN at minus zero; numbers.
   enum class Special : std::uint8_t { Ieee, AllOnes, NegativeZero, None } special;
 };
 
-// The format of a type; null for types that are no such format.
+// The format of a type; null for other types.
 const SmallFloat* small_float(ElementType type);
 
 double decode(const SmallFloat& format, std::uint64_t code);
 
-// The nearest code, ties away from zero; the largest number for what lies beyond it.
+// The nearest code, ties away from zero; values beyond the largest number saturate.
 std::uint64_t encode(const SmallFloat& format, double value);
 
 }  // namespace pagoda::inline core::wire

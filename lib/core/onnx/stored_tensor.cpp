@@ -10,18 +10,18 @@
 namespace pagoda::inline core::wire {
 namespace {
 
-// Numbers of data fields are below.
+// All data field numbers are below.
 constexpr std::uint32_t kDataFields = kUint64Data + 1;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 63;
 constexpr std::uint64_t kLongestVarint = 10;  // bytes of one value
-// Kept in a skeleton of any one tensor: 1024 integers as varints take at most 10 KB.
+// The most bytes of one tensor kept in a skeleton: 1024 integers as varints take at most 10 KB.
 constexpr std::uint64_t kMostKeptBytes = kLongestVarint * kInlineIntegerElements;
 
-// What one data field of a tensor amounts to.
+// The extent of one data field of a tensor.
 struct DataField {
   Range span;
   std::uint64_t bytes = 0;     // of payloads
-  std::uint64_t unpacked = 0;  // values written one field each
+  std::uint64_t unpacked = 0;  // values written as one field each
   bool is_present = false;
 };
 
@@ -90,7 +90,7 @@ class TensorScan {
     read_external_entry(key, value, tensor_.external, tensor_.external_problem);
   }
 
-  // Whether the field holds values of its number: as for protobuf, others are unknown fields.
+  // Whether the field's wire type fits its number; as in protobuf, others are unknown fields.
   static bool has_values(const Field& field) {
     if (field.type == Type::Bytes) return true;
     if (field.number == kRawData || field.number == kStringData) return false;
@@ -112,13 +112,13 @@ class TensorScan {
     if (field.type != Type::Bytes || field.number == kStringData) ++data.unpacked;
   }
 
-  // Raw data win over typed ones; among those, the field that suits the type.
+  // Raw data takes precedence over typed data; of the typed fields, the one that suits the type counts.
   void choose_data() {
     std::uint32_t number = data_[kRawData].is_present ? +kRawData : typed_data_field(tensor_.element);
     if (!data_[number].is_present) {
       const auto any = std::find_if(data_.begin(), data_.end(), [](const DataField& data) { return data.is_present; });
       if (any == data_.end()) return;
-      // A type without a width of its own: whatever there is.
+      // For a type without a fixed width, any present field.
       if (bits(tensor_.element) == 0 && tensor_.element != ElementType::String)
         number = static_cast<std::uint32_t>(any - data_.begin());
       else

@@ -1,4 +1,4 @@
-// One TensorProto as it lies in a file: what it says of itself and where its data are, without reading them.
+// One TensorProto as stored in a file: its header and the location of its data, which is not read.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +38,10 @@ struct StoredTensor {
 
   std::uint32_t data_field = 0;  // the field that holds the data; 0 when the tensor holds none
   Range data;                    // from its first byte to its last
-  std::uint64_t data_bytes = 0;  // of its payloads
-  std::uint64_t all_bytes = 0;   // of the payloads of all data fields, unsuitable ones included
+  std::uint64_t data_bytes = 0;  // size of its payloads
+  std::uint64_t all_bytes = 0;   // size of the payloads of all data fields, including unsuitable ones
 
-  // Besides what is checked here there is nothing in it: no metadata, no typed data.
+  // It contains only the fields read here: no metadata, no typed data.
   bool is_plain = true;
 
   bool is_external = false;
@@ -52,8 +52,8 @@ struct StoredTensor {
   bool is_small() const;
 };
 
-// Reads the tensor in `body`. Throws Error for dims that no tensor can have and for data whose length contradicts
-// the dims; the message names the tensor.
+// Reads the tensor in `body`. Throws Error for impossible dims and for data whose length contradicts the dims; the
+// message names the tensor.
 StoredTensor read_stored_tensor(File& file, Range body, int depth);
 
 // The product of dims, checked.
@@ -83,7 +83,7 @@ ElementType known_element(std::int64_t data_type);
 // Whether a tensor with this number of elements keeps its value in a skeleton: see model.h for the bounds.
 bool keeps_value(ElementType type, std::uint64_t elements);
 
-// Where an external tensor lies, from the entries of its external_data. `problem` says what is wrong with them.
+// Reads the location of an external tensor from an entry of its external_data. `problem` says what is wrong with it.
 void read_external_entry(std::string_view key, std::string_view value, Extent& extent, std::string& problem);
 
 }  // namespace pagoda::inline core::wire

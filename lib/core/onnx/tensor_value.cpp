@@ -48,7 +48,7 @@ std::uint64_t code_at(std::string_view data, std::uint64_t element, int width) {
   return fixed(data.substr(element * bytes, bytes));
 }
 
-// The elements of little-endian packed data: the raw_data of TensorProto.
+// The elements of little-endian packed data, as in TensorProto.raw_data.
 TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_view data) {
   TensorValue result;
   result.reserve(elements);
@@ -56,7 +56,7 @@ TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_vie
   return result;
 }
 
-// Typed values, each holding one element or, below 8 bits, as many as fit a byte.
+// The elements of typed values, each holding one element or, below 8 bits, as many as fit in a byte.
 TensorValue decode_typed(ElementType type, std::uint64_t elements, const std::vector<std::uint64_t>& codes) {
   TensorValue result;
   result.reserve(elements);
@@ -82,7 +82,7 @@ Tensor TensorReader::read(Range body, int depth) {
   const bool is_small = stored.is_small();
   if (!stored.is_plain)
     for_each_field(file_, Message::Tensor, body, depth, [&](const Field& field) {
-      // Large data are not looked at, and where external ones lie has been read.
+      // Skips large data, and the location of external data, which is already known.
       return field.number == kExternalData || (!is_small && is_data_field(field.number));
     });
   Tensor tensor;
@@ -96,7 +96,7 @@ Tensor TensorReader::read(Range body, int depth) {
   } else if (stored.data_field == kRawData) {
     tensor.extent.bytes = stored.data_bytes;
   }
-  // Shape arithmetic is of lists and single numbers: floats in a table are weights.
+  // Shape arithmetic uses lists and single numbers: floats in a table are weights.
   const bool is_table = is_float(stored.element) && stored.dims.size() > 1 && stored.elements > 1;
   if (has_value(stored.element) && keeps_value(stored.element, stored.elements) && !is_table)
     read_value(stored, depth, tensor);

@@ -1,4 +1,4 @@
-// Tensors of the graph from TensorProto: type, place, and the value where it is small.
+// Tensors of the graph from TensorProto: type, location, and the value if it is small.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class TensorReader {
 
   // Reads the TensorProto in `body`. Throws Error naming the tensor where its dims or data are impossible.
   Tensor read(Range body, int depth);
-  // The dense tensor that the SparseTensorProto in `body` stands for; its value is not formed.
+  // The dense tensor that the SparseTensorProto in `body` represents; its value is not built.
   Tensor read_sparse(Range body, int depth);
 
  private:
@@ -23,8 +23,8 @@ class TensorReader {
   // The values in the typed data field of a small tensor, as bits.
   std::vector<std::uint64_t> typed_codes(const StoredTensor& stored, int depth);
 
-  // A known element takes 64 bytes, so a file of small tensors only must not be unfolded without limit. Indices
-  // and shapes, which are int64, have a budget of their own.
+  // A known element takes 64 bytes, so the expansion of a file full of small tensors must be limited. Indices and
+  // shapes, which are int64, have a separate budget.
   static constexpr std::uint64_t kMostIndices = std::uint64_t{1} << 21;
   static constexpr std::uint64_t kMostOthers = std::uint64_t{1} << 20;
 

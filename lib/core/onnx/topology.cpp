@@ -64,7 +64,7 @@ void sort_topologically(Graph& graph, const Reads& reads) {
         consumers[static_cast<std::size_t>(from)].push_back(static_cast<std::int32_t>(node));
         ++waiting[node];
       }
-  // Of the nodes that are ready, the first in the file goes first.
+  // Of the ready nodes, the first in the file comes first.
   std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ready;
   for (std::size_t node = 0; node < waiting.size(); ++node)
     if (waiting[node] == 0) ready.push(static_cast<std::int32_t>(node));

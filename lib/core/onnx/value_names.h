@@ -1,4 +1,4 @@
-// Names of one graph's values → their ids. Names stand in the values alone: a table of a million takes 16 MB.
+// Names of one graph's values → their ids. Names are stored only in the values: a table of a million takes 16 MB.
 #pragma once
 
 #include <cstdint>

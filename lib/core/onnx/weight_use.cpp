@@ -1,4 +1,4 @@
-// Follows weights from where they are stored to the operators that read them.
+// Traces weights from their storage to the operators that read them.
 #include "onnx/weight_use.h"
 
 #include <algorithm>
@@ -13,14 +13,15 @@ namespace {
 
 double size_of(const Dim& dim) { return static_cast<double>(dim.value64().value_or(1)); }
 
-// The weight that a value is, or holds the numbers of.
+// The weight whose numbers a value holds.
 struct Origin {
   const Tensor* tensor = nullptr;
-  bool is_rearranged = false;  // its dims may be in another order
+  bool is_rearranged = false;  // its dims may be in a different order
 };
 
-// Keeps the variance through a contraction of `fan_in` products (LeCun et al., "Efficient BackProp", 1998). Without
-// the factor of 2 for a Relu (He et al., arXiv 1502.01852): the sums of 50 residual blocks would leave half precision.
+// Preserves the variance through a contraction of `fan_in` products (LeCun et al., "Efficient BackProp", 1998). Without
+// the factor of 2 for a Relu (He et al., arXiv 1502.01852), with which the sums of 50 residual blocks would overflow
+// half precision.
 double unit_deviation(double fan_in) { return std::sqrt(1 / fan_in); }
 
 double guessed_fan_in(const Shape& shape) {
@@ -31,7 +32,7 @@ double guessed_fan_in(const Shape& shape) {
   return std::max(product, 1.0);
 }
 
-// Products summed for one output.
+// Products summed per output element.
 double fan_in(const Node& node, const OpFacts& facts, int input, const Origin& origin) {
   const Shape& shape = *origin.tensor->type.shape;
   const std::size_t rank = shape.size();
@@ -66,7 +67,7 @@ class UseFinder {
   explicit UseFinder(const Model& model) : model_(model), origins_(model.graphs.size()) {}
 
   std::map<WeightPlace, WeightUse> run() {
-    // A graph comes after the one around it, so the origins of captures are known.
+    // A graph comes after its enclosing graph, so the origins of captures are known.
     for (std::size_t graph = 0; graph < model_.graphs.size(); ++graph) visit(graph);
     return std::move(uses_);
   }

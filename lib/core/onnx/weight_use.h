@@ -1,4 +1,4 @@
-// What the weights of a model are used for: decides which random numbers let it run with sensible values.
+// How a model uses its weights: determines which random numbers keep its values sensible.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ using Use = pagoda::WeightUse;
 
 struct WeightUse {
   Use use = Use::Unknown;
-  double deviation = 1;  // of Weight, QuantScale and Unknown: keeps activations at the size of the inputs
+  double deviation = 1;  // of Weight, QuantScale and Unknown: keeps activations at the magnitude of the inputs
 };
 
-// Where a tensor's data lie: location and offset. Tensors that share data are one weight.
+// Where a tensor's data is stored: location and offset. Tensors that share data are one weight.
 using WeightPlace = std::pair<std::string, std::uint64_t>;
 
-// By the first use that decides, seen through views, casts and dequantisation.
+// Determined by the first decisive use, traced through views, casts and dequantisation.
 std::map<WeightPlace, WeightUse> weight_uses(const Model& model);
 
-// The deviation for a tensor of which only the shape is known.
+// The deviation for a tensor with only its shape known.
 double guessed_deviation(const Shape& shape);
 
 }  // namespace pagoda::inline core::wire

@@ -9,7 +9,7 @@ namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::uint64_t kLongestVarint = 10;
-constexpr std::uint64_t kLongestTag = 5;  // also of lengths: 32 bits
+constexpr std::uint64_t kLongestTag = 5;  // also for lengths: 32 bits
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::string_view File::text_of_pieces(Range range, std::size_t found) {
                             static_cast<std::size_t>(range.size()));
 }
 
-// One that was read, or a new one from the beginning of the range on.
+// A piece already read that contains the range, or a new one that starts at the range.
 FileSlice File::piece_with(Range range) {
   const auto after = pieces_.upper_bound(range.begin);
   if (after != pieces_.begin()) {
@@ -160,7 +160,7 @@ std::optional<Field> Reader::next() {
   return field;
 }
 
-// Groups are deprecated and ONNX has none, but a field unknown to us may be one.
+// Groups are deprecated and ONNX has none, but an unknown field may be one.
 void Reader::skip_group(std::uint32_t number, std::uint64_t start) {
   std::vector<std::uint32_t> open = {number};
   while (!open.empty()) {

@@ -1,5 +1,5 @@
-// The protobuf wire format, field by field, over a file of any size. A reader steps over payloads without touching
-// their pages; every error carries the byte offset at which the file stops making sense.
+// The protobuf wire format, field by field, over a file of any size. A reader skips payloads without touching their
+// pages; every error carries the byte offset at which the file becomes invalid.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 
 namespace pagoda::inline core::wire {
 
-// Messages within messages. Protobuf's own default is 100, which is 33 graphs within graphs.
+// Limit on nested messages. Protobuf's own default is 100, which is 33 nested graphs.
 inline constexpr int kMaxDepth = 500;
-// Fields of one file that are looked at. A graph of a million nodes has about 30 million, a forest of ten million
-// tree nodes about 100 million.
+// Limit on fields read in one file. A graph of a million nodes has about 30 million, a forest of ten million tree nodes
+// about 100 million.
 inline constexpr std::uint64_t kMaxFields = std::uint64_t{1} << 27;
-// Bytes of names and other texts in one model. Those of a million nodes take about 100 MB.
+// Limit on bytes of names and other texts in one model. Those of a million nodes take about 100 MB.
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 
 enum class Type : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, GroupStart = 3, GroupEnd = 4, Fixed32 = 5 };
@@ -44,7 +44,7 @@ struct Field {
   std::uint32_t number = 0;
   Type type = Type::Varint;
   Range whole;                  // with the tag
-  std::uint64_t length_at = 0;  // Bytes: where the length stands
+  std::uint64_t length_at = 0;  // Bytes: offset of the length
   Range payload;                // Bytes: the content; otherwise the encoded value
   std::uint64_t varint = 0;     // Varint: the value
 
@@ -55,37 +55,38 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The bytes of one file, with what all readers of it share. Readers see bytes through window() and text() alone.
+// The bytes of one file, and the state shared by all its readers. Readers access bytes only through window() and
+// text().
 class File {
  public:
   using Release = std::function<void(Range)>;
 
-  // `release` is called now and then: this part has been read and may leave memory. It is read again when needed.
+  // `release` is called periodically with a part that has been read and may leave memory. It is read again when needed.
   explicit File(std::span<const std::byte> bytes, Release release = {});
-  // In order of offset. Throws Error when it is asked for bytes between slices.
+  // `slices` are in order of offset. Access to bytes between slices throws Error.
   File(std::span<const FileSlice> slices, std::uint64_t size) : size_(size), slices_(slices.begin(), slices.end()) {}
-  // Pieces around the bytes that readers ask for are read and kept.
+  // Reads and keeps pieces around the bytes that readers access.
   File(ReadBytes read, std::uint64_t size) : size_(size), read_(std::move(read)) {}
 
   std::uint64_t size() const { return size_; }
-  // The first bytes of the range: all of them or, up to the end of a slice, as many as lie together.
+  // The first bytes of the range: all of them, or those up to the end of the slice.
   std::string_view window(Range range) {
     if (range.size() == 0) return {};
-    // A number is looked at whole: what is left of a piece may hold only a part of it.
+    // A number must lie in the window as a whole: the rest of a piece may hold only part of it.
     if (range.begin < here_.offset || here_.offset + here_.bytes.size() < range.begin + std::min(range.size(), kWhole))
         [[unlikely]]
       find_slice(range.begin);
     const std::string_view rest = here_.bytes.substr(static_cast<std::size_t>(range.begin - here_.offset));
     return rest.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(range.size(), rest.size())));
   }
-  // The bytes of a name or a small tensor: valid as long as the file's.
+  // The bytes of a name or a small tensor, valid as long as the file's.
   std::string_view text(Range range) {
     const std::string_view found = window(range);
     if (found.size() != range.size()) [[unlikely]]
       return text_of_pieces(range, found.size());
     return found;
   }
-  // The same, of a text that goes into the model. Throws Error when the bound on such bytes is exceeded.
+  // The same, for text that is stored in the model. Throws Error when the limit on such bytes is exceeded.
   std::string_view keep(Range range) {
     if (range.size() > bytes_left_) [[unlikely]]
       fail_bytes();
@@ -93,13 +94,13 @@ class File {
     return text(range);
   }
 
-  // Throws Error when the bound on fields is exceeded.
+  // Throws Error when the limit on fields is exceeded.
   void count_fields(std::uint64_t fields) {
     if (fields > fields_left_) [[unlikely]]
       fail_fields();
     fields_left_ -= fields;
   }
-  // All before `offset` has been read; a smaller offset begins another walk.
+  // Everything before `offset` has been read; a smaller offset begins a new walk.
   void passed(std::uint64_t offset) {
     released_ = std::min(released_, offset);
     if (offset - released_ >= kReleaseInterval) release_up_to(offset);
@@ -120,22 +121,22 @@ class File {
 
   std::uint64_t size_ = 0;
   std::vector<FileSlice> slices_;
-  FileSlice here_;  // the slice looked at last
+  FileSlice here_;  // the last slice used
   Release release_;
   ReadBytes read_;
-  std::multimap<std::uint64_t, std::string> pieces_;  // by offset, that were read: views of them are given out
+  std::multimap<std::uint64_t, std::string> pieces_;  // pieces read, by offset; views of them are given out
   std::uint64_t fields_left_ = kMaxFields, bytes_left_ = kMaxBytes;
   std::uint64_t released_ = 0;  // up to this offset
 };
 
-// No protobuf, or a damaged one: what() holds the byte offset.
+// Not protobuf, or damaged: what() contains the byte offset.
 class Malformed : public Error {
  public:
   using Error::Error;
 };
 
 [[noreturn]] void malformed(std::uint64_t offset, const std::string& what);
-// Throws Error for a message that can be read but not be true.
+// Throws Error for a message that parses but cannot be valid.
 [[noreturn]] void damaged(Range message, const std::string& found, const std::string& expected);
 
 // The fields of one message, or the elements of one packed field.
@@ -146,7 +147,7 @@ class Reader {
 
   // The next field; empty at the end of the message. A group is one field. Throws Error for malformed input.
   std::optional<Field> next();
-  // For packed elements: whether there is another one, and its value.
+  // For packed elements: whether all are read, and the next value.
   bool at_end() const { return at_ == end_ && window_end_ == range_.end; }
   std::uint64_t varint(const char* what) {
     if (at_ != end_ && static_cast<unsigned char>(*at_) < 0x80) return static_cast<unsigned char>(*at_++);

@@ -34,8 +34,8 @@ OutputFile::OutputFile(std::string path, const std::string& input) : path_(std::
     if (::stat(input.c_str(), &read) == 0 && same_file(there, read))
       throw Error(path_ + ": is the input itself, expected another name for the output");
   }
-  // Without a name, where the file system can: then nothing is left when the process is killed. It gets its name
-  // through /proc.
+  // Creates the file without a name if the file system supports it, so that nothing is left when the process is killed.
+  // It gets its name through /proc.
   const std::size_t slash = path_.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
   if (::access("/proc/self/fd", X_OK) == 0) file_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -106,7 +106,7 @@ void OutputFile::commit() {
 
 void write_skeleton(const std::string& model_path, const std::string& output_path, const SkeletonOptions& options) {
   const MappedFile file(model_path);
-  // Loaded first: a skeleton is written only of what is a model.
+  // Loaded first: a skeleton is only written of a valid model.
   (void)load_model(model_path);
   const wire::ExternalData external(wire::data_folders(model_path, options));
   wire::RewritePolicy policy = wire::skeleton_policy(options, external);

@@ -7,10 +7,10 @@
 
 namespace pagoda::inline core::wire {
 
-// A file written under a temporary name beside `path` and renamed at commit(); without it nothing stays behind.
+// A file written under a temporary name beside `path` and renamed at commit(); without commit() nothing is left behind.
 class OutputFile {
  public:
-  // Throws Error when `path` is no place for a regular file, or is the file `input`.
+  // Throws Error when `path` cannot be a regular file, or is the file `input`.
   OutputFile(std::string path, const std::string& input);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -23,7 +23,7 @@ class OutputFile {
  private:
   void flush();
   template <typename Make>
-  void with_free_name(const Make& make);  // calls it with names beside the path until it makes one
+  void with_free_name(const Make& make);  // calls `make` with names beside the path until it creates a file
   [[noreturn]] void fail() const;
 
   std::string path_, temporary_, buffer_;

@@ -1,4 +1,4 @@
-// Attention and what surrounds it: rotary embeddings, cache updates, linear attention, gated activations.
+// Attention and related operators: rotary embeddings, cache updates, linear attention, gated activations.
 //
 // A score is one (query, key) pair. Pairs that a causal mask or a window hides cost nothing: an engine need not
 // compute them. Masks given as tensors hide nothing, since they are data.
@@ -96,7 +96,7 @@ void infer_attention(OpContext& op) {
   op.set_output(kScores, op.element(kQuery), {heads.batch, heads.query_heads, heads.queries, total});
 }
 
-// 2·Σ_{i < queries} clamp(i + offset, 0, keys): twice (see half()) the pairs of a query i with keys below i + offset.
+// 2·Σ_{i < queries} clamp(i + offset, 0, keys): twice (see half()) the pairs of a query i and a key below i + offset.
 Dim twice_keys_below(const Dim& queries, const Dim& offset, const Dim& keys) {
   const auto up_to = [&](const Dim& n) {  // 2·Σ_{k < n} clamp(k, 0, keys)
     const Dim rising = max(min(n, keys), 0);
@@ -121,9 +121,9 @@ Visibility visibility(const OpContext& op) {
   return visible;
 }
 
-// Where the first of the queries stands. Key j is visible to query i of a causal attention when j ≤ i + offset: the
-// length of the past; without one 0; with nonpad_kv_seqlen, a cache outside the operator that holds the new keys
-// already, the sequence's length less its queries (onnx, reference/ops/op_attention.py, opsets 23 to 25).
+// The lengths of the sequences in an external cache (nonpad_kv_seqlen), if known. In causal attention, query i sees key
+// j if j ≤ i + offset: the length of the past, 0 without one, or, with an external cache, which already holds the new
+// keys, the sequence's length less its queries (onnx, reference/ops/op_attention.py, opsets 23 to 25).
 std::optional<std::vector<std::int64_t>> external_lengths(const OpContext& op, const Heads& heads) {
   const auto lengths = op.has_input(kLengths) ? op.integers(kLengths) : std::nullopt;
   if (!lengths || heads.batch != Dim(lengths->size())) return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<std::vector<std::int64_t>> external_lengths(const OpContext& op, c
 Dim twice_visible(const Visibility& visible, const Dim& queries, const Dim& keys, const Dim& offset) {
   if (visible.left < 0 && visible.right < 0) return 2 * queries * keys;
   if (visible.left < 0 && visible.right == 0 && greater_equal(offset, 0) == true) {
-    // Each of the first m = min(queries, keys − offset) queries sees one key more than the one before; later ones all.
+    // Each of the first m = min(queries, keys − offset) queries sees one key more than the query before, the rest all.
     const Dim m = min(queries, keys - offset);
     return m * (2 * offset + m + 1) + 2 * (queries - m) * keys;
   }
@@ -158,8 +158,8 @@ Dim twice_pairs(const OpContext& op, const Heads& heads) {
   return heads.query_heads * heads.batch * twice_visible(visible, heads.queries, heads.total_keys(), offset);
 }
 
-// Keys and values of a cache outside the operator are read as far as they are valid and some query sees them: with a
-// left window, the first query's window and all that follow.
+// Reads the valid keys and values of an external cache that at least one query sees: with a left window, the window of
+// the first query and all rows after it.
 void read_external_cache(OpCost& cost, const OpContext& op, const Heads& heads) {
   const Visibility visible = visibility(op);
   const auto seen = [&](const Dim& length) {
@@ -177,7 +177,7 @@ void read_external_cache(OpCost& cost, const OpContext& op, const Heads& heads) 
   }
 }
 
-// The raw scores, where they are an output, are needed for hidden pairs too. A mask of bools selects, others add.
+// If the raw scores are an output, hidden pairs need them too. A bool mask selects; other masks add.
 OpCost cost_attention(const OpContext& op) {
   const Heads heads = heads_of(op);
   const bool selects = op.has_input(kMask) && op.element(kMask) == ElementType::Bool;
@@ -191,7 +191,7 @@ OpCost cost_attention(const OpContext& op) {
                       .raw_scores = raw_scores ? op.output_elements(kScores) : Dim(0)};
   OpCost cost = op.streamed();
   if (op.has_input(kLengths)) read_external_cache(cost, op, heads);
-  // A left window of n keys and the query's own.
+  // A left window of n keys, plus the query's own key.
   const std::int64_t left = visibility(op).left;
   move_cache(cost, op, {kPastKey, kPastValue}, {kPresentKey, kPresentValue},
              {.past = heads.past,
@@ -241,8 +241,8 @@ OpCost cost_rotary(const OpContext& op) {
 
 // --- TensorScatter ---
 
-// The standard's cache in place (onnx Operators.md, TensorScatter-24): past and present are one buffer, in which the
-// update's rows are written and the others stay.
+// The in-place cache of the standard (onnx Operators.md, TensorScatter-24): past and present are one buffer, of which
+// only the update's rows are written.
 OpCost cost_tensor_scatter(const OpContext& op) {
   OpCost cost = op.streamed({1, 2});
   op.write_only(cost, 0, op.input_bytes(1));
@@ -291,9 +291,9 @@ void infer_linear_attention(OpContext& op) {
   op.set_output(1, state, {heads.batch, heads.key_heads, heads.key_size, heads.value_size});
 }
 
-// The recurrence token by token; chunked engines do other work for the same result. With a state S of key × value
-// size, per token and key head: k ⊗ v onto S; the delta rules also Sᵀk, a difference and β·, per value element; the
-// gated ones exp of the decay and its product with S. Per query head qᵀS and the scale.
+// Counts the recurrence token by token; chunked engines do different work for the same result. The state S has key ×
+// value size. Per token and key head: add k ⊗ v to S; delta rules also take Sᵀk and, per value element, a difference
+// and a product with β; gated rules take exp of the decay and its product with S. Per query head: qᵀS and the scale.
 OpCost cost_linear_attention(const OpContext& op) {
   const LinearHeads heads = linear_heads(op);
   const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));

@@ -20,7 +20,7 @@ Dim twice_causal_pairs(const Dim& queries, const Dim& keys, std::int64_t window)
   return up_to(keys) - up_to(keys - queries);
 }
 
-// Each of the first m = min(queries, keys − offset) queries sees one key more than the one before; later ones all.
+// Each of the first m = min(queries, keys − offset) queries sees one key more than the query before; the rest see all.
 Dim twice_offset_pairs(const Dim& queries, const Dim& keys, const Dim& offset) {
   const Dim m = min(queries, keys - offset);
   return m * (2 * offset + m + 1) + 2 * (queries - m) * keys;

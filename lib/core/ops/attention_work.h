@@ -11,19 +11,19 @@
 
 namespace pagoda::inline core::ops {
 
-// Counts are doubled, n·(n + 1) instead of its half, so that formulas stay polynomials; half() ends them.
+// Counts are kept doubled, n·(n + 1) instead of half that, so that formulas stay polynomials; half() undoes it.
 Dim half(const Dim& even);
 
-// Twice the visible pairs of one head of one sequence, whose queries are the last of its keys. With a window, a query
-// sees the nearest `window` keys, its own included; 0 or less means all before it.
+// Twice the visible pairs of one head of one sequence whose queries are its last positions. With a window, a query
+// sees the nearest `window` keys, its own included; 0 or less means all keys up to its own.
 //   all: Σ_{i<S} (T − S + i + 1) = S·(2T − S + 1)/2      window: Σ min(T − S + i + 1, window)
 Dim twice_causal_pairs(const Dim& queries, const Dim& keys, std::int64_t window = 0);
 
-// The same for queries that follow the first `offset` of `keys` keys, which may end before or after the queries do:
-// query i sees min(offset + i + 1, keys).
+// The same for queries that start after the first `offset` of `keys` keys; the keys may end before or after the
+// queries: query i sees min(offset + i + 1, keys).
 Dim twice_offset_pairs(const Dim& queries, const Dim& keys, const Dim& offset);
 
-// What one attention multiplies and normalises.
+// The sizes that decide the products and softmaxes of one attention.
 struct Scores {
   Dim twice_pairs;  // over all heads and sequences
   Dim rows;         // softmaxes: queries × heads × sequences
@@ -31,11 +31,11 @@ struct Scores {
   int masks = 0;         // tensors added to the scores
   bool softcap = false;  // c·tanh(x/c)
   bool sink = false;     // one more term in every softmax's denominator
-  Dim raw_scores = 0;    // scores that are an output and therefore needed even where hidden
+  Dim raw_scores = 0;    // scores computed even where hidden, because they are an output
 };
 
-// QKᵀ and PV: key size and value size products per pair. Per pair scale (1), softcap (div, tanh, mul), one addition for
-// each mask, softmax (4 and exp). A sink takes a comparison, a subtraction, exp and an addition per row.
+// QKᵀ and PV take key_size + value_size products per pair. Each pair also takes scale (1), softcap (div, tanh, mul), an
+// addition for each mask, softmax (4 and exp). A sink takes a comparison, a subtraction, exp and an addition per row.
 void add_scores(OpCost& cost, const Scores& scores);
 
 // 4 multiplications, a subtraction and an addition per rotated pair.
@@ -48,9 +48,9 @@ inline Work head_norm_work(const Dim& elements, const Dim& heads) {
   return rms_norm_work(elements, heads) + Work{.arith = elements, .special = 0, .comparisons = 0};
 }
 
-// Rows (positions) of a key/value cache, per head and sequence. Past and present count as one buffer, which engines
-// bind in place wherever the caller lets them ("when past_key uses same tensor as present_key", ONNX Runtime's
-// ContribOperators.md): no execution moves fewer rows. What separate buffers cost on top is in KvCache.
+// Rows (positions) of a key/value cache, per head and sequence. Past and present count as one buffer, updated in place,
+// as engines do wherever the caller allows it ("when past_key uses same tensor as present_key", ONNX Runtime's
+// ContribOperators.md): no execution moves fewer rows. KvCache holds the extra cost of separate buffers.
 struct Cache {
   Dim past;                 // rows of the past tensor
   Dim present;              // rows of the present tensor
@@ -59,18 +59,18 @@ struct Cache {
   std::int64_t window = 0;  // how far back queries see, 0 for all; see twice_causal_pairs
 
   Dim valid() const { return total - added; }  // rows in use before
-  // Rows that are read: those in use before that some query sees. The first of the new rows' queries sees the
-  // window − 1 rows before its own, the later ones fewer.
+  // Rows read: those already in use that at least one query sees. The first new query sees the window − 1 rows
+  // before its own; later queries see fewer.
   Dim read() const { return window > 0 ? min(valid(), window - 1) : valid(); }
-  // Rows that are written: the new ones; without a past all of the present.
+  // Rows written: the new ones; without a past, all rows of the present.
   Dim written() const { return past == Dim(0) ? present : added; }
 };
 
-// Replaces what a streamed cost holds for the cache tensors, [… rows, head size], by the rows that move.
+// In a streamed cost, replaces the full size of the cache tensors, [… rows, head size], by the rows that move.
 void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,
                 std::initializer_list<int> presents, const Cache& cache);
 
-// Reads the rows that `tokens` tokens pick from the rotary tables at inputs `cos` and `sin`, at most the whole tables.
+// Adds reads of the rows that `tokens` tokens pick from the rotary tables, inputs `cos` and `sin`; at most all rows.
 void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, int sin, const Dim& tokens);
 
 }  // namespace pagoda::inline core::ops

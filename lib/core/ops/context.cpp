@@ -1,4 +1,4 @@
-// OpContext: the narrow window through which a rule sees its node.
+// OpContext: the interface through which a rule sees its node.
 #include "pagoda/core/rule.h"
 
 #include <algorithm>
@@ -132,7 +132,7 @@ std::optional<std::vector<std::int64_t>> OpContext::integer_list(std::string_vie
   const AttributeValue* value = attribute_value(name);
   if (value == nullptr) return std::nullopt;
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(value)) return *list;
-  // An empty list does not say the type of its members.
+  // An empty list carries no member type.
   if (std::holds_alternative<std::monostate>(*value)) return std::vector<std::int64_t>{};
   fail("attribute " + std::string(name) + " is not a list of integers");
 }
@@ -225,7 +225,7 @@ Shape OpContext::broadcast(const Shape& a, const Shape& b) {
   Shape result = longer;
   const std::size_t offset = longer.size() - shorter.size();
   for (std::size_t k = 0; k < shorter.size(); ++k) {
-    // From the last axis on, the sizes of a window decide before the number of windows gives way.
+    // With fixed sizes, start at the last axis: window sizes must be decided before the number of windows is replaced.
     const std::size_t i = state_.session.fixed ? shorter.size() - 1 - k : k;
     try {
       result[offset + i] = broadcast(longer[offset + i], shorter[i]);
@@ -286,7 +286,7 @@ OpCost write_outputs(const OpContext& op) {
 
 OpCost OpContext::streamed() const {
   OpCost cost = write_outputs(*this);
-  constexpr int kFew = 8;  // of which each is compared with all before it
+  constexpr int kFew = 8;  // up to this many, each input is compared with all before it
   std::unordered_set<const ValueInfo*> many;
   for (int i = 0; i < input_count(); ++i) {
     bool seen = false;

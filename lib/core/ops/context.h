@@ -1,4 +1,4 @@
-// The driver's side of OpContext: what a rule sees of its node, and the session all nodes of one analysis share.
+// The driver's side of OpContext: what a rule sees of its node, and the session that all nodes of an analysis share.
 #pragma once
 
 #include <map>
@@ -17,16 +17,16 @@ namespace pagoda::inline core {
 struct ValueInfo {
   TensorType type;
   ElementType stored = ElementType::Undefined;  // instead of type.element, where a precision narrows operands
-  // Its elements, where they are known: computed on the way, or an initializer's, which stay in the model.
+  // Its elements, if known: computed during the walk, or those of an initializer, which stay in the model.
   std::optional<TensorValue> computed_value;
   const TensorValue* stored_value = nullptr;
-  std::optional<std::vector<Shape>> members;  // of a sequence, where they are known one by one
+  std::optional<std::vector<Shape>> members;  // of a sequence, if each shape is known
   bool constant = false;                      // computed from initializers alone
   bool host = false;  // shape arithmetic: a short integer vector computed from shapes and constants
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
   GraphId tensor_graph = -1;
   std::int32_t tensor = 0;
-  ElementType dequantized_from = ElementType::Undefined;  // it is those numbers, scaled; maybe in another layout
+  ElementType dequantized_from = ElementType::Undefined;  // type of the integers that it holds scaled, in any layout
   std::string unread;                                     // why its small value could not be read
   bool absent = false;                                    // an optional input that the caller of a function omitted
 
@@ -51,43 +51,43 @@ class Session {
   std::map<std::string, int> input_dims;  // names of the inputs' dims → order of first appearance
 
   Dim fresh(std::string_view hint, std::string node, std::string cause, std::optional<Dim> upper);
-  // Takes back a symbol that nothing depends on.
+  // Removes a symbol that nothing depends on.
   void forget(const Dim& symbol);
   // Replaces symbols that were found equal to other expressions.
   Dim resolve(const Dim& dim) const;
   // See OpContext::unify; empty when two constants differ.
-  // With `or_one`, of a broadcast, what stays open may be 1 as well.
+  // With `or_one`, for a broadcast, a size that stays undecided may also be 1.
   std::optional<Dim> unify(const Dim& a, const Dim& b, const std::string& node, bool or_one = false);
-  // Where a symbol meets a constant above 1 in a broadcast it is that constant or 1.
+  // Records that a symbol, broadcast with a constant above 1, is that constant or 1.
   void one_or(const Dim& symbol, const Dim& constant, const std::string& node);
-  // What unify() and one_or() took for equal without being able to tell, but for nodes that may not run.
-  struct TakenForEqual {  // an Analysis's Requirement
+  // Equalities that unify() and one_or() assumed but could not prove, except those of nodes that may not run.
+  struct TakenForEqual {  // becomes a Requirement of the Analysis
     Dim size, other;
     bool or_one = false;
     std::string node;
   };
   std::vector<TakenForEqual> taken_for_equal;
-  int undecided = 0;  // branches being walked whose condition is not known
+  int undecided = 0;  // nested branches being walked whose condition is unknown
   const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
 
   // --- sizes that the file fixes, see FixedSizes; only where `fixed` is set ---
-  // A size that a tensor has; later seen_sizes() name it.
+  // Records the sizes of a tensor, which later seen_sizes() return.
   void see(const Shape& shape);
   std::vector<Dim> seen(std::int64_t exported, std::optional<std::pair<std::size_t, std::size_t>> rank_and_axis) const;
   Dim pending_size(std::int64_t exported, const std::string& node, std::string cause);
   std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner, const std::string& node);
-  // Sizes still pending, and those that were decided in a way that the sizes asked for do not allow: node and reason.
+  // The first size that is still pending, or decided in a way that the requested sizes do not allow: node and reason.
   std::optional<std::pair<std::string, std::string>> unsettled() const;
-  // The operator multiplies by stored weights: a number that meets a pending size decides it.
+  // Whether the operator multiplies by stored weights: then a number that meets a pending size decides it.
   bool has_weights = false;
-  // Numbers of the file that gave way since it was last cleared, and the formulas they gave way to.
+  // Numbers of the file that were replaced since the last clear, and the formulas that replaced them.
   struct Yielded {
     Dim constant, formula;
   };
   std::vector<Yielded> yielded;
 
   void note(Severity severity, std::string node, std::string message, Cause cause = Cause::Note);
-  // Takes out what was noted from the `first` diagnostic on, to be forgotten or noted again.
+  // Removes and returns the diagnostics from index `first` on, for the caller to drop or to note again.
   std::vector<Diagnostic> take_notes(std::size_t first);
   const std::map<std::string, Dim, std::less<>>& equalities() const { return equalities_; }
 
@@ -97,20 +97,20 @@ class Session {
   void require(const Dim& size, const Dim& other, const std::string& node, bool or_one);
   void set_equal(const std::string& symbol, const Dim& dim, const std::string& node);
   std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const std::string& node, bool or_one);
-  // Decides a pending size, and with it the other part of a whole.
+  // Decides a pending size, and with it the other part if the size is one of two parts.
   void settle(const std::string& symbol, const Dim& dim, const std::string& node);
   bool is_pending(const Dim& dim) const { return dim.is_symbol() && pending_.contains(dim.to_string()); }
 
   std::set<std::string, std::less<>> fresh_names_;
-  std::map<std::string, int> next_of_stem_;  // the number that the next symbol of a stem tries first
+  std::map<std::string, int> next_of_stem_;  // the suffix that the next symbol of a stem tries first
   std::map<std::string, Dim, std::less<>> equalities_;
   std::map<std::string, Dim> ones_or_;
   std::set<std::string> noted_, required_;
 
   struct Pending {
     std::string node;
-    std::optional<Dim> whole;  // of two parts
-    std::string other;         // the other part
+    std::optional<Dim> whole;  // product of the two parts
+    std::string other;         // symbol of the other part
   };
   std::map<std::string, Pending, std::less<>> pending_;
   struct Seen {
@@ -128,7 +128,7 @@ struct OpContext::State {
   const std::string& display_name;
   std::int64_t opset = 1;
   OpFacts facts = {};
-  const CustomOperator* custom = nullptr;  // that the rule follows; null for all others
+  const CustomOperator* custom = nullptr;  // the one that the rule follows; null for other rules
   std::vector<const ValueInfo*> inputs;  // null where omitted
   std::vector<ValueInfo> outputs;
   std::vector<bool> output_set;

@@ -23,8 +23,8 @@ Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, c
          (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
 }
 
-// Rows that the past holds: stated by an input where past and present share a buffer. Where that is data, every row
-// of the buffer counts.
+// The cache for a past of `past_rows` rows. If past and present share a buffer, an input gives the rows in use; if that
+// is data, every row of the buffer counts.
 Cache cache_of(const OpContext& op, const Dim& past_rows, const Dim& added, bool shared, int past_length) {
   if (!shared) return {.past = past_rows, .present = past_rows + added, .total = past_rows + added, .added = added};
   const std::optional<Dim> valid = scalar_value(op, past_length);
@@ -72,8 +72,8 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   return result;
 }
 
-// ONNX Runtime 1.32 gives the present the size of V's heads for K, too (run with qkv_hidden_sizes that differ), and
-// refuses a past with such sizes.
+// ONNX Runtime 1.32 uses V's head size for K in the present, too (observed with different qkv_hidden_sizes), and
+// rejects a past with such sizes.
 void infer_projected(OpContext& op, const ProjectedInputs& inputs, ElementType element) {
   set_element(op, 0, element);
   const Projected sizes = projected(op, inputs);
@@ -118,8 +118,8 @@ OpCost cost_projected(const OpContext& op, const ProjectedInputs& inputs) {
 
 OpCost cost_attention(const OpContext& op) { return cost_projected(op, kAttentionInputs); }
 
-// The projection in integers: a subtraction per operand element with a zero point, then one multiplication by the
-// combined scale per element. Scores are in floating point.
+// The projection is in integers: a subtraction per element of an operand with a zero point, then one multiplication by
+// the combined scale per element. Scores are in floating point.
 OpCost cost_q_attention(const OpContext& op) {
   OpCost cost = cost_projected(op, kQAttentionInputs);
   const Projected sizes = projected(op, kQAttentionInputs);
@@ -130,7 +130,7 @@ OpCost cost_q_attention(const OpContext& op) {
   return cost;
 }
 
-// --- QOrderedAttention: weights of Q, K and V apart, everything int8 ---
+// --- QOrderedAttention: separate weights for Q, K and V, everything int8 ---
 
 void infer_q_ordered_attention(OpContext& op) {
   set_element(op, 0, op.element(0));
@@ -142,7 +142,7 @@ void infer_q_ordered_attention(OpContext& op) {
   op.set_output(0, op.element(0), {data[0], data[1], dim_of(op, 7, 1)});
 }
 
-// As Attention; every product is scaled, rounded and clamped at both ends.
+// As Attention; every result of a product is also scaled, rounded and clamped at both ends.
 OpCost cost_q_ordered_attention(const OpContext& op) {
   if (op.has_input(18)) op.unknown("a past state is not defined for this operator yet");
   const Shape& data = op.shape(0);
@@ -170,14 +170,14 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
 
 struct HeadInputs {
   int bias, mask, attention_bias, past_key, past_length;
-  bool states_sharing;  // by an attribute, else by whether a past length is given: past and present share a buffer
+  bool states_sharing;  // an attribute says if past and present share a buffer; else a given past length implies it
 };
 constexpr HeadInputs kMultiHeadInputs = {3, 4, 5, 6, 8, false};
 constexpr HeadInputs kDecoderInputs = {10, 3, 4, 5, 7, true};
 
 struct Heads {
   Dim batch, queries, keys, heads, query_size, value_size;
-  Dim biased;  // elements of the projections that a bias meets
+  Dim biased;  // elements of the projections that get a bias
   Cache cache;
 };
 
@@ -203,7 +203,7 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
     if (key.size() == 3) sizes.value_size = divided(op, dim_of(op, 2, -1), sizes.heads, "hidden size of V and heads");
     if (key.size() == 4) sizes.value_size = dim_of(op, 2, -1);
   }
-  // A key of rank 4 is a cache that was filled by an earlier step and has its bias already.
+  // A key of rank 4 is a cache filled by an earlier step; it already includes its bias.
   const bool key_biased = !has_key || op.rank(1) != 4;
   sizes.biased = sizes.batch * sizes.heads * sizes.queries * sizes.query_size;
   if (key_biased) sizes.biased += sizes.batch * sizes.heads * sizes.keys * (sizes.query_size + sizes.value_size);
@@ -267,7 +267,8 @@ DecoderFlags decoder_flags(const OpContext& op) {
   return {*static_kv, *use_past && *has_state};
 }
 
-// Keys: those of the cache alone (cross attention), the cache and the query's own, or the projected ones alone.
+// Number of keys. Cross attention: those of the cache, or else the projected ones. Otherwise: the cache, if any, and
+// the query's own.
 Dim decoder_keys(const OpContext& op, const DecoderFlags& flags) {
   const Dim cached = flags.cached ? dim_of(op, 6, 2) : Dim(0);
   if (flags.cross) return flags.cached ? cached : dim_of(op, 1, 0);
@@ -311,7 +312,7 @@ OpCost cost_decoder_attention(const OpContext& op) {
   return cost;
 }
 
-// --- biases of positions ---
+// --- position biases ---
 
 // bias_table [buckets, heads], query_length, key_length → [1, heads, queries, keys].
 void infer_relative_bias(OpContext& op) {
@@ -322,8 +323,8 @@ void infer_relative_bias(OpContext& op) {
   op.set_output(0, op.element(0), {Dim(1), dim_of(op, 0, 1), queries, keys});
 }
 
-// The bucket depends on the distance alone, of which there are queries + keys − 1: a division, log and multiplication,
-// and two comparisons each. Elements are picked from the table.
+// The bucket depends on the distance alone; each of the queries + keys − 1 distances takes a division, a log, a
+// multiplication and two comparisons. Elements are picked from the table.
 OpCost cost_relative_bias(const OpContext& op) {
   OpCost cost = op.streamed({0});
   const Shape& output = op.output_shape(0);

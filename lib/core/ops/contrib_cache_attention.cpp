@@ -25,8 +25,8 @@ Grouped grouped(const OpContext& op) {
 bool rotates(const OpContext& op) { return op.attribute("do_rotary", std::int64_t{0}) != 0; }
 bool has_softcap(const OpContext& op) { return op.attribute("softcap", 0.0) != 0; }
 
-// Work on queries and new keys before the scores: a norm with weights at input `norm`, and the rotation by as many
-// channels as two halves of the tables at input `cos`.
+// Work on queries and new keys before the scores: a norm with weights at input `norm`, and a rotation of twice as many
+// channels as the table at input `cos` has columns.
 Work prepare_work(const OpContext& op, const Dim& vectors, const Dim& size, int norm, int cos) {
   Work work;
   if (op.has_input(norm)) work = work + head_norm_work(vectors * size, vectors);
@@ -65,8 +65,8 @@ Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey 
 bool is_causal(const OpContext& op) { return op.attribute("causal", std::int64_t{1}) != 0; }
 bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cache", std::int64_t{0}) != 0; }
 
-// Rows of the present for a past of `past` rows: the larger of it and the total length (one buffer, or a copy that
-// grows), or the window's capacity. `total` is empty where it is data.
+// Rows of the present: the larger of the past's rows and the total length (one buffer, or a copy that grows), or the
+// window's capacity. `total` is empty where it is data, and so is a result that depends on it.
 std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& added, const std::optional<Dim>& total) {
   if (total && greater_equal(*total, added) == false)
     op.fail("a total sequence length of " + total->to_string() + " is below the " + added.to_string() + " new keys");
@@ -135,8 +135,8 @@ void infer_group(OpContext& op) {
                   {query[0], heads.query_heads, query[1], group_cache(op, kPastKey, kTotal).total});
 }
 
-// Twice the pairs of one head over the whole batch: from every sequence's own length where those are known, else
-// from the longest.
+// Twice the pairs of one head over the whole batch: from each sequence's own length if they are known, else from the
+// longest.
 Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cache) {
   if (!is_causal(op)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
   const auto lengths = op.integers(kLengths);  // total − 1
@@ -192,7 +192,7 @@ void infer_sparse(OpContext& op) {
   op.set_output(2, op.input(4));
 }
 
-// Visible pairs of one head under layout `layout`: whole blocks before the diagonal, the causal part of its own.
+// Visible pairs of one head under layout `layout`: whole blocks before the query's own, the causal part of its own.
 Dim layout_pairs(const OpContext& op, std::int64_t layout, std::int64_t queries, std::int64_t total) {
   constexpr std::int64_t kMaxQueries = 1 << 16;  // longer sequences are not walked query by query
   const auto rows = op.integers(5);
@@ -268,12 +268,12 @@ void infer_paged(OpContext& op) {
 
 struct PagedPairs {
   Dim twice;   // twice the pairs of one head, over all sequences
-  Dim cached;  // past rows that some query sees
+  Dim cached;  // past rows that at least one query sees
 };
 
-// Where the lengths of all sequences are known: Σ over sequences of its causal pairs. Where they are data: `tokens`
-// shared evenly by the sequences of the block table [sequences, pages], each of which needs all of its pages and so has
-// at least (pages − 1)·(tokens of a page) + 1 keys, its new ones included.
+// If the lengths of all sequences are known: the sum of their pairs. If they are data: the tokens are divided evenly
+// among the sequences of the block table [sequences, pages]; each sequence needs all its pages and so has at least
+// (pages − 1)·(tokens per page) + 1 keys, new ones included.
 PagedPairs paged_pairs(const OpContext& op) {
   const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
   const bool causal = op.attribute("is_causal", std::int64_t{1}) != 0;
@@ -300,7 +300,7 @@ PagedPairs paged_pairs(const OpContext& op) {
   return pairs;
 }
 
-// Of the cache the past rows that are visible are read and the new rows written.
+// Reads the visible past rows of the cache and writes the new rows.
 OpCost cost_paged(const OpContext& op) {
   const Grouped heads = grouped(op);
   const Dim value_size = paged_value_size(op, heads);
@@ -345,7 +345,7 @@ void infer_dynamic_sparse(OpContext& op) {
 
 OpCost cost_selected(const OpContext& op) { op.unknown("how many keys each query selects is data"); }
 
-// Capacity of the list of selected entries: attributes alone decide it.
+// Capacity of the list of selected entries, from attributes alone.
 Dim selected_capacity(const OpContext& op) {
   const std::string_view policy = op.attribute("policy_mode", std::string_view(""));
   if (policy == "qsa") return positive_attribute(op, "token_budget") + positive_attribute(op, "compress_ratio") - 1;
@@ -353,8 +353,8 @@ Dim selected_capacity(const OpContext& op) {
   op.fail("policy_mode is '" + std::string(policy) + "', expected qsa or csa");
 }
 
-// query [B, S, …], past_key [B, P, D]. Tokens are folded `ratio` at a time; what is left waits in a buffer, which also
-// keeps the last complete window: with b + S tokens, ⌊(b + S)/ratio⌋ − ⌊b/ratio⌋ new entries.
+// query [B, S, …], past_key [B, P, D]. Tokens are compressed `ratio` at a time. The remainder stays in a buffer, which
+// also keeps the last complete window: b buffered and S new tokens give ⌊(b + S)/ratio⌋ − ⌊b/ratio⌋ new entries.
 void infer_indexer(OpContext& op) {
   expect_rank(op, 0, 3);
   expect_rank(op, 7, 3);

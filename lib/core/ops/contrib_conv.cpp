@@ -35,8 +35,8 @@ void infer_qlinear_conv(OpContext& op, Layout layout) {
 void infer_qlinear_conv(OpContext& op) { infer_qlinear_conv(op, stated_layout(op, 0)); }
 void infer_qlinear_conv_nhwc(OpContext& op) { infer_qlinear_conv(op, Layout::ChannelsLast); }
 
-// Zero points off both operands; bias; scale, round, zero point, clamps. The combined scale is a multiplication and a
-// division per element of the weight's.
+// Subtract the zero points of both operands; add the bias; scale, round, add the zero point, clamp. The combined scale
+// takes a multiplication and a division per element of the weight's scale.
 OpCost cost_qlinear_conv(const OpContext& op, Layout layout) {
   OpCost cost = op.streamed();
   const Dim outputs = op.output_elements(0);
@@ -62,7 +62,7 @@ void infer_conv_transpose_nhwc(OpContext& op) {
   op.set_output(0, op.element(0), image.shape(Layout::ChannelsLast));
 }
 
-// Pads are an input; where they are data so are the sizes.
+// Pads are an input; where they are data, so are the output sizes.
 void infer_conv_transpose_dynamic(OpContext& op) {
   set_element(op, 0, op.element(0));
   const auto axes = static_cast<std::size_t>(std::max(op.rank(0) - 2, 0));
@@ -73,7 +73,7 @@ void infer_conv_transpose_dynamic(OpContext& op) {
   op.set_output(0, op.element(0), image.shape(Layout::ChannelsFirst));
 }
 
-// Every input element meets every tap of its group: input elements × M/group × kernel volume.
+// Every input element is multiplied by every tap of its group: input elements × M/group × kernel volume.
 OpCost cost_conv_transpose(const OpContext& op, int bias) {
   OpCost cost = op.streamed();
   const Shape& weight = op.shape(1);
@@ -130,7 +130,7 @@ void infer_pool(OpContext& op) {
   op.set_output(1, ElementType::Int64, output);
 }
 
-// Input 1 masks elements of the window out: a selection per tap.
+// Input 1 masks out elements of the window: one selection per tap.
 OpCost cost_masked_pool(const OpContext& op) {
   OpCost cost = cost_as<"MaxPool">(op);
   const Dim taps = cost.arith + op.output_elements(0);
@@ -256,7 +256,8 @@ OpCost cost_instance_norm_nhwc(const OpContext& op) {
 
 // --- NCHWc ---
 
-// The file's padded weights decide: [M, C/group, kernel…]; also what a ReorderInput before made of its channels.
+// The padded weights of the file, [M, C/group, kernel…], decide the channels, including those of a preceding
+// ReorderInput.
 void infer_nchwc_conv(OpContext& op) {
   set_element(op, 0, op.element(0));
   Image image = image_of(op, 0, Layout::ChannelsFirst);
@@ -282,7 +283,7 @@ OpCost cost_nchwc_conv(const OpContext& op) {
   return cost;
 }
 
-// Channels are padded to the block of the machine that optimised the model, 8 or 16.
+// Channels are padded to the block size, 8 or 16, of the machine that optimised the model.
 void infer_reorder_input(OpContext& op) {
   set_element(op, 0, op.element(0));
   Image image = image_of(op, 0, stated_layout(op, 0));

@@ -16,7 +16,7 @@ OpCost per_element(const OpContext& op, const Work& work) {
 
 Work additions(int count) { return {.arith = count, .special = 0, .comparisons = 0}; }
 
-// The last axis of input 0 and the vector at input i are one.
+// Unifies the last axis of input 0 with the length of the vector at input i.
 void expect_vector(OpContext& op, int i) {
   if (op.has_shape(0) && op.rank(0) > 0 && op.has_shape(i) && op.rank(i) == 1)
     op.unify(dim_of(op, 0, -1), dim_of(op, i, 0), "the last axis and input " + std::to_string(i));
@@ -41,7 +41,7 @@ OpCost cost_quick_gelu(const OpContext& op) {
   return per_element(op, additions(scaled ? 1 : 0) + silu_work());
 }
 
-// z·sigmoid(z) of z = scale·x.
+// z·sigmoid(z) with z = scale·x.
 OpCost cost_scaled_silu(const OpContext& op) {
   const bool scaled = op.has_input(1) || op.attribute("alpha", 1.0) != 1.0;
   return per_element(op, additions(scaled ? 1 : 0) + silu_work());
@@ -111,8 +111,8 @@ void infer_rotary(OpContext& op) {
   op.set_output(0, op.input(0));
 }
 
-// input [B, S, N·D] or [B, N, S, D]; caches [positions, rotated / 2]. All of every head is rotated unless
-// rotary_embedding_dim says less; tokens pick their rows of the caches.
+// input [B, S, N·D] or [B, N, S, D]; caches [positions, rotated / 2]. Every head is rotated in full unless
+// rotary_embedding_dim limits it; tokens pick their rows of the caches.
 OpCost cost_rotary(const OpContext& op) {
   const Shape& data = op.shape(0);
   const bool packed = data.size() == 3;
@@ -172,7 +172,7 @@ void infer_engram(OpContext& op) {
 }
 
 // Per key and query element RMS norm (3) and its scale; their dot product; per gate 1/√H (1), |·|, max, √, sign
-// (comparison, mul), sigmoid; a product per element, and where asked for an RMS norm with its scale on that.
+// (comparison, mul), sigmoid; a product per element and, if it is an output, the RMS norm of that with its scale.
 OpCost cost_engram(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim elements = op.elements(0);

@@ -1,5 +1,5 @@
-// com.microsoft: text generation. The searches hold whole decoders and run them until the sequences end, which the data
-// decide; their outputs have shapes.
+// com.microsoft: text generation. The searches contain whole decoders and run them until the sequences end, which
+// depends on the data: they have output shapes but no cost.
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
@@ -11,13 +11,13 @@ OpCost cost_search(const OpContext& op) {
   op.unknown("its decoder runs until all sequences have ended, which the data decide");
 }
 
-// The vocabulary, where an attribute states it.
+// The vocabulary size: an attribute, or a fresh symbol where it is not stated.
 Dim vocabulary(OpContext& op) {
   const std::int64_t stated = op.attribute("vocab_size", std::int64_t{-1});
   return stated > 0 ? Dim(stated) : op.fresh("vocab_size", "the width of the decoder's logits");
 }
 
-// Encoders of audio take features: the batch leads in any case.
+// Audio encoders take features instead of ids; the batch is the first axis in either case.
 const Dim& batch_of(const OpContext& op) {
   if (op.shape(0).empty()) op.fail("the input is a scalar");
   return dim_of(op, 0, 0);

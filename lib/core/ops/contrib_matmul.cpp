@@ -92,7 +92,7 @@ OpCost cost_matmul_activation(const OpContext& op) {
   return cost;
 }
 
-// A sparse operand multiplies as often as it stores elements.
+// The work depends on the number of stored elements of the sparse operand.
 void infer_sparse_matmul(OpContext& op) {
   set_element(op, 0, op.element(1));
   op.set_output(0, op.element(1), product_of(op, left_operand(op), right_operand(op)).output());
@@ -106,7 +106,7 @@ OpCost cost_sparse_matmul(const OpContext& op) {
 
 void infer_fused_gemm(OpContext& op) { infer_gemm_output(op, 0, 1, 2, op.element(0)); }
 
-// A scale other than 1 is a multiplication per element of what it scales; β = 0 leaves C out.
+// A scale other than 1 takes one multiplication per scaled element; β = 0 omits C.
 OpCost cost_gemm(const OpContext& op, double default_beta) {
   const double beta = op.attribute("beta", default_beta);
   const bool has_bias = op.has_input(2) && beta != 0;
@@ -134,7 +134,7 @@ void infer_gemm_float8(OpContext& op) {
   infer_gemm_output(op, 0, 1, 2, static_cast<ElementType>(type));
 }
 
-// The scales of both operands combine to one multiplication per output element, that of the output is another.
+// The scales of both operands combine into one multiplication per output element; the output's scale takes another.
 OpCost cost_gemm_float8(const OpContext& op) {
   OpCost cost = cost_gemm(op, 0.0);
   const Dim outputs = op.output_elements(0);
@@ -248,7 +248,7 @@ OpCost cost_nbits_qkv(const OpContext& op) {
   return cost;
 }
 
-// --- weights of 4 bits by table (FP4, NF4): absmax scales them block by block ---
+// --- 4-bit weights decoded by a table (FP4, NF4); absmax scales each block ---
 
 void infer_bnb4(OpContext& op) {
   set_element(op, 0, op.element(0));
@@ -304,8 +304,8 @@ void infer_block_float(OpContext& op) {
   set_rows_by(op, 0, dim_of(op, 1, 0));
 }
 
-// A multiplication per weight by its block's scale, which for FP4 is first multiplied by the global one. With a scale
-// for A its elements are divided by it, converted to FP8, and scaled back.
+// A multiplication per weight by its block's scale, which for FP4 is first multiplied by the global one. If A has a
+// scale, its elements are divided by it, converted to FP8, and scaled back.
 template <int PerByte>
 OpCost cost_block_float(const OpContext& op) {
   constexpr bool kFp4 = PerByte == 2;

@@ -1,5 +1,5 @@
-// com.microsoft: what fits no other family: gathers of quantised tables, crops, Fourier transforms, distances, hashes,
-// text, and nodes whose contents are opaque.
+// com.microsoft: operators that fit no other family: gathers of quantised tables, crops, Fourier transforms, distances,
+// hashes, text, and nodes whose contents are opaque.
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/fold.h"
@@ -11,7 +11,7 @@ namespace {
 
 // --- GatherBlockQuantized: data, indices, scales, zero points ---
 
-// Elements of the gathered tensor that one stored element of `data` holds: bytes pack 8 / bits of them.
+// Elements of the gathered tensor per stored element of `data`: a byte packs 8 / bits of them.
 std::int64_t elements_per_stored(const OpContext& op) {
   if (op.element(0) != ElementType::Uint8) return 1;
   const std::int64_t bits = op.attribute("bits", std::int64_t{4});
@@ -36,7 +36,7 @@ void infer_gather_quantized(OpContext& op) {
   op.set_output(0, op.element(2), std::move(output));
 }
 
-// Of the data, scales and zero points the slices that are picked, at most all. (x − zero point)·scale per element;
+// Reads the picked slices of the data, scales and zero points, at most all. (x − zero point)·scale per element;
 // floating-point data have no zero point.
 OpCost cost_gather_quantized(const OpContext& op) {
   OpCost cost = op.streamed({1});
@@ -49,7 +49,7 @@ OpCost cost_gather_quantized(const OpContext& op) {
       Dim slice = 1;
       for (std::size_t i = 0; i < shape.size(); ++i)
         if (i != axis) slice *= shape[i];
-      // Scales along the gathered axis may stand for a block of slices each.
+      // A scale along the gathered axis may apply to a block of slices.
       picked = min(picked, op.elements(1) * slice);
     }
     cost.read(table, byte_size(picked, op.element(table)));
@@ -187,7 +187,7 @@ void infer_hash(OpContext& op) {
 }
 
 // MurmurHash3_x86_32: per word of 4 bytes mul, rotate, mul, xor, rotate, mul, add; at the end xor with the length and
-// three shifts with xor around two mul. Bit operations count as comparisons do. How long strings are the data decide.
+// three shifts with xor around two mul. Bit operations count as comparisons. The length of strings depends on the data.
 OpCost cost_hash(const OpContext& op) {
   const int width = bits(op.element(0));
   const Dim words =
@@ -234,7 +234,7 @@ void infer_pad(OpContext& op) {
   op.set_output(0, op.element(0), std::move(shape));
 }
 
-// Reads what negative pads leave.
+// Reads only the elements that negative pads leave.
 OpCost cost_pad(const OpContext& op) {
   OpCost cost = op.streamed({});
   const TensorValue* pads = op.value(1);
@@ -249,7 +249,7 @@ OpCost cost_pad(const OpContext& op) {
   return cost;
 }
 
-// As Range of ai.onnx, with a step that may be left out: 1.
+// The length of a Range without a step, which defaults to 1; otherwise Range is as in ai.onnx.
 std::optional<Dim> unit_range(const OpContext& op) {
   const auto start = known_input(op, 0);
   const auto limit = known_input(op, 1);
@@ -315,8 +315,8 @@ void infer_word_embedding(OpContext& op) {
   op.set_output(0, op.element(1), std::move(output));
 }
 
-// A convolution over the characters of every word at each place of the window, bias, tanh, and the largest of the
-// places. Words count at their padded length; characters pick rows of the table.
+// A convolution over the characters of every word at each window position, bias, tanh, and the maximum over the
+// positions. Words count with their padded length; characters pick rows of the table.
 OpCost cost_word_embedding(const OpContext& op) {
   const Shape& weight = shape_of(op, 1, 4);
   const Dim words = row_count(op.shape(0));
@@ -332,7 +332,7 @@ OpCost cost_word_embedding(const OpContext& op) {
   return cost;
 }
 
-// --- opaque nodes: outputs are what the file declares ---
+// --- opaque nodes: outputs are as the file declares them ---
 
 void infer_opaque(OpContext&) {}
 

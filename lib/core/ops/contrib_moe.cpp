@@ -1,5 +1,5 @@
-// com.microsoft: mixtures of experts. Every token runs through its k best experts alone; of the experts' weights those
-// of min(experts, tokens·k) are read at most, which is exact for one token.
+// com.microsoft: mixtures of experts. Every token runs through its k best experts only. The weights of at most
+// min(experts, tokens·k) experts are read, which is exact for one token.
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 
@@ -41,14 +41,14 @@ std::int64_t weight_bits(const OpContext& op, const Experts& experts, std::strin
   return bits;
 }
 
-// Weights of one expert, in whichever order the file keeps their axes.
+// Number of weights of one expert, whatever the order of their axes.
 Dim weights_per_expert(const OpContext& op, const Projection& projection, std::int64_t bits) {
   if (!op.has_input(projection.weights)) return 0;
   const Shape& shape = shape_of(op, projection.weights, 3);
   return shape[1] * shape[2] * (8 / bits);
 }
 
-// Stored bytes of a number of experts: weights, scales, zero points, bias.
+// Adds the reads of `touched` of the experts, as stored: weights, scales, zero points, bias.
 void read_experts(OpCost& cost, const OpContext& op, const Projection& projection, const Dim& touched,
                   const Dim& experts) {
   for (const int i : {projection.weights, projection.bias, projection.scales, projection.zero_points})
@@ -65,7 +65,7 @@ Work swiglu_work(const OpContext& op) {
   return work;
 }
 
-// Per hidden element. Gelu is the tanh form; a third projection multiplies the result.
+// Work per hidden element. Gelu is the tanh form; with `gated`, a third projection multiplies the result.
 Work expert_activation_work(const OpContext& op, bool gated) {
   const std::string_view name = op.attribute("activation_type", std::string_view("relu"));
   if (name == "swiglu") return swiglu_work(op);
@@ -73,8 +73,8 @@ Work expert_activation_work(const OpContext& op, bool gated) {
   return (name == "gelu" ? fast_gelu_work() : activation_work(op, name)) + gate;
 }
 
-// Softmax over the experts and a selection, one comparison each; normalising the k weights. The sparse mixer does, for
-// each of its k choices, a selection, |x|, max, sub, div and a comparison for the mask, and a softmax.
+// Softmax over the experts, and a comparison per expert to select; then normalising the k weights. For each of its k
+// choices, the sparse mixer takes a selection, |x|, max, sub, div and a comparison for the mask, and a softmax.
 Work router_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
   const Dim scores = tokens * expert_count(op);
   if (op.attribute("use_sparse_mixer", std::int64_t{0}) != 0)
@@ -88,7 +88,7 @@ OpCost cost_experts(const OpContext& op, const Experts& experts) {
   const std::int64_t k = positive_attribute(op, "k");
   const Dim tokens = row_count(op.shape(0));
   const Dim& hidden = dim_of(op, 0, -1);
-  const Dim runs = tokens * k;  // of one expert over one token
+  const Dim runs = tokens * k;  // each of one expert over one token
   const Dim count = expert_count(op);
   const Dim touched = min(count, runs);
 
@@ -109,7 +109,7 @@ OpCost cost_experts(const OpContext& op, const Experts& experts) {
   if (op.has_input(experts.fc3.bias)) cost.arith += runs * inter;
   cost.arith += (runs + tokens * (k - 1)) * hidden;  // weigh and sum the experts' outputs
   if (experts.quantized) {
-    // Integers lose their zero point, which is 2^(bits − 1) where none is given; floating-point formats are scaled.
+    // Integers: subtract the zero point (2^(bits − 1) if none is given) and scale. Floating-point formats: only scale.
     cost.arith += touched * (w1 + w2 + w3) * (quantization(op) == "int" ? 2 : 1);
   }
   return cost;

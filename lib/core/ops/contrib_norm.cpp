@@ -1,4 +1,4 @@
-// com.microsoft: normalizations with what surrounds them fused in: residual sums, embeddings, gates, activations.
+// com.microsoft: normalizations with neighbouring operators fused in: residual sums, embeddings, gates, activations.
 #include "ops/contrib_window.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
@@ -12,8 +12,8 @@ Work scaled_by(int operations, const Dim& elements) {
 
 // --- residual + norm over the last axis ---
 
-// skip may be broadcast along leading axes. Statistics, where asked for, are one float per row; the sum is the fourth
-// output.
+// skip may be broadcast along leading axes. Statistics, if they are outputs, are one float per row; the sum is the
+// fourth output.
 void infer_skip_norm(OpContext& op) {
   op.set_output(0, op.input(0));
   op.set_output(3, op.input(0));
@@ -48,7 +48,7 @@ OpCost cost_skip_rms_norm(const OpContext& op) {
 
 // --- embeddings + layer norm ---
 
-// Where position ids are, and how many operations turn a stored element into a real one.
+// The input of the position ids, and the number of operations that turn a stored element into a real number.
 struct EmbedInputs {
   int positions;  // position_ids, -1 where the operator has none
   int dequantize;
@@ -71,7 +71,7 @@ void infer_embed(OpContext& op, ElementType element) {
 void infer_embed(OpContext& op) { infer_embed(op, op.element(2)); }
 void infer_quantized_embed(OpContext& op) { infer_embed(op, op.element(8)); }
 
-// Rows are picked from the tables, at most all of them; positions without ids are one row per place.
+// Rows are picked from the tables, at most all of them; without position ids, one row is read per position.
 OpCost cost_embed(const OpContext& op, const EmbedInputs& inputs) {
   OpCost cost = op.streamed({0, 1, 5, 6, 7, inputs.positions});
   const Shape& ids = op.shape(0);
@@ -113,7 +113,7 @@ void infer_group_norm(OpContext& op) {
 }
 
 // Moments (4) and a·x + b per element; two divisions, ε, rsqrt per group; a = gamma·rsqrt, b = beta − a·mean (3) per
-// image and channel; SiLU where it is asked for.
+// image and channel; SiLU if the attribute activation requests it.
 OpCost cost_group_norm(const OpContext& op) {
   OpCost cost = op.streamed();
   const Image image = image_of(op, 0, stated_layout(op, 1));
@@ -133,7 +133,7 @@ OpCost cost_skip_group_norm(const OpContext& op) {
 
 // --- RMS norms in parts, computed in float32 whatever the tensors' type ---
 
-// Elements that share a statistic: the last axis of […, C, H], or H of […, C·H] in num_branches parts.
+// The number of statistics: one for each last axis of […, C, H], or for each H of […, C·H] in num_branches parts.
 Dim branch_rows(const OpContext& op) {
   const std::int64_t branches = op.attribute("num_branches", std::int64_t{0});
   const Dim rows = row_count(op.shape(0));

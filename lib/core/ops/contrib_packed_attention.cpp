@@ -1,5 +1,5 @@
-// com.microsoft: sequences of a batch packed without padding, and attention over them. Only the cumulative lengths tell
-// how long each sequence is: without them pairs are known for a single sequence or where no token was padding.
+// com.microsoft: sequences of a batch packed without padding, and attention over them. Only the cumulative lengths give
+// the length of each sequence: without them, pairs are known only for a single sequence, or if no token was padding.
 #include "ops/attention_work.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
@@ -7,7 +7,7 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-// Twice Σ length² over the sequences of a batch. `tokens` in all; input `offsets` is [B, S], `bounds` [B + 1].
+// Twice Σ length² over the sequences of a batch of `tokens` tokens; input `offsets` is [B, S], `bounds` [B + 1].
 Dim twice_packed_pairs(const OpContext& op, const Dim& tokens, int offsets, int bounds) {
   if (const auto known = op.integers(bounds); known && !known->empty()) {
     Dim pairs = 0;
@@ -110,7 +110,7 @@ void infer_remove_padding(OpContext& op) {
   op.set_output(3, ElementType::Int32, {Dim(1)});
 }
 
-// Reads the tokens that it keeps.
+// Reads only the tokens that it keeps.
 OpCost cost_remove_padding(const OpContext& op) {
   OpCost cost = op.streamed({1});
   cost.read(0, op.output_bytes(0));

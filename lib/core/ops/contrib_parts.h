@@ -1,5 +1,5 @@
-// Pieces that the families of ONNX Runtime's own domains share: rows that are those of ai.onnx under another name,
-// fused activations, arguments that are small tensors, widths of packed weights.
+// Pieces that the families of ONNX Runtime's own domains share: rows of ai.onnx under another name, fused activations,
+// arguments that are small tensors, checks of sizes and ranks.
 #pragma once
 
 #include <algorithm>
@@ -52,13 +52,13 @@ inline Work silu_work() { return {.arith = 1, .special = 1, .comparisons = 0}; }
 inline Work gelu_work() { return {.arith = 4, .special = 1, .comparisons = 0}; }
 // 0.5·x·(1 + tanh(x·(a + b·x²))): 5 multiplications, 2 additions.
 inline Work fast_gelu_work() { return {.arith = 7, .special = 1, .comparisons = 0}; }
-// Moments (4), normalise; per row two divisions, ε, rsqrt.
+// Per element moments (4) and normalise; per row two divisions, ε, rsqrt.
 Work layer_norm_work(const Dim& elements, const Dim& rows);
-// Square, add, normalise; per row a division, ε, rsqrt.
+// Per element square, add, normalise; per row a division, ε, rsqrt.
 Work rms_norm_work(const Dim& elements, const Dim& rows);
 
-// One evaluation of the activation that an attribute names, as fused into Conv, Gemm or MatMul. Ends the rule for a
-// name that is none of ONNX Runtime's.
+// One evaluation of the activation `name`, as fused into Conv, Gemm or MatMul. Ends the rule for a name that
+// ONNX Runtime does not have.
 Work activation_work(const OpContext& op, std::string_view name);
 
 // --- arguments ---
@@ -69,24 +69,24 @@ std::optional<Dim> scalar_value(const OpContext& op, int i);
 std::optional<std::vector<Dim>> known_sizes(const OpContext& op, int i);
 // A boolean input of one element; empty when it is not known.
 std::optional<bool> flag_value(const OpContext& op, int i);
-// The single element of an input as the size `hint`; a fresh symbol where it is data.
+// The single element of an input as a size; a fresh symbol named after `hint` where it is data.
 Dim size_argument(OpContext& op, int i, std::string_view hint);
 
 // A positive integer attribute, below 2^31 so that sums and products of two stay within 64 bits.
 std::int64_t positive_attribute(const OpContext& op, std::string_view name);
-// size / parts; ends the rule where a known size does not divide.
+// size / parts; ends the rule where both are known and do not divide.
 Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_view what);
 
-// Size of input i along `axis`, negative from the end; ends the rule where it has no such axis.
+// Size of input i along `axis` (negative: from the end); ends the rule where there is no such axis.
 const Dim& dim_of(const OpContext& op, int i, int axis);
-// The shape of input i, which must be of that rank.
+// The shape of input i, which must have rank `rank`.
 const Shape& shape_of(const OpContext& op, int i, int rank);
-// Ends the rule unless input i, where its rank is known, has that rank.
+// Ends the rule if input i has a known rank other than `rank`.
 void expect_rank(const OpContext& op, int i, int rank);
-// Makes the dim of input i at `axis`, where the input is present and of known rank, equal to `dim`.
+// Unifies the dim of input i at `axis` with `dim`, if the input is present and its rank is known.
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);
 
-// All dims but the last; their product. A scalar has neither.
+// All dims but the last, and their product. For a scalar: no dims, and 1.
 Shape leading(const Shape& shape);
 Dim row_count(const Shape& shape);
 

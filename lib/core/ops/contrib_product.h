@@ -1,11 +1,11 @@
-// Matrix products on shapes that were transposed first, as the fused and quantised operators have them.
+// Matrix products of shapes that may be transposed first, for the fused and quantised operators.
 #pragma once
 
 #include "ops/contrib_parts.h"
 
 namespace pagoda::inline core::ops {
 
-// numpy.matmul of two shapes: batch axes broadcast; a vector operand has no row (column) axis, nor has the output.
+// numpy.matmul of two shapes: batch axes broadcast; with a vector operand, the product has no row (column) axis.
 struct Product {
   Shape batch;
   Dim rows = 1, inner, columns = 1;
@@ -20,10 +20,10 @@ Product product_of(OpContext& op, const Shape& left, const Shape& right);
 Dim product_macs(const OpContext& op, const Shape& left, const Shape& right);
 
 // The shape of input `i` as FusedMatMul multiplies it. transBatch moves axis 0 behind the batch axes,
-// [m, b…, k] → [b…, m, k]; trans then swaps the last two. A vector stays.
+// [m, b…, k] → [b…, m, k]; trans then swaps the last two axes. A vector is unchanged.
 Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std::string_view trans_batch);
 
-// Gemm: matrices with transA and transB, C broadcast to the product.
+// Gemm: matrices with transA and transB; C broadcasts to the product.
 struct GemmSizes {
   Dim rows, inner_a, inner_b, columns;
 

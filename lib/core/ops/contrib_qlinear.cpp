@@ -1,6 +1,6 @@
 // com.microsoft: element-wise operators, softmax and reductions on 8-bit integers with their scales, and plain
-// quantisation. Work follows the definition, dequantise, compute, quantise, element by element; an engine that looks
-// results up in a table of 256 does less.
+// quantisation. Work follows the definition: dequantise, compute and quantise each element. An engine that looks up
+// results in a table of 256 does less.
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
@@ -8,11 +8,11 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-// Sub of the zero point where there is one, and the scale.
+// Subtract the zero point, if there is one, and scale.
 Work dequantize_from(const OpContext& op, int zero_point) {
   return {.arith = op.has_input(zero_point) ? 2 : 1, .special = 0, .comparisons = 0};
 }
-// Divide, round, clamp at both ends, and add the zero point where there is one.
+// Divide, round, clamp at both ends, and add the zero point if there is one.
 Work quantize_to(const OpContext& op, int zero_point) {
   return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1,
           .special = 0,
@@ -42,7 +42,7 @@ OpCost cost_qlinear_add(const OpContext& op) {
   return cost;
 }
 
-// The three scales combine to one, once (2); it takes the place of the division by the output's.
+// The three scales are combined once (2); multiplying by the result replaces the division by the output's scale.
 OpCost cost_qlinear_mul(const OpContext& op) {
   OpCost cost = int8_cost(op);
   if (op.has_input(2)) cost.arith += op.elements(0);
@@ -119,7 +119,7 @@ void infer_qlinear_softmax(OpContext& op) {
   if (op.has_shape(0)) normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
   op.set_output(0, op.input(0));
 }
-// A zero point cancels in softmax and is still taken off by the definition.
+// A zero point cancels in softmax, but the definition still subtracts it.
 OpCost cost_qlinear_softmax(const OpContext& op) { return cost_unary(op, softmax_work()); }
 
 // --- reductions ---
@@ -159,7 +159,7 @@ OpCost cost_sum_integer(const OpContext& op) {
   return cost;
 }
 
-// --- block floating point: its layout is the provider's own ---
+// --- block floating point, whose layout the execution provider defines ---
 
 void infer_quantize_bfp(OpContext& op) {
   const Dim rank = op.rank(0);

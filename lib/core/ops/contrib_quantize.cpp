@@ -1,4 +1,4 @@
-// com.microsoft: matrix products and recurrent layers in 8-bit integers, quantised before or on the way.
+// com.microsoft: matrix products and recurrent layers in 8-bit integers, quantised beforehand or at run time.
 #include "ops/contrib_product.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
@@ -6,7 +6,7 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-// Zero points off both operands, once per element; the scales of both combine, once per element of B's.
+// Subtracts the zero points of both operands, once per element; combines both scales, once per element of B's scale.
 void add_integer_product(OpCost& cost, const OpContext& op, int b, int b_scale, int a_zero_point, int b_zero_point) {
   if (op.has_input(a_zero_point)) cost.arith += op.elements(0);
   if (op.has_input(b_zero_point)) cost.arith += op.elements(b);
@@ -33,7 +33,7 @@ OpCost cost_to_float(const OpContext& op) {
 
 // --- DynamicQuantizeMatMul: A in floating point, B, scale, zero point, bias ---
 
-// Quantising n elements with a range found on the way, as DynamicQuantizeLinear: min, max, div, round, add, 2 clamps
+// Quantising with a range found at run time, as DynamicQuantizeLinear: min, max, div, round, add, 2 clamps
 // per element, 9 per tensor.
 Work dynamic_quantize_work(const Dim& elements, const Dim& tensors) {
   return {.arith = 7 * elements + 9 * tensors, .special = 0, .comparisons = 5 * elements + 5 * tensors};
@@ -49,7 +49,7 @@ OpCost cost_dynamic_matmul(const OpContext& op) {
   const Dim outputs = op.output_elements(0);
   cost.macs = product_macs(op, op.shape(0), op.shape(1));
   cost += dynamic_quantize_work(op.elements(0), 1);
-  cost.arith += op.elements(0);  // its zero point
+  cost.arith += op.elements(0);  // subtract A's zero point
   add_integer_product(cost, op, 1, 2, -1, 3);
   cost.arith += outputs;
   if (op.has_input(4)) cost.arith += outputs;
@@ -78,7 +78,7 @@ void infer_q_gemm(OpContext& op) {
   infer_gemm_output(op, 0, 3, 6, element);
 }
 
-// The combined scale takes a multiplication per element of B's, one more for alpha ≠ 1 and for a quantised Y.
+// The combined scale takes a multiplication per element of B's scale, one more for alpha ≠ 1, one for a quantised Y.
 OpCost cost_q_gemm(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim outputs = op.output_elements(0);
@@ -102,7 +102,7 @@ void infer_q_ordered_matmul(OpContext& op) {
   op.set_output(0, op.element(0), product_of(op, op.shape(0), op.shape(2)).output());
 }
 
-// The scales combine to one per element of B's (2); per output element scale, bias, C (mul, add), round, two clamps.
+// The scales are combined per element of B's scale (2); per output element scale, bias, C (mul, add), round, 2 clamps.
 OpCost cost_q_ordered_matmul(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim outputs = op.output_elements(0);
@@ -121,7 +121,7 @@ Dim directions(const OpContext& op) {
   return op.attribute("direction", std::string_view("forward")) == "bidirectional" ? 2 : 1;
 }
 
-// Work of the activations i, o, f share (0), of c (1) and of h (2), over all directions.
+// Work of activation `of` over all directions: 0 is shared by i, o and f; 1 is that of c, 2 that of h.
 Work gate_activation_work(const OpContext& op, std::size_t of) {
   constexpr std::string_view kDefaults[] = {"Sigmoid", "Tanh", "Tanh"};
   const AttributeValue* stated = op.attribute_value("activations");
@@ -173,8 +173,8 @@ void infer_dynamic_lstm(OpContext& op) {
   set_recurrent_outputs(op, hidden);
 }
 
-// X is quantised once, the state at every step. Zero points come off W and R once, and off quantised elements; each of
-// the two products of a gate is scaled.
+// X is quantised once, the state at every step. Zero points are subtracted once from W and R, and from every quantised
+// element; each of the two products of a gate is scaled.
 OpCost cost_dynamic_lstm(const OpContext& op) {
   OpCost cost = op.streamed();
   const Shape& data = op.shape(0);
@@ -191,7 +191,7 @@ OpCost cost_dynamic_lstm(const OpContext& op) {
   return cost;
 }
 
-// --- AttnLSTM: an LSTM whose input is X and the attention of the step before ---
+// --- AttnLSTM: an LSTM whose input is X and the attention of the previous step ---
 
 enum AttentionLstmInput {
   kX,

@@ -1,5 +1,5 @@
 // com.microsoft: operators that carry a state from call to call: causal convolutions, linear attention, n-gram hashes.
-// Recurrences count token by token; chunked engines do other work for the same result.
+// Recurrences are counted token by token; chunked engines do different work for the same result.
 #include "ops/attention_work.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
@@ -13,7 +13,7 @@ std::int64_t count_attribute(const OpContext& op, std::string_view name, std::in
   return count;
 }
 
-// Slots of a state window, which lead the state's axes; 0 for none.
+// Slots of the state window, the state's first axis; 0 if there is none.
 std::int64_t state_window(const OpContext& op) { return count_attribute(op, "state_window", 8); }
 
 Shape windowed(const OpContext& op, Shape state) {
@@ -21,7 +21,7 @@ Shape windowed(const OpContext& op, Shape state) {
   return state;
 }
 
-// Of a windowed past only the last slot is read.
+// Only the last slot of a windowed past is read.
 void read_last_slot(OpCost& cost, const OpContext& op, int past) {
   const std::int64_t window = state_window(op);
   if (window > 1 && op.has_input(past))
@@ -36,7 +36,7 @@ Dim kernel_volume(const OpContext& op) {
   return element_count(Shape(weight.begin() + 2, weight.end()));
 }
 
-// Positions before the current one that the taps of the causal axis, the last, reach.
+// The number of earlier positions that the taps reach along the causal axis, which is the last.
 Dim state_length(const OpContext& op) {
   const std::int64_t dilation = op.attribute("dilation", std::int64_t{1});
   if (dilation < 1) op.fail("dilation is " + std::to_string(dilation));
@@ -113,8 +113,9 @@ struct LinearSizes {
   Dim state() const { return key_size * value_size; }
 };
 
-// Per token and key head: k ⊗ v onto S (key · value macs); the delta rules also Sᵀk, a difference and a product with β
-// per value element; the gated ones the decay's exp and its product with S. Per output head Sᵀq and the scale.
+// Per token and key head: add k ⊗ v to S (key · value macs); delta rules also take Sᵀk and, per value element, a
+// difference and a product with β; gated rules take the decay's exp and its product with S. Per output head: Sᵀq and
+// the scale.
 void add_linear_attention(OpCost& cost, const OpContext& op, const LinearSizes& sizes, const Dim& decays) {
   const Rule rule = update_rule(op);
   cost.macs = sizes.tokens * sizes.state() * (sizes.key_heads * (rule.delta ? 2 : 1) + sizes.output_heads());

@@ -8,7 +8,7 @@ namespace pagoda::inline core::ops {
 
 enum class Layout : std::uint8_t { ChannelsFirst, ChannelsLast };
 
-// The layout that attribute channels_last states.
+// The layout that attribute channels_last gives; `otherwise` is its default.
 Layout stated_layout(const OpContext& op, std::int64_t otherwise);
 
 struct Image {
@@ -21,13 +21,13 @@ struct Image {
 // Input i as an image; ends the rule below rank 3.
 Image image_of(const OpContext& op, int i, Layout layout);
 
-// Data at input `x`, weight at `w`: [M, C/group, kernel…], or under images whose channels come last [M, kernel…,
-// C/group] where that is what fits the channels and kernel_shape. ONNX Runtime writes both: its documentation of
-// NhwcConv has the first, the files that its layout transformer saves the second.
+// The output of a convolution of input `x` with the weight at input `w`: [M, C/group, kernel…] or, for channels-last
+// images, [M, kernel…, C/group] where only that fits the channels and kernel_shape. ONNX Runtime uses both: its
+// documentation of NhwcConv has the first, files saved by its layout transformer have the second.
 Image convolved(OpContext& op, int x, int w, Layout layout);
 // Products per output element: input channels of the group × kernel volume.
 Dim products_per_output(const OpContext& op, int x, int w, Layout layout);
-// Data [N, C, …] with weight [C, M/group, kernel…], pads as given: begins, then ends.
+// The output of a transposed convolution of input 0 with weight [C, M/group, kernel…]; `pads`: begins, then ends.
 Image conv_transposed(OpContext& op, Layout layout, const std::vector<Dim>& pads);
 // The image after a pool over input 0.
 Image pooled(const OpContext& op, Layout layout);

@@ -108,8 +108,8 @@ void infer_deform_conv(OpContext& op) {
   op.set_output(0, op.element(0), output);
 }
 
-// Every channel is sampled n-linearly at every tap of every position; the places are shared by the channels of an
-// offset group. Per place and axis: add the offset, then the weights; per sample: interpolate, scale by the mask.
+// Every channel is sampled n-linearly at every tap of every position; the channels of an offset group share the
+// places. Per place and axis: add the offset, compute the weights; per sample: interpolate, scale by the mask.
 OpCost cost_deform_conv(const OpContext& op) {
   OpCost cost = op.streamed();
   const int axes = spatial_rank(op, 0);
@@ -132,7 +132,7 @@ Dim transposed_size(const Dim& input, const Window& window, std::size_t i, std::
                     std::string_view auto_pad) {
   const Dim extent = Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1;
   const Dim full = Dim(window.strides[i]) * (input - 1) + extent + output_padding;
-  // SAME pads down to input·stride, and never below zero padding where the stride exceeds the window.
+  // SAME pads so that the size is input·stride, but without negative padding where the stride exceeds the window.
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") return min(full, input * window.strides[i]);
   if (auto_pad == "VALID") return full;
   return full - window.pads[i] - window.pads[i + window.kernel.size()];
@@ -149,7 +149,7 @@ void infer_conv_transpose(OpContext& op) {
   if (paddings.size() != axes) op.fail("output_padding has " + std::to_string(paddings.size()) + " entries");
   const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
   const auto stated = op.integer_list("output_shape");
-  // Some exporters write all dims of the output, not the spatial ones alone.
+  // Some exporters write all dims of the output, not only the spatial ones.
   if (stated && !stated->empty() && stated->size() != axes && stated->size() != axes + 2)
     op.fail("output_shape has " + std::to_string(stated->size()) + " entries, expected " + std::to_string(axes));
   Shape output = {data[0], weight[1] * group_count(op)};
@@ -162,7 +162,7 @@ void infer_conv_transpose(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// Every input element meets every filter tap of its group: input elements × M/group × kernel volume.
+// Every input element is multiplied by every filter tap of its group: input elements × M/group × kernel volume.
 OpCost cost_conv_transpose(const OpContext& op) {
   OpCost cost = op.streamed();
   cost.macs = op.elements(0) * op.shape(1)[1] * element_count(weight_window(op, 0, 1).kernel);

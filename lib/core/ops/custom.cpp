@@ -32,9 +32,9 @@ std::string at(const char* list, std::size_t i, const char* member) {
   return std::string(list) + "[" + std::to_string(i) + "]" + member;
 }
 
-// --- What a statement may say -----------------------------------------------------------------------------------
+// --- Checks of a statement --------------------------------------------------------------------------------------
 
-// Collects the names that a statement gives, then holds its formulas against them.
+// Collects the names that a statement defines, then checks its formulas against them.
 class Checker {
  public:
   explicit Checker(const CustomOperator& stated) : stated_(stated) {}
@@ -183,7 +183,7 @@ struct Names {
 };
 
 Dim value_of(const OpContext& op, const Names& names, const std::string& text) {
-  const Dim formula = Dim::parse(text).value();  // problem_of() has read it
+  const Dim formula = Dim::parse(text).value();  // problem_of() has parsed it before
   for (const std::string& name : formula.symbols())
     if (!names.sizes.contains(name)) op.unknown("'" + name + "' of '" + text + "' is not known");
   try {
@@ -218,7 +218,7 @@ void bind_attributes(const OpContext& op, Names& names) {
   }
 }
 
-// One size of an input under its name; formulas wait until every name is bound.
+// Binds one size of an input to its name; formulas are checked later, when every name is bound.
 void bind_axis(OpContext& op, Names& names, const std::string& axis, const Dim& size, const std::string& input) {
   if (axis == kAnySize || !is_name(axis)) return;
   const auto [place, is_new] = names.sizes.emplace(axis, size);
@@ -238,7 +238,7 @@ void bind_star(OpContext& op, Names& names, const std::string& name, Shape axes,
   names.stars[name] = std::move(axes);
 }
 
-// Calls `each` with the stated text of an axis and its size; an axis of a "*name" has that text.
+// Calls `each` with the stated text of every axis and its size; a "*name" gets the sizes of all its axes in one call.
 template <typename Each>
 void for_each_axis(const OpContext& op, int place, const CustomInput& input, const Each& each) {
   const std::vector<std::string>& stated = *input.shape;
@@ -310,7 +310,7 @@ ElementType type_of(const CustomOperator& stated, const OpContext& op, const std
   return op.element(static_cast<int>(input_named(stated, type) - stated.inputs.data()));
 }
 
-// The names that only the data decide: of sizes, and of inputs whose elements are not known.
+// Calls `each` with every name that may depend on the data: of data sizes and of elements of inputs.
 template <typename Each>
 void for_each_open(const CustomOperator& stated, const Each& each) {
   for (const CustomDataSize& size : stated.data_sizes) each(size.name, "a size that the data decide", size.upper);
@@ -322,7 +322,7 @@ bool is_axis(const CustomOutput& output, const std::string& name) {
   return std::find(output.shape.begin(), output.shape.end(), name) != output.shape.end();
 }
 
-// Sizes that infer_custom() left to the data stand in the shapes that it made.
+// Reads the sizes that infer_custom() left open from the output shapes that it made.
 void read_open_sizes(const OpContext& op, Names& names) {
   const CustomOperator& stated = names.stated;
   for (std::size_t i = 0; i < stated.outputs.size(); ++i) {

@@ -1,4 +1,4 @@
-// Rules of operators that a user states by formulas.
+// Rules of operators that a user describes with formulas.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace pagoda::inline core::ops {
 
-// Names, facts and nothing else, in the same order: what a rule computes, the next two do. Names point into `stated`.
-// Throws Error for a statement that has a problem_of().
+// Rules with names and facts but no functions, in the same order; the two functions below compute the results.
+// Names point into `stated`. Throws Error for a statement that has a problem_of().
 std::vector<OpRule> rules_of(const std::vector<CustomOperator>& stated);
 
 void infer_custom(const CustomOperator& stated, OpContext& op);

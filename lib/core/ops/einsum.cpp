@@ -1,5 +1,5 @@
 // Einsum: any number of operands, repeated labels (diagonals), ellipses. The work is that of the cheapest order of
-// pairwise contractions, which is what an implementation can reach; onnxruntime contracts from left to right.
+// pairwise contractions, which an implementation can reach; onnxruntime contracts from left to right.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-// Labels by number: a-z, A-Z, then the axes of the ellipsis counted from its last.
+// Labels by number: a-z, A-Z, then the axes of the ellipsis, counted from the last.
 using Labels = std::vector<int>;
 constexpr int kEllipsisBase = 52;
 constexpr int kMaxLabels = 64;
@@ -39,7 +39,7 @@ Labels ellipsis_labels(const OpContext& op, int axes) {
   return labels;
 }
 
-// One term; `ellipsis_axes` < 0: as many as the operand's rank leaves.
+// Parses one term; `ellipsis_axes` < 0 means as many axes as the operand's rank leaves.
 Labels parse_term(const OpContext& op, std::string_view term, int rank, int ellipsis_axes) {
   const std::size_t dots = term.find('.');
   if (dots != std::string_view::npos && (term.substr(dots, 3) != "..." || term.find('.', dots + 3) != term.npos))
@@ -170,7 +170,7 @@ Contraction contraction_of(const OpContext& op) {
   }
   for (std::size_t i = 0; i < result.sizes.size(); ++i)
     result.estimates[i] = static_cast<double>(result.sizes[i].evaluate({}, kFreeSize));
-  // An axis of size 1 that is stretched over the others' takes no part in its operand.
+  // An axis of size 1, which is broadcast, does not count among the labels of its operand.
   for (int i = 0; i < op.input_count(); ++i) {
     Mask mask = 0;
     const Labels& labels = equation.operands[static_cast<std::size_t>(i)];
@@ -181,8 +181,8 @@ Contraction contraction_of(const OpContext& op) {
   return result;
 }
 
-// Joining two operands: a multiplication per combination of their labels, and an addition where labels are summed
-// away: then each is one multiply-accumulate.
+// Joining two operands takes a multiplication per combination of their labels. Where labels are summed away, each also
+// takes an addition and is one multiply-accumulate.
 struct Step {
   Mask joined = 0, kept = 0;
   bool contracts() const { return joined != kept; }
@@ -196,15 +196,15 @@ void charge(const Contraction& contraction, const Step& step, OpCost& cost) {
   (step.contracts() ? cost.macs : cost.arith) += contraction.volume(step.joined);
 }
 
-// Sums away what is in this operand alone: n − m additions.
+// Sums over the labels that only this operand has: n − m additions.
 Mask reduce_alone(const Contraction& contraction, Mask operand, Mask needed, OpCost& cost) {
   const Mask kept = operand & needed;
   if (kept != operand) cost.arith += contraction.volume(operand) - contraction.volume(kept);
   return kept;
 }
 
-// All orders, by the cheapest way to make every subset: 3^n steps. Where all steps are of one kind, and the operands few
-// enough for a formula that can be read, the least is taken for all sizes at once; else for those known now.
+// Tries all orders, by the cheapest way to make every subset: 3^n steps. If all steps are of one kind, and the operands
+// few enough for a readable formula, the cost is a minimum valid for all sizes; else estimated sizes pick the order.
 void charge_best_order(const Contraction& contraction, const std::vector<Mask>& operands, OpCost& cost) {
   const std::size_t n = operands.size();
   const std::size_t subsets = std::size_t{1} << n;
@@ -256,7 +256,7 @@ void charge_best_order(const Contraction& contraction, const std::vector<Mask>& 
   }
 }
 
-// Beyond that the cheapest next pair.
+// For more operands: always joins the cheapest next pair.
 void charge_greedy_order(const Contraction& contraction, std::vector<Mask> operands, OpCost& cost) {
   while (operands.size() > 1) {
     Step best;

@@ -45,7 +45,7 @@ std::optional<Shape> aligned_shape(OpContext& op) {
   return shape;
 }
 
-// All inputs broadcast together; unknown where the rank of one is.
+// The shape of all inputs broadcast together; unknown if the rank of one is.
 std::optional<Shape> broadcast_shape(OpContext& op) {
   for (int i = 0; i < op.input_count(); ++i)
     if (!op.has_shape(i)) return std::nullopt;
@@ -67,7 +67,7 @@ void infer_binary(OpContext& op) {
   infer_binary_as(op, common_element(op, 0, 1));
 }
 
-// The result has the type of the first operand, the second may have another (an exponent, a shift).
+// The result has the type of the first operand; the second may have a different one (an exponent, a shift).
 void infer_first(OpContext& op) {
   require_inputs(op, 2);
   infer_binary_as(op, op.element(0));
@@ -115,7 +115,7 @@ OpCost cost_extreme(const OpContext& op) { return cost_joined(op, true, false); 
 OpCost cost_sum(const OpContext& op) { return cost_joined(op, false, false); }
 OpCost cost_mean(const OpContext& op) { return cost_joined(op, false, true); }
 
-// One pow, except that x² is a product and √x a square root, where the exponent is a known constant.
+// One pow; for a known constant exponent, x² is a product and √x a square root.
 OpCost cost_pow(const OpContext& op) {
   if (const auto exponent = known_input(op, 1); exponent && exponent->count == 1)
     if (as_real((*exponent)[0]) == 2.0) return cost_each<1>(op);

@@ -1,20 +1,20 @@
-// Which number of a constant target shape holds which size of the input.
+// Finds which number of a constant target shape corresponds to which size of the input.
 //
-// A size covers an interval of the element order: from the product of the sizes before it to that times itself.
+// A size covers an interval of the element order: from the product of the sizes before it to that product times itself.
 //
-// The batch is often 1, an empty interval: the input size that holds the batch covers some interval, and the target
-// size that holds it must touch that interval.
+// The batch at export is often 1, which covers an empty interval. The input size that holds the batch covers some
+// interval; the target size that holds it must touch that interval.
 //   [b,197,768]   → [1,197,768]    the 1 at the same place
 //   [b,8,8,7,7,96] → [64,49,96]    64 = 1·8·8
 //   [64·b,49,96]  → [1,8,8,7,7,96] the 1 within 64
 //   [197,b,768]   → [197,12,64]    197 and 12 touch the batch: 12 begins where the batch begins
 //   [197,12·b,64] → [197,768]      197 and 768 touch it: the last size holds features, so 197
 //
-// All other sizes: both shapes are cut where their intervals end at the same place. What lies between two cuts has one
-// product on both sides.
+// All other sizes: both shapes are cut where their intervals end at the same place. The sizes between two cuts have the
+// same product on both sides.
 //   [1,C,h/8,w/8] → [1,C,6400]     6400 is h/8·w/8
 //   [h·w/256,768] → [14,14,768]    14 and 14 are sizes seen before whose product is h·w/256
-//   [h/4,96] → [8,7,96]            either may be fixed: they are pending until one meets something known
+//   [h/4,96] → [8,7,96]            either may be fixed: they are pending until one meets a known size
 #include "ops/fixed_sizes.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::optional<std::size_t> batch_position(const Shape& input, const Shape& targe
   }
   if (carriers != 1) return std::nullopt;
 
-  // The best of those that touch: the batch itself, then one that is not the last, then one that begins with the batch.
+  // Of those that touch, prefer the batch itself, then a size that is not the last, then one starting where it starts.
   std::optional<std::size_t> best;
   std::tuple<bool, bool, bool> best_rank;
   Dim first = 1;
@@ -89,8 +89,8 @@ namespace {
 
 constexpr std::size_t kMostAnswers = 16;
 
-// The ways to write a formula as a product of formulas that tensors were seen to have, or of numbers, of given exported
-// sizes, in their order.
+// Finds the ways to write a formula as a product of factors that have the given exported sizes, in their order. Factors
+// are sizes seen on earlier tensors, or numbers; the last is whatever remains.
 class Products {
  public:
   Products(const OpContext& op, std::vector<std::int64_t> sizes) : op_(op), sizes_(std::move(sizes)) {}
@@ -136,7 +136,7 @@ bool is_permutation(const Shape& a, const Shape& b) {
   return std::is_permutation(a.begin(), a.end(), b.begin(), b.end());
 }
 
-// The sizes at export that the formula becomes; rows come before columns where both had one size.
+// The factors of `whole` that have these sizes at export; rows come before columns where both had the same size.
 std::optional<Shape> product_of_seen(const OpContext& op, const Dim& whole, const std::vector<std::int64_t>& sizes) {
   const std::vector<Shape> answers = Products(op, sizes).of(whole);
   if (answers.empty()) return std::nullopt;
@@ -149,7 +149,7 @@ std::optional<Shape> product_of_seen(const OpContext& op, const Dim& whole, cons
 
 Shape split(const OpContext& op, const Dim& whole, const std::vector<std::int64_t>& sizes) {
   if (auto factors = product_of_seen(op, whole, sizes)) return *std::move(factors);
-  // Pairs: an axis divided into windows.
+  // Pairs of sizes: an axis divided into windows.
   if (sizes.size() % 2 == 0) {
     std::vector<std::int64_t> axes;
     for (std::size_t i = 0; i < sizes.size(); i += 2) axes.push_back(sizes[i] * sizes[i + 1]);
@@ -168,7 +168,7 @@ Shape split(const OpContext& op, const Dim& whole, const std::vector<std::int64_
   op.unknown("its target shape is fixed, and what becomes of " + whole.to_string() + " in it is unknown");
 }
 
-// The reshape without its batch, which is where `batch_position` says.
+// The reshape with the batch divided out of its sizes; batch_position() finds it in the target.
 struct Unbatched {
   Shape input, target;  // target: as the file states it, or a formula computed from other shapes
   std::vector<std::int64_t> exported_input, exported_target;
@@ -184,7 +184,7 @@ std::vector<std::int64_t> as_numbers(const OpContext& op, const FixedSizes& fixe
   return numbers;
 }
 
-// A size of 1 at export does not cut the elements. It keeps its place where the target has as many ones there.
+// A size of 1 at export does not cut the element order. It keeps its place if the target has as many ones there.
 void follow_ones(const OpContext& op, Unbatched& reshape, std::vector<std::optional<Dim>>& followed) {
   const auto ones_by_place = [](const std::vector<std::int64_t>& sizes) {
     std::map<Int, std::vector<std::size_t>> ones;
@@ -205,8 +205,8 @@ void follow_ones(const OpContext& op, Unbatched& reshape, std::vector<std::optio
   }
 }
 
-// Sizes of the target by which the file divides, in the groups between two cuts, by index; those it solves for
-// included.
+// Sets `followed`, by index, to the formulas of the target sizes that the file states or solves for, one group between
+// two cuts after the other.
 void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vector<bool>& is_stated,
                    std::vector<std::optional<Dim>>& followed) {
   const FixedSizes& fixed = *op.fixed_sizes();
@@ -219,7 +219,7 @@ void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vec
     const auto take_input = [&] { in *= reshape.exported_input[i], whole *= reshape.input[i], ++i; };
     const auto take_target = [&] { out *= reshape.exported_target[j], ++j; };
     if (i < inputs) take_input();
-    // What was 1 belongs to the size behind it where that follows the input, too.
+    // A size of 1 at export is grouped with the next size if that follows the input, too.
     while (in == 1 && fixed.hold_other(whole) && i < inputs && fixed.hold_other(reshape.input[i])) take_input();
     if (j < targets && in != 1) take_target();
     while (in != out && (in < out ? i < inputs : j < targets)) in < out ? take_input() : take_target();
@@ -243,7 +243,7 @@ void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vec
         sizes.push_back(reshape.exported_target[k]);
       }
     }
-    // Beside a size that the file computes, ⌊h / 7⌋, a number is what it was divided by.
+    // Next to a size that the file computes, such as ⌊h / 7⌋, a number is the divisor and stays.
     if (!is_divided || places.empty() || !fixed.hold_other(whole)) continue;
     const Shape formulas = places.size() == 1 ? Shape{whole} : split(op, whole, sizes);
     for (std::size_t k = 0; k < places.size(); ++k)
@@ -251,8 +251,8 @@ void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vec
   }
 }
 
-// [h/32, w/32] → [1, 7, 1, 7]: windows, of which one covers the axis. A larger input has several, and a framework then
-// shifts and masks them, or makes the window larger.
+// [h/32, w/32] → [1, 7, 1, 7]: one window covers each axis. A larger input has several windows, which a framework then
+// shifts and masks, or it makes the window larger.
 void refuse_single_windows(const OpContext& op, const Unbatched& reshape,
                            const std::vector<std::optional<Dim>>& followed) {
   if (reshape.target.size() < reshape.input.size() + 2) return;

@@ -98,7 +98,7 @@ void fold_broadcast(OpContext& op, BinaryFold f) {
     if (!input || input->shape.size() > shape->size()) return;
     inputs.push_back(*std::move(input));
   }
-  // Before opset 7 the second operand could be aligned elsewhere than at the end.
+  // Before opset 7 the second operand could be aligned at other axes than the last.
   if (op.opset() < 7)
     for (const SmallTensor& input : inputs)
       if (input.shape != *shape && input.count != 1) return;

@@ -1,5 +1,5 @@
 // Folding of small tensors: elements of inputs whose shape is constant, numpy broadcasting over them, and the
-// gathers, slices and reductions that move known elements around. Unknown elements travel as unknown.
+// gathers, slices and reductions that move known elements around. Unknown elements stay unknown.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using Extents = std::vector<std::int64_t>;  // a constant shape
 
 inline constexpr std::int64_t kFoldLimit = 1024;  // elements of a folded tensor
 
-// A small tensor of constant shape. All its elements are unknown where the value is not known.
+// A small tensor of constant shape. If its value is not known, all its elements are unknown.
 struct SmallTensor {
   const TensorValue* known = nullptr;
   Extents shape;
@@ -30,12 +30,12 @@ struct SmallTensor {
 std::optional<SmallTensor> small_input(const OpContext& op, int i);
 // The same, where at least one element is known.
 std::optional<SmallTensor> known_input(const OpContext& op, int i);
-// The constant extents of output i; empty where there are none or they hold more than kFoldLimit elements.
+// The extents of output i; empty if they are not constant or hold more than kFoldLimit elements.
 std::optional<Extents> small_output(const OpContext& op, int i);
 
-// Row-major distances between neighbours along each axis.
+// Row-major strides along each axis, in elements.
 Extents strides_of(std::span<const std::int64_t> shape);
-// The position in `from`, a shape broadcast to `to`, of element `index` of `to`.
+// Where element `index` of shape `to` lies in shape `from`, which broadcasts to `to`.
 std::int64_t broadcast_index(std::int64_t index, std::span<const std::int64_t> to, std::span<const std::int64_t> from);
 
 // Number of elements of a constant shape.

@@ -1,5 +1,5 @@
 // Picking and placing elements by index, and choosing them by value. Gathers read what they pick and no more than
-// the whole table; operators whose output size the data decide give a fresh symbol with its upper bound.
+// the whole table; operators whose output size depends on the data give a fresh symbol with an upper bound.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -23,7 +23,7 @@ int axis_of(const OpContext& op, std::int64_t otherwise) {
   return normal_axis(op, op.attribute("axis", otherwise), op.rank(0));
 }
 
-// An element of an index tensor counted from the front of an axis of `size`; empty where it is not known or outside.
+// An element of an index tensor, counted from the front of an axis of `size`; empty if it is unknown or out of range.
 std::optional<std::int64_t> index_in(const Scalar& scalar, std::int64_t size) {
   const auto dim = as_dim(scalar);
   const auto index = dim ? dim->value64() : std::nullopt;
@@ -33,10 +33,10 @@ std::optional<std::int64_t> index_in(const Scalar& scalar, std::int64_t size) {
 
 // --- Gather, GatherElements, GatherND ---
 
-// The picks that differ: no more than there are places. A single pick needs one place, which there is.
+// The most picks that can differ: no more than there are places. A single pick is always one.
 Dim distinct(const Dim& picks, const Dim& places) { return picks == Dim(1) ? picks : min(picks, places); }
 
-// `elements` of the data, and the indices.
+// Reads `elements` elements of the data, and the indices.
 OpCost cost_of_picks(const OpContext& op, const Dim& elements) {
   OpCost cost = op.streamed({1});
   cost.read(0, byte_size(elements, op.element(0)));
@@ -57,8 +57,8 @@ OpCost cost_gather_elements(const OpContext& op) {
   return cost_of_picks(op, distinct(op.output_elements(0), op.elements(0)));
 }
 
-// Stored indices of a fixed export that list the elements of the axis: torch.export writes as_strided and flips so.
-// They pick all of it, whatever the size: the picture of a Reshape to their shape.
+// The shape of the indices, where a fixed export may store indices that list all elements of the axis: torch.export
+// writes as_strided and flips so. They pick the whole axis, whatever its size, like a Reshape of it to their shape.
 Shape picked_shape(OpContext& op, std::size_t axis) {
   Shape shape = op.shape(1);
   const FixedSizes* fixed = op.fixed_sizes();
@@ -173,7 +173,7 @@ OpCost cost_gather_nd(const OpContext& op) {
   return cost_of_picks(op, elements * distinct(picks, places));
 }
 
-// Where an index tuple points: the first element of a run of data; empty where it is not known.
+// The position that an index tuple points to: the first element of a run of data; empty if it is unknown.
 std::optional<std::int64_t> run_start(const SmallTensor& data, const SmallTensor& indices, std::int64_t tuple,
                                       std::int64_t length) {
   const Extents strides = strides_of(data.shape);
@@ -203,7 +203,7 @@ void fold_gather_nd(OpContext& op) {
 
 // --- Scatter, ScatterElements, ScatterND ---
 
-// The data copied, the updates placed; a reduction joins each update with what is there.
+// Copies the data and places the updates; a reduction combines each update with the existing element.
 OpCost cost_scatter(const OpContext& op) {
   OpCost cost = op.streamed();
   const std::string_view reduction = op.attribute("reduction", std::string_view("none"));
@@ -301,7 +301,7 @@ OpCost cost_one_hot(const OpContext& op) {
   return cost;
 }
 
-// The sizes of a repetition are written so: exporters make the repeats of Tile out of OneHot(axis, rank, [1, n]).
+// Exporters compute the repeats of Tile in this way: OneHot(axis, rank, [1, n]).
 void fold_one_hot(OpContext& op) {
   const auto indices = known_input(op, 0);
   const auto values = known_input(op, 2);
@@ -318,7 +318,7 @@ void fold_one_hot(OpContext& op) {
       value.emplace_back();
       continue;
     }
-    const Dim class_index = *hot->value() < 0 ? *hot + Dim(depth) : *hot;  // from the end; out of range is nowhere hot
+    const Dim class_index = *hot->value() < 0 ? *hot + Dim(depth) : *hot;  // from the end; out of range: no hot one
     value.push_back((*values)[class_index == Dim(i / inner % depth) ? 1 : 0]);
   }
   publish(op, std::move(value));
@@ -382,16 +382,16 @@ void fold_top_k(OpContext& op) {
   publish(op, std::move(places), 1);
 }
 
-// A selection looks at every element once, which is the least any method does; ordering the winners is not counted.
+// A comparison per element, the least that any selection needs; ordering the selected elements is not counted.
 OpCost cost_select(const OpContext& op) {
   OpCost cost = op.streamed({0});
   cost.arith = cost.comparisons = op.elements(0);
   return cost;
 }
 
-// --- sizes that the data decide: NonZero, Compress, Unique ---
+// --- data-dependent sizes: NonZero, Compress, Unique ---
 
-// How many elements are not 0; empty where one is not known.
+// The number of elements that are not 0; empty if one is unknown.
 std::optional<std::int64_t> count_true(const SmallTensor& tensor) {
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < tensor.count; ++i) {
@@ -440,7 +440,7 @@ void infer_compress(OpContext& op) {
   op.set_output(0, op.element(0), std::move(shape));
 }
 
-// Reads the conditions and what they keep.
+// Reads the conditions and the elements that they keep.
 OpCost cost_compress(const OpContext& op) {
   OpCost cost = op.streamed({1});
   cost.read(0, op.output_bytes(0));
@@ -448,7 +448,8 @@ OpCost cost_compress(const OpContext& op) {
   return cost;
 }
 
-// How many slices along `axis` (of a flat tensor: elements) differ; empty where an element is not known.
+// The number of different slices along `axis` (without one: of different elements); empty if an element is unknown or
+// NaN.
 std::optional<std::int64_t> count_different(const SmallTensor& tensor, std::optional<std::size_t> axis) {
   const std::int64_t slices = axis ? tensor.shape[*axis] : tensor.count;
   const std::int64_t inner = axis ? strides_of(tensor.shape)[*axis] : 1;
@@ -466,7 +467,7 @@ std::optional<std::int64_t> count_different(const SmallTensor& tensor, std::opti
   return static_cast<std::int64_t>(different.size());
 }
 
-// Y, the first place of each, the place in Y of every input element, how often each occurs.
+// Outputs: Y, the first position of each in X, the position in Y of every input element, and the counts.
 void infer_unique(OpContext& op) {
   set_unknown_rank(op);
   std::optional<Dim> searched;

@@ -1,4 +1,4 @@
-// Operators that make tensors out of attributes, shapes and random numbers.
+// Operators that make tensors from attributes, shapes and random numbers.
 #include <cmath>
 #include <span>
 
@@ -50,7 +50,7 @@ void infer_constant(OpContext& op) {
     if (const auto length = list_length(*value)) {
       shape.push_back(Dim(*length));
     } else if (row.attribute.ends_with("s")) {
-      shape.push_back(0);  // an empty list does not say the type of its members
+      shape.push_back(0);  // an empty list carries no member type
     }
     return op.set_output(0, row.element, std::move(shape));
   }
@@ -78,7 +78,7 @@ void fold_constant(OpContext& op) {
 
 // --- ConstantOfShape, EyeLike, Range ---
 
-// Written once; nothing is read that is not known before launch.
+// The output is written once; nothing is read, since the inputs are known before launch.
 OpCost cost_fill(const OpContext& op) {
   OpCost cost = op.streamed({});
   cost.precision = op.output(0).element;
@@ -163,7 +163,7 @@ OpCost cost_range(const OpContext& op) {
   return cost;
 }
 
-// --- random numbers: what is made of them counts, the integer arithmetic of the generator does not ---
+// --- random numbers: the arithmetic on them counts, the integer arithmetic of the generator does not ---
 
 Shape listed_shape(const OpContext& op) {
   const auto listed = op.integer_list("shape");
@@ -177,7 +177,7 @@ void infer_random(OpContext& op) {
   op.set_output(0, element_attribute(op, "dtype", ElementType::Float32), listed_shape(op));
 }
 
-// Of the shape of the input, and of its type unless dtype says another.
+// The shape of the input, and its type unless dtype states a different one.
 void infer_random_like(OpContext& op) {
   op.set_output(0, {.element = element_attribute(op, "dtype", op.element(0)), .shape = op.input(0).shape});
 }
@@ -189,7 +189,7 @@ OpCost cost_uniform(const OpContext& op) {
   return cost;
 }
 
-// Box-Muller makes two normal numbers of a log, a sqrt, a sin and a cos, 2 special each; then mean + scale·z.
+// Box-Muller makes two normal numbers from a log, a sqrt, a sin and a cos: 2 special each; then mean + scale·z.
 OpCost cost_normal(const OpContext& op) {
   OpCost cost = cost_uniform(op);
   cost.special = 2 * op.output_elements(0);

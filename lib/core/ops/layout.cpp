@@ -95,7 +95,7 @@ void infer_expand(OpContext& op) {
   if (!op.has_shape(0)) return;
   const Shape& shape = op.shape(0);
   if (const TensorValue* target = op.value(1)) {
-    // Where a target size is unknown the input's own size stays, unless it is 1 or may be.
+    // Where a target size is unknown, the input's own size stays, unless it is or may be 1.
     Shape stated;
     const std::size_t offset = target->size() > shape.size() ? 0 : shape.size() - target->size();
     const std::size_t added = target->size() > shape.size() ? target->size() - shape.size() : 0;
@@ -104,7 +104,7 @@ void infer_expand(OpContext& op) {
       if (size && size->is_constant() && *size->value() < 0) op.fail("a target size of " + size->to_string());
       const Dim own = i < added ? Dim(1) : shape[offset + i - added];
       const bool fixed = own.is_constant() && own != Dim(1);
-      // A size of a fixed export is the input's own, or one that other tensors have.
+      // In a fixed export, a stated size is the input's own or that of other tensors.
       stated.push_back(size    ? followed_size(op, target->size(), i, own, *size)
                        : fixed ? own
                                : op.fresh("expanded_dim", "a size computed from data"));
@@ -228,7 +228,7 @@ void infer_pad(OpContext& op) {
   op.set_output(0, op.element(0), std::move(shape));
 }
 
-// Reads what is not cropped away by negative pads.
+// Reads only the elements that negative pads do not crop.
 OpCost cost_pad(const OpContext& op) {
   OpCost cost = op.streamed({});
   const Padding pads = padding(op);

@@ -24,8 +24,8 @@ void infer_loss(OpContext& op) {
   op.set_output(0, op.element(0), reduction == "none" ? op.shape(1) : Shape{});
 }
 
-// Per label: a comparison with ignore_index where it is stated, a negation, a multiplication by the class weight. The
-// sum is an addition per label; the mean also a division, and the weights' sum where there are weights.
+// Per label: a comparison with ignore_index if it is stated, a negation, a multiplication by the class weight, if any.
+// The sum takes an addition per label; the mean also takes a division and, with class weights, the sum of the weights.
 Work loss_work(const OpContext& op) {
   const Dim labels = op.elements(1);
   const std::string_view reduction = op.attribute("reduction", std::string_view("mean"));
@@ -38,12 +38,12 @@ Work loss_work(const OpContext& op) {
   return work;
 }
 
-// Weights are read where labels pick them.
+// Only the weights that labels pick are read, at most all.
 Dim weight_bytes(const OpContext& op) {
   return op.has_input(2) ? byte_size(min(op.elements(2), op.elements(1)), op.element(2)) : Dim(0);
 }
 
-// Of the log-probabilities one per label is read.
+// Reads one log-probability per label.
 OpCost cost_nll_loss(const OpContext& op) {
   OpCost cost = op.streamed({1});
   cost.read(0, byte_size(op.elements(1), op.element(0)));

@@ -10,8 +10,8 @@ namespace {
 
 // --- numpy.matmul ---
 
-// The shapes of a product of inputs a and b: batch axes broadcast, rows × inner · inner × columns. A vector operand
-// has no row (column) axis, and neither has the output then.
+// The shapes of a product of inputs a and b: batch axes broadcast, rows × inner · inner × columns. With a vector
+// operand, the product has no row (column) axis.
 struct Product {
   Shape batch;
   Dim rows = 1, inner, columns = 1;
@@ -57,7 +57,7 @@ Dim macs(const OpContext& op, int a, int b) {
   const Dim& left = op.shape(a).back();
   const Shape& right = op.shape(b);
   const Dim& other = right.size() > 1 ? right[right.size() - 2] : right.back();
-  // Where one side is a constant it is the one both were found to be.
+  // If only one side is a constant, inference found both to be equal to it.
   return op.output_elements(0) * (other.is_constant() ? other : left);
 }
 
@@ -124,7 +124,7 @@ void infer_gemm(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// A scale other than 1 is a multiplication per element of what it scales; β = 0 leaves C out.
+// A scale other than 1 takes one multiplication per scaled element; β = 0 omits C.
 OpCost cost_gemm(const OpContext& op) {
   const double beta = op.attribute("beta", 1.0);
   const bool has_bias = op.has_input(2) && beta != 0;

@@ -1,6 +1,6 @@
-// ai.onnx.ml: feature preparation, linear models, support vector machines, trees. Their weights are attributes; bytes
-// of those that every run reads in full are counted as stored, reals as 4 bytes and integers as 8. Strings and maps
-// have no fixed width.
+// ai.onnx.ml: feature preparation, linear models, support vector machines, trees. Their weights are attributes; those
+// that every run reads in full count with their stored bytes, 4 per real and 8 per integer. Strings and maps have no
+// fixed width.
 #include <array>
 
 #include "ops/contrib_parts.h"
@@ -25,7 +25,7 @@ std::size_t list_length(const OpContext& op, std::string_view name) {
   return 0;
 }
 
-// The first of two lists that is not empty: labels and categories are integers or strings.
+// The longer of two alternative lists: labels and categories are given as integers or as strings.
 std::size_t list_length(const OpContext& op, std::string_view integers, std::string_view strings) {
   return std::max(list_length(op, integers), list_length(op, strings));
 }
@@ -82,7 +82,7 @@ constexpr std::array<TypedList, 3> kEncoderValues = {{{"values_floats", ElementT
                                                       {"values_int64s", ElementType::Int64},
                                                       {"values_strings", ElementType::String}}};
 
-// The values decide the type; version 1 maps strings to places in classes_strings and back.
+// The values decide the type; version 1 maps strings to their positions in classes_strings, and back.
 void infer_label_encoder(OpContext& op) {
   if (op.has_attribute("classes_strings") || op.opset() < 2) return infer_category_mapper(op);
   const AttributeValue* tensor = op.attribute_value("values_tensor");
@@ -93,7 +93,7 @@ void infer_label_encoder(OpContext& op) {
   op.fail("no attribute gives the values");
 }
 
-// A look-up is one comparison: a hash table's.
+// A look-up counts as one comparison, as in a hash table.
 OpCost cost_lookup(const OpContext& op) { return cost_each<1, 0, 1>(op); }
 
 void infer_one_hot(OpContext& op) {
@@ -141,7 +141,7 @@ void infer_feature_vectorizer(OpContext& op) {
     rows = i == 0 ? own_rows : op.unify(rows, own_rows, "rows of the inputs");
     columns += element_count(Shape(part.begin() + (part.size() == 1 ? 0 : 1), part.end()));
   }
-  // What the attribute states is what is copied.
+  // If the attribute states sizes, that many elements are copied.
   if (const auto stated = op.integer_list("inputdimensions"); stated && !stated->empty()) {
     columns = 0;
     for (const std::int64_t size : *stated) {
@@ -154,14 +154,14 @@ void infer_feature_vectorizer(OpContext& op) {
 
 // --- maps ---
 
-// A size that an attribute states.
+// A positive size given by an attribute.
 Dim stated_count(const OpContext& op, std::string_view attribute, std::int64_t otherwise) {
   const std::int64_t count = op.attribute(attribute, otherwise);
   if (count < 1) op.fail(std::string(attribute) + " is " + std::to_string(count));
   return count;
 }
 
-// A row of the output per map: [1, entries]. Sparse maps are spread over max_map places.
+// One output row per map: [1, entries]. Sparse maps are spread over max_map columns.
 void infer_cast_map(OpContext& op) {
   const std::string_view to = op.attribute("cast_to", std::string_view("TO_FLOAT"));
   ElementType element = ElementType::Float32;
@@ -178,7 +178,7 @@ void infer_dict_vectorizer(OpContext& op) {
   op.set_output(0, op.element(0), {Dim(1), Dim(words)});
 }
 
-// What is written was read from the map.
+// Everything written was read from the map.
 OpCost cost_from_map(const OpContext& op) {
   OpCost cost;
   cost.read(0, op.output_bytes(0));
@@ -205,8 +205,8 @@ OpCost cost_zip_map(const OpContext& op) {
 
 // --- scores ---
 
-// Per score. Softmax: 4 and exp; SOFTMAX_ZERO compares with 0 besides. PROBIT is √2·erf⁻¹(2x − 1) by Winitzki's
-// formula: 13 operations, a log and two roots.
+// Work per score. Softmax takes 4 and exp; SOFTMAX_ZERO adds a comparison with 0. PROBIT is √2·erf⁻¹(2x − 1) by
+// Winitzki's formula: 13 operations, a log and two roots.
 Work post_transform_work(const OpContext& op, std::string_view name) {
   if (name == "NONE") return {};
   if (name == "SOFTMAX") return softmax_work();
@@ -227,7 +227,7 @@ void set_classes(OpContext& op, bool integer_labels, const Dim& scores) {
   op.set_output(1, ElementType::Float32, {rows, scores});
 }
 
-// The label is that of the largest score.
+// The label belongs to the largest score.
 Work best_class_work(const OpContext& op, const Dim& rows) {
   const Dim comparisons = rows * (op.output_shape(1)[1] - 1);
   return {.arith = comparisons, .special = 0, .comparisons = comparisons};
@@ -312,7 +312,7 @@ std::int64_t support_vectors(const OpContext& op) {
   return vectors;
 }
 
-// One score per pair of classes, per class where probabilities or linear weights are given; two for two classes.
+// One score per pair of classes, or per class if probabilities or linear weights are given; two for two classes.
 void infer_svm_classifier(OpContext& op) {
   const bool integers = list_length(op, "classlabels_ints") > 0;
   const std::size_t classes = list_length(op, "classlabels_ints", "classlabels_strings");
@@ -323,8 +323,8 @@ void infer_svm_classifier(OpContext& op) {
   set_classes(op, integers, Dim(scores));
 }
 
-// With support vectors every pair of classes weighs the vectors of both: (C − 1) coefficients per vector, and ρ. Each
-// pair votes by a comparison and an addition.
+// With support vectors, every pair of classes weights the vectors of both: (C − 1) coefficients per vector, and ρ. Each
+// pair votes with a comparison and an addition.
 OpCost cost_svm_classifier(const OpContext& op) {
   const std::size_t classes = list_length(op, "classlabels_ints", "classlabels_strings");
   if (list_length(op, "prob_a") > 0) op.unknown("class probabilities are iterated until they converge");
@@ -368,8 +368,8 @@ OpCost cost_svm_regressor(const OpContext& op) {
 
 // --- trees ---
 
-// Per row and tree the longest path of tests, which bounds every row's, and the most weights of a leaf; base values,
-// means and the transformation per score. A visited test reads its threshold, feature and next node, at most all.
+// Per row and tree: the longest path of tests, an upper bound for every row, and the most weights of a leaf; per score:
+// its base value. A visited test reads its threshold, feature and next node; at most all tests are read.
 void add_forest(OpCost& cost, const OpContext& op, const Forest& forest, const Dim& rows, int scores) {
   const std::int64_t depth = forest.depth();
   cost.arith += rows * (depth + forest.weights());

@@ -9,7 +9,7 @@
 
 namespace pagoda::inline core::ops {
 
-// What is known of an output before its shape is worked out; it stays when the rule ends early.
+// Sets the element type of an output before its shape is inferred; it stays when the rule ends early.
 inline void set_element(OpContext& op, int output, ElementType element) {
   op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
 }

@@ -1,5 +1,5 @@
 // Normalizations and softmax. Sums and maxima count one operation per element; means, roots and reciprocals count
-// once per statistic. Whatever is constant per statistic is folded before it meets the elements.
+// once per statistic. Values that are constant per statistic are combined before they are applied to the elements.
 #include <algorithm>
 
 #include "ops/nn_work.h"
@@ -26,7 +26,7 @@ Work inverse_root_work(const Dim& statistics) { return {.arith = statistics, .sp
 
 // --- batch normalization ---
 
-// Outputs beyond the first exist in training alone; since opset 14 an attribute says so.
+// Outputs beyond the first exist only in training; since opset 14 an attribute states the mode.
 bool is_training(const OpContext& op) {
   if (op.opset() >= 14) return op.attribute("training_mode", std::int64_t{0}) != 0;
   return op.output_count() > 1;
@@ -200,7 +200,7 @@ OpCost cost_lp_norm(const OpContext& op) {
 
 // --- softmax ---
 
-// Rows normalised: since opset 13 one axis, before all axes from `axis` on, flattened.
+// Rows that are normalised: since opset 13 along one axis; before, over all axes from `axis` on, flattened.
 Dim softmax_rows(const OpContext& op) {
   if (op.opset() < 13) return row_count(op, 1);
   const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));

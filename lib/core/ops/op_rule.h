@@ -8,7 +8,7 @@
 //   };
 //   static_assert(well_formed(kRules));
 //
-// "Costs nothing" is said (cost_view); "not modelled" is the absence of a row.
+// An operator that costs nothing says so (cost_view); an operator that is not modelled has no row.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,14 @@ struct Family {
   std::span<const OpRule> rules;
 };
 
-// Under -fsanitize=undefined gcc does not compare the address of a template's instance with null while compiling;
-// only an address of something is of that kind.
+// Under -fsanitize=undefined, gcc does not compare the address of a template instance with null at compile time;
+// a result that is not a constant therefore means a non-null address.
 template <typename Function>
 consteval bool is_set(Function* function) {
   return !__builtin_constant_p(function == nullptr) || function != nullptr;
 }
 
-// Whether a row states what it must; the other facts have a sensible value for most operators.
+// Whether a row states the mandatory facts; the defaults of the others suit most operators.
 constexpr bool is_complete(const OpFacts& facts) {
   return facts.kind != OpKind::Unknown && facts.batch != BatchAxis::Unknown && facts.gradient != Gradient::Unknown;
 }
@@ -57,10 +57,9 @@ std::span<const Family> families();
 // The built-in rule of an op, or null.
 const OpRule* find_rule(std::string_view domain, std::string_view op_type);
 
-// The built-in facts of a node's operator; Unknown in all where there is no rule.
+// The built-in facts of a node's operator; all Unknown if it has no rule.
 OpFacts facts_of(const Node& node);
-// Those of a rule, as far as the node's attributes do not change them: BatchNormalization that trains is no pointwise
-// operator.
+// The facts of a rule, adjusted to the node: BatchNormalization in training mode is not a pointwise operator.
 OpFacts facts_of(const OpRule& rule, const Node& node);
 
 }  // namespace pagoda::inline core::ops

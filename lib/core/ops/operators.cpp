@@ -16,7 +16,7 @@ std::span<const base::EmbeddedFile> operator_files();  // data/ops.csv
 }
 namespace {
 
-// What the walk does itself with the operators that hold graphs.
+// Operators with subgraphs, which the walk handles itself.
 constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
     {"If", "the branch of a known condition, else the costlier one; both are reported"},
     {"Loop", "the body times the trip count, a symbol where the data decide it"},
@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
     {"SequenceMap", "the body times the length of the sequence"},
 };
 
-// By domain and name: the opsets that define or change the operator.
+// The opsets that define or change each operator, by domain and name.
 std::map<std::pair<std::string, std::string>, std::string> defined_versions() {
   const std::string_view text = ops::operator_files().front().text;
   base::CsvReader reader(text.substr(text.find('\n') + 1), "data/ops.csv");  // its first line is a comment

@@ -7,7 +7,7 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-// The value of an integer attribute within what sizes and widths can be; empty otherwise.
+// The value of an integer attribute, `otherwise` if it is absent; empty if it is implausible as a size or width.
 std::optional<std::int64_t> size_attribute(const Node& node, std::string_view name,
                                            std::optional<std::int64_t> otherwise = std::nullopt) {
   const Attribute* attribute = node.attribute(name);
@@ -16,7 +16,7 @@ std::optional<std::int64_t> size_attribute(const Node& node, std::string_view na
   return *value > 0 && *value < (std::int64_t{1} << 31) ? std::optional(*value) : std::nullopt;
 }
 
-// How many elements of `bits` each the bytes hold.
+// The number of elements of `bits` bits that the bytes hold.
 std::optional<Dim> unpacked(const Dim& bytes, std::optional<std::int64_t> bits) {
   if (!bits || *bits > 8) return std::nullopt;
   return floor_div(bytes * 8, *bits);
@@ -30,7 +30,7 @@ std::optional<Dim> k_by_n(const Node& node, const Dim&) {
   return product(size_attribute(node, "K"), size_attribute(node, "N"));
 }
 
-// One zero point a block of a row.
+// One zero point per block of a row.
 std::optional<Dim> n_by_blocks(const Node& node, const Dim&) {
   const auto k = size_attribute(node, "K");
   const auto block = size_attribute(node, "block_size");
@@ -103,7 +103,7 @@ constexpr WeightInput kInputs[] = {
 };
 // clang-format on
 
-// The initializer behind a value: itself, the one it captures, or the one that a Reshape renames.
+// Finds the initializer behind a value: directly, captured from an outer graph, or behind a Reshape.
 class Initializers {
  public:
   explicit Initializers(const Model& model) : model_(model) {}
@@ -158,7 +158,7 @@ std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& mode
         if (type.element != packed.element || !type.shape) continue;
         try {
           if (const auto weights = packed.weights(node, element_count(*type.shape))) result.emplace(*tensor, *weights);
-        } catch (const Error&) {  // sizes that are not credible end the analysis where they are used
+        } catch (const Error&) {  // implausible sizes end the analysis where they are used
         }
       }
     }

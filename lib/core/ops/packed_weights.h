@@ -1,5 +1,5 @@
-// Weights that the type of their tensor does not tell from other integers, while the operators that read it do: several
-// to a byte in uint8 tensors of ONNX Runtime, and quantised biases in int32 ones.
+// Packed weights, identified by their consumers, since the tensor's type is that of any other integers: several to a
+// byte in uint8 tensors of ONNX Runtime, and quantised biases in int32 tensors.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 namespace pagoda::inline core::ops {
 
 // The initializers that hold such weights, by graph and index, with the number of weights in each. An initializer is
-// found through a Reshape too, as embeddings share their table with the last projection.
+// also found behind a Reshape, since embeddings share their table with the last projection.
 std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& model);
 
 }  // namespace pagoda::inline core::ops

@@ -12,13 +12,13 @@ int spatial_rank(const OpContext& op) {
   return op.rank(0) - 2;
 }
 
-// A window of a fixed export that covers an axis follows its size. An average over windows that tile the axis may be
-// the exporter's way to write an adaptive one, whose windows grow with the input.
+// In a fixed export, a window that covers a whole axis follows its size. An average pool whose windows tile the axis
+// may be an exported adaptive pool, whose windows grow with the input.
 Window pool_window(const OpContext& op) {
   Window window = window_attributes(op, spatial_rank(op), nullptr);
   const FixedSizes* fixed = op.fixed_sizes();
   if (fixed == nullptr) return window;
-  constexpr std::int64_t kLeastAdaptive = 3;  // windows of 2 are halvings
+  constexpr std::int64_t kLeastAdaptive = 3;  // windows of 2 just halve the size
   const std::size_t axes = window.kernel.size();
   for (std::size_t i = 0; i < axes; ++i) {
     const Dim& size = op.shape(0)[i + 2];
@@ -83,7 +83,7 @@ void infer_global_pool(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// One step fewer than elements per output; none where there are no elements.
+// One step fewer than elements per output; 0 if there are no elements.
 Dim global_steps(const OpContext& op) {
   const Dim elements = op.elements(0);
   return elements == Dim(0) ? elements : elements - op.output_elements(0);
@@ -153,7 +153,7 @@ void infer_max_roi_pool(OpContext& op) {
   op.set_output(0, op.element(0), {op.shape(1)[0], op.shape(0)[1], Dim((*pooled)[0]), Dim((*pooled)[1])});
 }
 
-// Regions are data: a bin spans at most its share of the map, and a pixel more along each axis that it cuts.
+// Regions are data: a bin spans at most its share of the map plus one pixel along each axis.
 OpCost cost_max_roi_pool(const OpContext& op) {
   const Shape& map = op.shape(0);
   const Shape& output = op.output_shape(0);
@@ -192,7 +192,7 @@ Dim roi_samples(const OpContext& op, std::string_view hint, std::size_t axis) {
 // r × r bilinear samples per bin, r = sampling_ratio. Per region: scale 4 corners, shift them where pixels are
 // centred on halves, 2 differences, 2 bin sizes (and 2 comparisons with the least size 1 where not shifted). Per
 // sample row and column: its coordinate (mul, add) and weights, which all channels share. Per output element: r²
-// interpolations, then r² − 1 additions and a division, or as many comparisons.
+// interpolations, then r² − 1 additions and a division, or r² − 1 comparisons.
 // Reads the taps, at most the whole map.
 OpCost cost_roi_align(const OpContext& op) {
   const Dim rows = roi_samples(op, "roi_rows", 2);

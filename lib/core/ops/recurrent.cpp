@@ -1,6 +1,6 @@
 // LSTM, GRU and RNN. A step of one sequence in one direction multiplies the gates' weights with the input and with the
 // previous state: gates · hidden · (input + hidden) multiply-accumulates, the sum of the two products included; then
-// comes the mathematics of the cell, per hidden element. Steps are sequence × batch × directions, or the sum of
+// comes the arithmetic of the cell, per hidden element. Steps are sequence × batch × directions, or the sum of
 // sequence_lens where that is known. W's and R's biases are summed once per run.
 #include <algorithm>
 
@@ -11,7 +11,7 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-// Inputs common to the three: X, W, R, B, sequence_lens, initial_h.
+// All three operators have X, W, R, B, sequence_lens and initial_h.
 enum Input { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeephole };
 
 std::int64_t directions(const OpContext& op) {
@@ -145,7 +145,7 @@ Dim step_count(const OpContext& op) {
   return length * batch;
 }
 
-// Contractions, and the sum of W's and R's biases for the `summed` gates that add them as one.
+// Contractions, and the sum of W's and R's biases for the `summed` gates that add them together.
 OpCost cost_gates(const OpContext& op, int gates, int summed) {
   OpCost cost = op.streamed();
   const Dim hidden = hidden_size(op);

@@ -1,5 +1,5 @@
 // Reductions along axes, positions of extremes, running sums and products.
-// n input elements reduced to m outputs take n − m joins; what is done to each element or result is added.
+// n input elements reduced to m outputs take n − m joins, plus any work per element or per result.
 #include <algorithm>
 #include <span>
 
@@ -13,8 +13,8 @@ namespace {
 
 // --- axes ---
 
-// Which axes go, or empty where the axes are not known. Axes are an attribute, since opset 18 (ReduceSum: 13) an
-// input; none given means all, or none where noop_with_empty_axes is set.
+// Which axes are reduced; empty if they are unknown. Axes are an attribute, or an input since opset 18 (ReduceSum: 13).
+// If none are given, all are reduced, or none if noop_with_empty_axes is set.
 std::optional<std::vector<bool>> reduced_axes(const OpContext& op) {
   const int rank = op.rank(0);
   std::vector<bool> reduced(static_cast<std::size_t>(rank), false);
@@ -42,7 +42,7 @@ Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep) {
   return result;
 }
 
-// Axes that are computed: each dim may stay or become 1; without keepdims as many go as axes are listed.
+// The shape for computed axes: each dim may stay or become 1; without keepdims, as many dims go as axes are listed.
 Shape undetermined_shape(OpContext& op) {
   Shape shape = op.shape(0);
   if (!keeps_dims(op)) {
@@ -84,7 +84,7 @@ void infer_running(OpContext& op) {
 
 // --- work ---
 
-// Joins of n elements into m: n − m, and nothing where there is nothing to join.
+// Joins of n elements into m: n − m, or 0 if there are no elements.
 Dim joins(const OpContext& op) {
   const Dim inputs = op.elements(0);
   return inputs == Dim(0) ? Dim(0) : inputs - op.output_elements(0);
@@ -117,7 +117,7 @@ constexpr auto kCostSumSquare = cost_reduce<Steps{.element_arith = 1}>;
 constexpr auto kCostLogSum = cost_reduce<Steps{.result_special = 1}>;
 constexpr auto kCostLogSumExp = cost_reduce<Steps{.element_special = 1, .result_special = 1}>;
 
-// Elements of `shape` but for those along `axis`: how many lines run along it.
+// The number of lines that run along `axis`: the product of all other sizes.
 Dim line_count(const Shape& shape, std::size_t axis) {
   Dim lines = 1;
   for (std::size_t i = 0; i < shape.size(); ++i)
@@ -125,8 +125,8 @@ Dim line_count(const Shape& shape, std::size_t axis) {
   return lines;
 }
 
-// L − 1 joins along each line of L elements: elements − lines. Along an axis that is data at most elements − the least
-// number of lines.
+// L − 1 joins along each line of L elements: elements − lines. If the axis is data, at most elements − the least number
+// of lines.
 OpCost cost_running(const OpContext& op) {
   OpCost cost = op.streamed({0});
   const Shape& shape = op.shape(0);
@@ -144,7 +144,7 @@ OpCost cost_running(const OpContext& op) {
 
 // --- values ---
 
-// For every output element the input elements that it joins, in order.
+// For every output element, the indices of the input elements that it joins, in order.
 std::optional<std::vector<std::vector<std::int64_t>>> groups(const OpContext& op, const SmallTensor& input,
                                                              const std::vector<bool>& reduced) {
   const auto outputs = small_output(op, 0);
@@ -181,7 +181,7 @@ void fold_reduce(OpContext& op) {
   publish(op, std::move(value));
 }
 
-// The position of the greatest (least) element, known where every comparison is.
+// The position of the greatest (least) element; known if the result of every comparison is.
 template <BinaryFold Better>
 void fold_arg(OpContext& op) {
   const auto input = known_input(op, 0);
@@ -197,7 +197,7 @@ void fold_arg(OpContext& op) {
     for (std::size_t i = 1; best && i < group.size(); ++i) {
       const Scalar& challenger = (*input)[group[i]];
       const Scalar& holder = (*input)[group[*best]];
-      // On a tie the first stays, with select_last_index the last.
+      // On a tie the first wins; with select_last_index, the last.
       const auto strictly_better =
           is_true(last ? Better(holder, challenger, op.element(0)) : Better(challenger, holder, op.element(0)));
       if (!strictly_better) {

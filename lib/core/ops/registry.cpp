@@ -1,4 +1,4 @@
-// Every family of operators, once. Adding an operator is a row in its family; adding a family is a line here.
+// Lists every family of operators. A new operator is a row in its family's table; a new family is a line here.
 #include <array>
 #include <unordered_map>
 #include <utility>
@@ -75,7 +75,7 @@ OpFacts facts_of(const Node& node) {
   return rule == nullptr ? OpFacts{} : facts_of(*rule, node);
 }
 
-// Outputs beyond the first and, since opset 14, an attribute ask for training.
+// Outputs beyond the first, or attribute training_mode since opset 14, request training.
 OpFacts facts_of(const OpRule& rule, const Node& node) {
   OpFacts facts = rule.facts;
   const bool trains = node.outputs.size() > 1 || node.integer("training_mode", 0) != 0;

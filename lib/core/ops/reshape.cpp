@@ -1,4 +1,4 @@
-// Operators that give the same bytes another shape or name, and those that ask for a shape.
+// Operators that give the same bytes a new shape or name, and those that return a shape.
 #include <algorithm>
 #include <span>
 
@@ -15,8 +15,8 @@ void set_unknown_rank(OpContext& op) { op.set_output(0, {.element = op.element(0
 
 // --- Reshape ---
 
-// Sizes of the target as given: unknown elements, −1 for the size to solve for, 0 for a copied size.
-// Empty where not even their number is known.
+// The target sizes as given: unknown elements, −1 for the size to solve for, 0 for a copied size.
+// Empty if not even their number is known.
 std::optional<TensorValue> reshape_target(const OpContext& op) {
   if (op.opset() < 5) {
     const auto listed = op.integer_list("shape");
@@ -97,14 +97,14 @@ void infer_flatten(OpContext& op) {
                 {element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))});
 }
 
-// Axes are an attribute, since opset 13 an input. Empty where they are computed.
+// Axes are an attribute, or an input since opset 13. Empty where they are computed from data.
 std::optional<std::vector<std::int64_t>> stated_axes(const OpContext& op) {
   return op.integer_list_or_input("axes", 1);
 }
 
 bool states_axes(const OpContext& op) { return op.has_attribute("axes") || op.has_input(1); }
 
-// How many axes an input lists, where that is known.
+// The number of axes that input 1 lists, if known.
 std::optional<std::int64_t> axis_count(const OpContext& op) {
   if (!op.has_shape(1)) return std::nullopt;
   return op.rank(1) == 0 ? std::optional<std::int64_t>(1) : op.shape(1)[0].value64();
@@ -226,8 +226,8 @@ void infer_dropout(OpContext& op) {
   op.set_output(1, {.element = op.opset() < 10 ? op.element(0) : ElementType::Bool, .shape = op.input(0).shape});
 }
 
-// In inference a view; a mask that is asked for is written. In training per element: compare a random number with the
-// ratio, scale, select.
+// In inference a view; if the mask is an output, it is written. In training, per element: compare a random number with
+// the ratio, scale, select.
 OpCost cost_dropout(const OpContext& op) {
   if (!drops(op) && !op.has_output(1)) return cost_view(op);
   if (!drops(op)) {

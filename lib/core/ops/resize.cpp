@@ -1,7 +1,7 @@
 // Resampling of images: Resize and Upsample, GridSample with AffineGrid, and CenterCropPad.
 //
-// Resize weighs taps of the neighbourhood: 1, 2 or 4 per resized axis for nearest, linear and cubic. Coordinates and
-// weights are worked out once per position of an axis, the weighted sum once per output element.
+// Resize weights taps of the neighbourhood: 1, 2 or 4 per resized axis for nearest, linear and cubic. Coordinates and
+// weights are computed once per position of an axis, the weighted sum once per output element.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -45,10 +45,10 @@ std::int64_t scaled_size(std::int64_t size, float scale) {
   return static_cast<std::int64_t>(std::floor(static_cast<float>(size) * scale));
 }
 
-// Sizes up to which a formula is checked against float32 arithmetic before it is used.
+// The largest size for which a formula is checked against float32 arithmetic before it is used.
 constexpr std::int64_t kLargestImage = 8192;
 
-// ⌊input · scale⌋. A symbolic size becomes a fraction's formula only where that agrees with float32 for all images.
+// ⌊input · scale⌋. A symbolic size becomes a fraction's formula only if that agrees with float32 for all image sizes.
 Dim scaled(OpContext& op, const Dim& input, double real_scale) {
   const auto scale = static_cast<float>(real_scale);
   if (!(scale > 0) || !std::isfinite(scale)) op.fail("a scale of " + std::to_string(real_scale));
@@ -76,12 +76,12 @@ Dim scaled(OpContext& op, const Dim& input, const Scalar& scale) {
 
 // --- Resize and Upsample ---
 
-// The input is there and holds something: exporters write an empty tensor for an unused scales or roi.
+// Whether the input is present and not empty: exporters write an empty tensor for an unused scales or roi.
 bool is_given(const OpContext& op, int i) {
   return op.has_input(i) && !(op.has_shape(i) && op.rank(i) == 1 && op.shape(i)[0] == Dim(0));
 }
 
-// Resize by the input sizes, there since opset 11, rather than by scales.
+// Whether Resize uses the input sizes, available since opset 11, rather than scales.
 bool is_sized(const OpContext& op) { return op.node().op_type == "Resize" && op.opset() >= 11 && is_given(op, 3); }
 
 std::vector<int> resized_axes(const OpContext& op) {
@@ -93,7 +93,7 @@ std::vector<int> resized_axes(const OpContext& op) {
 
 int scales_input(const OpContext& op) { return op.opset() >= 11 && op.node().op_type == "Resize" ? 2 : 1; }
 
-// Scales of the axes in `axes`, from an attribute (Upsample before opset 9) or an input; empty when unknown.
+// The scales of `axes` axes, from an attribute (Upsample before opset 9) or an input; empty if unknown.
 std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
   std::optional<TensorValue> scales;
   if (const AttributeValue* stated = op.attribute_value("scales")) {
@@ -150,7 +150,7 @@ Shape resized_by_sizes(OpContext& op, const std::vector<int>& axes) {
   return output;
 }
 
-// roi crops what is sampled and never changes the output's size.
+// roi crops the sampled region and never changes the output's size.
 void infer_resize(OpContext& op) {
   set_element(op, 0, op.element(0));
   const std::vector<int> axes = resized_axes(op);
@@ -161,21 +161,21 @@ void infer_resize(OpContext& op) {
     const auto axis = static_cast<std::size_t>(axes[i]);
     const Dim& own = op.shape(0)[axis];
     output[axis] = scaled(op, own, scales ? (*scales)[i] : Scalar());
-    // Of a size that stays, such as 1 of a pooled image, the scale is made to fit another tensor.
+    // Where the own size is constant, such as 1 of a pooled image, the exporter fitted the scale to another tensor.
     if (own.is_constant()) output[axis] = stated_size(op, output.size(), axis, own, output[axis]);
   }
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// What resampling does along one axis.
+// The resampling along one axis.
 struct Axis {
   Dim input, output;
   std::optional<double> scale;
-  Dim changes = 1;  // 0 where its size stays; a formula of 0 and 1 where that depends on free sizes
+  Dim changes = 1;  // 0 if its size stays; a formula of value 0 or 1 if that depends on free sizes
 };
 
 struct Resampling {
-  std::vector<Axis> active;  // whose size or scale changes, or may change
+  std::vector<Axis> active;  // axes whose size or scale changes, or may change
   Dim others = 1;            // elements along the axes that stay as they are
 };
 
@@ -206,14 +206,14 @@ Dim touched(const Axis& axis, Interpolation mode) {
   return min(axis.input, axis.output * taps(mode));
 }
 
-// The filter of an antialiased axis stretches by input/output where that exceeds 1: radius·input/output either side.
+// The filter of an antialiased axis stretches by input/output if that exceeds 1: radius·input/output on either side.
 Dim stretched_taps(const Axis& axis, Interpolation mode) {
   const int radius = taps(mode) / 2;
   if (axis.output == Dim(0)) return 0;
   return 2 * max(Dim(radius), ceil_div(radius * axis.input, axis.output));
 }
 
-// Axis by axis, in order: each pass makes its axis final, weighing the taps of what the pass before left.
+// Axis by axis, in order: each pass resizes one axis, weighting taps of the previous pass's result.
 Work antialias_work(const Resampling& plan, Interpolation mode) {
   Work work;
   for (std::size_t pass = 0; pass < plan.active.size(); ++pass) {
@@ -225,9 +225,9 @@ Work antialias_work(const Resampling& plan, Interpolation mode) {
   return work;
 }
 
-// Per output element, over the axes that change: their number is a sum of terms of 0 and 1 where sizes are free.
+// Work per output element, over the axes that change; with free sizes, their number is a sum of terms of value 0 or 1.
 Work samples_work(const Resampling& plan, Interpolation mode) {
-  std::vector<Dim> ways = {1};  // by number of axes that change: 1 for the right one
+  std::vector<Dim> ways = {1};  // by number of axes that change: 1 for the actual number, else 0
   for (const Axis& axis : plan.active) {
     ways.push_back(0);
     for (std::size_t n = ways.size() - 1; n > 0; --n)
@@ -337,7 +337,7 @@ void infer_center_crop_pad(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// Reads what survives the crop.
+// Reads only the elements inside the crop.
 OpCost cost_center_crop_pad(const OpContext& op) {
   OpCost cost = op.streamed({});
   Dim kept = 1;

@@ -24,7 +24,7 @@ inline OpCost cost_move(const OpContext& op) { return op.streamed(); }
 // Only input 0 is read; the others are arguments such as axes, known before launch.
 inline OpCost cost_move_first(const OpContext& op) { return op.streamed({0}); }
 
-// Work per element of output 0; `Comparisons` is a part of `Arith`.
+// Work per element of output 0; `Arith` includes `Comparisons`.
 template <int Arith, int Special = 0, int Comparisons = 0>
 OpCost cost_each(const OpContext& op) {
   static_assert(Comparisons <= Arith);
@@ -36,7 +36,7 @@ OpCost cost_each(const OpContext& op) {
   return cost;
 }
 
-// An element type that an attribute holds as onnx.TensorProto.DataType.
+// The element type that an attribute gives as a number of onnx.TensorProto.DataType.
 inline ElementType element_attribute(const OpContext& op, std::string_view name, ElementType otherwise) {
   constexpr auto kLast = static_cast<std::int64_t>(ElementType::Int2);
   const std::int64_t number = op.attribute(name, static_cast<std::int64_t>(otherwise));

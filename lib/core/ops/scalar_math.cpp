@@ -20,7 +20,7 @@ double quantise(double value, int mantissa_bits) {
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, mantissa_bits)), exponent - mantissa_bits);
 }
 
-// A fraction in lowest terms by the constant denominator; a double where nothing in it is symbolic.
+// A fraction, reduced by the small prime factors of its denominator or by all of it; a double if it is constant.
 Scalar from_ratio(Dim numerator, Int denominator, ElementType type) {
   if (denominator == 0) return kUnknown;
   if (denominator < 0) numerator = -numerator, denominator = -denominator;
@@ -41,7 +41,7 @@ Scalar from_ratio(Dim numerator, Int denominator, ElementType type) {
   return Ratio{std::move(numerator), static_cast<std::int64_t>(denominator)};
 }
 
-// An integer result. One beyond 64 bits would wrap at run time, to what no size is meant to be.
+// An integer result. Unknown beyond 64 bits: it would wrap at run time to a value that no size is meant to have.
 Scalar integer(Dim value) {
   if (value.is_constant() && !value.value64()) return kUnknown;
   return value;
@@ -61,7 +61,7 @@ struct Reals {
 };
 Reals reals(const Scalar& a, const Scalar& b) { return {std::get_if<double>(&a), std::get_if<double>(&b)}; }
 
-// Both as fractions over one denominator.
+// Both as fractions over a common denominator.
 struct Fractions {
   Dim a, b;
   Int denominator = 1;
@@ -75,7 +75,7 @@ std::optional<Fractions> fractions(const Scalar& a, const Scalar& b) {
                    static_cast<Int>(x->denominator / common) * y->denominator};
 }
 
-// Integer division that truncates toward zero, for all values of the symbols.
+// Integer division that truncates toward zero, valid for all values of the symbols.
 Scalar truncated(const Dim& a, const Dim& b) {
   if (b == Dim(0)) return kUnknown;
   if (auto exact = exact_div(a, b)) return *std::move(exact);
@@ -100,8 +100,8 @@ Scalar real(double value, ElementType type) {
   return kUnknown;
 }
 
-// A double counts as a fraction only with few significant bits: then its product with a size below 2^14 is exact in
-// float32, and floor of it is what the runtime computes. 0.7 is no fraction: 10 · 0.7f rounds up to 7.
+// A double counts as a fraction only if it has few significant bits: its product with a size below 2^14 is then exact
+// in float32, and its floor is what the runtime computes. 0.7 does not count: 10 · 0.7f rounds up to 7.
 std::optional<Ratio> as_ratio(const Scalar& scalar) {
   if (const Dim* dim = std::get_if<Dim>(&scalar)) return Ratio{*dim, 1};
   if (const Ratio* ratio = std::get_if<Ratio>(&scalar)) return *ratio;
@@ -142,7 +142,7 @@ Scalar subtract(const Scalar& a, const Scalar& b, ElementType type) {
 
 Scalar multiply(const Scalar& a, const Scalar& b, ElementType type) {
   if (const auto i = integers(a, b)) return integer(*i.a * *i.b);
-  // An integer zero decides alone; a real one does not (NaN, infinity).
+  // An integer zero alone decides the product; a real zero does not (NaN, infinity).
   for (const Scalar* scalar : {&a, &b})
     if (const Dim* dim = std::get_if<Dim>(scalar); dim != nullptr && *dim == Dim(0)) return Dim(0);
   if (const auto r = reals(a, b)) return real(*r.a * *r.b, type);
@@ -262,7 +262,7 @@ Scalar round(const Scalar& a, ElementType type) {
   if (const double* value = std::get_if<double>(&a)) return real(std::nearbyint(*value), type);
   const Ratio* ratio = std::get_if<Ratio>(&a);
   if (ratio == nullptr || ratio->denominator == 1) return a;
-  if (ratio->denominator % 2 == 0) return kUnknown;  // halves go to the even neighbour: no closed formula
+  if (ratio->denominator % 2 == 0) return kUnknown;  // halves go to the even neighbour: no closed form
   return from_ratio(floor_div(2 * ratio->numerator + ratio->denominator, 2 * ratio->denominator), 1, type);
 }
 
@@ -333,7 +333,7 @@ Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) {
 
 namespace {
 
-// Whether the constant fits the integer type; a size always does.
+// Whether a constant fits the integer type; a symbolic size always does.
 bool fits(const Dim& dim, ElementType type) {
   const auto value = dim.value();
   if (!value) return true;

@@ -1,6 +1,6 @@
-// Arithmetic on the elements of small known tensors: what folding a chain such as Shape → Gather → Mul → Floor
-// needs. Integers and bools are exact Dims; reals are doubles rounded to the tensor's type, or a Ratio where a size
-// is part of them. An operation whose result depends on what is not known gives the unknown Scalar, never a guess.
+// Arithmetic on the elements of small known tensors, for folding a chain such as Shape → Gather → Mul → Floor.
+// Integers and bools are exact Dims; reals are doubles rounded to the tensor's type, or a Ratio if they depend on a
+// size. An operation whose result cannot be determined gives the unknown Scalar, never a guess.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ inline Scalar truth(bool value) { return Dim(value ? 1 : 0); }
 
 // `value` as an element of a tensor of `type`: rounded to float32, float16 or bfloat16.
 Scalar real(double value, ElementType type);
-// The element as a fraction whose arithmetic is exact, also in single precision; empty where it is none.
+// The element as a fraction whose arithmetic is exact even in single precision; empty if it is not one.
 std::optional<Ratio> as_ratio(const Scalar& scalar);
-// Whether the element is non-zero, where that is known.
+// Whether the element is non-zero; empty where that is unknown.
 std::optional<bool> is_true(const Scalar& scalar);
 
 // The operands have element type `type`.

@@ -1,5 +1,5 @@
 // Sequences and optionals. The type of a sequence holds one shape for all members; a size in which members differ is
-// a symbol of its own. Beside it the members of short sequences are followed one by one, as long as positions are
+// a fresh symbol. In addition, the members of short sequences are tracked one by one, as long as positions are
 // known. Runtimes pass members by reference, so building and indexing move nothing; splitting a tensor into members and
 // joining them do.
 #include <algorithm>
@@ -24,7 +24,7 @@ void require_sequence(const OpContext& op, int i) {
   if (container != Container::Sequence) op.fail("input " + std::to_string(i) + " is not a sequence");
 }
 
-// The shape that describes members of both shapes; unknown where the ranks differ.
+// A shape that describes members of either shape; unknown where the ranks differ.
 std::optional<Shape> joint_shape(OpContext& op, const std::optional<Shape>& a, const std::optional<Shape>& b) {
   if (!a || !b || a->size() != b->size()) return std::nullopt;
   Shape joint = *a;
@@ -72,7 +72,7 @@ void infer_empty(OpContext& op) {
   op.set_members(0, {});
 }
 
-// The last member where no position is given.
+// Appends if no position is given.
 void infer_insert(OpContext& op) {
   require_sequence(op, 0);
   TensorType type = op.input(0);
@@ -89,7 +89,7 @@ void infer_insert(OpContext& op) {
   op.set_members(0, std::move(members));
 }
 
-// The last member where no position is given.
+// Removes the last member if no position is given.
 void infer_erase(OpContext& op) {
   require_sequence(op, 0);
   op.set_output(0, op.input(0));
@@ -129,8 +129,8 @@ std::size_t split_axis(const OpContext& op) {
   return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0)));
 }
 
-// The members that parts of `size` of an axis of size `whole` make, the last smaller; none where a size is open or they
-// are too many to follow.
+// The members when an axis of size `whole` is split into parts of `size`, the last possibly smaller; none if a size is
+// not constant or there are too many members to track.
 std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& whole, const Dim& size) {
   constexpr std::int64_t kMost = 256;
   const auto length = whole.value64(), part = size.value64();
@@ -143,8 +143,8 @@ std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& 
   return members;
 }
 
-// Parts of the sizes listed in `split`, or all of the one size it holds, the last smaller; without it parts of one,
-// whose axis goes unless keepdims is set.
+// The parts have the sizes listed in `split`, or all the one size it holds, the last possibly smaller. Without `split`
+// they have size 1, and their axis is removed unless keepdims is set.
 void infer_split_to_sequence(OpContext& op) {
   TensorType type = sequence_of(op.input(0));
   if (!type.shape) return op.set_output(0, std::move(type));
@@ -209,7 +209,7 @@ void infer_concat_from_sequence(OpContext& op) {
   op.set_output(0, members.element, std::move(shape));
 }
 
-// Every byte is read and written once; of a sequence only the sum of the parts is known: the tensor on the other side.
+// Every byte is read and written once; a sequence has as many bytes as the tensor on the other side.
 OpCost cost_split_to_sequence(const OpContext& op) {
   OpCost cost;
   cost.read(0, op.input_bytes(0));

@@ -1,4 +1,4 @@
-// Symbols of an analysis: the ones invented for sizes that the data decide, and the equalities found between sizes.
+// Symbols of an analysis: those invented for data-dependent sizes, and the equalities found between sizes.
 #include <algorithm>
 #include <iterator>
 
@@ -19,7 +19,7 @@ Dim Session::fresh(std::string_view hint, std::string node, std::string cause, s
 
 void Session::forget(const Dim& symbol) {
   const std::string name = symbol.to_string();
-  // It is one of the latest.
+  // It is one of the latest symbols.
   const auto last =
       std::find_if(symbols.rbegin(), symbols.rend(), [&](const Symbol& known) { return known.name == name; });
   if (last != symbols.rend()) symbols.erase(std::next(last).base());
@@ -38,7 +38,7 @@ void Session::one_or(const Dim& symbol, const Dim& constant, const std::string& 
 
 void Session::require(const Dim& size, const Dim& other, const std::string& node, bool or_one) {
   constexpr std::size_t kMost = 256;
-  // Of a fixed export the sizes asked for are checked, everywhere.
+  // In a fixed export, every equality of a fixed size is recorded, to be checked with the requested sizes.
   if (undecided > 0 || (fixed ? !fixed->hold(size) && !fixed->hold(other) : taken_for_equal.size() >= kMost)) return;
   if (required_.insert(size.to_string() + " = " + other.to_string()).second)
     taken_for_equal.push_back({size, other, or_one, node});
@@ -58,7 +58,7 @@ std::vector<Diagnostic> Session::take_notes(std::size_t first) {
   return taken;
 }
 
-// Constants tell most, then expressions without invented symbols, then those in the dims named first, then short ones.
+// Prefers constants, then expressions with fewer invented symbols, then those in the dims named first, then short ones.
 bool Session::more_telling(const Dim& a, const Dim& b) const {
   if (a.is_constant() != b.is_constant()) return a.is_constant();
   const auto rank = [&](const Dim& dim) {
@@ -195,7 +195,7 @@ std::optional<std::pair<std::string, std::string>> Session::unsettled() const {
     if (found == equalities_.end())
       return std::pair(pending.node, "the file does not tell whether its size " + std::to_string(exported) +
                                          " stays or follows the input");
-    // Frameworks leave out the shift and the masks of windows where one window covers the axis.
+    // Frameworks omit the shift and the masks of windows if one window covers the axis.
     const bool was_one = exported == 1;
     const Dim asked = fixed->as_asked(found->second);
     if (pending.whole && asked.is_constant() && (asked == Dim(1)) != was_one)
@@ -210,7 +210,7 @@ std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const std::s
     const Dim& constant = a.is_constant() ? a : b;
     const Dim& formula = a.is_constant() ? b : a;
     if (fixed->as_exported(formula) != constant) return std::nullopt;
-    // What meets stored weights is as large as they are: windows are, where it is made of pending sizes alone.
+    // A formula made only of pending sizes keeps the exported sizes if they are window parts or meet stored weights.
     const std::vector<std::string> names = formula.symbols();
     const auto is_part = [&](const std::string& name) {
       const auto found = pending_.find(name);

@@ -68,8 +68,8 @@ Window window_attributes(const OpContext& op, int spatial_rank, const Shape* wei
 
 namespace {
 
-// Frameworks that pad an image to ⌈size / stride⌉ strides write the padding of one size, on one side more than on the
-// other: it holds for sizes that leave the same rest.
+// Frameworks that pad an image to ⌈size / stride⌉ strides export the padding of one size, which may be uneven. It is
+// valid only for sizes that leave the same remainder.
 void expect_even_padding(const OpContext& op, const Dim& size, const Dim& begin, const Dim& end, std::int64_t stride) {
   const FixedSizes* fixed = op.fixed_sizes();
   if (fixed == nullptr || begin == end || stride == 1 || !changes(*fixed, size)) return;

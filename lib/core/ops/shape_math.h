@@ -14,7 +14,7 @@ namespace pagoda::inline core::ops {
 
 // `axis` counted from the front; ends the rule when it is outside [-rank, rank).
 int normal_axis(const OpContext& op, std::int64_t axis, int rank);
-// Each counted from the front; ends the rule for one that is out of range or named twice.
+// Each axis counted from the front; ends the rule if one is out of range or listed twice.
 std::vector<int> normal_axes(const OpContext& op, std::span<const std::int64_t> axes, int rank);
 
 // The geometry of a sliding window over the spatial axes.
@@ -32,7 +32,7 @@ Window window_attributes(const OpContext& op, int spatial_rank, const Shape* wei
 // ⌊(in + pad − dilation·(kernel−1) − 1) / stride⌋ + 1 (ONNX Operators.md, Conv and MaxPool).
 Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode);
 
-// One integer of a known value, empty when unknown or not an integer.
+// An element of a known value as an integer; empty if it is unknown or not an integer.
 std::optional<Dim> as_dim(const Scalar& scalar);
 std::optional<double> as_real(const Scalar& scalar);
 

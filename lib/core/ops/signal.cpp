@@ -16,7 +16,7 @@ std::optional<Dim> scalar(const OpContext& op, int i) {
   return value != nullptr && value->size() == 1 ? as_dim(value->front()) : std::nullopt;
 }
 
-// The same, or a symbol of its own.
+// The same, or a fresh symbol.
 Dim scalar_size(OpContext& op, int i, std::string_view hint) {
   const std::optional<Dim> size = scalar(op, i);
   if (!size) return op.fresh(hint, "a size computed from data");
@@ -34,7 +34,7 @@ constexpr std::string_view kLengthIsData =
 
 // --- DFT ---
 
-// The transformed axis: an attribute, 1 unless stated, before opset 20; then an input, -2 unless given. Empty when it
+// The transformed axis: before opset 20 an attribute, 1 by default; since then an input, -2 by default. Empty when it
 // is not known.
 std::optional<std::size_t> dft_axis(const OpContext& op) {
   if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
@@ -52,7 +52,7 @@ std::optional<std::size_t> dft_axis(const OpContext& op) {
 bool is_one_sided(const OpContext& op, std::int64_t otherwise) { return op.attribute("onesided", otherwise) != 0; }
 bool is_inverse(const OpContext& op) { return op.attribute("inverse", std::int64_t{0}) != 0; }
 
-// Size of the transformed axis afterwards.
+// Size of the transformed axis in the output.
 Dim transformed_size(OpContext& op, const Dim& input) {
   const bool to_real = is_one_sided(op, 0) && is_inverse(op);
   const Dim length = op.has_input(1) ? scalar_size(op, 1, "dft_length") : to_real ? 2 * (input - 1) : input;
@@ -77,7 +77,8 @@ void infer_dft(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// Of one transform along `axis`: its length, which one side of a spectrum gives up to one.
+// The length of one transform along `axis`; the bins of a one-sided spectrum leave two lengths, of which the longer
+// counts.
 Dim transform_length(const OpContext& op, std::size_t axis) {
   const Dim& bins = op.output_shape(0)[axis];
   if (op.has_input(1)) {
@@ -88,7 +89,7 @@ Dim transform_length(const OpContext& op, std::size_t axis) {
   return is_one_sided(op, 0) && is_inverse(op) ? 2 * (input - 1) : input;
 }
 
-// Of all transforms along `axis`; the inverse divides by the length.
+// The work of all transforms along `axis`; the inverse divides by the length.
 Dim work_along(const OpContext& op, std::size_t axis) {
   const Shape& input = op.shape(0);
   const bool to_real = op.output_shape(0).back() == Dim(1);
@@ -106,7 +107,7 @@ OpCost cost_dft(const OpContext& op) {
   const Shape& input = op.shape(0);
   if (const std::optional<std::size_t> axis = dft_axis(op)) {
     cost.arith = work_along(op, *axis);
-    // A shorter transform reads the beginning of the signal alone.
+    // A shorter transform reads only the beginning of the signal.
     const bool to_real = op.output_shape(0).back() == Dim(1);
     Dim others = 1;
     for (std::size_t i = 0; i < input.size(); ++i)
@@ -149,7 +150,7 @@ void infer_stft(OpContext& op) {
   op.set_output(0, op.element(0), {signal[0], frames, bins, Dim(2)});
 }
 
-// Per frame: a multiplication by the window, where there is one, per real number, and a transform.
+// Per frame: a transform and, if there is a window, a multiplication by it per real number.
 OpCost cost_stft(const OpContext& op) {
   const Shape& output = op.output_shape(0);
   std::optional<Dim> length = frame_length(op);

@@ -18,13 +18,13 @@ namespace {
 // Exporters write "to the end" as the largest integer of 32 or 64 bits.
 const Dim kEverything = (std::int64_t{1} << 31) - 1;
 
-// A length that is not negative. A symbolic `size`, an axis worth slicing, is taken to be at least 1: size − 1 stays.
+// `length`, but not below 0. A symbolic `size`, an axis worth slicing, is assumed to be at least 1: size − 1 stays.
 Dim non_negative(const Dim& length, const Dim& size) {
   return !size.is_constant() && length == size - 1 ? length : max(length, 0);
 }
 
-// Whether a bound counts from the front. Where the sign depends on whether sizes are 0, they are not: x[: n − 1]
-// counts from the front, x[−n :] from the end.
+// Whether a bound counts from the front. If its sign depends on whether sizes are 0, they are assumed not to be:
+// x[: n − 1] counts from the front, x[−n :] from the end.
 std::optional<bool> from_front(const Dim& bound) {
   if (const auto known = greater_equal(bound, 0)) return known;
   std::map<std::string, Dim, std::less<>> at_least_one;
@@ -32,13 +32,13 @@ std::optional<bool> from_front(const Dim& bound) {
   return greater_equal(bound.substitute(at_least_one), 0);
 }
 
-// What one axis keeps: the first element, how many, how far apart.
+// The elements kept along one axis: the first, their number, and the step between them.
 struct Kept {
   Dim first, length;
   std::int64_t step = 1;
 };
 
-// Forward from `start` up to `end`, negative bounds counted from the end, bounds outside the axis moved to its ends
+// Forward from `start` up to `end`; negative bounds count from the end, and bounds outside the axis are clamped to it
 // (ONNX Operators.md, Slice). Empty where the sign of a bound is not known.
 std::optional<Kept> forward(const Dim& size, const Dim& start, const Dim& end, std::int64_t step) {
   const auto start_from_front = from_front(start);
@@ -54,18 +54,18 @@ std::optional<Kept> forward(const Dim& size, const Dim& start, const Dim& end, s
     last = size + end;
   } else if (!to_the_end) {
     const bool decided = greater_equal(size, end).has_value();
-    // Bounds that are both computed from sizes, x[past:past + seq], lie within the axis.
+    // Bounds that are both computed from sizes, x[past:past + seq], are assumed to lie within the axis.
     const bool within = !decided && !start.is_constant() && !end.is_constant();
     last = within || (end == Dim(1) && !size.is_constant()) ? end : min(end, size);
   }
-  const bool tail = !*start_from_front && to_the_end;  // x[-k:], k elements where there are as many
+  const bool tail = !*start_from_front && to_the_end;  // x[-k:]: k elements if there are as many
   Dim length = non_negative(last - first, size);
   if (tail) length = start == Dim(-1) && !size.is_constant() ? Dim(1) : min(size, -start);
   return Kept{first, step == 1 ? length : ceil_div(length, step), step};
 }
 
-// Backward from `start`, moved to [0, size − 1], down to above `end`, moved to [−1, size − 1]. As in onnxruntime the
-// largest integer is "to the end" in this direction too.
+// Backward from `start`, clamped to [0, size − 1], down to but excluding `end`, clamped to [−1, size − 1]. As in
+// onnxruntime, the largest integer means "to the end" in this direction too.
 std::optional<Kept> backward(const Dim& size, const Dim& start, const Dim& end, std::int64_t step) {
   const auto start_from_front = from_front(start);
   const auto end_from_front = from_front(end);
@@ -82,7 +82,7 @@ std::optional<Kept> backward(const Dim& size, const Dim& start, const Dim& end, 
   return Kept{first, ceil_div(max(first - last, 0), -step), step};
 }
 
-// Bounds of every axis, as attributes (opset 1) or inputs. An axis that is not listed has none.
+// Bounds of every axis, from attributes (before opset 10) or inputs. An axis that is not listed has no bounds.
 struct Bounds {
   std::vector<std::optional<std::size_t>> place;  // by axis: position in the lists
   TensorValue starts, ends, steps;
@@ -99,7 +99,7 @@ TensorValue bounds_input(const OpContext& op, int i, std::size_t count, const Sc
 
 TensorValue as_value(const std::vector<std::int64_t>& list) { return {list.begin(), list.end()}; }
 
-// Empty where the axes, or how many there are, is not known.
+// Empty if the axes or their number are unknown.
 std::optional<Bounds> slice_bounds(const OpContext& op) {
   Bounds bounds;
   const int rank = op.rank(0);
@@ -138,8 +138,8 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
   return bounds;
 }
 
-// A bound that the file states for an axis of another size: it stays as far from the nearer end. torch.export writes
-// x[: −3] as x[: 109], where the axis had 112. In the middle third it may be a part of the axis.
+// Adapts a bound that the file states for a different axis size: it keeps its distance from the nearer end.
+// torch.export writes x[: −3] as x[: 109] for an axis of 112. A bound in the middle third may be a part of the axis.
 Dim followed_bound(const OpContext& op, const Dim& size, const Dim& bound) {
   const FixedSizes& fixed = *op.fixed_sizes();
   const Dim exported = fixed.as_exported(size);
@@ -187,7 +187,7 @@ void infer_slice(OpContext& op) {
   op.set_output(0, op.element(0), std::move(shape));
 }
 
-// Reads only what it keeps.
+// Reads only the elements that it keeps.
 OpCost cost_slice(const OpContext& op) {
   OpCost cost = op.streamed({});
   cost.read(0, op.output_bytes(0));
@@ -225,7 +225,8 @@ std::size_t axis_of(const OpContext& op, std::int64_t otherwise) {
   return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", otherwise), op.rank(0)));
 }
 
-// The sizes of the parts: listed in attribute or input `split`; else equal parts, since opset 18 with a smaller last.
+// The sizes of the parts: as listed in attribute or input `split`; else equal, though since opset 18 the last may be
+// smaller.
 Shape split_sizes(OpContext& op, const Dim& whole) {
   const auto count = static_cast<std::size_t>(op.output_count());
   const auto listed = op.integer_list("split");
@@ -240,7 +241,7 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
       const auto size = value != nullptr ? as_dim((*value)[i]) : std::nullopt;
       sizes.push_back(size ? *size : Dim(0));
       if (size) rest -= *size;
-      // What the others leave; a second unknown part is a size of its own.
+      // The first unknown part is what the others leave; any further one is a fresh symbol.
       if (!size && unknown == count) {
         unknown = i;
       } else if (!size) {
@@ -268,8 +269,8 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
   return sizes;
 }
 
-// The parts of an axis that follows the input: each had the size of a tensor seen before, or all but one are single
-// elements.
+// The parts of an axis whose size follows the input: either each has the size of a tensor seen before, or all but one
+// are single elements.
 Shape followed_parts(const OpContext& op, const Dim& whole, const Shape& sizes) {
   Shape parts;
   Dim rest = whole;
@@ -386,7 +387,7 @@ void fold_concat(OpContext& op) {
     if (!input) return;
     inputs.push_back(*std::move(input));
   }
-  std::int64_t lines = 1;  // blocks that each input gives one run of elements to
+  std::int64_t lines = 1;  // blocks to which each input contributes one run of elements
   for (std::size_t i = 0; i < axis; ++i) lines *= inputs[0].shape[i];
   TensorValue value;
   for (std::int64_t line = 0; line < lines; ++line)

@@ -1,5 +1,5 @@
 // Operators on strings. They run on the host; strings have no fixed width, so their bytes are not counted, and work
-// on characters is no floating-point work: what counts is what they do to numbers.
+// on characters is not floating-point work: only work on numbers counts.
 #include <algorithm>
 #include <span>
 
@@ -19,7 +19,7 @@ void infer_string_concat(OpContext& op) {
   op.set_output(0, std::move(type));
 }
 
-// [C] or [1, C]; stop words are removed, and one empty string stays where all are.
+// [C] or [1, C]; stop words are removed, and one empty string remains if all words are.
 void infer_string_normalizer(OpContext& op) {
   op.set_output(0, op.input(0));
   if (!op.has_shape(0)) return;
@@ -60,14 +60,14 @@ void infer_tf_idf(OpContext& op) {
   op.set_output(0, ElementType::Float32, std::move(shape));
 }
 
-// Strings in, strings out: neither bytes nor arithmetic that could be counted, and said so.
+// Strings in, strings out: there are no bytes or arithmetic to count, which Mark::Host states.
 OpCost cost_host(const OpContext&) {
   OpCost cost;
   cost.mark = Mark::Host;
   return cost;
 }
 
-// IDF and TFIDF scale every feature by its weight; how many n-grams are found the data decide.
+// IDF and TFIDF scale every feature by its weight; the number of n-grams found depends on the data.
 OpCost cost_tf_idf(const OpContext& op) {
   OpCost cost = op.streamed();
   if (op.attribute("mode", std::string_view("TF")) != "TF") cost.arith = op.output_elements(0);

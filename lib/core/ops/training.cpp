@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kFirstTensor = 2;
 
-// Tensors that the node optimises, of `groups` inputs each.
+// The number of tensors that the node optimises; each has `groups` inputs.
 int tensor_count(const OpContext& op, int groups) {
   const int listed = op.input_count() - kFirstTensor;
   if (listed < groups || listed % groups != 0)
@@ -18,7 +18,7 @@ int tensor_count(const OpContext& op, int groups) {
   return listed / groups;
 }
 
-// Groups but that of the gradients come out as they went in.
+// Every group except the gradients has outputs of the same types as its inputs.
 template <int Groups>
 void infer_optimizer(OpContext& op) {
   const int count = tensor_count(op, Groups);
@@ -59,7 +59,7 @@ OpCost cost_adagrad(const OpContext& op) {
   return cost_optimizer<3>(op, {.arith = 6 + decay_arith(op), .special = 1, .comparisons = 0}, once);
 }
 
-// α·v + (1 − α)·g (3); β·h + (1 − β)·g² (4); √h + ε (1, sqrt); x − r·v/√h (3); a factor where decay comes after.
+// α·v + (1 − α)·g (3); β·h + (1 − β)·g² (4); √h + ε (1, sqrt); x − r·v/√h (3); a factor for decay applied afterwards.
 // Once r = R·√(1 − βᵀ) / (1 − αᵀ): 4, two pow, a sqrt.
 OpCost cost_adam(const OpContext& op) {
   const Dim after = is_set(op, "norm_coefficient_post") ? 1 : 0;

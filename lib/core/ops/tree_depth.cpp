@@ -1,4 +1,4 @@
-// Longest paths of decision trees, found without recursion: files may hold trees as deep as they are long.
+// Longest paths of decision trees, found without recursion: a tree in a file may be as deep as its list is long.
 #include "ops/tree_depth.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kLeaf = -1;
 
-// The indices of the nodes that follow a test; kLeaf where a leaf does.
+// The indices of the nodes that follow a test; kLeaf for a leaf.
 struct Test {
   std::int64_t on_true = kLeaf, on_false = kLeaf;
 };
@@ -27,7 +27,7 @@ void expect_length(const OpContext& op, std::string_view name, std::size_t lengt
     op.fail(std::string(name) + " has " + std::to_string(length) + " entries, expected " + std::to_string(expected));
 }
 
-// Tests on the longest path from each node, memorised. A node on the path that leads to it is a cycle.
+// The number of tests on the longest path from each node, memoised. Reaching a node of the current path is a cycle.
 class Depths {
  public:
   Depths(const OpContext& op, const std::vector<Test>& tests)
@@ -66,7 +66,7 @@ class Depths {
   std::vector<std::int64_t> depths_;
 };
 
-// A node's place by tree and id.
+// The index of a node, by tree and id.
 class Places {
  public:
   Places(const OpContext& op, const std::vector<std::int64_t>& trees, const std::vector<std::int64_t>& ids) {

@@ -12,7 +12,7 @@ namespace pagoda::inline core::ops {
 // One tree of an ensemble.
 struct Tree {
   std::int64_t depth = 0;    // tests on the longest path from the root to a leaf
-  std::int64_t weights = 0;  // most weights that a leaf adds
+  std::int64_t weights = 0;  // the most weights that a leaf adds
 };
 
 struct Forest {
@@ -25,7 +25,7 @@ struct Forest {
 
 // TreeEnsembleClassifier and -Regressor: nodes_treeids, nodes_nodeids, nodes_truenodeids, nodes_falsenodeids,
 // nodes_modes; the weights of leaves under `prefix` ("class" or "target") in …_treeids and …_nodeids.
-// Ends the rule for lists that are no trees.
+// Ends the rule if the lists do not form trees.
 Forest forest_of_nodes(const OpContext& op, std::string_view prefix);
 
 // TreeEnsemble: tree_roots, nodes_trueleafs, nodes_truenodeids, nodes_falseleafs, nodes_falsenodeids. Every leaf adds

@@ -1,6 +1,6 @@
 // Operators on one tensor whose output element depends on one input element: mathematics, rounding, activations.
 // Counts follow the definition in ONNX Operators.md, written with as few operations as it allows; a branch counts as
-// the comparison that takes it, and both sides are computed, as vector code does.
+// its comparison, and both sides are computed, as in vector code.
 #include <array>
 #include <span>
 
@@ -25,16 +25,16 @@ OpCost cost_gelu(const OpContext& op) {
 
 bool is_one(const OpContext& op, std::string_view attribute) { return op.attribute(attribute, 1.0) == 1.0; }
 
-// x·sigmoid(α·x); the product with α where it is not 1.
+// x·sigmoid(α·x); the product with α counts where it is not 1.
 OpCost cost_swish(const OpContext& op) { return is_one(op, "alpha") ? cost_each<1, 1>(op) : cost_each<2, 1>(op); }
 OpCost cost_swiglu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1>(op) : cost_each<3, 1>(op); }
 
-// x > 0 ? x : α·(exp(x/α) − 1); the division and the product where α is not 1.
+// x > 0 ? x : α·(exp(x/α) − 1); the division and the product count where α is not 1.
 OpCost cost_celu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1, 1>(op) : cost_each<4, 1, 1>(op); }
 // x > 0 ? x : α·(exp(x) − 1)
 OpCost cost_elu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1, 1>(op) : cost_each<3, 1, 1>(op); }
 
-// Both operands have one shape: nothing is broadcast.
+// Both operands have the same shape: nothing is broadcast.
 void infer_swiglu(OpContext& op) {
   if (!op.has_shape(0) || !op.has_shape(1)) return op.set_output(0, op.has_shape(0) ? op.input(0) : op.input(1));
   Shape shape = op.shape(0);
@@ -111,7 +111,7 @@ void infer_cast(OpContext& op) { op.set_output(0, {.element = cast_target(op), .
 
 void infer_cast_like(OpContext& op) { op.set_output(0, {.element = op.element(1), .shape = op.input(0).shape}); }
 
-// The bits stay, so the width must.
+// The bits are unchanged, so the width must be the same.
 void infer_bit_cast(OpContext& op) {
   const ElementType to = cast_target(op);
   if (op.element(0) != ElementType::Undefined && bits(to) != bits(op.element(0)))

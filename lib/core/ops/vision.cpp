@@ -1,4 +1,4 @@
-// Detection and image files: non-maximum suppression and image decoding. Their output sizes are data.
+// Detection and image files: non-maximum suppression and image decoding. Their output sizes depend on the data.
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
@@ -6,8 +6,8 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-// Boxes kept per class and image at most: the third input, 0 when it is absent; empty when it is not known or larger
-// than any number of boxes, as exporters write "all".
+// The most boxes kept per class and image: the third input, 0 if it is absent; empty if it is unknown, or larger than
+// any number of boxes, which exporters write for "all".
 std::optional<Dim> kept_per_class(const OpContext& op) {
   if (!op.has_input(2)) return Dim(0);
   const TensorValue* value = op.value(2);
@@ -34,10 +34,10 @@ void infer_non_max_suppression(OpContext& op) {
   op.set_output(0, ElementType::Int64, {selected, Dim(3)});
 }
 
-// Every score is compared with the threshold where there is one. Corners and area of a box, once: 4 comparisons,
-// 2 subtractions, 1 multiplication from two corners; 2 + 4 + 1 from centre and size. Every selected box meets all
-// boxes of its image: intersection 4 min/max, 2 subtractions, 2 comparisons with 0, 1 multiplication; union an
-// addition and a subtraction; a division and a comparison. Putting scores in order is not arithmetic.
+// Every score is compared with the threshold, if there is one. Corners and area of a box, once: 4 comparisons,
+// 2 subtractions, 1 multiplication from two corners; 2 + 4 + 1 from centre and size. Every selected box is compared
+// with all boxes of its image: intersection 4 min/max, 2 subtractions, 2 comparisons with 0, 1 multiplication; union
+// an addition and a subtraction; a division and a comparison. Sorting the scores is not counted.
 OpCost cost_non_max_suppression(const OpContext& op) {
   OpCost cost = op.streamed({0, 1});
   const Shape& boxes = op.shape(0);

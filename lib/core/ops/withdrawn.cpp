@@ -1,5 +1,5 @@
-// What ONNX Runtime keeps in ONNX's own domain beside ONNX: experiments that ONNX withdrew before 1.3, plugins of
-// TensorRT, and the copies between devices that saved models hold.
+// Operators that ONNX Runtime adds to ONNX's own domain: experiments that ONNX withdrew before 1.3, plugins of
+// TensorRT, and the copies between devices that saved models contain.
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/rule_parts.h"
@@ -10,7 +10,7 @@ namespace {
 
 // --- withdrawn experiments ---
 
-// [N, C, H, W] without a border, or as large as scale says beyond the left and top border.
+// [N, C, H, W] without its border; with scale, that height and width from the left and top border on.
 void infer_crop(OpContext& op) {
   set_element(op, 0, op.element(0));
   Shape shape = shape_of(op, 0, 4);
@@ -34,7 +34,7 @@ OpCost cost_picked(const OpContext& op) {
   return cost;
 }
 
-// The attribute shape, or the input's value as a shape, longer by extra_shape; or the input's own shape.
+// The attribute shape; or the input's value as a shape, extended by extra_shape; or the input's own shape.
 void infer_tensor_fill(OpContext& op) {
   set_element(op, 0, ElementType::Float32);
   if (const auto shape = op.integer_list("shape"); shape && !op.has_input(0))
@@ -51,7 +51,7 @@ void infer_tensor_fill(OpContext& op) {
 OpCost cost_tensor_fill(const OpContext& op) { return op.streamed({}); }
 
 // h = z·h' + (1 − z)·tanh(n), z a sigmoid: per unit 2 special, 2 multiplications, a subtraction, an addition. Sequences
-// that have ended copy their state; how many have, the data decide, so all are counted.
+// that have ended copy their state; their number depends on the data, so all sequences are counted in full.
 OpCost cost_gru_unit(const OpContext& op) {
   OpCost cost = op.streamed({0, 1, 2});
   cost.arith = 4 * op.output_elements(0);

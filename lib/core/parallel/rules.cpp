@@ -11,8 +11,8 @@ Dim product(const Shape& shape, std::size_t begin, std::size_t end) {
   return result;
 }
 
-// One axis of `local` elements becomes axes [begin, end) of `to`: behind those that make up `outer` the leading one
-// takes the split as far as it goes.
+// Reshapes one axis, of which a device has `local` elements, into axes [begin, end) of `to`. After the axes that make
+// up `outer`, the leading axis takes as much of the split as it can.
 bool cut(Dim local, Dim outer, const Shape& to, std::size_t begin, std::size_t end, bool has_heads, Shape& part,
          Dim* cut_at) {
   for (; outer != Dim(1) && begin < end; ++begin) {
@@ -64,7 +64,7 @@ std::optional<Part> reshaped(const Part& part, const Shape& from, const Shape& t
       continue;
     }
     if (i == from.size() || j == to.size()) return std::nullopt;
-    // The smallest groups of axes on both sides that hold the same elements.
+    // Find the smallest groups of axes on both sides with the same number of elements.
     std::size_t end_i = i + 1, end_j = j + 1;
     while (product(from, i, end_i) != product(to, j, end_j)) {
       const Dim left = product(from, i, end_i), right = product(to, j, end_j);

@@ -1,4 +1,4 @@
-// What one device of a group does: the rows of the whole with the sizes of its parts.
+// What one device of a group does: the rows of the whole model, with the sizes of the device's parts.
 #include <algorithm>
 #include <map>
 
@@ -28,7 +28,7 @@ std::string_view to_string(CollectiveKind kind) {
 
 namespace {
 
-// Exact wherever the parts are equal; the mean of the devices elsewhere, rounded down.
+// Exact if the parts are equal; otherwise the mean over the devices, rounded down.
 Dim scaled(const Dim& count, const Fraction& of) {
   if (of.part == of.whole) return count;
   const Dim product = count * of.part;
@@ -38,7 +38,7 @@ Dim scaled(const Dim& count, const Fraction& of) {
 
 Dim bytes_or_zero(const TensorType& type) { return bytes_of(type).value_or(Dim(0)); }
 
-// The experts of a mixture: inputs with one entry an expert.
+// Whether the node is a mixture of experts: its inputs have one entry per expert.
 bool is_mixture(const Node& node) { return node.op_type == "MoE" || node.op_type == "QMoE"; }
 
 class Sharer {
@@ -65,7 +65,7 @@ class Sharer {
  private:
   const TensorType& type(ValueId value) const { return whole_.types[index(value)]; }
 
-  // Experts are split by their inner size over the devices of a tensor group, and shared out over expert groups.
+  // Splits experts by their inner size over the devices of a tensor group, and distributes them over expert groups.
   void split_mixtures() {
     bool found = false;
     for (const NodeReport& row : whole_.nodes) {
@@ -89,7 +89,7 @@ class Sharer {
                   ": the model has no mixture of experts in one operator (com.microsoft MoE or QMoE)");
   }
 
-  // Empty where a shape is not known.
+  // Nullopt if a shape is not known.
   std::optional<Int> experts_of(const Node& node) const {
     const auto& tokens = type(node.input(0)).shape;
     const auto& first = type(node.input(2)).shape;
@@ -105,7 +105,8 @@ class Sharer {
     part.shape[0] = experts / options_.expert;
     const bool is_second = node.op_type == "MoE" ? place == 4 : place == 5 || place == 6 || place == 12;
     if (options_.tensor > 1 && shape.size() == 3) {
-      // The inner size is not the hidden one; where both are alike, files keep [experts, outputs, inputs].
+      // The inner axis is the one whose size is not the hidden size; if sizes do not decide, files store
+      // [experts, outputs, inputs].
       const std::size_t axis = shape[1] != hidden && shape[2] == hidden   ? 1
                                : shape[2] != hidden && shape[1] == hidden ? 2
                                : is_second                                ? 2
@@ -127,7 +128,7 @@ class Sharer {
   // The part of the row's work that one device does.
   Fraction work_of(const NodeReport& row, const Node& node) const {
     if (split_.columns.contains(row.node) || split_.rows.contains(row.node)) return of(node.input(1));
-    if (mixtures_.contains(row.node)) return {1, options_.tensor};  // tokens are shared out over the expert groups
+    if (mixtures_.contains(row.node)) return {1, options_.tensor};  // tokens are distributed over the expert groups
     for (const ValueId output : node.outputs)
       if (const Fraction part = of(output); part.part != part.whole) return part;
     return {};
@@ -140,7 +141,7 @@ class Sharer {
     OpCost& cost = row.cost;
     for (Dim OpCost::*count : {&OpCost::macs, &OpCost::arith, &OpCost::special, &OpCost::comparisons})
       cost.*count = scaled(cost.*count, work);
-    const bool picks = split_.looked_up.contains(row.node);  // it may pick every row from this device
+    const bool picks = split_.looked_up.contains(row.node);  // all picked rows may be on this device
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId value = node.inputs[i];
       if (value == kAbsent || !split_.parts.contains(value)) continue;
@@ -173,14 +174,15 @@ class Sharer {
     }
   }
 
-  // This row is the first to use the weight, unless it counts no parameter of it.
+  // Reduces the row's parameters to this device's part. The row is the first to use the weight, unless it counts none
+  // of its parameters.
   void take_weights(NodeReport& row, ValueId value) {
     const Dim whole = bytes_or_zero(type(value));
     const Dim less = whole - bytes_or_zero(share_.analysis.types[index(value)]);
     const auto all = row.param_bytes.value(), fewer = less.value(), elements = row.params.value();
     if (!all || !fewer || !elements || *all < *fewer || *all == 0) return;
     row.param_bytes = *all - *fewer;
-    row.params = *elements * (*all - *fewer) / *all;  // packed elements have no width of their own
+    row.params = *elements * (*all - *fewer) / *all;  // by bytes, since packed elements have no width of their own
   }
 
   void add_collectives(std::size_t place, const NodeReport& row, const Node& node) {
@@ -201,7 +203,7 @@ class Sharer {
     }
   }
 
-  // Sums and what follows from the new sizes.
+  // Sums up the rows, and updates what depends on the new sizes.
   void sum_up() {
     Analysis& analysis = share_.analysis;
     Totals& totals = analysis.totals;

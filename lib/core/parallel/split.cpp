@@ -1,4 +1,4 @@
-// Products one by one: each is tried, and what its trial leaves stays.
+// Tries products one by one, and keeps what each successful trial has split.
 #include "parallel/split.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Tables of as many rows as the last product has columns: the embedding of the same vocabulary.
+// Splits tables with as many rows as a head has columns: the embedding of the same vocabulary.
 void split_embeddings(const GraphLookup& lookup, Int devices, Split& split) {
   std::set<Int> vocabularies;
   for (const std::int32_t node : split.heads)
@@ -24,7 +24,7 @@ void split_embeddings(const GraphLookup& lookup, Int devices, Split& split) {
     if (!rows || !vocabularies.contains(*rows)) continue;
     Part part{.shape = *table};
     part.shape[0] = (*rows + devices - 1) / devices;
-    // One step of a transposition lies between a table and the head that shares it.
+    // A table that is shared with the head is one Transpose away from the stored weight.
     const std::int32_t from = lookup.producer[index(node.input(0))];
     const ValueId stored =
         from >= 0 && lookup.graph.node(from).op_type == "Transpose" ? lookup.graph.node(from).input(0) : kAbsent;

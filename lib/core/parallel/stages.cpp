@@ -29,21 +29,21 @@ double sent_bytes(CollectiveKind kind, double bytes, std::int64_t devices, bool 
 
 namespace {
 
-// A place between rows, and what passes it: what a next stage must be sent. Tensors that follow from inputs alone
-// without a product or a table (masks, positions) every stage makes for itself.
+// A place between rows, and the bytes that cross it, which the next stage must receive. Each stage computes for itself
+// the tensors that follow from inputs alone, without a product or a table (masks, positions).
 struct Place {
-  std::int32_t row = 0;  // the first row behind
+  std::int32_t row = 0;  // the first row after the place
   Dim bytes = {};
 };
 
-// The breadth of a search, no physics: places to choose from, those that the fewest bytes pass.
+// Arbitrary breadth of the search: candidate places per cut, those that the fewest bytes cross.
 constexpr std::size_t kPlacesPerCut = 4;
 
 std::vector<Place> places_between(const Model& model, const Analysis& analysis) {
   const Graph& graph = model.main();
   std::vector<bool> is_hidden(graph.values.size(), false);
   std::vector<std::int32_t> last(graph.values.size(), -1), made(graph.values.size(), -1);
-  std::vector<ValueId> source(graph.values.size(), kAbsent);  // views share what they name
+  std::vector<ValueId> source(graph.values.size(), kAbsent);  // the value whose bytes a view shares
   for (std::size_t r = 0; r < analysis.nodes.size(); ++r) {
     const NodeReport& row = analysis.nodes[r];
     if (row.graph != 0) continue;
@@ -66,7 +66,7 @@ std::vector<Place> places_between(const Model& model, const Analysis& analysis) 
       if (row.cost.mark == Mark::View && node.input(0) != kAbsent) source[index(output)] = node.input(0);
     }
   }
-  // Passing tensors at each row, by a sweep over their lifetimes.
+  // The bytes that cross each place, by a sweep over the tensors' lifetimes.
   std::vector<std::vector<ValueId>> begins(analysis.nodes.size() + 1), ends(analysis.nodes.size() + 1);
   for (std::size_t v = 0; v < graph.values.size(); ++v) {
     if (!is_hidden[v] || last[v] <= made[v] || source[v] != kAbsent) continue;
@@ -83,7 +83,7 @@ std::vector<Place> places_between(const Model& model, const Analysis& analysis) 
   return places;
 }
 
-// Those that the fewest bytes pass: between layers, the hidden states, or those and the residual beside them.
+// The places that the fewest bytes cross: between layers, the hidden states, with or without a separate residual.
 std::vector<Place> narrow_places(std::vector<Place> places, std::size_t cuts) {
   std::vector<Int> levels;
   levels.reserve(places.size());
@@ -104,11 +104,11 @@ std::vector<Stage> pipeline_stages(const Model& model, const Analysis& analysis,
   if (static_cast<std::int64_t>(places.size()) < count - 1)
     throw Error("--pipeline-parallel " + std::to_string(count) + ": the model has " + std::to_string(places.size()) +
                 " places to cut it, and " + std::to_string(count - 1) + " are needed");
-  std::vector<double> until(analysis.nodes.size() + 1, 0);  // seconds of the rows before
+  std::vector<double> until(analysis.nodes.size() + 1, 0);  // seconds of all rows before
   for (std::size_t r = 0; r < analysis.nodes.size(); ++r) until[r + 1] = until[r] + bound.rows[r].seconds;
-  // The shortest longest stage, by halving: stages are filled up to a limit one after another.
+  // Bisects the time of the longest stage: stages are filled, one after another, up to a limit.
   const auto cuts = [&](double limit) {
-    std::vector<std::size_t> chosen;  // in places
+    std::vector<std::size_t> chosen;  // indices in places
     double begin = 0;
     for (std::size_t p = 0; p < places.size(); ++p) {
       const double here = until[index(places[p].row)];
@@ -133,7 +133,7 @@ std::vector<Stage> pipeline_stages(const Model& model, const Analysis& analysis,
     (static_cast<std::int64_t>(chosen.size()) < count && longest <= middle * (1 + 1e-12) ? high : low) = middle;
   }
   std::vector<std::size_t> chosen = cuts(high);
-  // Where fewer suffice, the first places that are free make up the rest.
+  // If fewer cuts suffice, the first unused places make up the rest.
   for (std::size_t p = 0; p < places.size() && static_cast<std::int64_t>(chosen.size()) < count - 1; ++p)
     if (std::find(chosen.begin(), chosen.end(), p) == chosen.end()) chosen.push_back(p);
   std::sort(chosen.begin(), chosen.end());
@@ -211,7 +211,8 @@ LinkRate link_of(const DeviceSpec& device, std::string_view name, std::int64_t d
 
 namespace {
 
-// Seconds of the rows [begin, end) in one of `parts`: arithmetic and activations are its share, weights are read anew.
+// Seconds of a stage for one of `parts` micro-batches: it does its share of the arithmetic and activations, and reads
+// all weights again.
 double stage_seconds(const Analysis& analysis, const Roofline& bound, const Stage& stage, double parts) {
   double seconds = 0;
   for (std::int32_t r = stage.begin; r < stage.end; ++r) {

@@ -1,4 +1,4 @@
-// The trial as a whole: what it starts with, how it goes on, what it leaves.
+// The trial as a whole: how it starts, propagates and ends.
 #include "parallel/trial.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Limits of a search, no physics: a trial that exceeds one is given up, and its product stays whole.
+// Arbitrary limits of the search: a trial that exceeds one is given up, and its product stays whole.
 constexpr int kMostRestarts = 64;
 constexpr std::size_t kMostVisits = 4096;
 
@@ -166,14 +166,14 @@ void Trial::split_columns(std::int32_t node) {
     part = known->second;
     part.origin = output;
   } else {
-    if (!is_head_ && *columns % devices_ != 0)  // until its heads are known
+    if (!is_head_ && *columns % devices_ != 0)  // provisional until its heads are known
       uneven_ = lookup_.name(node) + " has " + to_string(*columns) + " columns, which " + to_string(devices_) +
                 " devices do not divide";
     part.shape.back() = (*columns + devices_ - 1) / devices_;
   }
   here_.columns.insert(node);
   const Fraction of_columns = fraction(part.shape, whole);
-  // A vocabulary is rounded up: ⌈columns / devices⌉.
+  // The share of a vocabulary is rounded up: ⌈columns / devices⌉.
   const Fraction share = is_head_ ? Fraction{1, devices_} : of_columns;
   split_weight(of.input(index(form.weight)), form.columns_axis, share);
   for (const int place : form.per_column)

@@ -1,5 +1,5 @@
-// A trial pushes the split of one product forward until every path ends in a product that contracts it. What a trial
-// learns about heads starts it anew; what it cannot place discards it, and the product stays whole.
+// A trial pushes the split of one product forward until every path ends in a product that contracts it. A trial
+// that learns about heads restarts; one that cannot place a part is discarded, and the product stays whole.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace pagoda::inline core {
 
-// What the search asks of the graph again and again.
+// Facts about the graph that the search looks up repeatedly.
 class GraphLookup {
  public:
   GraphLookup(const Model& model, const Analysis& analysis);
@@ -27,7 +27,7 @@ class GraphLookup {
   }
   const std::string& name(std::int32_t node) const { return display_name(graph, graph.node(node)); }
 
-  // A product of an activation with a weight.
+  // The form of a node that multiplies an activation by a weight; nullopt for other nodes.
   std::optional<WeightProduct> product(std::int32_t node) const;
 
   const Graph& graph;
@@ -41,12 +41,12 @@ class GraphLookup {
   const Analysis& analysis_;
 };
 
-// Thrown inside a trial: it ends here, and begins anew where `origin` is one.
+// Thrown to end a trial. If `origin` is set, the trial restarts and gives `part` to that value.
 struct TrialStop {
   std::string reason;
   ValueId origin = kAbsent;
   Part part = {};
-  bool is_final = false;  // no other start helps: heads cannot be shared out
+  bool is_final = false;  // a restart does not help: heads cannot be divided over the devices
 };
 
 class Trial {
@@ -54,7 +54,7 @@ class Trial {
   Trial(const GraphLookup& lookup, Split& done, Int devices, bool is_head)
       : lookup_(lookup), done_(done), devices_(devices), is_head_(is_head) {}
 
-  // Whether the product is split; done_ then holds all that follows from it.
+  // Returns whether the product is split; done_ then holds all that follows from it.
   bool run(std::int32_t product);
   const std::string& reason() const { return reason_; }
   bool is_final() const { return is_final_; }
@@ -66,23 +66,23 @@ class Trial {
   [[noreturn]] void stop(std::int32_t node, const std::string& why) const;
   void set(ValueId value, const Part& part);
 
-  // A weight, or what follows from it alone, back to what the file stores.
+  // Splits a weight, or a value computed from weights alone, back to the tensors that the file stores.
   void split_weight(ValueId value, int axis, const Fraction& of);
   void split_columns(std::int32_t node);
   void split_rows(std::int32_t node, const WeightProduct& form, const Part& part);
 
-  // --- what a node makes of the parts of its operands ---
+  // --- from the parts of a node's operands to the parts of its results ---
 
   void visit(std::int32_t id);
 
-  // New rows placed in a cache, which is split as they are.
+  // New rows placed in a cache, which is split like the rows.
   void scatter(std::int32_t id, const Node& node);
   const Part& first_part(std::int32_t id, const Node& node) const;
 
-  // Element by element: operands that repeat along the split axis stay whole, weights are split, others must be.
+  // Element-wise: operands broadcast along the split axis stay whole, weights are split, others must be in parts.
   void pointwise(std::int32_t id, const Node& node);
 
-  // Cuts an operand that is whole to match a result in parts. False where the operand itself must be split.
+  // Fits a whole operand to a result in parts, splitting a weight. False if the operand must first be in parts.
   bool match(ValueId input, const Part& result, const Shape& whole);
 
   // Products of activations alone: the batch axes of the matrices are split.
@@ -90,21 +90,21 @@ class Trial {
   bool match_leading(ValueId input, const Shape& own, const Part& counts, const Shape& whole);
   void rearrange(std::int32_t id, const Node& node, OpKind kind);
 
-  // The origin of a split must be cut between heads, of which there are `heads`.
+  // Stops the trial, or restarts it with the origin of the split cut between its `heads` heads.
   [[noreturn]] void share_heads(std::int32_t id, const Part& part, const Dim& heads);
 
-  // Each device one head, where there are fewer heads than devices.
+  // The part of one device; one head each if there are fewer heads than devices.
   Part head_part(std::int32_t id, const Shape& whole, Int heads) const;
 
-  // Devices that share one head: 1 where there are heads for all.
+  // Number of devices that hold the same head: 1 if there are enough heads for all.
   Int replicas_of(std::int32_t id, Int heads) const;
   void norm(std::int32_t id, const Node& node, RowAxes rows);
 
-  // Split axes pass through unchanged; the operands after the first only say what is done along the other axes.
+  // Split axes pass through unchanged; the operands after the first only affect the other axes.
   void keep_axes(std::int32_t id, const Node& node);
   void concat(std::int32_t id, const Node& node);
 
-  // The cache behind the value, possibly through operators that only pass it on; it is split as well.
+  // The past cache that the value is, or that one node passes on to it; kAbsent if there is none.
   ValueId past_behind(ValueId value) const;
 
   // Several projections in one product: each projection's part of the split axis is split separately.
@@ -112,22 +112,22 @@ class Trial {
 
   // --- attention operators ---
 
-  // The heads of an operand [tokens …, heads · size]: it must hold `expected` elements of its last axis.
+  // Checks the heads of an operand [tokens …, heads · size]: its part must have `expected` elements in the last axis.
   void expect_heads(std::int32_t id, ValueId value, const Dim& expected, Int replicas);
   void split_cache(ValueId value, int axis, Int heads, Int replicas);
   void attention(std::int32_t id, const Node& node);
 
-  // The standard's operator with heads as an axis of their own, [batch, heads, tokens, size].
+  // The standard operator with heads on their own axis, [batch, heads, tokens, size].
   void split_attention(std::int32_t id, const Node& node);
 
   // --- the trial as a whole ---
 
   void settle();
 
-  // Products behind operands that must be in parts, too: gate beside up, keys beside queries.
+  // Splits the products behind operands that must also be in parts: gate beside up, keys beside queries.
   bool fetch_operands();
 
-  // The nearest product with a weight that is not placed yet; -1 for none.
+  // The nearest product with a weight that is not placed yet; -1 if there is none.
   std::int32_t product_behind(ValueId value) const;
   void finish();
 
@@ -137,7 +137,7 @@ class Trial {
   bool is_head_;
   Split here_;
   std::map<ValueId, Part> learnt_;  // sizes of parts by origin
-  std::set<std::int32_t> waiting_;  // nodes of which an operand is not in parts yet
+  std::set<std::int32_t> waiting_;  // nodes with an operand that is not in parts yet
   std::set<ValueId> wanted_;        // those operands
   std::deque<std::int32_t> queue_;
   std::string uneven_;  // why a part is only a guess

@@ -1,4 +1,4 @@
-// What a node makes of the parts of its operands, by kind of operator.
+// From the parts of a node's operands to the parts of its results, by kind of operator.
 #include <algorithm>
 
 #include "parallel/trial.h"
@@ -195,7 +195,7 @@ void Trial::keep_axes(std::int32_t id, const Node& node) {
     if (output == kAbsent) continue;
     const Shape& to = shape(output);
     std::optional<Part> result;
-    if (to.size() < from.size()) {  // an axis was reduced away, or picked from
+    if (to.size() < from.size()) {  // an axis was reduced away, or one entry of it was picked
       std::int64_t axis = node.integer("axis", 0);
       if (const auto* axes = node.integers("axes"); axes != nullptr && axes->size() == 1) axis = axes->front();
       if (axis < 0) axis += static_cast<std::int64_t>(from.size());
@@ -241,7 +241,7 @@ void Trial::concat(std::int32_t id, const Node& node) {
         }
         part.shape[static_cast<std::size_t>(along)] = shape(past)[static_cast<std::size_t>(along)];
         set(past, part);
-        if (past != input) return;  // comes again when its operand is in parts
+        if (past != input) return;  // visited again when its operand is in parts
       }
     }
     sum += local(input)[static_cast<std::size_t>(along)];

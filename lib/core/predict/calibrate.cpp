@@ -191,7 +191,7 @@ std::vector<std::string> devices_of(std::span<const TimedRun> runs) {
   return {devices.begin(), devices.end()};
 }
 
-// Empty where too few families were measured to claim anything.
+// Nullopt if too few families were measured to claim an interval.
 std::optional<Factors> claimed(std::span<const double> log_errors, std::span<const std::string> families,
                                double coverage) {
   const Factors factors = interval_factors(log_errors, families, coverage);
@@ -278,7 +278,7 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
                             std::span<const TimedRun> elsewhere) {
   CalibrationResult result;
   result.calibration = fit(runs, options);
-  std::map<std::string, std::size_t> fold_of;  // families in the order of their names, dealt like cards
+  std::map<std::string, std::size_t> fold_of;  // families by name, dealt to the folds in turn
   for (const TimedRun& run : runs) fold_of[run.family] = 0;
   if (fold_of.size() < 2) throw Error("calibration: one family; expected at least two, to judge one by the others");
   const std::size_t folds = std::min(std::max<std::size_t>(options.folds, 2), fold_of.size());
@@ -320,7 +320,7 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
   result.fitted_mean_error = mean(fitted);
   if (!elsewhere.empty()) judge_elsewhere(elsewhere, options.coverage, calibration);
 
-  // Each family against the interval that the others give.
+  // Checks each family against the interval that the other families give.
   double families_covered = 0;
   for (const auto& [family, fold] : fold_of) {
     std::vector<double> others;

@@ -1,5 +1,5 @@
-// Fits a CPU's calibration: the rates of each class to kernels that the engine's profiler timed, the launch cost to
-// whole runs without the profiler.
+// Fits a CPU's calibration: the rates of each class to kernels timed by the engine's profiler, the launch cost to whole
+// runs without the profiler.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,22 +15,22 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr double kTolerance = 0.08;  // of a logarithm: errors beyond it count linearly
-// A run is not judged if kernels that no other family timed take more than this share of it.
+constexpr double kTolerance = 0.08;  // of the log error: larger errors count linearly
+// A run is not judged if kernels of classes that no other family timed take this share of its time or more.
 constexpr double kMostUnseen = 0.3;
-constexpr double kWarmRows = 4;  // a product of fewer rows waits for its weights alone
+constexpr double kWarmRows = 4;  // a product with fewer rows is limited by reading its weights alone
 
-// Equal kernels, and their share of all time.
+// Equal kernels: their median time, and the sum of their shares of each run's time.
 struct Sample {
   CpuKernel kernel;
   double seconds = 0, weight = 0;
   bool has_cold_weights = false;
 };
 
-// Huber's loss of an error.
+// The pseudo-Huber loss of an error.
 double huber(double error) { return 2 * kTolerance * kTolerance * (std::sqrt(1 + std::pow(error / kTolerance, 2)) - 1); }
 
-// One class's coefficients as logarithms, with a prior for what no run determines.
+// Fits one class's coefficients, as logarithms, with a prior for those that no run determines.
 class ClassFit {
  public:
   ClassFit(CpuKernelClass kind, std::vector<Sample> samples, const CpuCalibration& base)
@@ -45,7 +45,7 @@ class ClassFit {
     for (Sample& sample : samples_) sample.weight /= weights;
     if (is_work) add(&CpuCoefficients::flops_per_second, best_flops, 1);
     add(&CpuCoefficients::bytes_per_second, is_work ? base.memory_bytes_per_second * 2 : best_bytes / 2, 1);
-    if (is_work) {  // a tile of a vector register's 16 floats is half used, give or take a factor of e
+    if (is_work) {  // half the rate at 16, the floats of a vector register, give or take a factor of e
       add(&CpuCoefficients::rows, 16, 1);
       add(&CpuCoefficients::width, 16, 1);
       add(&CpuCoefficients::depth, 16, 1);
@@ -60,7 +60,7 @@ class ClassFit {
   }
 
  private:
-  static constexpr double kPrior = 0.05;  // of the weight of all samples
+  static constexpr double kPrior = 0.05;  // squared: the prior's weight; all samples together weigh 1
 
   void add(double CpuCoefficients::*place, double centre, double spread) {
     places_.push_back(place);
@@ -143,7 +143,7 @@ std::vector<Sample> samples_of(std::span<const TimedCpuRun> runs, const std::vec
   return samples;
 }
 
-// For kernels that move nothing, the profiler sees its own cost and a launch.
+// For kernels that move no data, the profiler measures its own overhead and a launch.
 double profiled_launch(const std::vector<Sample>& samples) {
   std::vector<double> seconds;
   for (const Sample& sample : samples)
@@ -153,7 +153,7 @@ double profiled_launch(const std::vector<Sample>& samples) {
   return base::quantile(seconds, 0.5);
 }
 
-// The rate at which a vector meets a matrix that no cache holds.
+// The rate at which products with few rows read weights that no cache holds.
 double memory_rate(const std::vector<Sample>& samples, double launch) {
   std::vector<double> rates;
   for (const Sample& s : samples)
@@ -172,7 +172,7 @@ double run_seconds(const TimedCpuRun& run, const CpuCalibration& calibration) {
   return seconds;
 }
 
-// The launch cost that gives whole runs the least error: they do not contain the profiler's own cost.
+// The launch cost that minimises the error over whole runs, which are free of the profiler's overhead.
 double launch_of_runs(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, CpuCalibration calibration) {
   const double most = calibration.launch_seconds;
   double best = most, least = INFINITY;
@@ -201,7 +201,7 @@ CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>
   for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
     if (!by_class[kind].empty() && static_cast<CpuKernelClass>(kind) != CpuKernelClass::Small)
       calibration.classes[kind] = ClassFit(static_cast<CpuKernelClass>(kind), by_class[kind], base).solve();
-  // Classes that nobody measured take the nearest class's rates.
+  // Classes without measurements take the rates of the nearest class.
   constexpr std::pair<CpuKernelClass, CpuKernelClass> kLike[] = {
       {CpuKernelClass::ConvPointwise, CpuKernelClass::Conv},     {CpuKernelClass::ConvStem, CpuKernelClass::Conv},
       {CpuKernelClass::ConvColumns, CpuKernelClass::Product},    {CpuKernelClass::ConvDepthwise, CpuKernelClass::Conv},
@@ -227,7 +227,7 @@ CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>
   return calibration;
 }
 
-// The share of a run's time in kernels of classes that none of the chosen runs timed.
+// The share of a run's time spent in kernels of classes that none of the chosen runs timed.
 double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
                    const CpuCalibration& calibration) {
   std::array<bool, kCpuKernelClasses> is_seen = {};

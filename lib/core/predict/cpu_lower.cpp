@@ -1,5 +1,5 @@
 // Lowers a graph to the kernels of ONNX Runtime's CPU provider, version 1.31, at its highest level of optimisation.
-// What it joins and where it reorders was read off the optimised graphs and profiles of models/skeletons.
+// Its fusions and reorders follow the optimised graphs and profiles of models/skeletons.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -13,16 +13,16 @@
 namespace pagoda::inline core {
 namespace {
 
-// Joined to the convolution or product before them.
+// Fused into the convolution or product before them.
 constexpr std::string_view kJoinedActivations[] = {"Clip",      "HardSigmoid", "HardSwish", "LeakyRelu",
                                                    "Relu",      "Sigmoid",     "Tanh"};
-// Run in blocks of channels where their operand lies in blocks.
+// Run in blocks of channels if their operand is in blocks.
 constexpr std::string_view kInBlocks[] = {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid",
                                           "HardSwish",   "LeakyRelu",         "MaxPool",       "Relu",
                                           "Resize",      "Sigmoid",           "Tanh",          "Upsample"};
 // Cost nothing: the engine removes them.
 constexpr std::string_view kRemoved[] = {"Dropout", "Identity"};
-// Multiply or divide by one number before or behind a product: a factor of the product.
+// By one number, before or after a product: folded into the product as a factor.
 constexpr std::string_view kScales[] = {"Div", "Mul"};
 
 template <std::size_t N>
@@ -85,8 +85,8 @@ class Lowering {
   enum class Layout : std::uint8_t {
     Plain,
     Blocks,  // of channels
-    Both,    // reordered once, for all readers
-    Joined,  // of a convolution that an Add or an activation may still join
+    Both,    // plain and in blocks: reordered once, for all readers
+    Joined,  // in blocks, written by a convolution that can still absorb an Add or an activation
   };
 
   static double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
@@ -112,7 +112,7 @@ class Lowering {
   bool is_float32(ValueId value) const {
     return value != kAbsent && analysis_.types[index(value)].element == ElementType::Float32;
   }
-  // The only node that reads the value; null where there are others, or the value leaves the model.
+  // The only node that reads the value; null if there are none or several, or the value is an output of the model.
   const Node* only_reader(ValueId value) const {
     if (value == kAbsent || outputs_.contains(value) || readers_[index(value)].size() != 1) return nullptr;
     return &graph_.node(readers_[index(value)].front());
@@ -127,7 +127,7 @@ class Lowering {
   }
   void launch(CpuKernelClass kind, double moved) { launch(moving_kernel(kind, moved)); }
 
-  // Brings an operand into the layout that a kernel needs.
+  // Brings an operand into the plain layout, with its axes in order.
   void want_plain(ValueId value) {
     if (value == kAbsent) return;
     want_transposed(value);
@@ -135,13 +135,13 @@ class Lowering {
     launch(CpuKernelClass::Reorder, 2 * bytes(value));
     layout_[index(value)] = Layout::Both;
   }
-  // A transpose before it is done on the way into blocks.
+  // Brings an operand into blocks; the reorder also does a deferred transpose.
   void want_blocks(ValueId value) {
     if (is_in_blocks(value) || value == kAbsent) return;
     launch(CpuKernelClass::Reorder, 2 * bytes(value));
     layout_[index(value)] = Layout::Both;
   }
-  // A transpose runs where its result is needed as such.
+  // Runs the deferred transpose of an operand, if there is one.
   void want_transposed(ValueId value) {
     const auto found = transposed_.find(value);
     if (found == transposed_.end()) return;
@@ -205,7 +205,7 @@ class Lowering {
         launch(CpuKernelClass::Norm, 2 * bytes(idiom.result));
         for (int i = 0; i < 2; ++i) launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
         return;
-      case Call::Variance: {  // node by node: a mean, a difference, a square, a mean
+      case Call::Variance: {  // runs node by node: a mean, a difference, a square, a mean
         want_plain(idiom.operands[0]);
         const double operand = bytes(idiom.operands[0]);
         launch(CpuKernelClass::Reduce, operand);
@@ -234,7 +234,7 @@ class Lowering {
     });
   }
 
-  // Whether a bias is added by the activation behind it, as BiasGelu does.
+  // Whether the activation that follows adds the bias, as BiasGelu does.
   bool reads_as_activation(ValueId value) const {
     return std::any_of(readers_[index(value)].begin(), readers_[index(value)].end(), [&](std::int32_t reader) {
       const Idiom& idiom = idioms_[index(reader)];
@@ -280,7 +280,7 @@ class Lowering {
     join_activation(output);
   }
 
-  // The activation that the kernel of `value` does as well.
+  // Fuses the activation that follows into the kernel that writes `value`.
   void join_activation(ValueId value) {
     for (int i = 0; i < 2; ++i) {  // a folded BatchNormalization, then an activation
       const Node* next = only_reader(value);
@@ -323,7 +323,7 @@ class Lowering {
 
   void lower_product(ValueId left, ValueId right, ValueId output, const NodeReport& row) {
     for (const ValueId operand : {left, right}) {
-      // Products take matrices that are stored transposed.
+      // Product kernels accept matrices that are stored transposed.
       if (const auto found = transposed_.find(operand); found != transposed_.end() && swaps_last_two(found->second))
         transposed_.erase(found);
       want_plain(operand);
@@ -345,7 +345,7 @@ class Lowering {
 
   // --- integers ---
 
-  // Products of dequantised operands whose result is quantised again run on integers.
+  // Products of dequantised operands run on integers if their result is quantised again.
   bool is_of_integers(std::int32_t id) const {
     const NodeReport* row = row_of_[index(id)];
     if (row == nullptr || row->dequantized_from == ElementType::Undefined) return false;
@@ -353,7 +353,7 @@ class Lowering {
     if (next != nullptr && is_one_of(next->op_type, kJoinedActivations)) next = only_reader(next->output(0));
     return next != nullptr && next->op_type == "QuantizeLinear";
   }
-  // What such products take in, and stored tensors, which are dequantised when the file is loaded.
+  // Conversions that such products absorb, and those of stored tensors, which run when the file is loaded.
   bool is_part_of_integers(const Node& node) const {
     if (node.op_type == "DequantizeLinear") {
       const auto& readers = readers_[index(node.output(0))];
@@ -374,7 +374,7 @@ class Lowering {
 
   // --- all others ---
 
-  // The sum that the norm behind it takes itself, as it does where the file states the shapes.
+  // Whether the node is a sum that the norm after it computes itself, as it does if the file states the shapes.
   bool is_sum_of_norm(const Node& node) const {
     if (node.op_type != "Add" || node.inputs.size() != 2 || outputs_.contains(node.output(0))) return false;
     const ValueId sum = node.output(0);
@@ -397,7 +397,7 @@ class Lowering {
       launch(CpuKernelClass::Norm, 2 * bytes(result));
   }
 
-  // A sum of two convolutions' results in blocks: the later one adds it.
+  // A sum of two results in blocks is fused into a convolution that writes one of them.
   bool joins_sum(const Node& node) {
     if ((node.op_type != "Add" && node.op_type != "Sum") || node.inputs.size() != 2) return false;
     const ValueId a = node.input(0), b = node.input(1);
@@ -421,7 +421,7 @@ class Lowering {
     });
   }
 
-  // A norm of channels that no convolution can absorb runs as a depthwise convolution.
+  // A BatchNormalization that no convolution absorbs runs as a depthwise convolution.
   bool lower_channel_norm(const Node& node) {
     if (block_ == 0 || node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
     const Sizes x = sizes(node.input(0));
@@ -432,7 +432,7 @@ class Lowering {
     return true;
   }
 
-  // A factor of the product before or behind it.
+  // Whether the node is a scalar factor of the product before or after it.
   bool is_scale_of_product(const Node& node) const {
     if (!is_one_of(node.op_type, kScales) || node.inputs.size() != 2) return false;
     const std::size_t place = elements(node.input(1)) == 1 ? 0 : elements(node.input(0)) == 1 ? 1 : 2;
@@ -460,12 +460,13 @@ class Lowering {
     lower_counted(&node, row);
   }
 
-  // The cost of bringing the axes of `value` into place from an order in which axis i was axis order[i].
+  // The class of the transpose that brings the axes of `value` into place, where axis i is axis order[i] of what is
+  // stored.
   CpuKernelClass order_class(ValueId value, const std::vector<std::int64_t>& order) const {
     std::vector<std::int64_t> moved;  // of the axes longer than 1
     for (std::size_t i = 0; i < order.size(); ++i)
       if (number_at(value, i) != 1) moved.push_back(order[i]);
-    if (std::is_sorted(moved.begin(), moved.end())) return CpuKernelClass::Small;  // the same bytes
+    if (std::is_sorted(moved.begin(), moved.end())) return CpuKernelClass::Small;  // the bytes stay where they are
     const std::int64_t innermost = *std::max_element(moved.begin(), moved.end());
     return moved.back() == innermost ? CpuKernelClass::Transpose : CpuKernelClass::TransposeInner;
   }
@@ -479,7 +480,7 @@ class Lowering {
     const auto* perm = node.integers("perm");
     for (std::size_t i = 0; i < rank; ++i) {
       order[i] = perm == nullptr || perm->size() != rank ? static_cast<std::int64_t>(rank - 1 - i) : (*perm)[i];
-      if (order[i] < 0 || order[i] >= static_cast<std::int64_t>(rank)) return;  // no transpose: the file is broken
+      if (order[i] < 0 || order[i] >= static_cast<std::int64_t>(rank)) return;  // not a permutation: the file is broken
     }
     if (is_in_blocks(input)) want_plain(input);
     if (const auto before = transposed_.find(input); before != transposed_.end())
@@ -487,7 +488,7 @@ class Lowering {
     if (!std::is_sorted(order.begin(), order.end())) transposed_[output] = std::move(order);
   }
 
-  // Element-wise kernels keep the axis order of their operands where all share one.
+  // Element-wise kernels keep the axis order of their operands if all share one.
   bool stays_transposed(const Node& node, const NodeReport& row) {
     if (row.facts.kind != OpKind::Pointwise) return false;
     const std::vector<std::int64_t>* order = nullptr;
@@ -521,7 +522,7 @@ class Lowering {
     return cpu_class_of(node == nullptr ? "" : node->op_type, row.facts, node != nullptr && is_broadcast(*node));
   }
 
-  // By its counted work and bytes.
+  // Lowers a row to its counted work and bytes.
   void lower_counted(const Node* node, const NodeReport& row) {
     CpuKernel kernel{.kind = class_of(node, row)};
     kernel.bytes = number(row.cost.bytes());
@@ -547,10 +548,10 @@ class Lowering {
   std::vector<std::int32_t> producer_;
   std::vector<Layout> layout_;
   std::vector<const NodeReport*> row_of_;
-  std::map<ValueId, std::vector<std::int64_t>> transposed_;  // put off: axis i is axis order[i] of what is stored
+  std::map<ValueId, std::vector<std::int64_t>> transposed_;  // deferred: axis i is axis order[i] of what is stored
   std::set<ValueId> outputs_;
-  std::set<ValueId> normed_;  // operands of norms that are written out
-  std::set<std::int32_t> joined_;  // nodes that the kernel before them does
+  std::set<ValueId> normed_;       // operands of norms that the file writes as several nodes
+  std::set<std::int32_t> joined_;  // nodes fused into the kernel before them
   bool has_fixed_sizes_ = false;   // the engine computes all shapes when it loads the file
   std::int32_t row_ = 0;
   CpuKernels result_;

@@ -1,6 +1,6 @@
-// Memory that ONNX Runtime's CPU provider takes. Tensors of the file live until the session has its own: convolution
-// weights in blocks of channels, weights of products packed. The arena grows by regions of powers of two, and a second
-// run lays out anew what the first one has measured.
+// Memory use of ONNX Runtime's CPU provider. The file's tensors stay in memory until the session has its own copies:
+// convolution weights in blocks of channels, product weights packed. The arena grows by regions of powers of two, and
+// the second run allocates by a plan made from the sizes that the first run measured.
 #include <algorithm>
 #include <iterator>
 
@@ -14,13 +14,14 @@ namespace {
 // Runtime 1.31.0, default options, Linux with glibc; with families left out the mean error is 10.9 %, the median 8.5 %.
 struct Coefficients {
   double start;                     // bytes
-  double blocked, products, other;  // bytes a byte
-  double node;                      // bytes
+  double blocked, products, other;  // bytes per byte
+  double node;                      // bytes per node
 };
 constexpr Coefficients kLoading = {0.7e6, 2.96, 1.63, 1.26, 3340};
 constexpr Coefficients kKept = {1.7e6, 2.88, 1.49, 1.09, 4120};
-constexpr double kArena = 2.21;  // of activations alive at once: a first run without a plan, and the plan's own block
-// Measured / predicted of families left out: tenth and ninetieth percentile.
+// Times the activations alive at once: a first run without a plan, and then the plan's own block.
+constexpr double kArena = 2.21;
+// Measured / predicted for families left out of the fit: 10th and 90th percentiles.
 constexpr Factors kInterval = {0.87, 1.24};
 constexpr double kCoverage = 0.8;
 
@@ -35,7 +36,7 @@ double sum(const Coefficients& c, const CpuMemoryTerms& terms) {
 }  // namespace
 
 CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
-  constexpr int kBlock = 16;  // any block stores the weights anew
+  constexpr int kBlock = 16;  // with any block size the session stores its own copy of the weights
   CpuMemoryTerms terms;
   terms.activations = static_cast<double>(
       plan_memory(model, analysis, {.bindings = {}, .in_place = true, .reorder = false, .arena = false}).peak_bytes);

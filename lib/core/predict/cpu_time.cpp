@@ -1,4 +1,4 @@
-// Classes of kernels on a CPU, kernels by their sizes, and the time of one.
+// Classes of CPU kernels, kernels built from their sizes, and the time of a kernel.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -20,7 +20,8 @@ struct OperatorClass {
   std::string_view op;
   CpuKernelClass kind;
 };
-// Operators of ai.onnx and com.microsoft, and what ONNX Runtime 1.31 makes of them (names in its profile); sorted.
+// Operators of ai.onnx and com.microsoft, and those that ONNX Runtime 1.31 turns them into (by name in its profile);
+// sorted.
 constexpr OperatorClass kOperators[] = {
     {"Attention", CpuKernelClass::Attention}, {"AveragePool", CpuKernelClass::Pool},
     {"BatchNormalization", CpuKernelClass::Norm}, {"BiasGelu", CpuKernelClass::Activation},
@@ -76,7 +77,7 @@ constexpr SlowClass kSlow[] = {
     {CpuKernelClass::TransposeInner, "moves the innermost axis, element by element"},
     {CpuKernelClass::Reorder, "from and to blocks of channels, around operators that do not work in them"},
 };
-constexpr double kSlowPart = 0.05;  // of the time
+constexpr double kSlowPart = 0.05;  // share of the time from which a class is listed
 
 constexpr double kFloat = 4;  // bytes
 
@@ -174,7 +175,7 @@ CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, doub
   kernel.flops = 2 * matrices * rows * depth * width;
   kernel.bytes = kFloat * matrices * (rows * depth + rows * width);
   (has_weight ? kernel.weight_bytes : kernel.bytes) += element_bytes * matrices * depth * width;
-  // Threads share out matrices as they do rows.
+  // Threads divide matrices among them just as they divide rows.
   kernel.rows *= matrices;
   return kernel;
 }

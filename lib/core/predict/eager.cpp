@@ -1,10 +1,10 @@
-// Lowers a graph to the kernels that eager PyTorch launches under autocast. Follows each tensor's width and strides.
+// Lowers a graph to the kernels that eager PyTorch launches under autocast. Tracks each tensor's type and strides.
 #include "predict/eager_state.h"
 
 namespace pagoda::inline core {
 namespace {
 
-// A row that no rule lowers: its counted work and bytes, with floats half as wide where the file says float32.
+// Lowers a row without a rule to its counted work and bytes, with bytes halved if the row computes in float32.
 void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row) {
   const bool is_single = row.cost.precision == ElementType::Float32;
   KernelLaunch kernel{.kind = KernelClass::Other};
@@ -43,7 +43,7 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
         break;
       case Mark::Host:
         break;
-      case Mark::Folded:  // weights: a view, or done once a step for all samples
+      case Mark::Folded:  // weights: a view, or work done once per step for all samples
         for (const ValueId output : node.outputs) {
           Tile tile = state.declared(output);
           tile.is_constant = true;

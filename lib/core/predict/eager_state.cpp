@@ -56,7 +56,8 @@ void EagerState::launch(KernelLaunch kernel) {
 }
 
 std::vector<KernelLaunch> EagerState::take() {
-  // A kernel reads what the last kernel that wrote about as much has left; casts of weights lie between.
+  // A kernel is taken to read what the latest of the last kLook kernels with a comparable output wrote; casts of
+  // weights may lie between.
   constexpr std::size_t kLook = 6;
   for (std::size_t i = 1; i < kernels_.size(); ++i) {
     KernelLaunch& kernel = kernels_[i];
@@ -77,7 +78,7 @@ std::vector<KernelLaunch> EagerState::take() {
 
 Tile EagerState::cast(Tile tile, ElementType type) {
   if (tile.type == type || !is_float(tile.type)) return tile;
-  // Of a repeated tensor (Expand) only the elements that exist are read.
+  // A broadcast tensor (Expand) counts in full, although only its distinct elements are stored.
   const double before = tile.bytes();
   tile.type = type;
   if (!is_dense(tile.sizes, tile.strides)) tile.strides = contiguous(tile.sizes);

@@ -39,7 +39,7 @@ class EagerState {
   // The row of a node of the main graph.
   const NodeReport& row_of(std::int32_t node) const { return *rows_[static_cast<std::size_t>(node)]; }
 
-  // The tensor of a value; not known for what is absent or has no shape.
+  // The tensor of a value; `known` is false if the value is absent or has no shape.
   const Tile& tile(ValueId value) const;
   void set(ValueId value, Tile tile);
   // The type and sizes that the analysis found, row-major.
@@ -49,13 +49,13 @@ class EagerState {
   void launch(KernelLaunch kernel);
   std::vector<KernelLaunch> take();
 
-  // --- what the framework does before a kernel can run ---
-  // Autocast: a kernel of its own unless the tensor has the type. Of weights, too: they are cast in every step.
+  // --- what the framework does before it launches a kernel ---
+  // Autocast: a separate kernel, unless the tensor has the type already. Weights are cast in every step, too.
   Tile cast(Tile tile, ElementType type);
   Tile copy(Tile tile, Strides strides);
   Tile make_contiguous(Tile tile);
-  Tile make_packed(Tile tile);                   // row-major or channels last, whichever the tensor is closer to
-  Tile reshaped(Tile tile, const Sizes& sizes);  // a view where strides allow, else a copy
+  Tile make_packed(Tile tile);                   // without gaps: channels last if it is so already, else row-major
+  Tile reshaped(Tile tile, const Sizes& sizes);  // a view if strides allow, else a copy
 
  private:
   const Model& model_;
@@ -67,7 +67,7 @@ class EagerState {
   std::int32_t row_ = 0;
 };
 
-// Lowers one row. Each returns false when it does not know how; the row then costs its counted bytes.
+// Each lowers one row and returns false if it cannot; the row then costs its counted work and bytes.
 bool lower_call(EagerState& state, const Idiom& idiom);
 bool lower_node(EagerState& state, const Node& node, const NodeReport& row);
 // Convolutions, products and attention.
@@ -75,7 +75,7 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row);
 bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs);
 bool lower_attention(EagerState& state, const Idiom& idiom);
 bool lower_attention_operator(EagerState& state, const Node& node);
-// Element by element; `operands` of one function count once.
+// Element-wise. An empty `op` is an activation idiom: its one operand counts once, however often its nodes read it.
 bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result);
 bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId result);
 

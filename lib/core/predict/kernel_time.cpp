@@ -18,11 +18,11 @@ constexpr std::array<std::string_view, kKernelClasses> kNames = {
 // clang-format on
 static_assert(!kNames.back().empty());
 
-// Time of a byte from cache, of memory's: RRZE's gpu-benches read L2 at 2.4 times DRAM's rate on a GH200 and 4.5 times
-// on an A100; few vendors state a rate.
+// Time of a byte from cache relative to one from memory. RRZE's gpu-benches read L2 at 2.4 times DRAM's rate on a GH200
+// and 4.5 times on an A100; few vendors state a rate for L2.
 constexpr double kCachedCost = 0.3;
 
-// A share of what streams through a cache stays there: at most the cache's size over all that has passed since.
+// The share of a tensor that is still cached: at most the cache's size over all bytes moved since it was written.
 double memory_bytes(const KernelLaunch& kernel, const KernelRates& rates) {
   if (kernel.fresh <= 0 || kernel.distance <= 0) return kernel.bytes;
   const double stayed = kernel.fresh * std::min(1.0, rates.cache / kernel.distance);
@@ -69,7 +69,7 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
   const double narrow = is_product ? c.width / std::max(kernel.width, 1.0) : 0;
   const double shallow = is_product ? c.depth / std::max(kernel.depth, 1.0) : 0;
   work *= (1 + narrow) * (1 + shallow);
-  // Fewer blocks of output than units leave units idle.
+  // With fewer blocks of output than units, some units are idle.
   const double idle = kernel.tiles > 0 ? std::max(1.0, rates.units / kernel.tiles) : 1;
   (kernel.kind == KernelClass::Resize ? traffic : work) *= idle;
 

@@ -1,4 +1,4 @@
-// Levenberg-Marquardt: the least cost of a smooth function of a few coefficients.
+// Levenberg-Marquardt: minimises a smooth cost function of a few coefficients.
 #pragma once
 
 #include <Eigen/Dense>
@@ -6,8 +6,8 @@
 
 namespace pagoda::inline core {
 
-// `cost(x)`; `normal_equations(x)`: a pair of the approximate Hessian and the gradient. Steps are at most 1 in each
-// coordinate, which suits logarithms.
+// `cost(x)` returns the cost, `normal_equations(x)` the pair of approximate Hessian and gradient. Steps are at most 1
+// in each coordinate, which suits logarithms.
 template <typename Cost, typename NormalEquations>
 Eigen::VectorXd least_cost(Eigen::VectorXd x, const Cost& cost, const NormalEquations& normal_equations) {
   constexpr int kMaxSteps = 100;

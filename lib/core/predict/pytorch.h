@@ -1,4 +1,4 @@
-// What holds for PyTorch, its exporter and the models that were timed, and for nothing else.
+// Facts that hold only for PyTorch, its exporter and the models that were timed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pagoda::inline core::pytorch {
 
-// --- element-wise functions under autocast; those that are not listed are Plain ---
+// --- element-wise functions under autocast; functions not listed are Plain ---
 
 inline constexpr Peculiarity kAutocastOf{
     "PyTorch, eager under torch.autocast on CUDA", "2.4",
@@ -45,7 +45,7 @@ inline constexpr AutocastOp kAutocast[] = {
 inline constexpr Peculiarity kIdiomsOf{"torch.onnx's TorchScript exporter", "1.13.0 and 2.15.0",
                                        "exports of models/timm_export.py and models/export.py"};
 
-// Element-wise operators that the exporter uses in writing out an activation; and those that make it one.
+// Element-wise operators that the exporter writes activations with; an activation has at least one of kBends.
 inline constexpr std::string_view kInActivation[] = {"Add",         "Clip",    "Div",      "Erf", "Exp",
                                                      "HardSigmoid", "Max",     "Min",      "Mul", "Pow",
                                                      "Relu",        "Sigmoid", "Softplus", "Sub", "Tanh"};
@@ -72,14 +72,14 @@ inline constexpr Peculiarity kDepthwiseOf{
     "PyTorch with cuDNN 8.2 and above, more than one image", "2.4",
     "aten/src/ATen/native/Convolution.cpp, check_cudnn_depthwise_workload_with_filter"};
 struct Depthwise {
-  std::int64_t channels = 32, width = 7;           // least
+  std::int64_t channels = 32, width = 7;           // minimum
   std::int64_t wide_channels = 512;                // stride 2, any width
   std::int64_t channels_on_wide = 256, wide = 28;  // stride 2, or these
 };
 inline constexpr Depthwise kDepthwise = {};
 
-// The operators that pytorch_ops.cpp lowers by name. Element-wise ones that it does not name are one kernel each; all
-// others, and what an engine fused, are taken as their counted bytes.
+// The operators that pytorch_ops.cpp lowers by name. Unnamed element-wise operators are one kernel each; all
+// others, and operators that an engine fused, cost their counted work and bytes.
 std::vector<std::string_view> lowered_operators();
 
 }  // namespace pagoda::inline core::pytorch

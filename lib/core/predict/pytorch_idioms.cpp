@@ -1,5 +1,5 @@
 // Finds the calls of the framework that exporters write as several nodes: a GELU is five, scaled-dot-product attention
-// is seven. Each pattern is what an exporter emits for one call; a model's own arithmetic stays as it is.
+// is seven. Each pattern is what an exporter emits for one call; other arithmetic of a model stays as it is.
 #include "predict/pytorch_idioms.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class Finder {
     for (std::size_t i = graph_.nodes.size(); i-- > 0;)
       if (graph_.nodes[i].op_type == "Softmax") softmaxes.push_back(static_cast<std::int32_t>(i));
     for (const std::int32_t softmax : softmaxes) match_attention(softmax, Scaled::Both);
-    // Where one attention is the call, or one cannot be, the others that could be are what their author wrote.
+    // If one attention is the call, or one cannot be, the remaining candidates were written step by step.
     const bool is_decided = std::any_of(softmaxes.begin(), softmaxes.end(), [&](std::int32_t softmax) {
       return idioms_[index(softmax)].call == Call::Part || reshapes_scores(softmax);
     });
@@ -107,7 +107,7 @@ class Finder {
     idioms_[index(last)] = std::move(idiom);
   }
 
-  // One number that only sizes and constants decide is an argument in Python, not a kernel: 1/sqrt(head) as traced.
+  // A scalar computed from sizes and constants alone is a Python argument, not a kernel: 1/sqrt(head) as traced.
   void find_arguments() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& n = graph_.nodes[i];
@@ -121,7 +121,8 @@ class Finder {
     }
   }
 
-  // The tensor that a scalar scales on its way to `value`, where nothing else reads the result; kAbsent if none does.
+  // The tensor that is scaled by a constant scalar to give `value`; kAbsent if there is none, or if several nodes read
+  // `value`.
   ValueId scaled_tensor(ValueId value) const {
     const std::int32_t scale = producer(value);
     if ((!is(scale, "Mul") && !is(scale, "Div")) || only_reader(value) < 0) return kAbsent;
@@ -131,9 +132,9 @@ class Finder {
     return first ? n.inputs[1] : kAbsent;
   }
 
-  // softmax(q · kᵀ + mask) · v, one call of scaled_dot_product_attention: exported from the call, queries and keys are
-  // scaled; libraries whose call is switched off for an export scale the queries alone.
-  // Attention that its author wrote step by step scales the scores.
+  // softmax(q · kᵀ + mask) · v, one call of scaled_dot_product_attention. An exported call scales queries and keys;
+  // libraries that switch the call off for an export scale the queries alone.
+  // Attention that its author wrote step by step scales the scores instead.
   enum class Scaled : std::uint8_t { Both, Queries };
   void match_attention(std::int32_t softmax, Scaled scaled) {
     std::vector<std::int32_t> members = {softmax};
@@ -198,7 +199,7 @@ class Finder {
     keys = node(fold).inputs[0];
   }
 
-  // Where(IsNaN(p), 0, p): rows whose every key is masked.
+  // Where(IsNaN(p), 0, p): guards rows in which every key is masked.
   void take_guard(ValueId& weights, std::int32_t& product, std::vector<std::int32_t>& members) const {
     if (weights == kAbsent || readers_[index(weights)].size() != 2) return;
     std::int32_t test = readers_[index(weights)][0], choice = readers_[index(weights)][1];
@@ -211,7 +212,7 @@ class Finder {
     product = only_reader(weights);
   }
 
-  // Scores reshaped for window masks cannot be an argument of the call.
+  // Whether the scores are reshaped to add window masks, which the call cannot do.
   bool reshapes_scores(std::int32_t softmax) const {
     bool reshapes = false;
     std::int32_t from = producer(node(softmax).inputs[0]);
@@ -261,7 +262,7 @@ class Finder {
     }
   }
 
-  // Element-wise nodes that compute one function of one tensor, which they use at least twice: x · sigmoid(x).
+  // Element-wise nodes that compute one function of one tensor and use it at least twice: x · sigmoid(x).
   void match_activation(std::int32_t last) {
     std::vector<std::int32_t> members = {last};
     bool bends = false;
@@ -310,7 +311,7 @@ class Finder {
     claim({.call = Call::Variance, .operands = {x}, .result = output(last)}, std::move(members));
   }
 
-  // x[..., 1:] = y arrives as a tensor of indices, computed at length; the framework copies y into place.
+  // x[..., 1:] = y is exported with many nodes that compute indices; the framework only copies y into place.
   void match_assignment(std::int32_t scatter) {
     if (node(scatter).inputs.size() < 2) return;
     std::vector<ValueId> pending = {node(scatter).inputs[1]};

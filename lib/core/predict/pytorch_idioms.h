@@ -8,7 +8,7 @@
 
 namespace pagoda::inline core {
 
-// What nodes of the main graph stand for one call of the framework.
+// The framework call that one or more nodes of the main graph stand for.
 enum class Call : std::uint8_t { Own, Part, Linear, Activation, LayerNorm, GroupNorm, Variance, Attention };
 
 struct Idiom {
@@ -16,10 +16,10 @@ struct Idiom {
   std::vector<ValueId> operands = {};  // of the call
   ValueId result = kAbsent;
   ValueId mask = kAbsent;                   // Attention
-  std::vector<std::int32_t> products = {};  // Attention: the nodes that hold the multiply-accumulates
+  std::vector<std::int32_t> products = {};  // Attention, Linear: the nodes with the multiply-accumulates
 };
 
-// By node of the main graph: the call that a node stands for, at its last node; Part for the others of the call.
+// By node of the main graph: each call at its last node, Part at its other nodes, Own at all remaining nodes.
 std::vector<Idiom> find_idioms(const Model& model, const Analysis& analysis);
 
 }  // namespace pagoda::inline core

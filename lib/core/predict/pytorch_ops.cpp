@@ -1,4 +1,4 @@
-// Everything but products: element-wise kernels, norms, pools, and views that cost nothing until somebody copies.
+// Everything but products: element-wise kernels, norms, pools, and views that cost nothing until a kernel needs a copy.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@ Autocast autocast(std::string_view op) {
   return Autocast::Plain;
 }
 
-// Strides of an operand along the axes of the result, 0 where it is repeated.
+// Strides of an operand along the axes of the result, 0 along broadcast axes.
 Strides aligned(const Tile& operand, const Sizes& sizes) {
   Strides strides(sizes.size(), 0);
   const std::size_t missing = sizes.size() - std::min(sizes.size(), operand.sizes.size());
@@ -118,7 +118,7 @@ bool lower_gather(EagerState& state, const Node& node) {
   Tile output = state.declared(node.outputs[0]);
   if (!input.known || !output.known) return false;
   output.type = input.type;
-  if (picked.known && picked.sizes.empty()) {  // one of them: a view
+  if (picked.known && picked.sizes.empty()) {  // a single index: a view
     std::int64_t axis = node.integer("axis", 0);
     if (axis < 0) axis += static_cast<std::int64_t>(input.sizes.size());
     output.strides = input.strides;
@@ -162,7 +162,7 @@ bool lower_pad(EagerState& state, const Node& node) {
     state.set(node.outputs[0], input);
     return true;
   }
-  // Filled, then the input is copied into the middle.
+  // The result is filled, then the input is copied into the middle.
   state.launch({.kind = KernelClass::Pad, .bytes = output.bytes() + 2 * input.bytes()});
   const std::array<Strides, 1> like = {input.strides};
   if (is_channels_last(input.sizes, input.strides)) output.strides = strides_like(output.sizes, like);
@@ -179,7 +179,7 @@ bool lower_move(EagerState& state, const Node& node, KernelClass kind) {
   return true;
 }
 
-// Bilinear and bicubic kernels of row-major tensors have one thread for each place in an image, which walks over all
+// Bilinear and bicubic kernels of row-major tensors have one thread per position in an image, which loops over all
 // images and channels: small images leave most of the device idle.
 bool lower_resize(EagerState& state, const Node& node) {
   const Tile input = state.tile(node.inputs[0]);
@@ -250,7 +250,7 @@ bool lower_softmax(EagerState& state, const Node& node) {
   if (!input.known) return false;
   input = state.make_contiguous(std::move(input));
   Tile output = input;
-  output.type = kSingle;  // autocast: float32 out of a kernel that reads either
+  output.type = kSingle;  // autocast: the kernel reads either type and writes float32
   state.launch({.kind = KernelClass::Softmax, .bytes = input.bytes() + output.bytes()});
   state.set(node.outputs[0], std::move(output));
   return true;
@@ -273,7 +273,7 @@ bool lower_cast(EagerState& state, const Node& node) {
 }  // namespace
 
 bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result) {
-  const Autocast kind = op.empty() ? Autocast::Heavy : autocast(op);  // an idiom: one function of one tensor
+  const Autocast kind = op.empty() ? Autocast::Heavy : autocast(op);  // empty: an idiom, one function of one tensor
   Tile output = state.declared(result);
   if (!output.known) return false;
   std::vector<Tile> tiles;
@@ -317,16 +317,16 @@ bool lower_pointwise(EagerState& state, std::string_view op, std::span<const Val
 bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId result) {
   Tile input = state.tile(operand);
   if (!input.known) return false;
-  if (kind == KernelClass::BatchNorm) {  // in the type and the layout of its input
+  if (kind == KernelClass::BatchNorm) {  // runs in the type and layout of its input
     if (is_channels_last(input.sizes, input.strides) || input.sizes.size() == 2)
       kind = KernelClass::BatchNormChannelsLast;
     else
       input = state.make_packed(std::move(input));
     state.launch({.kind = kind, .bytes = 2 * input.bytes()});
-  } else {  // over rows that must lie together; layer norms in float32
+  } else {  // needs contiguous rows; layer norms run in float32
     const ElementType type = kind == KernelClass::GroupNorm ? pytorch::kGroupNorm : kSingle;
     input = state.make_contiguous(state.cast(std::move(input), type));
-    // Statistics of a group do not fit into registers: it is read twice.
+    // A group does not fit into registers: it is read once for its statistics, once to normalise it.
     const double passes = kind == KernelClass::GroupNorm ? 3 : 2;
     state.launch({.kind = kind, .bytes = passes * input.bytes()});
   }
@@ -448,7 +448,7 @@ bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
   const auto* known = std::lower_bound(std::begin(kLowerings), std::end(kLowerings), node.op_type,
                                        [](const Lowering& a, std::string_view op) { return a.op < op; });
   if (known != std::end(kLowerings) && known->op == node.op_type) return known->lower(state, node, row);
-  // PyTorch has no function for what an engine fused, unless autocast's table names it.
+  // PyTorch has no function for operators that an engine fused, unless autocast's table names them.
   const bool is_function = plain_domain(node.domain).empty() || autocast(node.op_type) != Autocast::Plain;
   return is_function && row.facts.kind == OpKind::Pointwise &&
          lower_pointwise(state, node.op_type, node.inputs, node.outputs[0]);

@@ -1,4 +1,4 @@
-// Convolutions, matrix products and attention: which kernel PyTorch 2.4 picks, and what it does around it.
+// Convolutions, matrix products and attention: which kernel PyTorch 2.4 picks, and what it launches around it.
 #include <algorithm>
 #include <cmath>
 
@@ -53,7 +53,7 @@ KernelClass conv_class(const Node& node, const Tile& input, const Tile& weight, 
   return is_pointwise ? KernelClass::ConvPointwise : KernelClass::Conv;
 }
 
-// Whether the exporter folded the batch norm behind a convolution into its weights: eager execution runs it.
+// Whether the exporter folded the batch norm after a convolution into its weights; eager execution runs the norm.
 bool has_folded_norm(const Graph& graph, const Node& node) {
   if (node.inputs.size() < 3 || node.inputs[2] == kAbsent) return false;
   const std::string_view weight = graph.values[static_cast<std::size_t>(node.inputs[1])].name;
@@ -88,13 +88,13 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
   state.set(node.outputs[0], output);
   if (has_folded_norm(state.graph(), node))
     return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
-  // The bias is added by a kernel of its own, except in PyTorch's own depthwise kernel.
+  // A separate kernel adds the bias, except with PyTorch's own depthwise kernel.
   if (node.inputs.size() > 2 && node.inputs[2] != kAbsent && kernel.kind != KernelClass::Depthwise)
     state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
   return true;
 }
 
-// `operands`: two factors and maybe a bias. Which way round they are stored does not matter: either is a view.
+// `operands`: two factors and an optional bias. Whether they are stored transposed does not matter: that is a view.
 bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs) {
   Tile a = state.tile(operands[0]), b = state.tile(operands[1]);
   Tile output = state.declared(result);
@@ -107,7 +107,7 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   const double depth = output.elements() > 0 ? macs / output.elements() : 0;
   KernelLaunch kernel{.macs = macs, .depth = depth};
   const bool is_weight = b.sizes.size() <= 2;
-  bool folds = true;  // all rows of the first factor are those of one matrix; else there is one for each last two axes
+  bool folds = true;  // the first factor is one matrix without a copy; else a batch of matrices over its last two axes
   if (is_weight && a.sizes.size() > 2) {
     const std::int64_t inner = a.sizes.back();
     const Sizes flat = {static_cast<std::int64_t>(a.elements()) / std::max<std::int64_t>(inner, 1), inner};
@@ -120,7 +120,7 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   } else {
     const std::size_t rank = output.sizes.size();
     const double rows = rank < 2 ? 1 : static_cast<double>(output.sizes[rank - 2]);
-    // More than one batch axis becomes one: a copy where strides do not allow it, or where operands are repeated.
+    // Several batch axes are folded into one: a copy if strides do not allow a view, or the operand is broadcast.
     for (Tile* tile : {&a, &b}) {
       if (tile->sizes.size() <= 3) continue;
       Sizes folded(tile->sizes.end() - 2, tile->sizes.end());
@@ -142,12 +142,12 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   return true;
 }
 
-// Fused kernels take batch × heads × rows × head; of any other rank PyTorch computes step by step, in float16.
+// Fused kernels take batch × heads × rows × head size; for other ranks PyTorch computes step by step, in float16.
 static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom, Tile query, Tile key, Tile value) {
   Tile output = state.declared(idiom.result);
   const std::size_t rank = output.sizes.size();
   if (query.sizes.size() != rank || key.sizes.size() != rank) return false;
-  for (Tile* tile : {&query, &key}) {  // each is scaled by the root of the factor
+  for (Tile* tile : {&query, &key}) {  // each is scaled by the square root of the factor
     state.launch({.kind = KernelClass::Pointwise, .bytes = 2 * tile->bytes()});
     tile->strides = contiguous(tile->sizes);
   }
@@ -193,7 +193,7 @@ bool lower_attention(EagerState& state, const Idiom& idiom) {
   for (Tile* tile : {&query, &key, &value}) *tile = state.cast(std::move(*tile), kHalf);
   if (output.sizes.size() != 4) return lower_attention_by_parts(state, idiom, query, key, value);
   output.type = kHalf;
-  // batch × rows × heads × head in memory: the transpose that follows is free.
+  // Stored as batch × rows × heads × head size, so the transpose that follows is free.
   const std::size_t rank = output.sizes.size();
   Sizes stored = output.sizes;
   std::swap(stored[rank - 2], stored[rank - 3]);
@@ -206,7 +206,7 @@ bool lower_attention(EagerState& state, const Idiom& idiom) {
     kernel.kind = KernelClass::MaskedAttention;
     if (mask.known) kernel.bytes += state.cast(mask, kHalf).bytes();
   }
-  // Blocks of 64 queries by 64 keys; what sticks out is computed, too.
+  // Blocks of 64 queries by 64 keys; partial blocks are computed in full.
   const auto padded = [](double size) { return std::ceil(size / 64) * 64; };
   const double rows = static_cast<double>(output.sizes[rank - 2]), head = static_cast<double>(output.sizes[rank - 1]);
   const double keys = value.sizes.size() < 2 ? 1 : static_cast<double>(value.sizes[value.sizes.size() - 2]);

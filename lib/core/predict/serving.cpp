@@ -1,4 +1,4 @@
-// The kernels of a step under a serving engine, read off the rows of one device.
+// The kernels of a step under a serving engine, derived from the rows of one device.
 #include "pagoda/core/serving.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace pagoda::inline core {
 namespace {
 
-// New tokens of a sequence up to which engines take the kernel for decoding, as where a draft's are verified: an
-// assumption.
+// An assumption: up to this many new tokens per sequence, engines use the decoding kernel, such as to verify a draft's
+// tokens.
 constexpr double kFewTokens = 8;
 
 double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
@@ -51,7 +51,7 @@ class Lowering {
       add("product", product.row, product_seconds(product.size, rates_, kernels_));
     for (const Collective& each : share_.collectives) {
       double bytes = number(each.bytes) * engine_width(each.row);
-      if (each.kind == CollectiveKind::AllGather) bytes /= positions_;  // of the last position
+      if (each.kind == CollectiveKind::AllGather) bytes /= positions_;  // only the last position
       add(to_string(each.kind), each.row, collective_seconds(each.kind, bytes, each.devices, link_, rates_, kernels_));
     }
     if (products_.empty())
@@ -73,7 +73,7 @@ class Lowering {
     const auto& known = analysis_.types[index(value)].shape;
     return known ? *known : kNone;
   }
-  // Engines send floats as bfloat16, whatever type the analysis has: the bytes of the one over those of the other.
+  // Engines send floats as bfloat16, whatever type the analysis has: the ratio of the two widths.
   double engine_width(std::int32_t row) const {
     const ValueId sent = graph_.node(analysis_.nodes[index(row)].node).output(0);
     const ElementType element = sent == kAbsent ? ElementType::Undefined : analysis_.types[index(sent)].element;
@@ -84,7 +84,7 @@ class Lowering {
 
   void add(std::string_view kind, std::int32_t row, double seconds) { time_.kernels.push_back({kind, row, seconds}); }
 
-  // Reads and writes of activations that are fused as far as they go.
+  // A small kernel that only reads and writes activations; operators are fused as far as possible.
   void add_small(std::int32_t row, double bytes) {
     add("small", row, kernels_.small_seconds + bytes / (rates_.bandwidth * kernels_.products.bandwidth));
   }
@@ -97,14 +97,14 @@ class Lowering {
     if (kind == OpKind::Product) return product(place, row, node);
     if (kind == OpKind::Attention && row.cost.macs != Dim(0)) return attention(place, node);
     const bool is_norm = (kind == OpKind::Norm && row.facts.rows != RowAxes::Softmax) || node.op_type == "ReduceMean";
-    // The residual is read and written beside the operand and the result.
+    // A norm reads its operand and the residual, and writes its result and the residual: 4 tensors of 2 bytes.
     if (is_norm && node.input(0) != kAbsent) return add_small(place, 8 * elements(node.input(0)));
     const bool looks_up = node.op_type == "Gather" && node.input(0) != kAbsent && graph_.is_stored(node.input(0)) &&
                           shape(node.input(0)).size() == 2 && is_float(analysis_.types[index(node.input(0))].element);
     if (looks_up) add_small(place, 4 * elements(node.output(0)));
   }
 
-  // Stored bytes; floats of more than two are kept in two.
+  // Stored bytes; floats wider than 2 bytes are kept in 2.
   double weight_bytes(const Node& node, const WeightProduct& form) const {
     double bytes = 0;
     std::vector<int> places = form.per_block;
@@ -133,7 +133,7 @@ class Lowering {
       m /= positions_;
       add_small(place, 2 * m * n);  // picks the next token
     }
-    // Products of one operand are one product, whatever views lie between.
+    // Products that share an operand run as one, whatever views lie between.
     Product& product = products_[source(node.input(0))];
     if (product.size.n == 0) product = {.row = place, .size = {.m = m, .n = 0, .k = k}};
     const bool is_narrow = precision_of(row.cost.precision) == Precision::Float8;
@@ -142,7 +142,7 @@ class Lowering {
     product.size.weight_bytes += weight_bytes(node, *form);
     const double operand = product.size.other_bytes == 0 ? (is_narrow ? 1 : 2) * m * k : 0;
     product.size.other_bytes += operand + 2 * m * n;
-    // What lies between up and down.
+    // The activation between the up and down projections.
     const Node* before = producer_[index(node.input(0))];
     if (before != nullptr && (before->op_type == "Mul" || before->op_type == "Relu" || before->op_type == "Gelu" ||
                               before->op_type == "FastGelu" || before->op_type == "SwiGLU"))
@@ -160,7 +160,7 @@ class Lowering {
     return value;
   }
 
-  // Two products of activations around a softmax are one attention.
+  // Two products of activations, around a softmax, are one attention.
   void scores(std::int32_t place, const Node& node) {
     const Shape& out = shape(node.output(0));
     if (out.size() < 3) return;
@@ -235,9 +235,9 @@ class Lowering {
   std::vector<bool> constant_;
   KvCache cache_;
   std::vector<const Node*> producer_;
-  std::set<ValueId> heads_;              // that become an output other than a cache, directly or through a Cast
+  std::set<ValueId> heads_;              // values that become an output other than a cache, directly or through a Cast
   std::map<ValueId, Product> products_;  // by operand
-  std::optional<ValueId> pending_;       // queries of scores whose second product is to come
+  std::optional<ValueId> pending_;       // queries of an attention whose second product is yet to come
   double pending_keys_ = 0, positions_ = 1, hidden_ = 0;
   ServingTime time_;
 };

@@ -17,7 +17,7 @@ double longer(double a, double b, double norm) {
   return most * std::pow(std::pow(a / most, norm) + std::pow(b / most, norm), 1 / norm);
 }
 
-// A unit that multiplies more per cycle is used less fully, because feeding it takes just as long.
+// A unit that multiplies more per cycle reaches less of its peak, because feeding it takes just as long.
 double part_of_peak(double feed, double peak, const ServingRates& rates) {
   return 1 / (1 + feed * peak / (rates.units * rates.clock));
 }
@@ -26,8 +26,8 @@ double part_of_peak(double feed, double peak, const ServingRates& rates) {
 
 double waves_seconds(double m, double n, double k, double rows, double columns, double peak, double units,
                      double matrices, double wave_seconds) {
-  // Of one part of a contraction that is split over units. An assumption, like the numbers of parts: fit.py fits the
-  // other coefficients under it, and its errors on a device left out are what speaks for it.
+  // Least depth of one part of a contraction that is split over units. Like the numbers of parts, it is an assumption:
+  // fit.py fits the other coefficients under it, and is judged by its errors on a device left out of the fit.
   constexpr double kLeastDepth = 256;
   double best = std::numeric_limits<double>::infinity();
   for (const double parts : {1.0, 2.0, 4.0, 8.0}) {
@@ -66,8 +66,8 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
   const bool is_narrow = size.is_float8 && rates.float8 > 0;
   const ServingKernels::Product& c = is_narrow ? kernels.products_float8 : kernels.products;
   const double peak = is_narrow ? rates.float8 : rates.bfloat16;
-  // Tiles as CUTLASS's profiler offers them for these chips. With few rows engines put them where the instruction takes
-  // multiples of 8: n of mma.m16n8k16 and wgmma.m64nNk16 (PTX ISA 8.5, 9.7.13 and 9.7.14).
+  // Tiles that CUTLASS's profiler offers for these chips. Engines map few rows to the dimension of the instruction that
+  // comes in multiples of 8: n of mma.m16n8k16 and wgmma.m64nNk16 (PTX ISA 8.5, 9.7.13 and 9.7.14).
   const double few = 8 * std::ceil(std::min(size.m, 64.0) / 8);
   const std::array<std::array<double, 3>, 3> tiles = {{{256, 128, 1}, {128, 256, 1}, {few, 64, c.small}}};
   double work = std::numeric_limits<double>::infinity();
@@ -76,7 +76,7 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
     work = std::min(work, waves_seconds(size.m, size.n, size.k, rows, columns, peak * part * efficiency, rates.units, 1,
                                         c.tile_cycles / rates.clock));
   const double moved = (size.weight_bytes + size.other_bytes) / rates.bandwidth;
-  // Units drift apart while they stream, by the square root of the time (a random walk).
+  // Units drift apart while they stream, by an amount that grows with the square root of the time (a random walk).
   const double memory = moved / c.bandwidth + std::sqrt(c.ramp_cycles / rates.clock * moved);
   return c.launch_cycles / rates.clock + longer(work, memory, c.norm);
 }
@@ -91,12 +91,12 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
       size.batch * size.size * (size.cache_width * 2 * size.kv_heads * keys + 4 * size.heads * size.tokens);
   if (size.decodes) {
     const ServingKernels::Decode& c = kernels.decode_attention;
-    const double blocks = size.batch * size.kv_heads / rates.units;  // all queries of a key head run in one
+    const double blocks = size.batch * size.kv_heads / rates.units;  // one block runs all queries of a key head
     const double cycles = c.launch_cycles + c.per_block_cycles * blocks + c.unit_cycles_per_byte * moved / rates.units;
     return cycles / rates.clock + moved / rates.bandwidth / c.bandwidth;
   }
   const ServingKernels::Kernel& c = kernels.prefill_attention;
-  const double first = std::clamp(reach - size.past, 0.0, size.tokens);  // queries that see all before them
+  const double first = std::clamp(reach - size.past, 0.0, size.tokens);  // queries that see all tokens before them
   const double pairs = first * size.past + first * (first + 1) / 2 + (size.tokens - first) * reach;
   // A block of FlashAttention takes 128 queries (Dao, arXiv 2307.08691, 3.3).
   const double blocks = heads * std::ceil(size.tokens / 128);
@@ -109,11 +109,11 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
 double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels) {
   const ServingKernels::Kernel& c = kernels.mixtures;
   const double all = size.experts * size.groups;
-  // Tokens choose experts uniformly and independently; experts that no token chose stay unread.
+  // Assumes that tokens choose experts uniformly and independently; experts that no token chose are not read.
   const double distinct = size.experts * (1 - std::pow(1 - std::min(size.k / all, 1.0), size.tokens));
-  const double runs = size.tokens * size.k / size.groups;  // of one expert over one token, on this device
+  const double runs = size.tokens * size.k / size.groups;  // pairs of a token and an expert, on this device
   const double each = runs / std::max(distinct, 1e-9);
-  // Rows of one expert fill blocks of 64 (block_m of grouped products): an assumption of fit.py.
+  // Rows of one expert are padded to blocks of 64 (block_m of grouped products): an assumption of fit.py.
   const double padded = std::ceil(each / 64) * 64 / each;
   const double weights = 3 * size.hidden * size.inner;  // gate, up, down
   const double work = 2 * runs * weights * padded / rates.bfloat16;
@@ -133,7 +133,8 @@ double collective_seconds(CollectiveKind kind, double bytes, std::int64_t device
     const ServingKernels::Ring& c = kernels.ring_all_reduces;
     return (c.launch_cycles + c.hop_cycles * static_cast<double>(devices - 1)) / rates.clock + sent / c.bandwidth;
   }
-  // The faster of two ways: each device reads all others' tensors at once, or a ring works in two halves.
+  // The faster of two ways: one shot, in which each device reads all others' tensors, or two, which send as much as a
+  // ring.
   const ServingKernels::AllReduce& c = kernels.all_reduces;
   const double read = static_cast<double>(devices - 1) * bytes / link.bytes_per_second;
   return std::min(c.one_shot_cycles / rates.clock + read / c.one_shot,

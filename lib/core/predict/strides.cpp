@@ -6,7 +6,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Axes that matter, slowest first.
+// Axes of a size other than 1, slowest first.
 std::vector<std::size_t> by_stride(const Sizes& sizes, const Strides& strides) {
   std::vector<std::size_t> axes;
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -84,7 +84,7 @@ bool is_dense(const Sizes& sizes, const Strides& strides) {
 }
 
 std::optional<Strides> view_as(const Sizes& sizes, const Strides& strides, const Sizes& wanted) {
-  // Runs of axes that lie in memory as one axis would: its size and the stride of its last element.
+  // Runs of axes that lie in memory like one axis: its size and stride.
   struct Run {
     std::int64_t size, step;
   };

@@ -12,8 +12,8 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr double kTolerance = 0.05;   // of a logarithm: what releases of TensorRT differ by
-constexpr double kObservations = 20;  // that the runs of one device weigh as
+constexpr double kTolerance = 0.05;   // of a log time: how much releases of TensorRT differ
+constexpr double kObservations = 20;  // the runs of one device weigh at most as much as this many
 
 struct Parameter {
   double* (*place)(TensorRtCalibration&);
@@ -23,8 +23,8 @@ struct Parameter {
 // clang-format off
 // Products: llm-serving.json, fitted to kernels of A100 and H100, has launches of 5,200 cycles, 0.86 of the peak and
 // 0.85 of the bandwidth. The fastest float16 products of its data/calibration/serving/products.csv sustain 0.92 and 0.88
-// of what these two boards state; a model's mix of sizes somewhat less. Integers of half the width take half the energy.
-// L2 gives 32 B a cycle and unit at most.
+// of these two boards' stated peaks; a model's mix of sizes sustains somewhat less. Integers of half the width take
+// half the energy. L2 delivers at most 32 B per cycle and unit.
 constexpr std::array<Parameter, 9> kParameters = {{
     {[](TensorRtCalibration& c) { return &c.launch_cycles; },           6000,    0.3},
     {[](TensorRtCalibration& c) { return &c.light_launch_cycles; },     4000,    0.3},
@@ -44,7 +44,7 @@ TensorRtCalibration with(const Eigen::VectorXd& logs) {
   return calibration;
 }
 
-// Residuals over what is tolerated, and the coefficients' distances from their priors.
+// Residuals divided by the tolerance, then the coefficients' distances from their priors, divided by the spread.
 Eigen::VectorXd residuals(std::span<const TensorRtRun> runs, const std::vector<double>& weights,
                           const Eigen::VectorXd& logs) {
   const TensorRtCalibration calibration = with(logs);

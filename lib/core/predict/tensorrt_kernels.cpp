@@ -44,7 +44,7 @@ class Lowering {
   const Node& node(std::int32_t id) const { return graph_.nodes[index(row(id).node)]; }
   bool is_main(std::int32_t id) const { return row(id).graph == 0; }
 
-  // Sizes of a value; empty where they are not known.
+  // Sizes of a value; empty if they are not known.
   std::vector<double> sizes(ValueId value) const {
     std::vector<double> result;
     if (value == kAbsent || !analysis_.types[index(value)].shape) return result;
@@ -82,8 +82,8 @@ class Lowering {
     result_.kernels.push_back(std::move(kernel));
   }
 
-  // Products of one operand stand side by side. Convolutions multiply patches by filters; those with fewer than 8
-  // channels a group run on vector units, at the rate of their bytes.
+  // Products that share an operand are joined side by side: their n adds up. Convolutions multiply patches by filters;
+  // grouped ones with fewer than 8 output channels per group run on vector units, as Kind::Other.
   void as_product(TensorRtKernel& kernel, const std::vector<std::int32_t>& products) const {
     for (const std::int32_t id : products) {
       const std::vector<double> output = sizes(node(id).outputs[0]);
@@ -112,7 +112,7 @@ class Lowering {
     kernel.other_bytes -= kernel.weight_bytes;
   }
 
-  // An operator that also projects its operands, as ONNX Runtime's optimizer writes it, is a product before.
+  // If the operator also projects its operands, as ONNX Runtime's optimizer writes it, a product kernel comes first.
   void as_attention(TensorRtKernel& kernel, const std::vector<std::int32_t>& products) {
     kernel.kind = Kind::Attention;
     const Node& first = node(products.front());
@@ -185,7 +185,7 @@ Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const 
   if (lowered.unknown_rows > 0)
     result.problem =
         std::to_string(lowered.unknown_rows) + " kernels hold operators that are not modelled: it is of the rest";
-  // The interval is of generations between those that were measured, or near them.
+  // The interval holds for generations between or near those that were measured.
   if (calibration.coverage > 0 && flagship_flops_per_joule(rates->capability) > 0) {
     result.low = seconds * calibration.interval.low;
     result.high = seconds * calibration.interval.high;

@@ -12,20 +12,21 @@ namespace {
 
 using Kind = TensorRtKernel::Kind;
 
-constexpr double kQueriesOfBlock = 512;  // fused attention keeps the queries of a head on one unit up to there
-constexpr double kL2BytesPerCycle = 32;  // a sector for each unit and cycle
-constexpr double kPartOfL2 = 0.5;        // that a kernel's tensors may take and be found again
+constexpr double kQueriesOfBlock = 512;  // fused attention keeps up to this many queries of a head on one unit
+constexpr double kL2BytesPerCycle = 32;  // one sector per unit and cycle
+constexpr double kPartOfL2 = 0.5;        // half of a kernel's bytes hit if they fill this part of L2
 
-// Narrower tiles read their operands more often: parts of what the widest reach.
+// Narrower tiles read their operands more often: efficiency is relative to the widest. 0 rows: all rows, at most 64,
+// rounded up to a multiple of 8.
 struct TileShape {
   double rows, columns, efficiency;
 };
 constexpr TileShape kTiles[] = {{256, 128, 1},   {128, 256, 1},  {128, 128, 0.9}, {128, 64, 0.75},
-                                {64, 128, 0.75}, {64, 64, 0.65}, {0, 64, 0.65}};  // 0: all rows, rounded up to 8
+                                {64, 128, 0.75}, {64, 64, 0.65}, {0, 64, 0.65}};
 
 double hit_rate(double bytes, double l2_bytes) { return 1 / (1 + std::pow(bytes / (kPartOfL2 * l2_bytes), 2)); }
 
-// 89 of "8.9"; empty for what is not a version.
+// 89 for "8.9"; nullopt if the text is not a version.
 std::optional<int> capability_of(const std::string& version) {
   double number = 0;
   const auto [end, error] = base::read_number(version.data(), version.data() + version.size(), number);
@@ -50,7 +51,7 @@ double product_work(const TensorRtKernel& kernel, double peak, double units) {
 
 double flagship_flops_per_joule(int capability) {
   struct Flagship {
-    int below;            // compute capability
+    int below;            // for compute capabilities below this
     double flops, watts;  // peak of float16 with float32 accumulation and power: data/devices
   };
   constexpr Flagship kFlagships[] = {

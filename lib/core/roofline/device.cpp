@@ -1,4 +1,4 @@
-// Device specs: built-in devices, power modes. The files are read in device_json.cpp.
+// Device specs: lookups, power modes and clocks. lib/documents/device_json.cpp reads the files.
 #include "pagoda/base/number.h"
 #include "pagoda/core/device.h"
 
@@ -35,7 +35,7 @@ std::optional<Int> DeviceSpec::memory_bytes() const {
 
 namespace {
 
-// Peaks and on-chip rates times `ratio` of units × clock.
+// Multiplies peaks and on-chip rates by `ratio`, the change of units × clock.
 void scale_rates(DeviceSpec& spec, double ratio, const std::string& why) {
   const auto scale = [&](Quantity& quantity) {
     if (quantity.known()) quantity = {*quantity.value * ratio, quantity.source + "; x units x clock of " + why};
@@ -54,14 +54,14 @@ MemoryLevel* memory_of(DeviceSpec& spec) {
 
 bool is_one(double ratio) { return std::abs(ratio - 1) < 1e-9; }
 
-// "918MHz", "1.3GHz", "8" (units).
+// Reads "918MHz", "1.3GHz", "8" (units).
 double amount_of(std::string_view text, bool is_clock, const std::string& whole) {
   double value = 0;
   const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), value);
   std::string unit = base::lower(text.substr(static_cast<std::size_t>(end - text.data())));
   if (unit.ends_with("hz")) unit.resize(unit.size() - 2);
   const double factor = unit.empty() ? 1 : unit == "k" ? 1e3 : unit == "m" ? 1e6 : unit == "g" ? 1e9 : 0;
-  // A clock without its unit may be in MHz, kHz or Hz.
+  // A clock without a unit could be in MHz, kHz or Hz: it is in Hz from 1e6 on, else refused.
   const bool is_amount = is_clock ? factor > 1 || value >= 1e6 : unit.empty();
   if (error != std::errc() || !is_amount || !(factor > 0) || !(value > 0))
     throw UnknownDevice("'" + whole + "': '" + std::string(text) + "' is no " + (is_clock ? "clock" : "count of units") +

@@ -1,4 +1,4 @@
-// Time bounds per kernel and in sum. Rates are looked up once per precision; formulas are compiled once, so that a
+// Time bounds per kernel and in total. Rates are looked up once per precision; formulas are compiled once, so that a
 // point of a sweep costs a few multiplications for each distinct kernel.
 #include "pagoda/core/roofline.h"
 
@@ -16,16 +16,16 @@ namespace {
 
 constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
 
-// What a device does in a second for work of one precision.
+// A device's rates per second for work of one precision.
 struct Rates {
-  double contraction = 0;  // operations of multiply-accumulates; 0: not known
+  double contraction = 0;  // operations, 2 per multiply-accumulate; 0: not known
   Precision contraction_precision = Precision::Float32;
   Unit contraction_unit = Unit::Vector;
-  bool is_stated = false;  // by a peak of the format itself
-  double lanes = 0;        // issues of vector lanes: half the peak, which counts a fused multiply-add twice
+  bool is_stated = false;  // the device has a peak for this format itself
+  double lanes = 0;        // issues on vector lanes: half the peak, which counts a fused multiply-add twice
 };
 
-// The best of the formats that hold `type`, or of packing it into lanes where it is not listed (see roofline.h).
+// The best rate of the formats that hold `type`, or of packing it into lanes if it is not listed (see roofline.h).
 double vector_rate(const DeviceSpec& device, Precision type) {
   if (type == Precision::Tf32) type = Precision::Float32;  // TF32 exists in tensor units only
   const bool lacks = std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
@@ -69,11 +69,11 @@ Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision
   return rates;
 }
 
-// Busy time of the units. Each is linear in the work, so that sums over rows bound rows that run side by side.
+// Busy time of the units. Each is linear in the work, so sums over rows are bounds for rows that run concurrently.
 struct UnitSeconds {
   double tensor = 0;
   double lanes = 0;  // of the vector unit
-  double mixed = 0;  // of vector lanes and special units together
+  double mixed = 0;  // vector lanes and special units together
 
   double longest() const { return std::max({tensor, lanes, mixed}); }
   UnitSeconds& operator+=(const UnitSeconds& other) {
@@ -86,10 +86,10 @@ struct UnitSeconds {
 
 using Part = RooflinePart;
 using Kernel = RooflineKernel;
-// And the rows or groups of each.
+// Kernels, each with its rows or groups.
 using Kernels = std::map<Kernel, std::vector<std::size_t>>;
 
-// Kernels of the same formulas are one, evaluated once.
+// Adds a kernel; kernels with the same formulas are stored, and evaluated, once.
 void add_kernel(Kernels& kernels, DimTable& table, const Analysis& analysis, std::size_t id,
                 const std::vector<std::size_t>& rows, const OpCost& moved) {
   Kernel kernel;
@@ -104,7 +104,7 @@ void add_kernel(Kernels& kernels, DimTable& table, const Analysis& analysis, std
               .needed_bytes = table.add(report.needed_bytes),
               .precision = precision_of(cost.precision),
               .narrowest = std::nullopt};
-    // TF32 is the one precision that no element type stands for.
+    // TF32 is the only precision without an element type.
     if (analysis.precision == Precision::Tf32 && cost.precision == ElementType::Float32)
       part.precision = Precision::Tf32;
     part.narrowest = part.precision;
@@ -141,13 +141,13 @@ std::int64_t unmodelled_rows(const Analysis& analysis) {
   return rows;
 }
 
-// From memory inwards, and the bytes that those inside each one hold.
+// Levels from memory inwards, each with the bytes that the levels inside it can hold.
 std::vector<std::pair<const MemoryLevel*, double>> levels_of(const DeviceSpec& device) {
   std::vector<std::pair<const MemoryLevel*, double>> levels;
   double inside = 0;
   for (auto level = device.levels.rbegin(); level != device.levels.rend(); ++level) {
     if (level->level != "shared" && level->bytes_per_second.known())
-      levels.push_back({&*level, inside});  // a kernel may bypass it
+      levels.push_back({&*level, inside});  // kernels may bypass shared memory
     const double units = level->per_unit ? device.units.value.value_or(1) : 1;
     inside += units * level->capacity_bytes.value.value_or(0);
   }
@@ -167,8 +167,8 @@ class Evaluator {
     kernels_ = kernels_of(table_, analysis, traffic);
   }
 
-  // Calls visit(kernel, bound) for every kernel that may take time with its row or group; flops, intensity and share
-  // are left to the caller.
+  // Calls visit(id, bound) for each row or group of every kernel that may take time; flops, intensity and share are
+  // left to the caller.
   template <typename Visit>
   RooflineTotals evaluate(const Bindings& bindings, const Visit& visit) {
     table_.evaluate(bindings, values_);
@@ -199,7 +199,7 @@ class Evaluator {
     return totals;
   }
 
-  // Names the peaks that the kernels of the last evaluation need and the device does not state.
+  // Lists the peaks that the kernels of the last evaluation need but the device does not state.
   void list_gaps(Roofline& result) const {
     std::map<std::pair<Precision, Unit>, std::int64_t> missing;
     std::map<Precision, std::int64_t> assumed;
@@ -235,10 +235,10 @@ class Evaluator {
 
   bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
 
-  // Empty where no rate is known.
+  // Nullopt if no rate is known.
   std::optional<UnitSeconds> units_of(const Kernel& kernel) const { return units_of(kernel, &Part::precision); }
 
-  // The same when quantisation is folded into products, whatever this kernel does.
+  // The same as if quantisation were folded into products, whatever this kernel does.
   std::optional<UnitSeconds> least_units_of(const Kernel& kernel) const { return units_of(kernel, &Part::narrowest); }
 
   std::optional<UnitSeconds> units_of(const Kernel& kernel, std::optional<Precision> Part::*precision) const {
@@ -259,7 +259,7 @@ class Evaluator {
     const Rates& rates = rates_[static_cast<std::size_t>(*precision)];
     if (macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
 
-    // Lane issues: a fused multiply-add does two of the additions and multiplications, a comparison stands alone.
+    // Lane issues: one does two additions or multiplications (as a fused multiply-add does), or one comparison.
     const double comparisons = value(part.comparisons);
     double issues = std::max(0.0, value(part.arith) - comparisons) / 2 + comparisons;
     if (macs > 0) {
@@ -269,7 +269,7 @@ class Evaluator {
       else
         issues += contraction * rates.lanes;
     }
-    if (rates.lanes > 0) {  // else only the contraction bounds the row
+    if (rates.lanes > 0) {  // else only the contraction limits the row
       seconds.lanes = issues / rates.lanes;
       seconds.mixed = (issues + value(part.special)) / (rates.lanes + special_per_second_);
     }
@@ -285,7 +285,7 @@ class Evaluator {
     return slowest;
   }
 
-  // The same when the levels inside each one hold as much as they can from run to run: only the rest must pass it.
+  // The same if the levels inside each one keep all that they can hold from run to run: only the rest must pass it.
   double least_memory_time(double bytes) const {
     double slowest = 0;
     for (const auto& [level, inside] : levels_)
@@ -316,7 +316,7 @@ class Evaluator {
     return row;
   }
 
-  // The first contraction, else the first part that works at all; null where none does.
+  // The first contraction, else the first part with any work; null if there is none.
   const Part* main_part(const Kernel& kernel) const {
     const Part* first = nullptr;
     for (const Part& part : kernel.parts) {
@@ -339,27 +339,28 @@ class Evaluator {
   const DeviceSpec& device_;
   std::array<Rates, kPrecisions> rates_;
   std::vector<std::pair<const MemoryLevel*, double>>
-      levels_;  // from memory inwards, and the bytes that those inside hold
+      levels_;  // from memory inwards, each with the bytes that those inside it can hold
   double special_per_second_ = 0;
   DimTable table_;
-  std::vector<double> values_;                          // of the table at the current point
+  std::vector<double> values_;  // of the table's formulas at the current point
   Kernels kernels_;
   std::int64_t unmodelled_ = 0;
 };
 
-// What is asked of every bound after its time is known.
+// Fills in flops and intensity, and the share of the total time.
 void complete(RowBound& bound, double flops, double total_seconds) {
   bound.flops = flops;
   if (bound.bytes > 0) bound.intensity = bound.flops / bound.bytes;
   if (total_seconds > 0) bound.share = bound.seconds / total_seconds;
 }
 
-// The part of a group's time or bytes that falls to one of its rows, by what each takes alone.
+// The share of a group's time or bytes that one of its rows gets, in proportion to what each takes alone; equal shares
+// if all take 0.
 double fraction(double alone, double sum, std::size_t rows) {
   return sum > 0 ? alone / sum : 1.0 / static_cast<double>(rows);
 }
 
-// Spreads groups over their rows.
+// Distributes the time and bytes of groups over their rows.
 void share_out(Roofline& result, const Analysis& analysis, const Traffic& traffic) {
   for (std::size_t id = 0; id < traffic.groups.size(); ++id) {
     const RowBound& group = result.groups[id];
@@ -451,7 +452,7 @@ Roofline roofline(const Analysis& analysis, const Traffic& traffic, const Device
     result.groups[id] = bound;
     result.groups[id].row = id;
   });
-  result.missing.clear();  // those of the rows as kernels
+  result.missing.clear();  // those found with rows as kernels
   result.assumed.clear();
   evaluator.list_gaps(result);
   share_out(result, analysis, traffic);

@@ -1,4 +1,4 @@
-// Axes of sweeps: their text, and the symbols they stand for.
+// Axes of sweeps: reading their text, and finding the symbols that they set.
 #include <algorithm>
 #include <charconv>
 
@@ -48,10 +48,10 @@ class ListReader {
     if (dots == std::string_view::npos) return add(number(text));
     add(number(text.substr(0, dots)));
     go_on(number(text.substr(dots + 2)));
-    run_length_ = 0;  // what follows begins a progression of its own
+    run_length_ = 0;  // the next item starts a new progression
   }
 
-  // Continues the progression of the last sizes until `last`.
+  // Continues the progression of the last sizes up to `last`, which is always added.
   void go_on(std::int64_t last) {
     const std::int64_t c = sizes_.back();
     if (last < c) fail("the range ends at " + std::to_string(last) + " before " + std::to_string(c));

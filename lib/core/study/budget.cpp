@@ -21,7 +21,7 @@ struct Unit {
   double factor;
 };
 
-// In lower case, as all units below: no two differ in case alone.
+// In lower case, like all units below: no two differ in case alone.
 constexpr std::array kPrefixes = {
     Unit{"", 1},     Unit{"k", 1e3},     Unit{"m", 1e6},     Unit{"g", 1e9},     Unit{"t", 1e12},    Unit{"p", 1e15},
     Unit{"e", 1e18}, Unit{"ki", 0x1p10}, Unit{"mi", 0x1p20}, Unit{"gi", 0x1p30}, Unit{"ti", 0x1p40},
@@ -43,7 +43,7 @@ std::string_view without(std::string_view text, std::span<const std::string_view
   return text;
 }
 
-// In any case, where that cannot be misread: "m" may be milli, and "Gb" may be bits.
+// Accepts any case, unless it could be misread: "m" may be milli, and "Gb" may be bits.
 std::optional<double> unit_factor(BudgetKind kind, std::string_view given) {
   static constexpr std::array<std::string_view, 4> kFlops = {"flops", "flop", "macs", "mac"};
   static constexpr std::array<std::string_view, 2> kBytes = {"bytes", "b"};
@@ -69,7 +69,7 @@ std::string_view example(BudgetKind kind) {
   return kExamples[static_cast<std::size_t>(kind)];
 }
 
-// What a count is known to be: its value with free dims at 1, and what makes that less than the whole.
+// What is known of a count: its value with free dims at 1, and the free dims that it depends on.
 struct Known {
   std::optional<Int> value;
   std::vector<std::string> free_dims;
@@ -118,7 +118,7 @@ void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
                           " nodes are not modelled: " + base::joined(analysis.totals.unmodelled_ops));
 }
 
-// What a limit is held against: a count, exact, or a time.
+// What a limit is compared with: an exact count, or a time.
 struct Found {
   std::optional<Int> count = std::nullopt;
   const RooflineTotals* time = nullptr;
@@ -147,7 +147,7 @@ Found found_at(const SweepPoint& point, BudgetKind kind) {
   return {};
 }
 
-// The largest of all points, and the sizes where it is. Adds a cause where points have none.
+// The largest value of all points, and the sizes of its point. Adds a cause if some points have no value.
 std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, std::vector<std::string>& causes) {
   Found largest;
   std::string at, unknown_at;

@@ -1,4 +1,4 @@
-// Which dims are the past and the new tokens: read off the cache's pairs, then off the inputs of tokens and masks.
+// Finds the dims of past and new tokens: from the cache's pairs, then from the inputs of tokens and masks.
 #include "pagoda/core/decoder.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ const Shape* shape_of(const Analysis& analysis, ValueId value) {
 
 bool holds_text(const std::string& name, std::string_view part) { return name.find(part) != std::string::npos; }
 
-// The input of token ids [batch, tokens], else of their embeddings [batch, tokens, hidden].
+// The input with token ids [batch, tokens], else the one with their embeddings [batch, tokens, hidden].
 const InputInfo* token_input(const std::vector<InputInfo>& inputs) {
   for (const std::size_t rank : {std::size_t{2}, std::size_t{3}})
     for (const InputInfo& input : inputs)
@@ -54,7 +54,7 @@ class Reader {
   }
 
  private:
-  // The first attention over a cache in pages.
+  // The first node that reads a paged cache.
   const Node* paged_node() const {
     for (const CachePair& pair : cache_.pairs) {
       if (pair.tokens_per_page == Dim(0)) continue;
@@ -64,8 +64,8 @@ class Reader {
     return nullptr;
   }
 
-  // The tokens of all sequences lie behind each other, and the block table [sequences, pages] says where the keys of
-  // each are: of past and new tokens whole pages. A past that stays free is counted in pages.
+  // The tokens of all sequences are concatenated, and the block table [sequences, pages] locates the keys of each
+  // sequence: past and new tokens fill whole pages. A past that stays free is counted in pages.
   PhaseSizes in_pages(const Node& node) {
     const Shape* query = shape_of(analysis_, node.input(0));
     const Shape* cache = shape_of(analysis_, node.input(3));
@@ -94,7 +94,7 @@ class Reader {
     return std::move(sizes_);
   }
 
-  // A number is bound, a formula put in its place.
+  // Binds `dim` if `size` is a number; otherwise replaces it by the formula.
   void size_as(const Dim& dim, const Dim& size, const std::string& what) {
     if (const auto number = size.value64())
       bind(dim, *number, what);
@@ -151,7 +151,7 @@ class Reader {
     tokens_ = new_tokens_->bind(sizes_.dims);
   }
 
-  // Masks span past and new tokens; some exporters give that length a name of its own.
+  // Masks span past and new tokens; some exporters give that length a separate name.
   void set_masks() {
     if (is_fixed_) return;
     const Dim total = tokens_ + past_;
@@ -182,7 +182,7 @@ class Reader {
 
 bool has_past(const PhaseOptions& phase) { return phase.phase == Phase::Decode || phase.past.value_or(0) > 0; }
 
-// The place of an input in Graph::inputs.
+// The index in Graph::inputs of an input of one boolean.
 std::optional<std::size_t> flag_position(const Graph& graph, std::string_view name) {
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const Value& value = graph.values[static_cast<std::size_t>(graph.inputs[i])];

@@ -10,7 +10,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// The formulas of a need, made once for all sizes.
+// The formulas of the memory need, built once for all sizes.
 class Need {
  public:
   Need(const Model& model, const Analysis& analysis, const Training* training)
@@ -32,7 +32,7 @@ class Need {
       need.gradients = size_at(memory.gradient_bytes, bindings);
       need.optimizer = size_at(memory.master_weight_bytes + memory.optimizer_state_bytes, bindings);
     }
-    // The peak holds the cache, which lives as long as the run.
+    // The peak includes the cache, which lives as long as the run.
     if (const std::optional<Int> peak = peak_at(bindings, need.at_least))
       need.activations = std::max<Int>(*peak - need.cache, 0);
     else
@@ -41,7 +41,7 @@ class Need {
   }
 
  private:
-  // Empty where the peak of a training step is too complex a formula. Where that of a run is, it is planned.
+  // Nullopt if the formula of a training step's peak is too complex. If that of inference is, the memory is planned.
   std::optional<Int> peak_at(const Bindings& bindings, bool& at_least) const {
     if (peak_) return size_at(*peak_, bindings);
     if (training_ != nullptr) return std::nullopt;
@@ -62,7 +62,7 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 40;
 }  // namespace
 
 std::optional<bool> MemoryNeed::fits(const std::optional<Int>& bytes) const {
-  if (bytes && total() > *bytes) return false;  // whatever comes on top
+  if (bytes && total() > *bytes) return false;  // whatever else comes on top
   return bytes && !at_least ? std::optional(true) : std::nullopt;
 }
 
@@ -73,7 +73,7 @@ MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Train
 
 std::optional<Dim> memory_formula(const Model& model, const Analysis& analysis) {
   if (!analysis.totals.activation_peak_bytes) return std::nullopt;
-  // The peak holds the cache, which lives as long as the run.
+  // The peak includes the cache, which lives as long as the run.
   return analysis.totals.param_bytes +
          max(*analysis.totals.activation_peak_bytes, find_kv_cache(model, analysis).shared_bytes);
 }

@@ -1,4 +1,4 @@
-// Tables with a row for each position: which they are follows from where an index comes from.
+// Finds tables with one row per position: the source of their index shows which they are.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -11,7 +11,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Operators that take sines and cosines by position, and the input that holds the cosines.
+// Operators that take sines and cosines by position, and the index of the input with the cosines.
 struct Rotation {
   std::string_view domain, op_type;
   std::size_t cosines;
@@ -24,8 +24,8 @@ constexpr Rotation kRotations[] = {
     {"com.microsoft", "SparseAttention", 7},
 };
 
-// What turns lengths, ranges and masks into positions. Anything else (the logarithms of relative buckets) may bound
-// an index by itself.
+// Operators that turn lengths, ranges and masks into positions. Any other (such as the logarithm of relative buckets)
+// may itself bound an index.
 constexpr std::string_view kCounts[] = {
     "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "CumSum",  "Equal", "Expand",    "Gather", "Identity",
     "Mul", "Not",  "Range",  "Reshape",  "Slice",           "Squeeze", "Sub",   "Unsqueeze", "Where"};
@@ -66,7 +66,7 @@ class Search {
     }
   }
 
-  // Null where the value is not stored.
+  // Null if the value is not stored.
   const Tensor* stored(Place place) const {
     if (place.value == kAbsent) return nullptr;
     const Graph& graph = model_.graph(place.graph);
@@ -109,7 +109,7 @@ class Search {
     return table_of(table, rows_before(index));
   }
 
-  // Rows of the table before that of the first position: what is added to the index.
+  // Rows of the table before the row of the first position: the offset that is added to the index.
   std::int64_t rows_before(Place index) {
     std::int64_t rows = 0;
     for (int looks = 0; looks < 32; ++looks) {
@@ -132,7 +132,7 @@ class Search {
     return std::max<std::int64_t>(rows, 0);
   }
 
-  // The one element of a constant integer.
+  // The value of a constant that is a single integer.
   std::optional<std::int64_t> known(GraphId graph, ValueId value) {
     if (value == kAbsent) return std::nullopt;
     const Place place = resolved({graph, value});
@@ -145,7 +145,7 @@ class Search {
     return number == nullptr ? std::nullopt : number->value64();
   }
 
-  // Whether an index comes from sizes, masks and positions alone, and from some of these.
+  // Whether an index comes from sizes, masks and positions alone, and from at least one of them.
   bool counts(Place index) {
     std::vector<Place> open = {index};
     std::set<Place> seen;
@@ -170,7 +170,7 @@ class Search {
     return found;
   }
 
-  // Inputs of positions and masks, by what exporters call them; those of tokens and of their kinds are none.
+  // Whether the input holds positions or masks, by exporters' names; token ids and token types do not count.
   bool is_count(Place place) const {
     if (place.graph != 0) return false;
     const std::string& name = model_.main().value(place.value).name;

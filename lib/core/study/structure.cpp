@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, kWorkClasses> kNames = {"convolution",   
                                                                "normalisation", "elementwise", "reduction", "pooling",
                                                                "quantisation",  "movement",    "other"};
 
-// The first entry whose text the operator's name holds.
+// Classes by operator name: the first entry whose text the name contains decides.
 struct NamePart {
   std::string_view text;
   WorkClass work;
@@ -51,7 +51,7 @@ struct Paths {
   double critical_flops = 0;
 };
 
-// A node with a body stands for all of its rows, one after another.
+// A node with a body counts as all of its rows, one after another.
 Paths paths_of(const Schedule& schedule, const Analysis& analysis) {
   const std::size_t count = schedule.steps.size();
   std::vector<std::int64_t> kernels(count, 0), level(count, 0);
@@ -159,7 +159,7 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
   profile.op_types = static_cast<std::int64_t>(profile.op_counts.size());
 }
 
-// What kinds count as, of operators whose names say nothing else.
+// Classes by kind, for operators whose names do not decide.
 constexpr std::pair<OpKind, WorkClass> kKinds[] = {
     {OpKind::Product, WorkClass::MatMul},        {OpKind::Pointwise, WorkClass::Elementwise},
     {OpKind::Reduction, WorkClass::Reduction},   {OpKind::Norm, WorkClass::Normalisation},

@@ -11,7 +11,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// Empty where the sizes make it no count: negative, a division by 0, beyond 128 bits.
+// Nullopt if the sizes give no valid count: negative, a division by 0, beyond 128 bits.
 std::optional<Int> count_at(const Dim& dim, const Bindings& bindings) {
   try {
     const Int value = dim.evaluate(bindings);
@@ -174,8 +174,8 @@ class Sweeper {
 
 bool is_compute_bound(const RooflineTotals& time) { return time.compute_seconds >= time.memory_seconds; }
 
-// Between the last memory-bound point and the first compute-bound one, every size is looked at by bisection: both
-// sums grow with the size and cross once where they are linear.
+// Bisects all sizes between the last memory-bound point and the first compute-bound one: both sums grow with the size
+// and, if they are linear, cross once.
 std::optional<RidgeCrossing> find_ridge(const Sweeper& sweeper, const SweepAxis& axis,
                                         const std::vector<SweepPoint>& points) {
   if (!std::is_sorted(axis.sizes.begin(), axis.sizes.end())) return std::nullopt;
@@ -185,7 +185,7 @@ std::optional<RidgeCrossing> find_ridge(const Sweeper& sweeper, const SweepAxis&
   if (first == points.begin()) return RidgeCrossing{first->sizes[0], true};
   std::int64_t below = std::prev(first)->sizes[0], above = first->sizes[0];
   while (above - below > 1) {
-    // Sixteen sizes a round: compiling the formulas costs more than evaluating them.
+    // Up to sixteen sizes per round: compiling the formulas costs more than evaluating them.
     std::vector<Bindings> tried;
     std::vector<std::int64_t> sizes;
     const std::int64_t steps = std::min<std::int64_t>(above - below - 1, 16);

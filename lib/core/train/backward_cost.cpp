@@ -1,5 +1,5 @@
 // What the parts of each node's backward cost: the work of its gradients, the distinct bytes that they read, the
-// gradients that they write, and the additions where a value has several.
+// gradients that they write, and the additions if a value has several.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -67,8 +67,8 @@ class Coster {
     for (const int statistic : statistics) cost.bytes_read += backward.statistics[index(statistic)].bytes;
   }
 
-  // The first gradient of a value is written; every further one is added: read both, write the sum. Two of one node
-  // are added before they are written.
+  // The first gradient of a value is written; every further one is added: read both, write the sum. Two gradients
+  // from the same node are added before they are written.
   void write(const Node& node, const Gradient& gradient, std::set<ValueId>& seen, BackwardCost& result) {
     const ValueId value = node.inputs[index(gradient.input)];
     const bool of_weights = flow_.from_weights[index(value)];

@@ -18,8 +18,8 @@ Read Backward::keep(std::string_view what, Dim bytes) {
   return {Source::Statistic, static_cast<int>(statistics.size()) - 1};
 }
 
-// Axis by axis from the last. A constant 1 against a constant above is broadcast for all sizes; against a formula d it
-// is where d > 1, which min(1, d − 1) says.
+// Compares axis by axis, from the last. A constant 1 against a larger constant is broadcast for all sizes; against a
+// formula d it is broadcast if d > 1, which min(1, d − 1) expresses.
 Dim is_broadcast(const OpContext& op, int input) {
   const Shape& operand = op.shape(input);
   const Shape& output = op.output_shape(0);

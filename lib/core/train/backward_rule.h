@@ -1,11 +1,12 @@
-// One operator's backward = one row: its name, one pure function, which inputs can have a gradient, the work in words.
+// One operator's backward is one row: its name, one pure function, which inputs can have a gradient, which outputs pass
+// one on, the work in words.
 //
 //   {"Tanh", unary<3, 0, 0, Source::Output>, 0b1, 0b1, "dy·(1 − y²)"},
 //
 // The operator's facts say whether it has such a row, or why it has none (OpFacts::gradient).
-// A rule says, for each wanted input, what work its gradient takes and which tensors it reads. What it reads besides
-// the arriving gradient is what forward must keep. The arithmetic counts follow the formula in words with as few
-// operations as it allows; `dy` is the arriving gradient, x an input, y an output.
+// For each wanted input, a rule states the work of its gradient and the tensors that it reads. Forward must keep all
+// that it reads besides the arriving gradient. The arithmetic counts follow the formula in words with as few
+// operations as possible; `dy` is the arriving gradient, x an input, y an output.
 #pragma once
 
 #include <array>
@@ -37,10 +38,10 @@ struct Gradient {
   Dim macs = 0;
   Work work = {};
   std::vector<Read> reads = {};            // besides the arriving gradients
-  std::optional<Dim> arriving_bytes = {};  // of the arriving gradients, where not all of them are read
+  std::optional<Dim> arriving_bytes = {};  // read of the arriving gradients, if not all of them
   bool is_passed_on = false;               // it is the arriving gradient, renamed or summed
-  bool is_renamed = false;                 // the arriving gradient under another name: nothing moves
-  Dim moved = 1;                           // 0 where sizes make it renamed after all
+  bool is_renamed = false;                 // the arriving gradient under a different name: nothing moves
+  Dim moved = 1;                           // factor of its bytes: 0 for sizes that make it a rename
 };
 
 struct Statistic {
@@ -71,9 +72,9 @@ class Backward {
   }
   bool is_parameter(int input) const { return parameters[static_cast<std::size_t>(input)]; }
 
-  // Adds the gradient of a wanted input; an input that is not wanted costs nothing (the work goes nowhere).
+  // Adds the gradient of a wanted input; for an input that is not wanted, the work is discarded.
   Gradient& add(int input, std::vector<Read> reads = {}, Work work = {});
-  // Something that forward computes besides its outputs and backward needs; what to read.
+  // Records something that forward computes besides its outputs and that backward needs; returns how to read it.
   Read keep(std::string_view what, Dim bytes);
 
  private:
@@ -82,12 +83,12 @@ class Backward {
 
 struct BackwardRule {
   std::string_view name;
-  void (*gradients)(Backward&) = nullptr;  // null: no gradient (by nature), or not modelled (`inputs` is not 0)
-  std::uint64_t inputs = 0;                // bit i: input i can have a gradient; the last bit stands for all beyond
+  void (*gradients)(Backward&) = nullptr;  // null: no gradient by nature, or not modelled (`inputs` is not 0)
+  std::uint64_t inputs = 0;                // bit i: input i can have a gradient; the last bit covers all further ones
   std::uint64_t outputs = 0;               // bit i: output i passes one on
   std::string_view work;
 
-  // Whether gradients could flow, but what they cost is not known.
+  // Whether gradients could flow, but at an unknown cost.
   bool is_unmodelled() const { return gradients == nullptr && inputs != 0; }
   bool can_have_gradient(int input) const { return (inputs >> (input < 63 ? input : 63) & 1) != 0; }
   bool passes_gradient(int output) const { return (outputs >> (output < 63 ? output : 63) & 1) != 0; }
@@ -96,8 +97,8 @@ struct BackwardRule {
 inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
 inline constexpr std::uint64_t kFirst = 1;
 
-// By plain domain. Where the operator's facts say that there is none: one without function, whose `inputs` tell whether
-// gradients could flow; so for operators without a rule.
+// Finds the rule by plain domain. If the operator's facts say that there is none, or the table lacks it, the rule has
+// no function, and its `inputs` say whether gradients could flow.
 const BackwardRule& backward_rule(std::string_view domain, std::string_view op_type);
 const BackwardRule& unmodelled_backward();
 std::span<const BackwardRule> default_rules();    // ai.onnx, sorted
@@ -107,17 +108,17 @@ std::span<const BackwardRule> microsoft_rules();  // com.microsoft, sorted
 
 // Whether the operand at `input` is broadcast to output 0: 1, 0, or a formula of that value.
 Dim is_broadcast(const OpContext& op, int input);
-// Additions that sum a gradient of output 0's size to that of the operand: n − m.
+// Additions that sum a gradient of output 0's size to the operand's size: n − m.
 Dim summed(const OpContext& op, int input);
-// The gradient of an operand of an element-wise operator: `each` per output element, then the sum where it is
-// broadcast. Without work it is the arriving one, renamed, unless it is summed or goes into a parameter's buffer.
+// Adds the gradient of an element-wise operator's operand: `each` per output element, then the sum if the operand is
+// broadcast. Without work it is the arriving gradient renamed, unless it is summed or goes into a parameter's buffer.
 Gradient& each(Backward& b, int input, const Work& each, std::vector<Read> reads = {});
 
 inline Work ops_each(int arith, int special = 0, int comparisons = 0) {
   return {.arith = arith, .special = special, .comparisons = comparisons};
 }
 
-// Whether a Dropout drops when it trains: unless its ratio is known to be 0.
+// Whether a Dropout drops elements in training: yes, unless its ratio is known to be 0.
 bool drops_in_training(const OpContext& op);
 
 // dx = f(dy, x or y) element by element.
@@ -126,7 +127,7 @@ void unary(Backward& b) {
   each(b, 0, ops_each(Arith, Special, Comparisons), {{From, 0}});
 }
 
-// The rules, one header line each: see the tables in rules.cpp.
+// The functions of the rules; the tables are in rules.cpp.
 // contractions.cpp
 void conv(Backward& b);
 void gemm(Backward& b);

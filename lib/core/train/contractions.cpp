@@ -1,5 +1,5 @@
 // Backward of contractions: each operand's gradient is a contraction of the arriving gradient with the other operand,
-// over as many products as forward. Recurrent layers and attention are several contractions in one.
+// with as many products as forward. Recurrent layers and attention are several contractions in one.
 #include <algorithm>
 
 #include "train/backward_rule.h"
@@ -10,18 +10,18 @@ namespace {
 constexpr Read kA{Source::Input, 0};
 constexpr Read kB{Source::Input, 1};
 
-// dA from B, dB from A; broadcast batch axes join the contraction, so that nothing is left to sum.
+// dA from B, dB from A; broadcast batch axes are contracted as well, so nothing is left to sum.
 void products(Backward& b) {
   b.add(0, {kB}).macs = b.forward.macs;
   b.add(1, {kA}).macs = b.forward.macs;
 }
 
-// The gradient of a bias of one entry a channel: n additions into m.
+// The gradient of a bias with one entry per channel: n elements summed into m, n − m additions.
 void channel_bias(Backward& b, int input) {
   if (b.wants(input)) b.add(input).work.arith = b.op.output_elements(0) - b.op.elements(input);
 }
 
-// `whole`·part/of, exact where `of` divides.
+// `whole`·part/of; rounded down unless `of` divides.
 Dim share(const Dim& whole, const Dim& part, const Dim& of) {
   if (const auto exact = exact_div(whole * part, of)) return *exact;
   return floor_div(whole * part, of);
@@ -29,7 +29,7 @@ Dim share(const Dim& whole, const Dim& part, const Dim& of) {
 
 }  // namespace
 
-// Also of ConvTranspose: dx is a convolution where forward is the transposed one, and the other way round.
+// Also for ConvTranspose: dx is a convolution if forward is a transposed one, and the other way round.
 void conv(Backward& b) {
   products(b);
   channel_bias(b, 2);
@@ -54,7 +54,7 @@ void gemm(Backward& b) {
 
 void matmul(Backward& b) { products(b); }
 
-// Two operands: as forward, in macs or, where nothing is summed, in mul. One: a sum or a permutation, undone.
+// Two operands: as many macs as forward or, if nothing is summed, products. One: a sum or a permutation is undone.
 void einsum(Backward& b) {
   const int operands = b.op.input_count();
   if (operands == 1) {
@@ -76,7 +76,7 @@ void causal_conv(Backward& b) {
 // --- attention: S = Q·Kᵀ, P = softmax(S), Y = P·V ---
 
 // dV = Pᵀ·dY, dP = dY·Vᵀ, dS = P·(dP − Σ dP·P) (4 per pair) and the scale (1), softcap (3); dQ = dS·K, dK = dSᵀ·Q.
-// Where probabilities are not kept: Q·Kᵀ once more, and per pair a scale, the subtraction of the kept log-sum and exp.
+// If probabilities are not kept: Q·Kᵀ again, and per pair a scale, the subtraction of the kept log-sum, and exp.
 void attention(Backward& b) {
   const OpContext& op = b.op;
   if (b.has_gradient(1) || b.has_gradient(2) || b.has_gradient(3))
@@ -96,7 +96,7 @@ void attention(Backward& b) {
                         ? b.keep("log-sums of the softmax", byte_size(rows, ElementType::Float32))
                         : b.keep("probabilities", byte_size(pairs, op.element(0)));
   const Read value{Source::Input, 2};
-  bool shared = true;  // what all gradients need is counted with the first
+  bool shared = true;  // work that all gradients need is counted with the first
   const auto add_shared = [&](Gradient& gradient) {
     if (!shared || !b.wants(gradient.input)) return;
     shared = false;
@@ -133,7 +133,7 @@ namespace {
 
 enum RecurrentInput { kX, kW, kR, kBias, kLengths, kInitial, kInitialCell, kPeephole };
 
-// Per hidden element and step: arithmetic, and values kept besides the hidden state. The activations are those of one
+// Per hidden element and step: arithmetic, and values kept besides the hidden state. The activations are for one
 // direction.
 struct Cell {
   int gates, arith, kept;
@@ -196,14 +196,15 @@ void recurrent(Backward& b, const Cell& cell) {
 
 }  // namespace
 
-// dH of two sources 1; do = dH·h(C)·o(1 − o) 4; dC += dH·o·(1 − h²) 5; di, df, dc̃ 4 each; dC·f 1. Kept: 4 gates, C,
+// dH from two sources 1; do = dH·h(C)·o(1 − o) 4; dC += dH·o·(1 − h²) 5; di, df, dc̃ 4 each; dC·f 1. Kept: 4 gates, C,
 // h(C).
 void lstm(Backward& b) {
   recurrent(b, {.gates = 4, .arith = 23, .kept = 6, .activations = {"Sigmoid", "Tanh", "Tanh"}});
 }
 
-// H' = (1 − z)·n + z·H. dH of two sources 1; dz = dH·(H − n)·z(1 − z) 5; dn = dH·(1 − z)·(1 − n²) 5; dH·z and its sum
-// 2; then with R on r·H: dr = d(rH)·H·r(1 − r) 4, d(rH)·r and its sum 2; on H: dr 4, dn·r 1. Kept: z, r, n, and R·H.
+// H' = (1 − z)·n + z·H. dH from two sources 1; dz = dH·(H − n)·z(1 − z) 5; dn = dH·(1 − z)·(1 − n²) 5; dH·z and its sum
+// 2. If R multiplies r·H: dr = d(rH)·H·r(1 − r) 4, d(rH)·r and its sum 2; if it multiplies H: dr 4, dn·r 1. Kept: z, r,
+// n, and in the second case R·H.
 void gru(Backward& b) {
   const bool linear_first = b.op.attribute("linear_before_reset", std::int64_t{0}) != 0;
   recurrent(
@@ -211,7 +212,7 @@ void gru(Backward& b) {
       {.gates = 3, .arith = linear_first ? 18 : 19, .kept = linear_first ? 4 : 3, .activations = {"Sigmoid", "Tanh"}});
 }
 
-// dH of two sources 1; dH·(1 − h²) 3.
+// dH from two sources 1; dH·(1 − h²) 3.
 void rnn(Backward& b) { recurrent(b, {.gates = 1, .arith = 4, .kept = 0, .activations = {"Tanh"}}); }
 
 }  // namespace pagoda::inline core::train_rules

@@ -49,7 +49,7 @@ void div(Backward& b) {
   each(b, 1, ops_each(4), {kA, kB});
 }
 
-// d base = dy·p·x^(p−1): 2 and a pow, for p = 2 2·x·dy; p − 1 once more per element where p is a tensor.
+// d base = dy·p·x^(p−1): 2 and a pow; 2·x·dy for p = 2. If p is a tensor, p − 1 is one more per element.
 // dp = dy·y·log(x).
 void pow(Backward& b) {
   const std::optional<double> exponent = known_scalar(b.op, 1);
@@ -68,7 +68,7 @@ void mod(Backward& b) {
   each(b, 1, ops_each(4, 0, 1), {kA, kB});
 }
 
-// To the operand that is the extreme: one comparison with the result each.
+// The gradient goes to the operand that is the extreme: each is compared once with the result.
 void extreme(Backward& b) {
   for (int i = 0; i < b.op.input_count(); ++i) each(b, i, ops_each(1, 0, 1), {{Source::Input, i}, kY});
 }
@@ -90,10 +90,10 @@ void prelu(Backward& b) {
 
 // --- one operand ---
 
-// x > 0 ? dy : dy·(y/α + 1); the division where α is not 1.
+// x > 0 ? dy : dy·(y/α + 1); a division only if α is not 1.
 void celu(Backward& b) { each(b, 0, ops_each(b.op.attribute("alpha", 1.0) == 1.0 ? 3 : 4, 0, 1), {kY}); }
 
-// A comparison for each bound.
+// One comparison per bound.
 void clip(Backward& b) {
   const int bounds = (b.op.has_attribute("min") || b.op.has_input(1) ? 1 : 0) +
                      (b.op.has_attribute("max") || b.op.has_input(2) ? 1 : 0);
@@ -105,7 +105,7 @@ void gelu(Backward& b) {
   each(b, 0, gelu_work(b.op.attribute("approximate", std::string_view("none")) == "none"), {kA});
 }
 
-// The bias is added before: once more per element of each gradient that is computed.
+// The bias is added first: one more addition per element of each gradient that is computed.
 void fast_gelu(Backward& b) {
   const Work bias = ops_each(b.op.has_input(1) ? 1 : 0);
   const std::vector<Read> reads = b.op.has_input(1) ? std::vector<Read>{kA, kB} : std::vector<Read>{kA};
@@ -117,11 +117,11 @@ void bias_gelu(Backward& b) {
   for (const int i : {0, 1}) each(b, i, gelu_work(true) + ops_each(1), {kA, kB});
 }
 
-// s = sigmoid(α·x): dy·s·(1 + α·x·(1 − s)): 5 and a sigmoid; α·x once where α is not 1.
+// s = sigmoid(α·x): dy·s·(1 + α·x·(1 − s)): 5 and a sigmoid; one more, α·x, if α is not 1.
 void swish(Backward& b) { each(b, 0, ops_each(b.op.attribute("alpha", 1.0) == 1.0 ? 5 : 6, 1), {kA}); }
 void quick_gelu(Backward& b) { each(b, 0, ops_each(6, 1), {kA}); }
 
-// y = a·sigmoid(α·a)·b: da as of Swish times b; db = dy·a·s.
+// y = a·sigmoid(α·a)·b: da as for Swish, times b; db = dy·a·s.
 void swiglu(Backward& b) {
   const int scale = b.op.attribute("alpha", 1.0) == 1.0 ? 0 : 1;
   each(b, 0, ops_each(6 + scale, 1), {kA, kB});
@@ -130,10 +130,10 @@ void swiglu(Backward& b) {
 
 void neg(Backward& b) { each(b, 0, ops_each(1)); }
 
-// A view: the gradient is one, too, unless it goes into the buffer of a parameter.
+// A view: its gradient is a view, too, unless it goes into a parameter's buffer.
 void renamed(Backward& b) { b.add(0).is_renamed = !b.is_parameter(0); }
 
-// The gradient is converted back; between integers and reals there is none.
+// The gradient is converted back; conversions between integers and reals have none.
 void cast(Backward& b) {
   Gradient& gradient = b.add(0);
   gradient.is_renamed = b.op.element(0) == b.op.output(0).element && !b.is_parameter(0);

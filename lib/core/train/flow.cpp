@@ -1,5 +1,6 @@
 // Gradients flow where a path of differentiable operators joins a trained parameter (or a wanted input) to an output
-// that the loss reads: forward over the graph for what leads there, backward for what a gradient reaches.
+// that the loss reads. A forward pass over the graph marks what depends on the former; a backward pass marks what a
+// gradient reaches.
 #include "train/flow.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ bool has_body(const Model& model, const Node& node) {
   return model.function(node.domain, node.op_type, node.overload) != nullptr || !node.bodies().empty();
 }
 
-// The main graph's values that the bodies of a node name.
+// Values of the main graph that the bodies of a node capture.
 std::vector<ValueId> captures(const Model& model, const Node& node) {
   std::vector<ValueId> captured;
   for (const GraphId body : node.bodies())
@@ -141,8 +142,8 @@ bool GradientFlow::unfolds(std::int32_t id) const {
   });
 }
 
-// Batch statistics: the moments (4 per element, 2 divisions per channel), and for each running statistic two products
-// and an addition, which are written. Dropout: a comparison, a product and a selection per element, and the mask.
+// Batch statistics: the moments (4 per element, 2 divisions per channel), and two products and an addition for each
+// running statistic, which is written. Dropout: a comparison, a product and a selection per element, and the mask.
 OpCost GradientFlow::training_forward(std::int32_t id, const OpCost& inference) {
   const Node& node = graph_.nodes[index(id)];
   OpContext::State state = state_of(id);

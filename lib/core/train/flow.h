@@ -1,4 +1,4 @@
-// How gradients flow through the main graph: which values lead to something trained, which receive a gradient, and
+// How gradients flow through the main graph: which values depend on something trained, which receive a gradient, and
 // what each node's backward computes and reads.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace pagoda::inline core::train_rules {
 
 // The backward of one node.
 struct NodeBackward {
-  std::vector<bool> wanted;         // by input: a gradient is computed (or would be, where the rule is missing)
+  std::vector<bool> wanted;         // by input: a gradient is computed (or would be, if the rule is missing)
   std::vector<bool> arrives;        // by output
   std::vector<Gradient> gradients;  // empty where the rule is missing
   std::vector<Statistic> statistics;
@@ -28,7 +28,7 @@ struct Flow {
   std::vector<bool> from_weights;  // by value: a weight, or computed from weights alone
   std::vector<NodeBackward> nodes;
   std::vector<bool> has_gradient;  // by value
-  std::vector<bool> seeded;        // by value: an output whose gradient the loss brings
+  std::vector<bool> seeded;        // by value: an output whose gradient comes from the loss
 };
 
 class GradientFlow {
@@ -36,7 +36,7 @@ class GradientFlow {
   GradientFlow(const Model& model, const Analysis& analysis, const TrainingOptions& options,
                const std::vector<bool>& constant);
 
-  // The cost of a row in training mode.
+  // The cost of a node's forward in training mode.
   OpCost training_forward(std::int32_t node, const OpCost& inference);
   // Whether the node's output is computed from trained parameters alone: folded in inference, not in training.
   bool unfolds(std::int32_t node) const;
@@ -59,7 +59,7 @@ class GradientFlow {
   const TrainingOptions& options_;
   Session session_;
   std::vector<ValueInfo> values_;
-  std::vector<bool> leads_;  // by value: a gradient there would reach something wanted
+  std::vector<bool> leads_;  // by value: a gradient of it would reach something wanted
   Flow flow_;
 };
 
@@ -67,7 +67,7 @@ class GradientFlow {
 struct BackwardCost {
   OpCost dx, dw;
   Dim gradient_bytes, parameter_gradient_bytes;
-  std::string problem;  // why it is not known
+  std::string problem;  // why the cost is not known
 };
 
 // By node of the main graph.
@@ -77,7 +77,7 @@ std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& ana
 // The type of a parameter's gradient.
 ElementType gradient_type(const TrainingOptions& options, ElementType weight);
 
-// Bytes of a value; 0 where its size is unknown (and then reported by the node that needs it).
+// Bytes of a value; 0 if its size is unknown (the node that needs it reports that).
 Dim value_bytes(const Analysis& analysis, ValueId value);
 
 }  // namespace pagoda::inline core::train_rules

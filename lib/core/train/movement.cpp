@@ -6,7 +6,7 @@
 
 namespace pagoda::inline core::train_rules {
 
-// A permutation, a part, a scaling of signs: reads what arrives, writes the gradient.
+// A permutation or a selection: reads the arriving gradient, writes the input's.
 void move(Backward& b) { b.add(0); }
 
 void expand(Backward& b) {
@@ -21,10 +21,10 @@ void concat(Backward& b) {
 
 void split(Backward& b) { b.add(0); }
 
-// Zeros, and the arriving gradient in its place.
+// Zeros, with the arriving gradient in the place of the slice.
 void slice(Backward& b) { b.add(0); }
 
-// The part of the arriving gradient that is no padding; where padding copies elements, all of it, summed.
+// The part of the arriving gradient that is not padding; if padding copies elements, all of it, summed.
 void pad(Backward& b) {
   if (!b.wants(0)) return;
   const std::string_view mode = b.op.attribute("mode", std::string_view("constant"));
@@ -43,8 +43,8 @@ void gather(Backward& b) {
 
 void gather_elements(Backward& b) { gather(b); }
 
-// The data's gradient where nothing was written over it (all of it where updates are added); that of the updates is
-// picked from where they went.
+// The data's gradient is kept except where updates overwrote the data (kept everywhere if updates are added); that of
+// the updates is picked from where they were written.
 void scatter(Backward& b) {
   const std::string_view reduction = b.op.attribute("reduction", std::string_view("none"));
   if (reduction != "none" && reduction != "add")
@@ -73,7 +73,7 @@ void top_k(Backward& b) {
 void trilu(Backward& b) { b.add(0); }
 
 // Every tap of forward adds its weighted gradient: a product and an addition; without weights (nearest) an addition.
-// With a filter that is applied axis by axis each pass is the transpose of forward's: as many operations.
+// If the filter is applied axis by axis, each pass is the transpose of forward's: as many operations.
 void resize(Backward& b) {
   if (!b.wants(0)) return;
   const OpContext& op = b.op;
@@ -87,19 +87,19 @@ void resize(Backward& b) {
   if (op.attribute("antialias", std::int64_t{0}) == 0) dx.work.arith += op.output_elements(0);  // taps, not taps − 1
 }
 
-// The transposed rotation: as many operations. Tables are no parameters.
+// The transposed rotation: as many operations. The tables are not parameters.
 void rotary(Backward& b) {
   const int tables = b.op.node().domain == "com.microsoft" ? 2 : 1;
   Gradient& dx = b.add(0, {{Source::Input, tables}, {Source::Input, tables + 1}});
   dx.work = {.arith = b.forward.arith, .special = 0, .comparisons = 0};
 }
 
-// The two values: n additions of what arrives, by the class it stands for.
+// The gradient of the two values (off, on): n additions, of each arriving element to the value that it came from.
 void one_hot(Backward& b) {
   if (b.wants(2)) b.add(2, {{Source::Input, 0}}).work.arith = b.op.output_elements(0);
 }
 
-// Linear in x and its own transpose but for signs (DFT): as many operations.
+// A linear map that is its own transpose but for signs (DFT): as many operations.
 void linear_transform(Backward& b) {
   b.add(0).work = {.arith = b.forward.arith, .special = b.forward.special, .comparisons = b.forward.comparisons};
 }

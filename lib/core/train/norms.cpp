@@ -1,4 +1,4 @@
-// Backward of normalisations, softmax and losses. n elements, of which statistics are taken in rows; x̂ is the
+// Backward of normalisations, softmax and losses. Statistics are taken over rows of the n elements; x̂ is the
 // normalised element, γ the scale. A gradient through statistics is dx = r·(g − mean(g) − x̂·mean(g·x̂)), g = dy·γ.
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr Read kX{Source::Input, 0};
 constexpr Read kY{Source::Output, 0};
 
-// What a norm's gradients take.
+// What the cost of a norm's gradients depends on.
 struct Norm {
   Dim rows;                 // statistics
   bool centred = true;      // with a mean
@@ -21,7 +21,7 @@ struct Norm {
   ElementType statistic_type = ElementType::Float32;
 };
 
-// Per element: x̂ 2 (1 without a mean), g 1 where there is a scale, sums of g (1, with a mean) and of g·x̂ (2), then
+// Per element: x̂ 2 (1 without a mean), g 1 if there is a scale, sums of g (1, with a mean) and of g·x̂ (2), then
 // x̂·c, the differences 2 (1), r. Per row a division for each mean. dγ = Σ dy·x̂: x̂, a product, a sum; dβ = Σ dy.
 void norm(Backward& b, const Norm& norm) {
   const OpContext& op = b.op;
@@ -47,8 +47,8 @@ Dim leading(const OpContext& op, std::int64_t default_axis) {
   return element_count(Shape(shape.begin(), shape.begin() + axis));
 }
 
-// x + skip (+ bias) → norm: inputs data, skip, scale …; the sum (output 3) is what is normalised. Its gradient goes to
-// all that were added, and what arrives at the sum itself is added first.
+// x + skip (+ bias) → norm: inputs data, skip, scale …; the sum (output 3) is normalised. Its gradient goes to all
+// addends, after adding a gradient that arrives at the sum itself.
 void skip_norm(Backward& b, bool centred, int scale, int beta, int bias) {
   const OpContext& op = b.op;
   const Dim rows = leading(op, -1);
@@ -95,7 +95,7 @@ void mean_variance_norm(Backward& b) {
 }
 
 // Statistics over the batch, per channel: dβ = Σ dy and dγ = Σ dy·x̂ (x̂ 2, product 1) are sums that dx needs too, so
-// each is counted once: with its parameter, or with dx where that is frozen. In a second pass x̂ again (2) and
+// each is counted once: with its parameter, or with dx if that is frozen. In a second pass x̂ again (2) and
 // dx = γ·r·(dy − dβ/n − x̂·dγ/n): 4 per element, γ·r and two divisions per channel.
 void batch_norm(Backward& b) {
   const OpContext& op = b.op;

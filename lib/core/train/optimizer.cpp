@@ -18,8 +18,8 @@ constexpr std::array<Row, 4> kRows = {{
     // optimizer            name       states arith special
     {Optimizer::Sgd,        "sgd",      0,     2,    0},  // w − r·g
     {Optimizer::Momentum,   "momentum", 1,     4,    0},  // v = μ·v + g (2); w − r·v (2)
-    // m = α·m + (1 − α)·g (3); v = β·v + (1 − β)·g² (4); √v + ε (1, sqrt); w − r·m/h (3). The corrections of the bias
-    // are in r and ε, once a step.
+    // m = α·m + (1 − α)·g (3); v = β·v + (1 − β)·g² (4); √v + ε (1, sqrt); w − r·m/h (3). Bias corrections are
+    // folded into r and ε, once per step.
     {Optimizer::Adam,       "adam",     2,     11,   1},
     {Optimizer::AdamW,      "adamw",    2,     12,   1},  // and w·(1 − r·λ)
 }};
@@ -55,7 +55,7 @@ bool has_master(const TrainingOptions& options, ElementType weight) {
   return options.master_weights.value_or(bits(weight) < bits(options.state_type));
 }
 
-// Reads the gradient, the states and the parameter (its master, where there is one), writes the states, the parameter
+// Reads the gradient, the states and the parameter (or its master, if there is one); writes the states, the parameter
 // and the master.
 OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements) {
   const Row& does = row(options.optimizer);

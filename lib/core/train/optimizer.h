@@ -5,10 +5,10 @@
 
 namespace pagoda::inline core {
 
-// Tensors of the parameter's size that stay from step to step.
+// Number of tensors of the parameter's size that are kept from step to step.
 int optimizer_states(Optimizer optimizer);
 
-// Whether a parameter of that type has a copy of higher precision.
+// Whether a parameter of that type has a master copy of higher precision.
 bool has_master(const TrainingOptions& options, ElementType weight);
 
 }  // namespace pagoda::inline core

@@ -1,5 +1,5 @@
-// Backward of reductions and pools: what was joined gets its result's gradient back. n inputs were reduced to m
-// results.
+// Backward of reductions and pools: each reduced element gets back the gradient of its result. n inputs were reduced to
+// m results.
 #include "ops/shape_math.h"
 #include "train/backward_rule.h"
 
@@ -38,7 +38,7 @@ void lp(Backward& b, const Dim& uses, const Dim& joined) {
 
 void reduce_sum(Backward& b) { spread(b, {}, {}); }
 void reduce_mean(Backward& b) { spread(b, {}, ops_each(1)); }
-// To the elements that equal the result.
+// The gradient goes to the elements that equal the result.
 void reduce_extreme(Backward& b) { spread(b, ops_each(1, 0, 1), {}, {kX, kY}); }
 // (dy·y)/x.
 void reduce_prod(Backward& b) { spread(b, ops_each(1), ops_each(1), {kX, kY}); }
@@ -81,7 +81,7 @@ void lp_pool(Backward& b) {
 
 void global_lp_pool(Backward& b) { lp(b, b.op.elements(0), 0); }
 
-// Picks the gradients where the values went.
+// Picks the gradients from where the values were placed.
 void max_unpool(Backward& b) {
   Gradient& dx = b.add(0, {{Source::Input, 1}});
   if (b.wants(0)) dx.arriving_bytes = byte_size(b.op.elements(0), b.op.element(0));

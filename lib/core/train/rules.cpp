@@ -19,7 +19,7 @@ consteval bool well_formed(const BackwardRule (&rules)[N]) {
 
 // clang-format off
 constexpr BackwardRule kDefault[] = {
-    // op, gradients, inputs that can have one, outputs that pass one on, per element unless it says otherwise
+    // op, gradients, inputs that can have one, outputs that pass one on, work per element unless it says otherwise
     {"Abs",                          unary<2, 0, 1, Source::Input>,  kFirst,    kFirst, "dy·sign(x)"},
     {"Acos",                         unary<4, 1, 0, Source::Input>,  kFirst,    kFirst, "−dy·rsqrt(1 − x²)"},
     {"Acosh",                        unary<3, 1, 0, Source::Input>,  kFirst,    kFirst, "dy·rsqrt(x² − 1)"},

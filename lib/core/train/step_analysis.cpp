@@ -10,7 +10,7 @@ bool does_anything(const OpCost& cost) {
   return false;
 }
 
-// Calls `add` with what follows forward, in order: the row it is of, its cost, its part.
+// Calls `add` for all that follows forward, in order, with its row, its cost and the name of the part.
 template <typename Add>
 void each_later_part(const Analysis& analysis, const Training& training, const Add& add) {
   const auto call = [&](std::size_t row, const OpCost& cost, const char* part) {
@@ -44,13 +44,13 @@ Analysis step_analysis(const Analysis& analysis, const Training& training) {
     added.cost = cost;
     added.cost.mark = Mark::Compute;
     added.outputs.clear();
-    added.params = added.param_bytes = added.needed_bytes = 0;  // counted where forward is the first to use them
+    added.params = added.param_bytes = added.needed_bytes = 0;  // counted by the forward row that uses them first
   };
   for (std::size_t i = 0; i < training.rows.size(); ++i) {
     NodeReport& forward = step.nodes[i];
     if (forward.cost.mark == Mark::Unmodelled) continue;
     forward.cost = training.rows[i].forward;
-    if (does_anything(forward.cost)) forward.cost.mark = Mark::Compute;  // what inference folds runs every step
+    if (does_anything(forward.cost)) forward.cost.mark = Mark::Compute;  // rows that inference folds run in every step
   }
   each_later_part(analysis, training, add);
 

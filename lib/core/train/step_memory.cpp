@@ -1,8 +1,8 @@
-// A step runs the nodes 0 … n − 1, the loss, and the backward of n − 1 … 0: positions 0 … 2n. Bytes that live there are
-// items: the storages of the forward schedule, what forward keeps besides its values (statistics), and gradients.
+// A step runs the nodes 0 … n − 1, the loss, and the backward of n − 1 … 0: positions 0 … 2n. Whatever holds bytes
+// is an item: the storages of the forward schedule, what forward keeps besides its values (statistics), and gradients.
 //
 // An item that backward needs is kept from forward, or computed again when the first backward that needs it runs: its
-// producer runs once more, from what is kept or has been computed again by then.
+// producer runs again, on items that are kept or have been computed again by then.
 #include "train/step_memory.h"
 
 #include <algorithm>
@@ -16,18 +16,18 @@ namespace pagoda::inline core::train_rules {
 namespace {
 
 struct Life {
-  std::int32_t first = -1, last = -1;  // positions; never alive where first is −1
+  std::int32_t first = -1, last = -1;  // positions; never alive if first is −1
   void extend(std::int32_t position) { last = std::max(last, position); }
 };
 
 struct Item {
   std::int32_t producer = -1;
   std::optional<Dim> bytes = {};
-  Life forward = {};         // while forward runs and, where it is kept, until backward is done with it
+  Life forward = {};         // while forward runs and, if it is kept, until backward is done with it
   Life again = {};           // computed again
-  bool is_kept = false;      // would be kept if it is needed
+  bool is_kept = false;      // it is kept if it is needed
   bool is_needed = false;    // by some backward, or to compute something again
-  std::int32_t reader = -1;  // the first in the file's order whose backward needs it, else a node that runs again
+  std::int32_t reader = -1;  // the first node to run again that reads it; −1 if none does
 };
 
 class Step {
@@ -126,8 +126,9 @@ class Step {
     return schedule_.is_kernel(index(node)) && forward_[index(node)].mark == Mark::Compute;
   }
 
-  // A sum of activations that all get its gradient: a residual connection. Were it not kept, all before it up to the
-  // start of the network would run again for it. (Whether one of them is broadcast may depend on a free dim.)
+  // Whether the node is a sum of activations that all get its gradient: a residual connection. If it were not kept,
+  // all nodes before it, up to the start of the network, would run again for it. (Whether one of the activations is
+  // broadcast may depend on a free dim.)
   bool joins_branches(std::int32_t node) const {
     const auto& gradients = flow_.nodes[index(node)].gradients;
     return std::count_if(gradients.begin(), gradients.end(),
@@ -217,7 +218,7 @@ class Step {
     item.again.extend(position);
   }
 
-  // What is kept counts with the first row in the file's order whose backward needs it.
+  // Charges each kept item to the first node, in the file's order, whose backward needs it.
   void charge() {
     result_.saved.resize(index(nodes_));
     std::vector<bool> charged(items_.size(), false);
@@ -235,7 +236,7 @@ class Step {
         result_.saved[index(node)].push_back(
             {need.kind, need.value, need.value == kAbsent ? std::string(need.what) : name, std::move(bytes)});
       }
-    for (std::size_t i = 0; i < items_.size(); ++i) {  // only to compute something again
+    for (std::size_t i = 0; i < items_.size(); ++i) {  // kept only to compute something again
       const auto id = static_cast<std::int32_t>(i);
       if (!items_[i].is_needed || !items_[i].is_kept || charged[i] || items_[i].reader < 0) continue;
       const ValueId value = i < schedule_.storages.size() ? schedule_.storages[i].owner : kAbsent;
@@ -255,8 +256,9 @@ class Step {
     return static_cast<std::int32_t>(items_.size()) - 1;
   }
 
-  // A gradient is born where the last reader's backward computes it, shared where it is only renamed, added to in
-  // place by the others (whose own contribution lives for that moment), and dies where its producer's backward ran.
+  // A gradient lives from the backward of its value's last reader, which computes it, to the backward of its producer.
+  // If it is only renamed, the bytes are shared. Other readers add to it in place; their own contributions live
+  // for that position only.
   void add_gradients() {
     std::vector<std::int32_t> gradient_of(analysis_.types.size(), -1);
     for (std::size_t v = 0; v < flow_.seeded.size(); ++v)
@@ -288,13 +290,13 @@ class Step {
         }
       }
     }
-    for (const ValueId input : schedule_.graph->inputs)  // wanted by the caller
+    for (const ValueId input : schedule_.graph->inputs)  // wanted by the caller: alive to the end
       if (const std::int32_t gradient = gradient_of[index(input)]; gradient >= 0)
         items_[index(gradient)].forward.extend(2 * nodes_);
   }
 
   // The same bytes as a schedule of 2n + 1 steps, for the formula of its peak. Storages come in the order of items, so
-  // that the bodies' nodes find their outputs; what is computed again comes after.
+  // that the bodies' nodes find their outputs; items that are computed again come after them.
   std::optional<Dim> peak() {
     Schedule step;
     step.graph = schedule_.graph;

@@ -1,4 +1,4 @@
-// What a training step keeps, computes again, and holds at its peak.
+// What a training step keeps and computes again, and the bytes alive at its peak.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct StepMemory {
   std::optional<Dim> peak;
 };
 
-// `forward` by node, in training mode. Takes the bodies out of the schedule.
+// `forward`: costs by node, in training mode. Moves the steps out of `schedule`.
 StepMemory step_memory(const Analysis& analysis, Schedule& schedule, const Flow& flow, const TrainingOptions& options,
                        const std::vector<OpCost>& forward);
 

@@ -1,5 +1,5 @@
-// The main path of a training step: forward in training mode, where gradients flow, what each backward costs, what is
-// kept and computed again, the optimizer, the sums.
+// The main path of a training step: forward in training mode, the flow of gradients, the cost of each backward, what is
+// kept and what is computed again, the optimizer, the totals.
 #include "pagoda/core/train.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string full_name(const Node& node) {
   return node.domain.empty() || node.domain == "ai.onnx" ? node.op_type : node.domain + "." + node.op_type;
 }
 
-// The costs of the main graph's nodes in training mode, by node; a call whose body stands in its place has none.
+// The costs of the main graph's nodes in training mode, by node; a call that is replaced by its body has none.
 std::vector<OpCost> forward_costs(const Analysis& analysis, const Schedule& schedule, GradientFlow& flow,
                                   Training& result) {
   std::vector<OpCost> costs(schedule.steps.size());
@@ -44,8 +44,8 @@ std::vector<OpCost> forward_costs(const Analysis& analysis, const Schedule& sche
   return costs;
 }
 
-// What a Dropout writes is not a view of its input any more: the schedule is made anew from what the rows are in
-// training.
+// In training, the output of a Dropout is no longer a view of its input: rebuilds the schedule with the rows' marks in
+// training. Returns an empty schedule if no mark differs.
 Schedule training_schedule(const Model& model, Analysis& trained, const Schedule& inference, const Training& result) {
   bool differs = false;
   for (const Step& step : inference.steps) {
@@ -72,7 +72,7 @@ void add_parameters(const Graph& graph, const Analysis& analysis, const train_ru
     result.trained_elements += elements;
     OpCost& optimizer = result.totals.optimizer;
     const OpCost update = optimizer_cost(options, element, elements);
-    // One row for all parameters: of several types it counts as the narrowest, so that its time stays a lower bound.
+    // One row covers all parameters: with several types it counts as the narrowest, so its time stays a lower bound.
     const bool is_narrower =
         optimizer.precision == ElementType::Undefined || bits(update.precision) < bits(optimizer.precision);
     optimizer += update;
@@ -140,7 +140,7 @@ Training train(const Model& model, const Analysis& analysis, const TrainingOptio
   Analysis trained = analysis;
   if (Schedule other = training_schedule(model, trained, schedule, result); other.graph != nullptr)
     schedule = std::move(other);
-  // A call whose body stands in its place is spoken for by the first row of that body.
+  // The problems of a call that is replaced by its body are reported at the first row of that body.
   std::vector<std::int32_t> row_of, speaker_of;
   for (const Step& step : schedule.steps) {
     row_of.push_back(step.row);

@@ -1,4 +1,5 @@
-// What else could be asked: whether and how large it fits, what would be faster, and the same elsewhere.
+// Alternatives to a request: whether it fits and the largest sizes that do, faster options, and other devices,
+// precisions and traffic models.
 #include <algorithm>
 
 #include "estimate/describe.h"
@@ -9,26 +10,26 @@
 namespace pagoda::documents {
 namespace {
 
-// Advice is worth a line from a gain of this factor on.
+// The smallest gain for which advice is given.
 constexpr double kLeastGain = 1.05;
-// The batch advised is the smallest power of two that gains this part of what the largest one tried does.
+// The advised batch is the smallest one tried that reaches this fraction of the gain of the largest one tried.
 constexpr double kEnough = 0.9;
 constexpr std::int64_t kLargestBatch = 1024;  // the largest one tried
 
-// The model with its batch left free.
+// The analysis of the model with its batch left free.
 struct OpenBatch {
-  std::optional<Analysis> reopened;  // empty where the analysis at hand leaves it free already
+  std::optional<Analysis> reopened;  // empty if the batch of the given analysis is already free
   const Analysis* at_hand = nullptr;
   std::vector<std::string> symbols;
 
   const Analysis& analysis() const { return reopened ? *reopened : *at_hand; }
 };
 
-// Empty where the model has no batch, or works with none but the one it was exported for.
+// Empty if the model has no batch, or works only at the batch it was exported with.
 std::optional<OpenBatch> open_batch(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
   try {
     return OpenBatch{{}, &analysis, axis_symbols(model, analysis, "batch")};
-  } catch (const Error&) {  // it is bound
+  } catch (const Error&) {  // the batch is bound
   }
   EstimateRequest open = request;
   open.sweep.clear();
@@ -43,7 +44,7 @@ std::optional<OpenBatch> open_batch(const Model& model, const EstimateRequest& r
   }
 }
 
-// The largest size with which the run fits every device.
+// The largest size at which the run fits on every device.
 Count largest_on_all(const Model& model, const std::vector<Analysis>& held, const std::vector<std::string>& symbols,
                      Int bytes, const Training* training) {
   std::optional<std::int64_t> least;
@@ -62,9 +63,9 @@ Count largest_batch(const Model& model, const EstimateRequest& request, const Op
   return size && request.parallel ? Count(*size * request.parallel->expert) : size;
 }
 
-// Tokens of a decode step's context.
+// The context of a decode step, in tokens.
 struct Context {
-  Count in_memory;  // that memory holds; empty: it does not grow, or is not known
+  Count in_memory;  // limit by memory; empty: memory does not grow with it, or not known
   std::optional<PositionTable> table;
 
   Count longest() const {
@@ -91,7 +92,7 @@ Context context_of(const Model& given, const EstimateRequest& request, Int bytes
     const std::int64_t page = open.phase->tokens_per_past;
     context.in_memory = *past == 0  ? Int{0}
                         : page == 1 ? *past + 1
-                                    : *past * page;  // with the token that the step adds
+                                    : *past * page;  // includes the token that the step adds
   } catch (const Error&) {
     return context;
   }
@@ -105,10 +106,10 @@ std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindi
   return std::nullopt;
 }
 
-// A larger batch that shortens the time of an item; `seconds` is the time of a run at `batch`.
+// A larger batch that lowers the time per item; `seconds` is the time of a run at `batch`.
 std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                            double seconds, std::int64_t batch, const EstimateFit& fit) {
-  if (request.traffic == TrafficModel::Resident) return std::nullopt;  // holds at one size
+  if (request.traffic == TrafficModel::Resident) return std::nullopt;  // valid at a single size only
   std::vector<std::int64_t> sizes;
   std::vector<Bindings> points;
   for (std::int64_t size = batch * 2; size <= kLargestBatch && (!fit.largest_batch || size <= *fit.largest_batch);
@@ -170,7 +171,7 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
     fused.traffic = TrafficModel::Fused;
     add({.traffic = fused.traffic}, times_of(model, fused, findings.analysis).seconds);
   }
-  // Narrower formats that the device multiplies, for models that compute in float32.
+  // Narrower formats with tensor units on the device, for models that compute in float32.
   const bool is_single = std::any_of(
       findings.analysis.nodes.begin(), findings.analysis.nodes.end(),
       [](const auto& row) { return row.cost.precision == ElementType::Float32 && row.cost.macs != Dim(0); });
@@ -190,7 +191,7 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
   return advice;
 }
 
-// By the device's constants; empty where it has none for this precision.
+// Energy by the device's constants; empty if it has none for this precision.
 std::optional<double> joules_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
                                 double seconds) {
   const std::optional<EnergyModel> constants = energy_model(*request.device, request.precision);
@@ -204,7 +205,7 @@ std::optional<double> joules_of(const Model& model, const EstimateRequest& reque
   return joules(*constants, *work, *bytes, seconds);
 }
 
-// Under TensorRT, where the request names it. `same` is of one device and precision.
+// The time under TensorRT, if requested. `same` is the request for one device and precision.
 std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start) {
   if (!same.tensorrt) return std::nullopt;
   const Analysis analysis = tensorrt_analysis(model, same, start.analysis);
@@ -279,10 +280,10 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
     std::optional<Training> training;
     if (request.training) training = train(model, start.analysis, *request.training);
     const Analysis step = training ? step_analysis(start.analysis, *training) : Analysis();
-    std::optional<MemoryNeed> need;  // the same on every device, but for what several share
+    std::optional<MemoryNeed> need;  // the same for every device, unless several devices share the model
     if (!request.parallel) need = memory_need(model, start.analysis, training ? &*training : nullptr);
     const std::optional<OpenBatch> open = same.phase ? open_batch(model, same, start.analysis) : std::nullopt;
-    // Without a batch an item is a run.
+    // Without a batch, a run is one item.
     const double items = real(items_of(request, start)).value_or(1);
     for (const TrafficModel moved : traffics)
       for (const DeviceSpec& device : devices) {
@@ -311,7 +312,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
         row.floor_seconds = time.floor_seconds;
         row.bound = time.bound();
         row.items_per_second = items / time.seconds;
-        // Constants of energy are of one device.
+        // Energy constants are for one device.
         if (!group) row.joules = joules_of(model, same, training ? step : start.analysis, time.seconds);
         if (const auto price = request.price_per_hour.find(device.id); price != request.price_per_hour.end())
           row.price_per_million = price->second / 3600 * 1e6 / *row.items_per_second;

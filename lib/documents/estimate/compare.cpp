@@ -1,5 +1,5 @@
-// Matches nodes by ever weaker keys; each key pairs the nodes that are still single, in order. Kernels follow their
-// nodes.
+// Matches nodes by progressively weaker keys; each key pairs the nodes that are still unmatched, in order. Kernels are
+// matched through their nodes.
 #include "pagoda/documents/compare.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string output_key(const EstimateNode& node) {
   return node.outputs.empty() || node.outputs[0].name.empty() ? "" : node.body + "\n" + node.outputs[0].name;
 }
 
-// Contractions keep their MACs whatever is fused to them.
+// Contractions keep their MACs no matter what is fused into them.
 std::string structure_key(const EstimateNode& node) {
   if (node.counts.macs.value_or(0) != 0)
     return base::to_string(*node.counts.macs) + (node.symbolic ? "\n" + node.symbolic->macs : "");
@@ -34,7 +34,7 @@ std::string structure_key(const EstimateNode& node) {
   return key + "\n" + base::to_string(node.counts.arith.value_or(0));
 }
 
-// Optimisers move operators to domains of their own (com.microsoft.nchwc) and leave their names.
+// Optimisers move operators to their own domains (com.microsoft.nchwc) but keep the operator names.
 std::string op_key(const EstimateNode& node) { return node.op_type; }
 
 constexpr std::array<std::pair<Match, Key>, 4> kKeys = {{{Match::Name, name_key},
@@ -42,7 +42,7 @@ constexpr std::array<std::pair<Match, Key>, 4> kKeys = {{{Match::Name, name_key}
                                                          {Match::Structure, structure_key},
                                                          {Match::Operator, op_key}}};
 
-// The pair of each row of `after`, whose `before` is -1 where it has none.
+// One pair per row of `after`; its `before` is -1 if the row has no match.
 std::vector<RowPair> pair_nodes(const std::vector<EstimateNode>& before, const std::vector<EstimateNode>& after) {
   std::vector<RowPair> pairs(after.size());
   std::vector<bool> is_taken(before.size(), false);
@@ -65,7 +65,7 @@ std::vector<RowPair> pair_nodes(const std::vector<EstimateNode>& before, const s
   return pairs;
 }
 
-// Kernels that share nodes become pairs, those of the most shared MACs first, then of the most nodes.
+// Pairs kernels that share nodes, by most shared MACs first, then by most shared nodes.
 std::vector<RowPair> pair_groups(const EstimateDocument& before, const EstimateDocument& after,
                                  const std::vector<RowPair>& nodes) {
   struct Shared {
@@ -107,7 +107,7 @@ std::vector<RowPair> pair_groups(const EstimateDocument& before, const EstimateD
   return pairs;
 }
 
-// `pairs` by row of `after`, without the rows that take no part, and then the rows of `before` that are in none.
+// The `pairs` in order of `after`, without rows that take no part, then the unmatched rows of `before`.
 template <typename InBefore, typename InAfter>
 std::vector<RowPair> listed(const std::vector<RowPair>& pairs, std::size_t before_rows, InBefore is_in_before,
                             InAfter is_in_after) {

@@ -1,4 +1,4 @@
-// The document of an analysis and of what was computed from it.
+// Builds the document from an analysis and the results computed from it.
 #include "estimate/describe.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace pagoda::documents {
 namespace {
 
-// What `count` returns; empty where that is not a count or cannot be formed.
+// The value of `formula`; empty if it is negative or cannot be computed.
 template <typename Formula>
 Count known(const Formula& formula) {
   try {
@@ -22,7 +22,7 @@ Count known(const Formula& formula) {
 
 Count maybe(const std::optional<Dim>& dim) { return dim ? count(*dim) : Count(); }
 
-// The published estimator tells neither reads from writes nor what it could not model.
+// The published estimator does not separate reads from writes, and does not report what it could not model.
 void set_published(EstimateCounts& counts, const PagodaCount& published, bool failed) {
   counts.flops = failed ? Count() : published.flops;
   counts.param_bytes = failed ? Count() : published.param_bytes;
@@ -32,7 +32,7 @@ void set_published(EstimateCounts& counts, const PagodaCount& published, bool fa
 
 bool is_unmodelled(const NodeReport& row) { return row.cost.mark == Mark::Unmodelled || row.unmodelled_inside > 0; }
 
-// The sum of counts as one formula; side by side where it has more terms than a Dim carries.
+// The sum of counts as one formula, or joined by " + " if it has more terms than a Dim supports.
 std::string sum_formula(const Dim& a, const Dim& b) {
   try {
     return (a + b).factored();
@@ -53,8 +53,8 @@ std::vector<std::string> value_names(const Graph& graph, const std::vector<Value
   return names;
 }
 
-// Counts of some work. Where it is not modelled only the weights are known. Sums are formed of numbers, which have no
-// limit on terms as sums of formulas do.
+// Counts of some work; if it is not modelled, only the weights are known. Adds numbers rather than formulas, since sums
+// of formulas are limited in their number of terms.
 EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention convention,
                          bool is_modelled = true) {
   EstimateCounts counts;
@@ -92,7 +92,7 @@ EstimateFormulas formulas_of(const OpCost& cost, Convention count) {
   return result;
 }
 
-// "ai.onnx" for the default domain, which files leave empty.
+// "ai.onnx" for the default domain, which is empty in files.
 std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
 
 EstimateModel model_part(const Model& model) {
@@ -107,7 +107,7 @@ EstimateModel model_part(const Model& model) {
   return part;
 }
 
-// Leaves the types of the report's outputs to the document.
+// Moves the report's outputs into the row.
 EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index, const EstimateRequest& request,
                        const Findings& findings) {
   const Graph& graph = model.graph(report.graph);
@@ -139,14 +139,14 @@ EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index
   return row;
 }
 
-// Most time first, where a device is known; then most FLOPs, unknown last, then by name.
+// Most time first if there is a device; then most FLOPs, unknown last, then by domain and name.
 std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const EstimateRequest& request,
                                      const Analysis& analysis) {
   struct Sum {
     EstimateType row;
     OpCost cost;
   };
-  // The default domain, which files leave empty, comes before all others.
+  // The default domain, which is empty in files, comes first.
   std::map<std::pair<std::string, std::string>, Sum> sums;
   for (const EstimateNode& node : estimate.nodes) {
     auto& [row, cost] = sums[{node.domain == domain_name("") ? "" : node.domain, node.op_type}];
@@ -274,7 +274,7 @@ EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
           .groups = std::move(bound.groups)};
 }
 
-// What a token costs.
+// Adds rates per second and bytes per token.
 void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
   phase.is_timed = estimate.roofline.has_value();
   if (!phase.tokens || *phase.tokens <= 0) return;
@@ -473,7 +473,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   EstimateTotals& sums = estimate.totals;
   sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count);
   if (findings.published) set_published(sums.counts, findings.published->total, !findings.published->failure.empty());
-  // A ratio of two lower bounds bounds nothing.
+  // A ratio of two lower bounds is not a bound.
   if (!analysis.partial || request.count == Convention::Pagoda) sums.intensity = sums.counts.intensity();
   sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);
   sums.unmodelled_nodes = totals.unmodelled_nodes;
@@ -520,7 +520,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   if (request.device) add_energy(*request.device, estimate);
   if (request.measured) add_measured(*request.measured, estimate);
 
-  analysis.types = {};  // the rows hold what the document needs: their memory is for it
+  analysis.types = {};  // the rows contain all that the document needs; frees memory for it
   analysis.values = {};
   estimate.nodes.reserve(analysis.nodes.size());
   for (NodeReport& report : analysis.nodes)

@@ -1,4 +1,4 @@
-// What was computed for an estimate, put together as its document.
+// Assembles the computed results into an estimate document.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@ namespace pagoda::documents {
 
 // A run on several devices.
 struct GroupRun {
-  Share share;                // of a device, at its part of the batch
+  Share share;                // of one device, at its part of the batch
   std::vector<Stage> stages;  // empty without a pipeline
   LinkRate link;
-  Roofline bound;  // of the share; its totals are of a step on all devices
+  Roofline bound;  // rows: of the share; totals: of one step on all devices
   ParallelTime time;
-  std::vector<MemoryNeed> held;  // by one device of each stage; without a pipeline by one device
+  std::vector<MemoryNeed> held;  // on one device of each stage; without a pipeline on one device
 
   const MemoryNeed& largest_need() const;
 };
@@ -26,12 +26,12 @@ struct Findings {
   Analysis analysis;
   std::optional<PagodaCounts> published = std::nullopt;  // for Convention::Pagoda: replaces flops, param_bytes, bytes
   std::optional<MemoryPlan> memory = std::nullopt;
-  std::optional<Traffic> traffic = std::nullopt;  // replaces bytes of totals; empty: unfused
+  std::optional<Traffic> traffic = std::nullopt;  // replaces the bytes in the totals; empty: unfused
   std::optional<Roofline> bound = std::nullopt;   // on the request's device
-  std::optional<GroupRun> group = std::nullopt;   // on several devices: `bound` is its
+  std::optional<GroupRun> group = std::nullopt;   // set for several devices: `bound` is then the group's
   std::optional<EstimatePrediction> predicted = std::nullopt;
   std::optional<EstimateHandover> handover = std::nullopt;
-  std::optional<EstimatePhase> phase = std::nullopt;  // without rates
+  std::optional<EstimatePhase> phase = std::nullopt;  // rates not set yet
   Count items = std::nullopt;                         // EstimateRoofline::items
   std::optional<Training> training = std::nullopt;
   std::optional<RooflineTotals> step_time = std::nullopt;  // of the training step
@@ -44,53 +44,53 @@ struct Findings {
   std::vector<BudgetResult> budgets = {};
 };
 
-// Takes the findings apart: what is large is moved, not copied.
+// Consumes the findings: large parts are moved, not copied.
 EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings);
 
-// The analysis at the sizes that a request asks for, and those of its phase.
+// The analysis at the requested sizes, and the sizes of the request's phase.
 struct Sized {
   Analysis analysis;
   std::optional<PhaseSizes> phase;
 };
 Sized sized(const Model& model, const EstimateRequest& request);
 
-// What a run processes: new tokens in a phase, else the items of a batch that is set.
+// The items of a run: new tokens in a phase, else the batch size, if it is set.
 Count items_of(const EstimateRequest& request, const Sized& sized);
-// The traffic that a request asks for; empty: unfused.
+// The requested traffic; empty: unfused.
 std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
-// The cache next to memory that the whole device shares. Throws Error where none is known.
+// Size of the last-level cache, shared by the whole device. Throws Error if it is not known.
 std::int64_t cache_bytes(const DeviceSpec& device);
 
-// Whether products that are asked for in int8 stay in float16: the device has no tensor units for them.
+// Whether products requested in int8 stay in float16, since the device has no int8 tensor units.
 bool lacks_int8(const EstimateRequest& request);
-// What TensorRT runs: the request's precision, float16 where it names none or the device lacks it.
+// The analysis TensorRT runs: at the request's precision, or float16 if none is set or the device lacks it.
 Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis);
-// The least time of a run on the request's device.
+// The lower bound on the time of a run on the request's device.
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
-// One step on all devices of a request. Throws Error for what cannot be shared out.
+// One step on all devices of a request. Throws Error if the work cannot be divided among the devices.
 GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized);
-// What one device of each stage of the group holds of an analysis whose sizes are free; without a group the analysis.
+// The part of an analysis with free sizes that one device of each stage holds; without a group, the whole analysis.
 std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest& request, const Analysis& analysis,
                                       const GroupRun* group);
-// The request of the sequences that one expert group works on.
+// The request restricted to the sequences that one expert group processes.
 EstimateRequest of_one_group(const EstimateRequest& request);
-// What follows a prefill elsewhere. Throws Error where no link is known.
+// The transfer and decoding after a prefill, on other devices. Throws Error if no link is known.
 EstimateHandover handover_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
-// Sets whether the model fits the request's device and, where it is asked for, what would shorten the least time.
+// Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
 void add_fit_and_advice(const Model& model, const EstimateRequest& request, Findings& findings);
-// The least time elsewhere; see EstimateRequest.
+// Time bounds for the other devices, precisions and traffic models of EstimateRequest.
 std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request);
-// Adds the energy of the run, and of the sizes of a sweep, where the device has constants.
+// Adds the energy of the run, and of each point of a sweep, if the device has energy constants.
 void add_energy(const DeviceSpec& device, EstimateDocument& estimate);
-// Adds the measured runs of the estimate's sizes, or of its sweep's. Throws Error where the file holds none of them.
+// Adds the measured runs at the sizes of the estimate or of its sweep. Throws Error if the file contains none of them.
 void add_measured(const Measured& measured, EstimateDocument& estimate);
 
-// Names that files give the batch; the first one found counts.
+// Names of the batch dim in model files; the first one found is used.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
 
-// The first size with free dims at 1 that is negative or a division by 0, as the public function says it.
+// The first size that, with free dims at 1, is negative or divides by 0; worded as the public function words it.
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
 
 }  // namespace pagoda::documents

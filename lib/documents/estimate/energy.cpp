@@ -1,4 +1,4 @@
-// Joules of a run, and of each size of a sweep, by the constants of the device.
+// Joules of a run, and of each point of a sweep, by the device's constants.
 #include "pagoda/core/energy.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace pagoda::documents {
 namespace {
 
-// That most of the work is done in; empty: not known.
+// The precision of most of the work; empty: not known.
 std::optional<Precision> main_precision(const EstimateRoofline& roofline) {
   std::map<Precision, double> work;
   for (const RowBound& row : roofline.nodes)
@@ -23,20 +23,20 @@ struct Run {
   std::optional<double> flops, bytes, seconds;
 };
 
-// Of a training step where there is one.
+// The run, or the training step if there is one.
 Run run_of(const EstimateDocument& estimate) {
   const EstimateCounts& counts = estimate.totals.counts;
   Run run{.flops = real(counts.flops), .bytes = real(counts.bytes), .seconds = estimate.roofline->totals.seconds};
   if (!estimate.training) return run;
   const EstimateWork& step = estimate.training->step;
   run.seconds = estimate.training->time ? std::optional(estimate.training->time->seconds) : std::nullopt;
-  if (estimate.count == Convention::Pagoda) return run;  // its counts are those of the step
+  if (estimate.count == Convention::Pagoda) return run;  // its counts are for the step
   run.flops = real(step.flops);
   run.bytes = step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt;
   return run;
 }
 
-// At the time of the roofline and not that of W and Q as one kernel: rows run one after the other.
+// Uses the roofline's time, not the time of W and Q as one kernel, since rows run one after another.
 std::optional<double> joules_at(const EnergyModel& model, const Run& run) {
   if (!run.flops || !run.bytes || !run.seconds || !(*run.seconds > 0)) return std::nullopt;
   return joules(model, *run.flops, *run.bytes, *run.seconds);
@@ -45,7 +45,7 @@ std::optional<double> joules_at(const EnergyModel& model, const Run& run) {
 }  // namespace
 
 void add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
-  // Constants are of FLOPs, and of one device.
+  // Constants are per FLOP, and for one device.
   if (!estimate.roofline || estimate.roofline->parallel || estimate.count == Convention::Macs) return;
   EstimateRoofline& roofline = *estimate.roofline;
   const std::optional<Precision> precision = main_precision(roofline);

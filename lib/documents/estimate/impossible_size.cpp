@@ -1,4 +1,4 @@
-// Sizes that make no sense as numbers.
+// Finds sizes that are impossible as numbers.
 #include <algorithm>
 
 #include "estimate/describe.h"
@@ -16,7 +16,8 @@ bool is_impossible(const Dim& dim) {
   }
 }
 
-// Of the rows of an analysis or of an estimate. A dim that is neither free nor the data's has sizes of its own.
+// Searches the rows of an analysis or an estimate. Sizes with a symbol that is neither free nor data-dependent are
+// skipped: the symbol is swept.
 template <typename Row>
 std::string find_impossible(const std::vector<Row>& rows, const std::vector<std::string>& free,
                             const std::vector<Symbol>& symbols) {

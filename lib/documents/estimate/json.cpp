@@ -1,4 +1,4 @@
-// "pagoda.estimate/1" written and read: each part lists its members once, for both directions.
+// Writes and reads pagoda.estimate/1: each part lists its members once, for both directions.
 #include <algorithm>
 #include <span>
 
@@ -21,7 +21,7 @@ constexpr std::pair<Container, std::string_view> kContainers[] = {{Container::Se
 
 bool set_type(TensorType& type, std::string_view name) {
   for (const auto& [container, opening] : kContainers)
-    // "optional(" begins "optional(sequence(", too: there the rest is not an element type.
+    // "optional(" is also a prefix of "optional(sequence(", but the rest is then not an element type.
     if (name.starts_with(opening) && name.ends_with(')')) {
       const std::string_view element =
           name.substr(opening.size(), name.find(')') < opening.size() ? 0 : name.find(')') - opening.size());
@@ -169,7 +169,7 @@ void phase_of(A& a, typename A::template Ref<EstimatePhase> x) {
   if (x.is_timed) a("tokens_per_second", x.tokens_per_second);
 }
 
-// All but "schema" and "nodes"; `rows` stands where the rows do.
+// All members except "schema" and the rows, which `rows` writes or reads in their place.
 template <typename A, typename Doc, typename Rows>
 void document(A& a, Doc& x, const Rows& rows) {
   a.maybe("tool", x.tool);
@@ -205,7 +205,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   });
   if (A::kReads || !x.advice.empty())
     a.list("advice", x.advice, [](A& inner, auto& each) {
-      std::string change = each.change();  // follows from the next three
+      std::string change = each.change();  // derived from the next three
       inner("change", change);
       inner.maybe("traffic", each.traffic);
       inner.maybe("precision", each.precision);

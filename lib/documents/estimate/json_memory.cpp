@@ -1,4 +1,4 @@
-// The memory plan, and what kernels move.
+// The memory plan and the traffic of kernels.
 #include <algorithm>
 #include <map>
 
@@ -8,7 +8,7 @@ namespace pagoda::documents::members {
 
 namespace {
 
-// Tensors alive at the peak, by name. Several may have the same, such as the empty one of what lives inside a body.
+// Tensors alive at the peak, by name. Names need not be unique: tensors inside bodies have empty ones.
 template <typename A>
 void peak_tensors(A& a, typename A::template Ref<EstimateMemory> x, std::vector<std::string>& names) {
   if constexpr (!A::kReads)
@@ -17,7 +17,7 @@ void peak_tensors(A& a, typename A::template Ref<EstimateMemory> x, std::vector<
 }
 
 void find_peak_tensors(const Reader& reader, EstimateMemory& x, const std::vector<std::string>& names) {
-  std::map<std::string_view, std::vector<std::size_t>> alive;  // at the peak, the largest last
+  std::map<std::string_view, std::vector<std::size_t>> alive;  // at the peak, largest last
   for (std::size_t i = 0; i < x.tensors.size(); ++i) {
     const EstimateMemory::Tensor& tensor = x.tensors[i];
     const auto peak = static_cast<std::int64_t>(x.peak_step);
@@ -83,7 +83,7 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
 
 namespace {
 
-// The place in a list, which readers do not need.
+// The index in a list, which readers do not need.
 template <typename A>
 void place_in_list(A& a, std::size_t index) {
   a("index", index);

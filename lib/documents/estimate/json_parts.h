@@ -1,4 +1,4 @@
-// Parts of an estimate's JSON: those that several parts hold, and those that have a file of their own.
+// Parts of an estimate's JSON that are used by several other parts or implemented in their own file.
 #pragma once
 
 #include "estimate/members.h"
@@ -10,7 +10,7 @@ void counts(A& a, typename A::template Ref<EstimateCounts> x) {
   for (const auto& [name, member] : kEstimateCounts) a(name, x.*member);
 }
 
-// Intensity follows from counts.
+// Intensity is derived from the counts.
 template <typename A>
 void intensity(A& a, const EstimateCounts& x) {
   std::optional<double> ratio = x.intensity();
@@ -34,7 +34,7 @@ void times(A& a, typename A::template Ref<RooflineTotals> x) {
   a("launches", x.launches);
 }
 
-// json_memory.cpp, json_times.cpp, json_studies.cpp; for Writer and Reader.
+// Defined in json_memory.cpp, json_times.cpp and json_studies.cpp for Writer and Reader.
 template <typename A>
 void memory(A& a, typename A::template Ref<EstimateMemory> x);
 template <typename A>

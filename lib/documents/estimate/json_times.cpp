@@ -5,7 +5,7 @@ namespace pagoda::documents::members {
 
 namespace {
 
-// Of a node, with the kernel it runs in, or of a group.
+// The bound of a node, with the kernel it runs in, or of a group.
 template <typename A>
 void bound(A& a, typename A::template Ref<RowBound> x, bool is_node) {
   a("index", x.row);

@@ -1,4 +1,4 @@
-// One request, answered in the order in which the answers need each other.
+// Answers a request; each part is computed after those it depends on.
 #include "pagoda/documents/make_estimate.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool is_swept(const EstimateRequest& request, std::string_view dim) {
                      [&](const SweepAxis& axis) { return axis.dim == dim; });
 }
 
-// "past" and "tokens" stand for the dims that hold them.
+// Replaces "past" and "tokens" by the dims that contain them.
 std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::optional<PhaseSizes>& sizes) {
   std::vector<SweepAxis> axes = request.sweep;
   for (SweepAxis& axis : axes) {
@@ -26,13 +26,13 @@ std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::option
   return axes;
 }
 
-// Warnings stand before what the analysis found, so that no number of those hides them.
+// Warnings come before the diagnostics of the analysis, so that many of those cannot hide them.
 void warn(Analysis& analysis, std::string message) {
   analysis.diagnostics.insert(analysis.diagnostics.begin(),
                               {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
 }
 
-// A statement that no node follows is most likely misspelt.
+// A custom operator that no node uses is probably misspelt.
 void warn_of_custom_operators(const Model& model, const EstimateRequest& request, Analysis& analysis) {
   for (const CustomOperator& stated : request.custom_operators) {
     const auto is_stated = [&](const Node& node) {
@@ -46,7 +46,7 @@ void warn_of_custom_operators(const Model& model, const EstimateRequest& request
   }
 }
 
-// The published rules multiply the graph as exported by the batch.
+// The published rules multiply the counts of the graph, as exported, by the batch.
 PagodaCounts published_counts(const Model& model, const Analysis& analysis, const EstimateRequest& request) {
   AnalyzeOptions as_exported = request.sizes;
   as_exported.batch = 0;
@@ -54,14 +54,14 @@ PagodaCounts published_counts(const Model& model, const Analysis& analysis, cons
   const bool is_exported = request.sizes.batch == 0 && !is_swept(request, "batch") && !request.sizes.symbolic_batch;
   PagodaCounts counts = pagoda_counts(model, is_exported ? analysis : analyze(model, as_exported),
                                       std::max<std::int64_t>(request.sizes.batch, 1));
-  if (request.training) {  // its step is three times everything but the parameters
+  if (request.training) {  // its training step is three times everything except the parameters
     counts.total = pagoda_training(counts.total);
     for (PagodaCount& node : counts.nodes) node = pagoda_training(node);
   }
   return counts;
 }
 
-// A time that a calibration's kernels add up to.
+// A prediction from the sum of a calibration's kernels.
 std::optional<EstimatePrediction> stated(const Prediction& time, std::string engine, const std::string& regime,
                                          Findings& findings) {
   if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
@@ -77,7 +77,7 @@ std::optional<EstimatePrediction> stated(const Prediction& time, std::string eng
 
 std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRequest& request, Findings& findings) {
   const Calibration& fitted = *request.calibration;
-  // What a calibration knows is how a framework lowers the file as it is, autocast included.
+  // A calibration covers how a framework runs the unmodified file, including autocast.
   EstimateRequest as_filed = request;
   as_filed.precision = std::nullopt;
   const Prediction time =
@@ -91,7 +91,7 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
   return result;
 }
 
-// On one device, or on all of a group.
+// The prediction of a serving engine, on one device or on all devices of a group.
 EstimatePrediction served(const Model& model, const EstimateRequest& request, Findings& findings) {
   const ServingCalibration& fitted = *request.serving;
   const GroupRun* group = findings.group ? &*findings.group : nullptr;
@@ -101,14 +101,14 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
   ServingTime time =
       predict_serving(model, group != nullptr ? group->share : share_of_device(model, findings.analysis, {}),
                       *request.device, link, fitted);
-  // Parts of a step that follow each other through stages overlap as they do in the bound.
+  // Parts of a step that pass through the stages one after another overlap as in the bound.
   if (group != nullptr && group->time.parts > 1) time.seconds *= group->time.seconds / group->time.work_seconds;
   if (time.seconds < findings.bound->totals.seconds)
     warn(
         findings.analysis,
         "prediction: it is shorter than the bound because serving engines run bfloat16, share the caches and apply the "
         "head to the last position only; --precision bf16 --traffic fused give a bound of the same work");
-  // The interval is of products in 16 bits: no other device judges those in 8.
+  // The interval is for 16-bit products; no other device validates 8-bit ones.
   const bool is_judged = request.precision != Precision::Float8;
   return {.seconds = time.seconds,
           .low = is_judged ? std::optional(time.seconds * fitted.interval.low) : std::nullopt,
@@ -119,7 +119,7 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
           .nodes = {}};
 }
 
-// In float16 unless int8 is asked for; integers of the file stay.
+// Runs in float16 unless int8 is requested; integer products of the file stay integer.
 std::optional<EstimatePrediction> under_tensorrt(const Model& model, const EstimateRequest& request,
                                                  Findings& findings) {
   if (lacks_int8(request))
@@ -136,7 +136,7 @@ std::optional<EstimatePrediction> under_tensorrt(const Model& model, const Estim
   return result;
 }
 
-// Of the machine that the calibration was measured on.
+// The prediction for the machine on which the calibration was measured.
 EstimatePrediction predicted_here(const Model& model, const EstimateRequest& request, Findings& findings) {
   const CpuCalibration& fitted = *request.cpu;
   const CpuPrediction time = predict_cpu(model, findings.analysis, fitted);
@@ -203,7 +203,7 @@ void warn_of_training(Findings& findings) {
                               " nodes is not modelled: " + base::joined(totals.unmodelled_ops));
 }
 
-// What the times of a device rest on that its file does not state as certain.
+// Warns of doubtful, assumed and missing rates that the times depend on.
 void warn_of_device(const DeviceSpec& device, Findings& findings) {
   const auto nodes = [](std::int64_t rows) { return std::to_string(rows) + (rows == 1 ? " node" : " nodes"); };
   if (!device.cautions.empty())
@@ -222,7 +222,7 @@ void warn_of_device(const DeviceSpec& device, Findings& findings) {
                                 ": their work has no time; add the peak to the device's file");
 }
 
-// On the device, of the rows or, where traffic is fused, of their kernels.
+// Adds times on the device: of the rows or, if traffic is fused, of their kernels.
 void add_times(const Model& model, const EstimateRequest& request, const RooflineOptions& options, Findings& findings) {
   const Analysis& analysis = findings.analysis;
   if (findings.group)
@@ -270,7 +270,7 @@ Analysis add_training(const Model& model, const EstimateRequest& request, const 
   return step;
 }
 
-// The request of one point.
+// The request for one point of the sweep.
 EstimateRequest at_sizes(const EstimateRequest& request, const std::vector<std::int64_t>& sizes) {
   EstimateRequest at = request;
   at.sweep.clear();
@@ -288,7 +288,7 @@ EstimateRequest at_sizes(const EstimateRequest& request, const std::vector<std::
   return at;
 }
 
-// Counts stay those of the whole; memory is of the device that needs the most, the time of a step on all of them.
+// Counts remain totals; memory is for the device that needs most, time for a step on all devices.
 void share_points(const Model& model, const EstimateRequest& request, Sweep& sweep) {
   for (SweepPoint& point : sweep.points) {
     if (!point.problem.empty()) continue;
@@ -391,7 +391,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
     for (std::string& symbol : axis_symbols(model, analysis, axis.dim))
       findings.swept_symbols.push_back(std::move(symbol));
 
-  // Times and plans are of sizes; a sweep has its own.
+  // Times and memory plans need sizes; a sweep has its own.
   const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
   if (axes.empty() && !problem.empty()) throw Error(problem);
   if (request.memory) findings.memory = plan_memory(model, analysis, *request.memory);

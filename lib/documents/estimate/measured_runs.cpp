@@ -14,7 +14,7 @@ std::optional<std::int64_t> integer_of(const base::Setting& setting) {
   return std::nullopt;
 }
 
-// The dim of the estimate that a setting of a run is the size of; empty: none.
+// The dim of the estimate whose size a setting of a run gives; empty: none.
 std::string dim_of(const EstimateDocument& estimate, const std::string& setting) {
   if (estimate.bindings.contains(setting)) return setting;
   if (setting == "batch")
@@ -23,7 +23,7 @@ std::string dim_of(const EstimateDocument& estimate, const std::string& setting)
   return {};
 }
 
-// The size of an axis, which is named as the user or, if there is one axis alone, as the formulas name it.
+// The size along an axis, looked up by the user's name or, with a single axis, by its symbols in formulas.
 std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t axis, const Bindings& sizes) {
   auto size = sizes.find(sweep.dims[axis]);
   if (sweep.dims.size() == 1)
@@ -32,7 +32,7 @@ std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t a
   return size == sizes.end() ? std::nullopt : std::optional(size->second);
 }
 
-// Both return why the run is of no size of the estimate; empty where it is of one.
+// add_point() and add_run() return why the sizes of the run do not match the estimate; empty if they match.
 std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep) {
   sweep.measured.resize(sweep.points.size());
   std::vector<std::int64_t> wanted;
@@ -73,7 +73,7 @@ std::optional<double> at(const std::string& formula, const Bindings& sizes) {
   return dim ? std::optional(static_cast<double>(dim->evaluate(sizes))) : std::nullopt;
 }
 
-// The point of a sweep at these sizes; null where it has none.
+// The point of a sweep at these sizes; null if there is none.
 const SweepPoint* swept(const EstimateSweep& sweep, const Bindings& sizes) {
   std::vector<std::int64_t> wanted;
   for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
@@ -103,7 +103,7 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
   if (!problem.empty()) return std::nullopt;
   const EstimateCounts& totals = estimate.totals.counts;
   std::optional<double> flops = real(totals.flops), bytes = real(totals.bytes);
-  if (estimate.training && estimate.count != Convention::Pagoda) {  // whose totals are those of the step
+  if (estimate.training && estimate.count != Convention::Pagoda) {  // whose totals are already for the step
     const EstimateWork& step = estimate.training->step;
     flops = real(step.flops);
     bytes = step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt;
@@ -116,7 +116,7 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
     flops = at(estimate.symbolic->totals.flops, sizes);
     bytes = at(estimate.symbolic->totals.bytes, sizes);
   } else if (std::any_of(sizes.begin(), sizes.end(), [](const auto& each) { return each.second != 1; })) {
-    flops = bytes = std::nullopt;  // the totals are of sizes of 1
+    flops = bytes = std::nullopt;  // the totals take free sizes as 1
   }
   if (!run.seconds || *run.seconds <= 0)
     problem = "it has no time";

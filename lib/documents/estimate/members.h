@@ -1,5 +1,5 @@
-// Members of a document, listed once and both written and read: a part of a document is a function over an archive A,
-// which is a Writer or a Reader.
+// The members of a document are listed once, for both writing and reading: each part of a document is a function over
+// an archive A, which is a Writer or a Reader.
 //
 //   template <typename A>
 //   void sizes(A& a, typename A::template Ref<Sizes> x) {
@@ -77,13 +77,13 @@ class Writer {
   explicit Writer(JsonWriter& json) : json_(json) {}
   JsonWriter& json() { return json_; }
 
-  // A member that is always there; null where it is not known.
+  // A member that is always written; null if it is not known.
   template <typename T>
   void operator()(const char* key, const T& value) {
     json_.key(key);
     put(value);
   }
-  // One that an empty value leaves out.
+  // A member that is left out if its value is empty.
   template <typename T>
   void maybe(const char* key, const T& value) {
     if constexpr (kIsOptional<T>) {
@@ -92,14 +92,14 @@ class Writer {
       if (!value.empty()) (*this)(key, value);
     }
   }
-  // An object; `on_one_line` says how it is laid out, `fields` lists its members.
+  // An object with the given layout; `fields` lists its members.
   template <typename Fields>
   void object(const char* key, Layout layout, const Fields& fields) {
     json_.key(key).begin_object(layout);
     fields(*this);
     json_.end_object();
   }
-  // An array of objects, each on a line.
+  // An array of objects, one per line.
   template <typename List, typename Fields>
   void list(const char* key, const List& values, const Fields& fields) {
     json_.key(key).begin_array();
@@ -110,11 +110,11 @@ class Writer {
     }
     json_.end_array();
   }
-  // A number that means nothing unless it is known.
+  // A number that is written as null unless it is known.
   void known(const char* key, double value, bool is_known) {
     (*this)(key, is_known ? std::optional(value) : std::nullopt);
   }
-  // The members of a map; those of several maps can share an object.
+  // The entries of a map as members of the current object; several maps can share one object.
   template <typename T>
   void entries(const std::map<std::string, T>& map) {
     for (const auto& [name, value] : map) json_.member(name, value);
@@ -142,7 +142,7 @@ class Writer {
   JsonWriter& json_;
 };
 
-// Members that nothing asked for, each once, by their path: "nodes.colour".
+// Members that no reader consumed, each listed once by its path: "nodes.colour".
 struct Unknown {
   std::size_t subject_size;
   std::set<std::string> paths = {};
@@ -198,7 +198,7 @@ class Reader {
   void known(const char* key, double& value, bool) { (*this)(key, value); }
   bool has(const char* key) const { return object_.find(key).has_value(); }
   const JsonField& all() const { return object_; }
-  // Members whose names are the file's own.
+  // Visits all members, for objects whose member names are data.
   template <typename Member>
   void each_member(const Member& member) {
     for (const auto& [name, value] : object_.members()) {
@@ -207,7 +207,7 @@ class Reader {
     }
   }
 
-  // Notes the members that nothing asked for.
+  // Records the members that no reader consumed.
   void finish() {
     if (keys_.size() == std::get<base::JsonValue::Object>(object_.value().content).size()) return;
     for (const auto& [name, value] : object_.members())
@@ -272,7 +272,7 @@ class Reader {
   std::set<std::string, std::less<>> keys_;
 };
 
-// A part that is there or not, as a block or on one line.
+// An optional part, laid out as a block or on one line.
 template <typename A, typename T, typename Fields>
 void part(A& a, const char* key, Layout layout, T& value, const Fields& fields) {
   if constexpr (A::kReads) {

@@ -1,4 +1,4 @@
-// Several devices: what each of them does and holds, and the least time of a step on all.
+// Several devices: the work and memory of each, and the time bound of a step on all of them.
 #include <algorithm>
 
 #include "estimate/describe.h"
@@ -19,7 +19,7 @@ LinkRate link_of(const EstimateRequest& request) {
   return core::link_of(*request.device, request.link.name, request.parallel->devices());
 }
 
-// Tokens or items that a stage may take one after another.
+// Number of tokens or items that can pass through the stages one after another.
 double most_parts(const EstimateRequest& request, const Sized& sized) {
   return std::max(real(items_of(request, sized)).value_or(1), 1.0);
 }
@@ -30,7 +30,7 @@ EstimateRequest of_one_group(const EstimateRequest& request) {
   if (!request.parallel || request.parallel->expert == 1) return request;
   const bool is_swept = std::any_of(request.sweep.begin(), request.sweep.end(),
                                     [](const SweepAxis& axis) { return axis.dim == "batch"; });
-  if (is_swept) return request;  // each point has its own
+  if (is_swept) return request;  // each point has its own batch
   EstimateRequest one = request;
   const std::int64_t groups = request.parallel->expert;
   if (request.sizes.batch < groups || request.sizes.batch % groups != 0)

@@ -5,7 +5,7 @@
 namespace pagoda::documents {
 namespace {
 
-// Empty as soon as one term is.
+// A sum that is empty if any term is.
 template <typename T>
 class Sum {
  public:

@@ -1,4 +1,4 @@
-// Formulas of a request with its dims left open, at the precisions that a reader may choose.
+// Formulas of a request with free dims, at the precisions that a reader can choose.
 #include "pagoda/documents/what_if.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace pagoda::documents {
 namespace {
 
-constexpr double kSame = 1e-9;                  // relative: the order of sums
-constexpr std::int64_t kLargestSize = 1 << 20;  // that is tried
+constexpr double kSame = 1e-9;                  // relative; allows for the order of summation
+constexpr std::int64_t kLargestSize = 1 << 20;  // the largest size tried
 
-// Of a model of floats, beside what the file says.
+// Offered for models with float products, in addition to the file's own precisions.
 constexpr Precision kOffered[] = {Precision::Float32,  Precision::Tf32,   Precision::Float16,
                                   Precision::Bfloat16, Precision::Float8, Precision::Int8};
 
@@ -24,7 +24,7 @@ bool is_answered(const EstimateRequest& request) {
          request.sizes.extra_rules.empty();
 }
 
-// Requests whose analysis leaves dims open, the most open first; the last leaves none.
+// Requests whose analyses leave dims free, most free dims first; the last adds none.
 std::vector<EstimateRequest> open_requests(const EstimateRequest& request) {
   std::vector<EstimateRequest> tries;
   const auto add = [&](bool dims, bool batch) {
@@ -42,7 +42,7 @@ std::vector<EstimateRequest> open_requests(const EstimateRequest& request) {
   return tries;
 }
 
-// What the page's controls set, by the dims that an analysis leaves open.
+// The sizes that the page's controls set, from the dims that an analysis leaves free.
 std::vector<WhatIf::Size> sizes_of(const Model& model, const EstimateRequest& request, const Sized& open,
                                    const Bindings& bindings) {
   const Analysis& analysis = open.analysis;
@@ -57,11 +57,11 @@ std::vector<WhatIf::Size> sizes_of(const Model& model, const EstimateRequest& re
     batch.value = request.sizes.batch > 0 ? std::optional(request.sizes.batch) : value_of(batch.symbols.front());
     taken = batch.symbols;
     sizes.push_back(std::move(batch));
-  } catch (const Error&) {  // it has none, or works at one alone
+  } catch (const Error&) {  // no batch, or only one works
   }
   for (const std::string& symbol : analysis.free_dims) {
     if (std::find(taken.begin(), taken.end(), symbol) != taken.end()) continue;
-    // Formulas hold at some of their values only.
+    // Skip dims for which formulas hold only at some values.
     if (analysis.equalities.contains(symbol) || analysis.ones_or.contains(symbol)) continue;
     if (open.phase && open.phase->masks.contains(symbol)) continue;
     std::string name = symbol;
@@ -85,7 +85,7 @@ Bindings bindings_of(const std::vector<WhatIf::Size>& sizes) {
   return bindings;
 }
 
-// Whether formulas and the analysis of the request say the same at its sizes.
+// Whether the formulas and the analysis of the request give the same results at its sizes.
 bool agrees(const Analysis& open, const Bindings& at, const Analysis& bound, const DeviceSpec& device) {
   if (open.nodes.size() != bound.nodes.size()) return false;
   const std::vector<Bindings> points = {at};
@@ -95,7 +95,7 @@ bool agrees(const Analysis& open, const Bindings& at, const Analysis& bound, con
          same(a.floor_seconds, b.floor_seconds);
 }
 
-// Formulas hold for every size that the operators allow; tables that an exporter wrote out, of positions say, end.
+// The largest size that the operators allow: tables written by an exporter, for example of positions, are finite.
 std::optional<std::int64_t> most_of(const Model& model, const EstimateRequest& request, const WhatIf::Size& size,
                                     std::int64_t unmodelled) {
   const auto works = [&](std::int64_t value) {
@@ -173,7 +173,7 @@ std::optional<WhatIf> what_if(const Model& model, const EstimateRequest& request
       start = std::move(tried);
       open = each;
       break;
-    } catch (const Error&) {  // the model cannot be analysed at open sizes
+    } catch (const Error&) {  // the model cannot be analysed with free sizes
     }
   }
   if (!start) return std::nullopt;

@@ -15,7 +15,7 @@ namespace {
 
 struct BackendRow {
   std::string_view name;
-  std::string_view axes;  // that it has beside model and backend, between spaces
+  std::string_view axes;  // its axes besides model and backend, between spaces
 };
 
 // clang-format off
@@ -27,7 +27,8 @@ constexpr std::array<BackendRow, 5> kBackends = {{
     {"conv",  " mode device dtype algorithm threads batch input_size "},
 }};
 
-// A value that a backend takes. Where a backend has rows for an axis, other values are unsupported for `reason`.
+// Values that a backend accepts for an axis; other values are unsupported for `reason`. An axis without a row accepts
+// any value.
 struct ValueRow {
   std::string_view backend, axis;
   std::string_view values;  // between spaces
@@ -122,7 +123,7 @@ std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting&
 
 std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view list) {
   std::vector<base::Setting> values;
-  std::string sizes;  // of the list, not yet read: a range looks back at its neighbours
+  std::string sizes;  // items of the list not parsed yet: ranges depend on their neighbours
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const std::string_view item = list.substr(begin, end - begin);
@@ -136,7 +137,7 @@ std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view lis
       add_sizes(axis, std::exchange(sizes, {}), values);
       const auto pair = height_and_width(std::string(item));
       if (!pair) fail_list(axis, item);
-      // A square is its side, so that one configuration has one key.
+      // A square is stored as its side, so that a configuration has only one key.
       values.push_back((*pair)[0] == (*pair)[1] ? base::Setting((*pair)[0]) : base::Setting(std::string(item)));
     }
   }

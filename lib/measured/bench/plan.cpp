@@ -1,4 +1,4 @@
-// From a study to experiments: products, stages, filters, order.
+// Expands a study into experiments: products, stages, filters, order.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -35,7 +35,7 @@ Named resolve(const std::string& model, const Study& study) {
 // Content hashes of files, each read once.
 class Hashes {
  public:
-  // Empty where the file cannot be read.
+  // Empty if the file cannot be read.
   std::string of(const std::string& path) {
     const auto [it, is_new] = known_.try_emplace(path);
     if (!is_new) return it->second;
@@ -62,12 +62,13 @@ documents::Config with_protocol(documents::Config config, const Study& study) {
   config["measure.settle"] = study.measure.settle;
   config["measure.min_iterations"] = study.measure.min_iterations;
   config["measure.max_iterations"] = study.measure.max_iterations;
-  // Only where it is asked for: the keys of records without it stay what they were.
+  // Only if requested, so that the keys of older records do not change.
   if (study.measure.warmup_iterations > 0) config["measure.warmup_iterations"] = study.measure.warmup_iterations;
   return config;
 }
 
-// Throws Error for an axis that no experiment of the block can have: left out, it would seem to have been tried.
+// Throws Error for an axis that no experiment of the block can have: silently dropped, it would seem to have been
+// tried.
 void require_used_axes(const std::vector<Axis>& block) {
   const auto texts = [&](std::string_view axis) {
     std::vector<std::string> all;
@@ -88,7 +89,7 @@ void require_used_axes(const std::vector<Axis>& block) {
   }
 }
 
-// One point of the product as a config: what the backend does not have is left out, what is always there is filled in.
+// Turns one point of the product into a config: leaves out axes that the backend does not have and fills in defaults.
 documents::Config make_config(const std::vector<std::pair<std::string, base::Setting>>& point, const Study& study) {
   documents::Config config;
   std::string backend;
@@ -109,7 +110,7 @@ documents::Config make_config(const std::vector<std::pair<std::string, base::Set
   return with_protocol(std::move(config), study);
 }
 
-// Fills in what the backend is to run; the reason where it cannot.
+// Fills in the model that the backend runs; returns the reason if it cannot.
 std::optional<std::string> set_model(documents::Config& config, const Study& study, Hashes& hashes) {
   const std::string model = documents::text_of(config, "model"), backend = documents::text_of(config, "backend");
   if (model.empty()) {
@@ -145,7 +146,7 @@ void product(const std::vector<Axis>& axes, Visit visit) {
   }
 }
 
-// The smallest first, as far as sizes tell.
+// Orders experiments by their sizes, smallest first.
 bool smaller(const documents::Experiment& a, const documents::Experiment& b) {
   const auto number = [](const documents::Experiment& e, const char* axis) -> std::optional<std::int64_t> {
     const auto found = e.config.find(axis);
@@ -157,7 +158,7 @@ bool smaller(const documents::Experiment& a, const documents::Experiment& b) {
   return false;
 }
 
-// Each time the experiment that shows most values not shown yet, the smallest among equals, until all are shown.
+// Repeatedly picks the experiment with the most values not covered yet, the smallest among equals, up to `limit`.
 std::vector<documents::Experiment> representative(const std::vector<documents::Experiment>& all, std::size_t limit) {
   const auto values_of = [](const documents::Experiment& e) {
     std::set<std::string> values;
@@ -238,7 +239,7 @@ std::vector<documents::Experiment> run_order(const StudyPlan& plan, const Study&
   std::vector<documents::Experiment> all;
   for (std::int64_t repeat = 0; repeat < study.repeats; ++repeat) {
     std::vector<documents::Experiment> round = plan.experiments;
-    // Fisher and Yates; std::shuffle is another one in every library. The modulo's bias is below 2⁻⁵⁰.
+    // Fisher and Yates; std::shuffle differs between standard libraries. The modulo's bias is below 2⁻⁵⁰.
     for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[random() % i]);
     for (documents::Experiment& experiment : round) {
       if (repeat > 0) {

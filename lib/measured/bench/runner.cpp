@@ -1,4 +1,4 @@
-// plan.json, the program that runs it, and functions timed in this process.
+// Reads and writes plan.json, starts the program that runs it, and times functions in this process.
 #include "pagoda/measured/runner.h"
 
 #include <chrono>
@@ -36,7 +36,7 @@ std::string utc_now() {
   return text;
 }
 
-// Lists of models and the device auto are looked up by the command line.
+// Throws Error for lists of models and the device auto, which only the command line resolves.
 void refuse_unresolved(const Study& study) {
   for (const std::vector<Axis>& block : study.blocks)
     for (const auto& [name, values] : block)
@@ -55,7 +55,7 @@ void refuse_unresolved(const Study& study) {
 }  // namespace
 
 std::string write_plan(const PlanFile& plan) {
-  // Plain: a number that is not an integer must not be read back as one, or its experiment has another key.
+  // Plain: a double must not be read back as an integer, or its experiment would get a different key.
   JsonWriter json(JsonWriter::Style::Plain);
   const auto line = JsonWriter::Layout::Line;
   json.begin_object().member("schema", kPlanSchema).member("name", plan.name);

@@ -1,4 +1,4 @@
-// How far a study is.
+// Progress of a study.
 #include "pagoda/base/statistics.h"
 #include "pagoda/measured/study.h"
 

@@ -1,4 +1,4 @@
-// Studies read from TOML.
+// Reads studies from TOML.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -51,7 +51,7 @@ std::vector<base::Setting> settings(const toml::node& node, const Place& place, 
   return values;
 }
 
-// Values of an axis; a text among integers is a list with ranges.
+// Expands the values of an axis: a text on an integer or size axis is a list with ranges.
 std::vector<base::Setting> with_ranges(const AxisRow& axis, std::vector<base::Setting> values, const toml::node& node,
                                        const Place& place) {
   if (axis.type == AxisType::Text) return values;
@@ -127,7 +127,7 @@ void read_options(Axes& axes, const toml::node& node, const Place& place) {
   }
 }
 
-// True where `name` is an axis or the options.
+// True if `name` is an axis or "options".
 bool read_axis(Axes& axes, const std::string& name, const toml::node& value, const Place& place) {
   if (name == "options") {
     read_options(axes, value, place);
@@ -141,7 +141,7 @@ bool read_axis(Axes& axes, const std::string& name, const toml::node& value, con
   return true;
 }
 
-// In the order of kAxes, options last by name.
+// The axes in the order of kAxes, then options by name.
 std::vector<Axis> ordered(const Axes& axes) {
   std::vector<Axis> block;
   for (const AxisRow& row : kAxes)
@@ -228,7 +228,7 @@ void read_limits(ExperimentLimits& limits, const toml::node& node, const Place& 
   }
 }
 
-// Paths in lists of models, of such lists in files and of data are relative to the study, too.
+// Makes paths of models, model lists and data relative to the study's folder.
 void place_paths(std::vector<Axis>& block, const std::string& folder) {
   const auto is_path = [](const Axis& axis, const std::string& text) {
     return axis.first == "data" || (axis.first == "model" && (text.ends_with(".onnx") || text.ends_with(".txt")));

@@ -28,7 +28,7 @@ VectorXd solve_passive(const MatrixXd& a, const VectorXd& b, const std::vector<b
   return x;
 }
 
-// min |A x - b| with x ≥ 0: grow the passive set by the steepest gradient, step back where a component turns negative.
+// min |A x - b| with x ≥ 0: grows the passive set by the steepest gradient, steps back if a component turns negative.
 VectorXd nnls(const MatrixXd& a, const VectorXd& b) {
   const Index n = a.cols();
   std::vector<bool> passive(static_cast<std::size_t>(n), false);
@@ -60,7 +60,7 @@ VectorXd nnls(const MatrixXd& a, const VectorXd& b) {
   return x;
 }
 
-// Names of terms by direction in which the runs hardly vary; `a` has columns of length 1.
+// Names of terms for each direction in which the runs hardly vary; the matrix of `svd` has columns of length 1.
 std::vector<std::vector<std::string>> indistinct(const Eigen::JacobiSVD<MatrixXd>& svd,
                                                  const std::vector<std::string>& names) {
   const VectorXd& singular = svd.singularValues();
@@ -99,14 +99,14 @@ EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<En
                      const EnergyFitOptions& options) {
   check(names, rows);
   const auto m = static_cast<Index>(rows.size()), n = static_cast<Index>(names.size()) + 1;
-  // Row i over its energy: Σ (ε_j·w_ij + P0·T_i) / E_i = 1.
+  // Row i divided by its energy: (Σ_j ε_j·w_ij + P0·T_i) / E_i = 1.
   MatrixXd a(m, n);
   for (Index i = 0; i < m; ++i) {
     const EnergyRow& row = rows[static_cast<std::size_t>(i)];
     for (Index j = 0; j + 1 < n; ++j) a(i, j) = row.work[static_cast<std::size_t>(j)] / row.joules;
     a(i, n - 1) = row.seconds / row.joules;
   }
-  // Works differ from seconds by 12 orders of magnitude: columns are scaled to length 1 before solving.
+  // Work and seconds differ by 12 orders of magnitude, so columns are scaled to length 1 before solving.
   VectorXd scale(n);
   for (Index j = 0; j < n; ++j) {
     scale[j] = a.col(j).norm();

@@ -14,7 +14,7 @@
 namespace pagoda::measured {
 namespace {
 
-// What a unit's text multiplies: "GFLOP" is 1e9 of "flop"; 0 for what is no such unit.
+// The factor of a unit: 1e9 for "GFLOP" with noun "flop"; 0 if it is not such a unit.
 double factor_of(std::string_view text, std::string_view noun) {
   std::string unit = base::lower(text);
   const bool is_milli = text.starts_with('m');
@@ -80,7 +80,7 @@ base::Setting setting_of(const std::string& cell) {
   return cell;
 }
 
-// "resnet50 batch=8": its texts, and its batch.
+// "resnet50 batch=8": model, name or label, then the batch.
 std::string label_of(const base::Settings& config) {
   std::string label, sizes;
   for (const auto& [name, setting] : config) {
@@ -91,7 +91,7 @@ std::string label_of(const base::Settings& config) {
   return (label.empty() ? "run" : label) + sizes;
 }
 
-// Why a run cannot be fitted; empty: it can.
+// Why a run cannot be fitted; empty if it can.
 std::string problem_of(const EnergyRun& run) {
   const auto is_positive = [](double value) { return std::isfinite(value) && value > 0; };
   if (!is_positive(run.seconds)) return "no time";
@@ -158,7 +158,7 @@ EnergyTable read_energy_csv(std::string_view text, std::string_view subject) {
     for (std::size_t i = 0; i < std::min(cells.size(), header.names().size()); ++i)
       if (!header.is_taken(i)) run.config[header.names()[i]] = setting_of(cells[i]);
     run.label = label_of(run.config);
-    const bool is_measured = run.seconds > 0 || run.joules > 0;  // a size of a sweep that nobody measured has neither
+    const bool is_measured = run.seconds > 0 || run.joules > 0;  // unmeasured points of a sweep have neither
     if (is_measured) add(table, std::move(run));
   }
   return table;

@@ -1,4 +1,4 @@
-// The verdict over pairs of measurements of ERT's kernel and of our roof.
+// Judges pairs of measurements of ERT's kernel and our roof.
 #include <algorithm>
 #include <cstdio>
 
@@ -24,7 +24,7 @@ documents::CeilingCheck judge(documents::ErtComparison& comparison) {
   const double each_side = (1 - comparison.confidence) / static_cast<double>(comparison.points.size());
   const documents::ErtPoint* highest = nullptr;
   std::string faster, undecided;
-  double blind = 0;  // the widest half of an interval: what the check cannot see somewhere
+  double blind = 0;  // the largest half width of an interval: the resolution of the check
   std::size_t fewest = comparison.points.front().pairs.size();
   for (documents::ErtPoint& point : comparison.points) {
     std::vector<double> ratios;

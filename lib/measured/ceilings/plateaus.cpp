@@ -1,4 +1,4 @@
-// Levels of a bandwidth sweep: windows from known capacities, confirmed or questioned by a change-point fit.
+// Levels of a bandwidth sweep: windows from known capacities, checked by a change-point fit.
 #include "pagoda/measured/plateaus.h"
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 namespace pagoda::measured {
 namespace {
 
-constexpr double kEdgeFactor = 1.5;   // how far an edge may be from the capacity
-constexpr double kInside = 0.75;      // up to this part of the capacity a working set is well inside
-constexpr double kRealStep = 0.04;    // smaller steps are wear of a plateau, not another one …
-constexpr double kPartOfEdge = 0.25;  // … and so are those below this part of the level's own edges, in ln(bandwidth)
-constexpr std::size_t kFewest = 5;    // points of a plateau
-constexpr double kNoiseFloor = 1e-3;  // of ln(bandwidth): no timer is better than that
+constexpr double kEdgeFactor = 1.5;   // largest factor between an edge and the capacity
+constexpr double kInside = 0.75;      // a working set up to this part of the capacity is well inside
+constexpr double kRealStep = 0.04;    // smaller steps are unevenness of a plateau, not a new level …
+constexpr double kPartOfEdge = 0.25;  // … as are steps below this part of the level's own edges; in ln(bandwidth)
+constexpr std::size_t kFewest = 5;    // minimum points of a plateau
+constexpr double kNoiseFloor = 1e-3;  // of ln(bandwidth): no timer is more precise
 
 std::string size_text(double bytes) {
   char text[32];
@@ -27,7 +27,7 @@ std::string size_text(double bytes) {
   return text;
 }
 
-// Sums that make the squared error of any piece an O(1) question.
+// Prefix sums, which give the squared error of any piece in O(1).
 struct Prefix {
   std::vector<double> sum{0}, square{0};
   explicit Prefix(std::span<const double> values) {
@@ -45,8 +45,8 @@ struct Prefix {
 
 struct Edge {
   double bytes = 0;    // between the two pieces
-  double step = 0;     // ln of the bandwidth after over that before
-  std::size_t at = 0;  // first point after it
+  double step = 0;     // ln(bandwidth after / bandwidth before)
+  std::size_t at = 0;  // index of the first point after the edge
 };
 
 std::vector<Edge> edges(const std::vector<WorkingSetPoint>& sweep, std::span<const double> logs) {
@@ -75,11 +75,11 @@ std::vector<std::size_t> change_points(std::span<const double> values, std::size
   if (n < 2 * min_points) return {0};
   std::vector<double> differences;
   for (std::size_t i = 1; i < n; ++i) differences.push_back(std::abs(values[i] - values[i - 1]));
-  // |difference| of two Gaussians of deviation σ has the median 0.6745·√2·σ.
+  // The absolute difference of two Gaussians of standard deviation σ has the median 0.6745·√2·σ.
   const double sigma = std::max(base::median(differences) / (0.6745 * std::sqrt(2.0)), kNoiseFloor);
   const double per_piece = penalty * sigma * sigma * std::log(static_cast<double>(n));
 
-  // best[end]: the least cost of a fit of [0, end), over the start of its last piece. O(n²) for n of a few hundred.
+  // best[end]: the least cost of a fit of [0, end), over all starts of its last piece. O(n²); n is a few hundred.
   const Prefix prefix(values);
   std::vector<double> best(n + 1, std::numeric_limits<double>::infinity());
   std::vector<std::size_t> last(n + 1, 0);
@@ -108,16 +108,15 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
   const std::vector<Edge> found = edges(sweep, logs);
 
   struct Range {
-    double inner = 0, outer = 0;     // capacities where it begins and ends; 0: none
+    double inner = 0, outer = 0;     // capacities at its beginning and end; 0: none
     std::size_t first = 0, end = 0;  // points well inside it
   };
   std::vector<Plateau> result;
   std::vector<Range> ranges;
-  double inner = 0;  // capacity of the level before
+  double inner = 0;  // capacity of the previous level
   for (const KnownLevel& known : levels) {
-    // Well inside: beyond what the level before still holds in part, and below what this one can hold with the code,
-    // the stack and the other tenants of a cache beside it. Memory begins where a cache can no longer matter: 4
-    // capacities.
+    // Well inside: above sizes that the previous level still holds in part, and below the capacity left beside code,
+    // stack and other users of the cache. Memory begins where caches no longer matter: at 4 times the last capacity.
     const double low = known.capacity_bytes ? inner * kEdgeFactor : inner * 4;
     const double high = known.capacity_bytes ? *known.capacity_bytes * kInside : 1e300;
     const double outer = known.capacity_bytes.value_or(0);
@@ -156,7 +155,7 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
     if (begin > 0 && !edge_near(begin)) doubt(plateau, "no edge near " + size_text(begin) + ", where it should begin");
     if (outer > 0 && sweep.back().bytes > outer * kEdgeFactor && !edge_near(outer))
       doubt(plateau, "no edge near " + size_text(outer) + ", where it should end");
-    // The smaller of the two edges of this level: a step that is small beside it is no level of its own.
+    // The smaller of the two edges of this level: a step that is small compared with it is not a separate level.
     double edge = 1e300;
     for (const std::size_t neighbour : {i - 1, i + 1})
       if (neighbour < result.size())
@@ -164,8 +163,8 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
     const double real = edge < 1e300 ? std::max(kRealStep, kPartOfEdge * edge) : kRealStep;
     for (const Edge& e : found) {
       if (e.at <= first || e.at >= end || e.step > -real)
-        continue;  // rises are prefetchers: no level is faster further out
-      // Its own edges, as near as the sweep's points lie.
+        continue;  // rises come from prefetching: no outer level is faster
+      // Skip the level's own edges, within the spacing of the sweep's points.
       if (begin > 0 && (near(sweep[e.at - 1].bytes, begin) || near(sweep[e.at].bytes, begin))) continue;
       if (outer > 0 && (near(sweep[e.at - 1].bytes, outer) || near(sweep[e.at].bytes, outer))) continue;
       char text[96];

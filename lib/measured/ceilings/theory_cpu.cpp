@@ -1,4 +1,4 @@
-// What the pipes of CPU cores issue in a clock. Sources: AMD's "Software Optimization Guide" of each family, Intel's
+// What the pipes of CPU cores can issue per clock. Sources: AMD's "Software Optimization Guide" of each family, Intel's
 // "64 and IA-32 Architectures Optimization Reference Manual", Arm's "Software Optimization Guide" of each core: the
 // sections on execution pipes and on the load/store unit.
 #include <algorithm>
@@ -79,12 +79,12 @@ std::optional<double> work_per_clock(const CpuCore& core, Precision precision, i
   if (op == "fma") return 2 * core.fma_pipes * lanes;
   if (op == "mul") return core.fma_pipes * lanes;
   if (op == "add") return core.add_pipes * lanes;
-  // As many multiplies as adds: at once where adds have pipes of their own, by turns where they share.
+  // Equal numbers of multiplies and adds: simultaneous if adds have their own pipes, alternating if they share.
   if (op == "mul_add") return (core.adds_beside ? core.fma_pipes + core.add_pipes : core.fma_pipes) * lanes;
-  // As many FMAs (2 FLOP) as adds (1 FLOP).
+  // Equal numbers of FMAs (2 FLOP) and adds (1 FLOP).
   if (op == "fma_add") return core.fma_pipes * lanes * (core.adds_beside ? 3 : 1.5);
   if (op == "dot" && core.dot_pipes > 0) {
-    // Every 32-bit lane sums 4 products of bytes or 2 of 16-bit floats.
+    // Each 32-bit lane sums 4 products of bytes or 2 products of 16-bit floats.
     const double sums = static_cast<double>(std::min(vector_bits, core.width_bits)) / 32;
     const int products = 32 / lane_bits;
     return 2 * core.dot_pipes * sums * products;
@@ -103,7 +103,7 @@ std::optional<double> l1_bytes_per_clock(const CpuCore& core, int vector_bits, s
   if (load <= 0 || store <= 0) return std::nullopt;
   if (op == "load") return load;
   if (op == "store") return store;
-  // Loads and stores issue together, so the time is the longer of the two; credited bytes are all of them.
+  // Loads and stores issue together, so the time is the longer of the two; all bytes are credited.
   if (op == "copy" || op == "update") return 2 / std::max(1 / load, 1 / store);
   if (op == "triad") return 3 / std::max(2 / load, 1 / store);
   return std::nullopt;

@@ -16,12 +16,12 @@ constexpr int kNone = 0;  // no such unit, or no figure
 
 struct Row {
   int capability;  // 10 × major + minor
-  // Vector units: multiply-adds a clock and SM, half2 counted as two. dp4a: instructions.
+  // Vector units: multiply-adds per clock and SM, half2 counted as two. dp4a: instructions.
   int fp64, fp32, fp16, bf16, int32, dp4a;
-  // Tensor cores: FLOP or OP a clock and SM, at the better accumulator. Scales of blocks cost nothing; 10.3 reaches its
-  // 4-bit rate with products of depth 96 only.
+  // Tensor cores: FLOP or OP per clock and SM, at the faster accumulator. Block scales are free; 10.3 reaches its 4-bit
+  // rate only with products of depth 96.
   int t_fp64, t_tf32, t_fp16, t_bf16, t_fp8, t_int8, t_int4, t_fp4;
-  // Loads, B a clock and SM.
+  // Loads, B per clock and SM.
   int l1, shared;
 };
 
@@ -114,13 +114,13 @@ bool halves_float32_accumulate(const GpuAttributes& gpu, Precision precision, st
   return floats && accumulate.value_or(Precision::Float32) == Precision::Float32;
 }
 
-// Clocks and widths outside of these were never built; drivers have reported such.
+// Plausible clocks and bus widths. Drivers have reported values outside these ranges, which no product has.
 bool credible_sm_clock(double hz) { return hz >= 2e8 && hz <= 5e9; }
 bool credible_memory_clock(double hz) { return hz >= 1e8 && hz <= 4e10; }
 bool credible_bus(int bits) { return bits >= 32 && bits <= 16384 && bits % 32 == 0; }
 
 struct Product {
-  std::string_view holds, also;  // both in the name
+  std::string_view holds, also;  // the name must contain both
   int major, minor;
   std::string_view device;
 };
@@ -143,7 +143,7 @@ constexpr std::array<Product, 15> kProducts = {{
     {"RTX PRO 6000", "Blackwell", 12, 0, "rtx-pro-6000"},
 }};
 
-// Two operations an instruction: multiply-adds, by themselves or in a library's product.
+// Operations that count as 2 per multiply-add: FMA instructions and library matrix products.
 bool is_fused(std::string_view op) { return op == "fma" || op == "gemm"; }
 
 std::optional<Unit> unit_of(const documents::Ceiling& ceiling) {
@@ -158,7 +158,7 @@ std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, U
                                      std::optional<Precision> accumulate) {
   const Row* row = row_of(gpu);
   if (row == nullptr) return std::nullopt;
-  if (op == "special") return 16;  // of every capability since 3.0 (programming guide)
+  if (op == "special") return 16;  // for every capability since 3.0 (programming guide)
   if (op == "dp4a") {
     const std::optional<double> rate = known(row->dp4a);
     return rate ? std::optional(*rate * 8) : std::nullopt;  // 4 products and 4 sums

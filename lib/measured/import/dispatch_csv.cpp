@@ -1,9 +1,9 @@
-// Tables with a row a dispatch, or a row a dispatch and counter: of AMD's rocprofv3 (kernel_trace.csv,
-// counter_collection.csv), of rocprof-compute (pmc_perf.csv, a column a counter), and of Nsight Systems (nsys stats
+// Tables with one row per dispatch, or per dispatch and counter: AMD's rocprofv3 (kernel_trace.csv,
+// counter_collection.csv), rocprof-compute (pmc_perf.csv, one column per counter), and Nsight Systems (nsys stats
 // --report cuda_gpu_trace --format csv).
 //
-// Columns and counters are those of the documentation: ROCprofiler-SDK "Using rocprofv3", output file fields; "MI300
-// and MI200 series performance counters and metrics"; Nsight Systems "Post-Collection Analysis Guide", cuda_gpu_trace.
+// Columns and counters are as documented in: ROCprofiler-SDK "Using rocprofv3", output file fields; "MI300 and MI200
+// series performance counters and metrics"; Nsight Systems "Post-Collection Analysis Guide", cuda_gpu_trace.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -29,8 +29,8 @@ struct Dispatch {
 
 // Counters of AMD's CDNA chips ---------------------------------------------------------------------------------------
 
-// Instructions of a wavefront of 64: masked lanes count too, so that this is the most that the lanes did. Functions
-// (TRANS) are no operations here, as on other chips.
+// Counters count instructions per wavefront of 64 lanes, including masked lanes, so results are upper bounds. Functions
+// (TRANS) do not count as operations, as on other chips.
 constexpr double kLanes = 64, kMatrixUnit = 512, kKibibyte = 1024;
 
 struct Unit {
@@ -50,13 +50,13 @@ std::optional<double> value(const Counters& counters, const std::string& name) {
   return found == counters.end() ? std::nullopt : std::optional(found->second);
 }
 
-// TCC_EA_… of MI200, TCC_EA0_… of MI300.
+// TCC_EA_… on MI200, TCC_EA0_… on MI300.
 std::optional<double> memory_requests(const Counters& counters, const std::string& what) {
   const auto found = value(counters, "TCC_EA0_" + what + "_sum");
   return found ? found : value(counters, "TCC_EA_" + what + "_sum");
 }
 
-// Of 32, 64 and, on MI300, 128 bytes each (TCC_BUBBLE); or the derived FETCH_SIZE in KiB.
+// Requests of 32, 64 and, on MI300, 128 bytes each (TCC_BUBBLE); or the derived FETCH_SIZE in KiB.
 std::optional<double> bytes_read(const Counters& counters) {
   if (const auto kilobytes = value(counters, "FETCH_SIZE")) return *kilobytes * kKibibyte;
   const auto all = memory_requests(counters, "RDREQ"), small = memory_requests(counters, "RDREQ_32B");
@@ -98,7 +98,7 @@ LaunchSample amd_sample(const Dispatch& dispatch) {
 
 // Tables -------------------------------------------------------------------------------------------------------------
 
-// Columns that a table must have, by the names that versions give them.
+// Finds columns of a table by the names used in different versions.
 class Columns {
  public:
   explicit Columns(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -119,7 +119,7 @@ class Reader {
   Reader(std::string_view text, std::string_view subject, std::string_view key)
       : rows_(text, subject), subject_(subject) {
     std::vector<std::string> row;
-    while (rows_.next(row))  // lines of the profiled program, or of nsys, before it
+    while (rows_.next(row))  // skips lines of the profiled program or of nsys before the header
       if (std::find(row.begin(), row.end(), key) != row.end()) {
         columns.emplace(row);
         return;
@@ -154,7 +154,7 @@ class Reader {
   std::vector<std::string> row_;
 };
 
-// Launches as rows of kernels, over `runs` equal runs.
+// Merges launches into rows of kernels, over options.runs equal runs.
 documents::Measured measured_of(const std::vector<Dispatch>& dispatches, std::string_view subject,
                                 const ImportOptions& options, LaunchSample (*sample_of)(const Dispatch&)) {
   if (dispatches.empty()) base::fail(subject, "holds no dispatch below its header");
@@ -202,7 +202,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
              group = columns.find({"Workgroup_Size", "wgr", "Workgroup_Size_X"});
   if (!begin || !end) base::fail(subject, "has no columns Start_Timestamp and End_Timestamp");
   if (counter.has_value() != count.has_value()) base::fail(subject, "has one of Counter_Name and Counter_Value alone");
-  // In a table that is a column a counter, their names begin with that of a unit in capitals.
+  // In a table with one column per counter, counter names begin with a hardware unit in capitals.
   std::vector<std::pair<std::string, std::size_t>> wide;
   for (std::size_t i = 0; i < columns.names().size(); ++i)
     if (const std::string& column = columns.names()[i];
@@ -229,7 +229,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       dispatches.push_back(std::move(dispatch));
     }
     Counters& counters = dispatches[at].counters;
-    if (counter) counters[reader.cell(counter)] += reader.number(count);  // of each part of the chip
+    if (counter) counters[reader.cell(counter)] += reader.number(count);  // sum over the parts of the chip
     for (const auto& [metric, column] : wide)
       if (!reader.row()[column].empty()) counters[metric] = reader.number(column);
   }

@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-// Length of a suffix "<word><digits>", 0 where there is none.
+// Length of a suffix "<word><digits>", 0 if there is none.
 std::size_t numbered_suffix(std::string_view name, std::string_view word) {
   std::size_t digits = 0;
   while (digits < name.size() && is_digit(name[name.size() - 1 - digits])) ++digits;
@@ -27,8 +27,8 @@ std::size_t numbered_suffix(std::string_view name, std::string_view word) {
   return digits + word.size();
 }
 
-// Length of a last path segment "/…Fusion" or "/…Fusion/", 0 where there is none: how ONNX Runtime's transformers name
-// what they make.
+// Length of a last path segment "/…Fusion" or "/…Fusion/", which ONNX Runtime's graph transformers add; 0 if there is
+// none.
 std::size_t fusion_segment(std::string_view name) {
   std::size_t end = name.size();
   if (name.ends_with('/')) --end;
@@ -62,7 +62,7 @@ void append_part(std::string_view part, std::vector<std::string>& parts) {
   if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.emplace_back(part);
 }
 
-// Splits at " + ", " || " and ", " outside of brackets.
+// Splits at " + ", " || " and ", " outside brackets.
 void append_parts(std::string_view text, std::vector<std::string>& parts) {
   int depth = 0;
   std::size_t begin = 0;
@@ -86,7 +86,7 @@ void append_parts(std::string_view text, std::vector<std::string>& parts) {
 
 std::vector<std::string> name_parts(std::string_view name) {
   std::vector<std::string> parts;
-  // Deeper nesting than any engine writes is one part, so that a hostile name costs no stack.
+  // A name nested deeper than any engine writes is kept as one part, so that a hostile name cannot exhaust the stack.
   if (std::count(name.begin(), name.end(), '(') > 200)
     parts.emplace_back(name);
   else

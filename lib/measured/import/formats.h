@@ -1,4 +1,4 @@
-// One function a format; pagoda/import.h says what each reads.
+// One function per format; pagoda/import.h describes what each reads.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Which importer reads a text, and the file around it.
+// Selects the importer for a text, and maps files.
 #include "pagoda/measured/import.h"
 
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ constexpr std::string_view kKnown =
     "rocprofv3 or rocprof-compute (CSV), Nsight Systems (nsys stats --report cuda_gpu_trace --format csv), a "
     "power-mode table, or pagoda.measured/1";
 
-// What a file is that no importer reads, with the remedy; empty: not known.
+// Describes a known kind of file that no importer reads, with the remedy; empty: not known.
 std::string wrong_kind(std::string_view text) {
   if (text.empty()) return "is empty";
   if (text.starts_with("\x1F\x8B")) return "is compressed by gzip; decompress it first (gzip -d)";
@@ -40,7 +40,7 @@ std::string wrong_kind(std::string_view text) {
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
-// The first line that has `word`, so that a column is not found in a cell far below.
+// The first line that contains `word`, so that other columns are only searched in the header.
 std::string_view line_with(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == std::string_view::npos) return "";
@@ -49,7 +49,7 @@ std::string_view line_with(std::string_view text, std::string_view word) {
   return text.substr(first, end == std::string_view::npos ? end : end - first);
 }
 
-// A mapping of the file, so that a trace larger than memory is no problem.
+// Maps the file, so that traces larger than memory can be read.
 MappedFile mapped(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
@@ -57,8 +57,8 @@ MappedFile mapped(const std::string& path) {
   return MappedFile(path);
 }
 
-// Medians leave out what disturbed single launches, so on a busy machine kernels add up to less than the run does;
-// their means still add up to its mean.
+// Medians exclude disturbances of single launches, so on a busy machine the kernels' medians add up to less than the
+// run; their means still add up to its mean.
 void note_disturbance(documents::Measured& measured) {
   constexpr double kNotable = 1.1;
   double medians = 0, means = 0;
@@ -74,12 +74,12 @@ void note_disturbance(documents::Measured& measured) {
 
 std::string_view content(const MappedFile& file) {
   const auto bytes = file.bytes();
-  // From the first byte to the last, once: read ahead, which a MappedFile by itself does not.
+  // The file is read once, front to back: enables read-ahead, which MappedFile does not by itself.
   if (!bytes.empty()) ::madvise(const_cast<std::byte*>(bytes.data()), bytes.size(), MADV_SEQUENTIAL);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What the format has no use for, as pagoda-import spells it; empty: nothing.
+// The first option that does not apply to the format, as pagoda-import spells it; empty: none.
 std::string refusal(ProfileFormat format, const ImportOptions& options) {
   const auto is = [&](std::initializer_list<ProfileFormat> formats) {
     return std::find(formats.begin(), formats.end(), format) != formats.end();
@@ -142,7 +142,7 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text) {
   }
   if (head[begin] == '{') {
     if (has(head, "\"pagoda.measured/1\"")) return ProfileFormat::Measured;
-    // kineto writes schemaVersion and deviceProperties before the events, which may be far down.
+    // kineto writes schemaVersion and deviceProperties before the events, which may be beyond the head.
     if (has(head, "\"traceEvents\"") || has(head, "\"schemaVersion\"")) return ProfileFormat::Kineto;
     return std::nullopt;
   }

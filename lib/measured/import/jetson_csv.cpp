@@ -2,8 +2,8 @@
 //
 //   cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)
 //
-// Columns are found by name, in any order. Clocks are in MHz, kHz or Hz: a Jetson's lie between 0.1 and 4 GHz, so their
-// size says which. Seconds and joules are those of one batch.
+// Columns are found by name, in any order. Clocks are in MHz, kHz or Hz: a Jetson's clocks lie between 0.1 and 4 GHz,
+// so their magnitude determines the unit. Seconds and joules are per batch.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -37,7 +37,7 @@ class Header {
                            "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
   }
 
-  // What turns a column's numbers into SI units, by the unit in brackets.
+  // The factor that converts a column's numbers to SI units, from the unit in brackets; `without` if there is none.
   double scale(std::size_t column, const std::map<std::string, double>& units, double without) const {
     const std::string& name = names_[column];
     const std::size_t open = name.find('(');
@@ -60,8 +60,8 @@ double hertz(double printed) {
 
 std::int64_t rounded(double value) { return static_cast<std::int64_t>(std::llround(value)); }
 
-// A power that two neighbouring batch sizes in the same mode, which agree with each other within a half, miss by a
-// factor of two or more is a bad sample: power grows slowly with batch.
+// Power grows slowly with batch. A power is marked as a bad sample if the two neighbouring batch sizes in the same mode
+// agree within 50 % and the power differs from both by a factor of two or more.
 void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<documents::MeasuredRun>& runs) {
   std::map<std::array<double, 4>, std::map<double, std::size_t>> modes;
   for (std::size_t i = 0; i < rows.size(); ++i)

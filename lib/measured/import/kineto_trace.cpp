@@ -1,7 +1,6 @@
-// torch.profiler's Chrome trace (kineto). With kernels of a GPU in it, a kernel is one row, linked through its
-// correlation id to the call that launched it, and so to the operator and the record_function ranges around that call.
-// Without them, a row is an operator of the CPU that no other operator called, inner ones included. Times are
-// microseconds.
+// torch.profiler's Chrome trace (kineto). If it contains GPU kernels, a row is a kernel, linked by its correlation id
+// to the call that launched it, and so to the operator and the record_function ranges around that call. Otherwise, a
+// row is a CPU operator that no other operator called, including the time of inner ones. Times are in microseconds.
 //
 // "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs; the k-th execution of a name in the same ranges
 // of each run is one row.
@@ -29,11 +28,11 @@ enum class Kind : std::uint8_t { Range, Op, Launch, Kernel };
 struct Event {
   double start = 0, duration = 0;
   std::int64_t correlation = -1;
-  std::uint32_t name = 0, detail = 0, lane = 0;  // in Trace::texts; lane: the thread, or the stream
+  std::uint32_t name = 0, detail = 0, lane = 0;  // indices in Trace::texts; lane: the thread, or the stream
   Kind kind = Kind::Op;
 };
 
-// What surrounded an operator or a launch on its thread.
+// The ranges and the operator around an operator or a launch on its thread.
 struct Context {
   std::uint32_t path = 0, op = 0;
 };
@@ -66,7 +65,7 @@ std::string printed(const JsonField& object, const char* key) {
   return found ? found->value().dump() : "";
 }
 
-// The text of a thread or stream: kineto writes numbers and strings.
+// The text of a thread or stream, which kineto writes as numbers or strings.
 std::string lane_of(const JsonField& event) { return printed(event, "pid") + ":" + printed(event, "tid"); }
 
 std::string detail_of(const JsonField& arguments, Kind kind) {
@@ -78,7 +77,7 @@ std::string detail_of(const JsonField& arguments, Kind kind) {
   return "";
 }
 
-// The member's text; empty: there is none.
+// The member's text; empty if there is none.
 std::string label_of(const JsonField& event, const char* key) {
   const auto found = event.find(key);
   return found && found->value().is_text() ? found->text() : "";
@@ -109,7 +108,7 @@ void read_event(const JsonField& json, Trace& trace) {
     (*kind == Kind::Kernel ? trace.kernels : trace.host).push_back(event);
 }
 
-// The run that a time belongs to; -1: none.
+// The run that contains a time; -1: none.
 std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
   if (steps.empty()) return 0;
   const auto after =
@@ -119,8 +118,8 @@ std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
   return time <= step.start + step.duration ? after - steps.begin() - 1 : -1;
 }
 
-// Walks each thread's events in time and calls `visit` with every operator that no other one encloses, and every
-// launch, with its context.
+// Walks each thread's events in time order and calls `visit` with every outermost operator and every launch, and its
+// context.
 template <typename Visit>
 void walk(Trace& trace, Visit visit) {
   std::stable_sort(trace.host.begin(), trace.host.end(), [](const Event& a, const Event& b) {
@@ -130,8 +129,8 @@ void walk(Trace& trace, Visit visit) {
   });
   struct Open {
     double end;
-    std::uint32_t path;  // with this one in it, if it is a range
-    std::uint32_t op;    // outermost operator, 0: none
+    std::uint32_t path;  // includes this event if it is a range
+    std::uint32_t op;    // outermost operator; 0: none
   };
   std::vector<Open> open;
   std::uint32_t lane = 0;
@@ -187,10 +186,10 @@ class Rows {
 struct Pick {
   Event event;
   Context context;
-  double launched = 0;  // on the host's clock: what decides its run
+  double launched = 0;  // host time of its launch, which determines its run
 };
 
-// What the rows are made of, by time.
+// The events that become rows, in order of time.
 std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
   std::vector<Pick> picks;
   if (trace.kernels.empty()) {

@@ -1,5 +1,6 @@
-// Nsight Compute's CSV: the raw page (a column a metric, a row of units below the header, a row a kernel launch), or
-// the table that --csv prints by itself (a row a metric). Lines of the profiled program before the header are skipped.
+// Nsight Compute's CSV: the raw page (one column per metric, a row of units below the header, one row per kernel
+// launch), or the table that --csv alone prints (one row per metric). Lines of the profiled program before the header
+// are skipped.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -35,9 +36,9 @@ const std::string& cell(const std::vector<std::string>& row, std::size_t column)
   return column < row.size() ? row[column] : kNone;
 }
 
-// Ranges open at the launch, outermost first. A cell of ncu holds, after the thread, one quoted entry a range:
+// Ranges open at the launch, outermost first. After the thread, a cell of ncu contains one quoted entry per range:
 //   1234  "<default domain>:forward:none:none:none:none:none:none" "<default domain>:conv1:none:…"
-// which is domain, name, then six fields of payload, colour and message. Names may hold colons.
+// An entry is the domain, the name, then six fields of payload, colour and message. Names may contain colons.
 std::string nvtx_path(const std::string& text) {
   constexpr int kFieldsAfter = 6;
   std::string path;
@@ -60,7 +61,7 @@ bool is_header(const std::vector<std::string>& row) {
          std::find(row.begin(), row.end(), "ID") != row.end();
 }
 
-// "dram__bytes.sum [Mbyte]", "gpu__time_duration.sum (us)": a unit in the header, as some exports have it.
+// Splits off a unit in the header, as in some exports: "dram__bytes.sum [Mbyte]", "gpu__time_duration.sum (us)".
 std::string split_unit(std::string& name) {
   for (const auto& [open, close] : {std::pair{'[', ']'}, std::pair{'(', ')'}}) {
     if (name.empty() || name.back() != close) continue;
@@ -91,7 +92,7 @@ class Table {
     std::vector<std::string> row;
     const bool is_long = columns_.find("Metric Name") < columns_.names.size();
     while (reader_.next(row)) {
-      if (row == columns_.names || row.front().starts_with("==")) continue;  // a second header, ncu's messages
+      if (row == columns_.names || row.front().starts_with("==")) continue;  // a repeated header, or messages of ncu
       if (row.size() < columns_.names.size())
         base::fail(reader_.place(), "has " + std::to_string(row.size()) + " cells, expected " +
                                         std::to_string(columns_.names.size()) + "; the file may have been cut off");
@@ -179,7 +180,7 @@ class Table {
   std::vector<std::size_t> nvtx_, metrics_;  // columns
   std::map<std::string, std::size_t> by_id_;
   std::vector<Launch> launches_;
-  std::set<std::string> unread_;  // metrics that had no number somewhere
+  std::set<std::string> unread_;  // metrics without a number for some launch
 };
 
 void require_equal_runs(const std::vector<Launch>& launches, std::size_t per_run, std::string_view subject) {
@@ -192,7 +193,7 @@ void require_equal_runs(const std::vector<Launch>& launches, std::size_t per_run
   }
 }
 
-// A kernel named after tensor cores, without a metric that counts them: the sum of its operations is unknown.
+// If a kernel's name indicates tensor cores but no metric counts them, marks its sum of operations as unknown.
 LaunchSample sample_of_launch(const Launch& launch, const documents::ChipMetrics* chip) {
   LaunchSample sample = chip ? sample_of(launch.metrics, *chip) : sample_of(launch.metrics);
   const bool has_tensor = std::any_of(sample.flops.begin(), sample.flops.end(),

@@ -1,4 +1,4 @@
-// Metric names as CUPTI's host library lists them for Turing to Blackwell, and the units that ncu prints.
+// Metric names from CUPTI's host library for Turing to Blackwell, and the units that ncu prints.
 #include "import/ncu_metrics.h"
 
 #include <algorithm>
@@ -40,13 +40,13 @@ std::optional<double> total(const Metrics& metrics, const std::string& base) {
 
 struct Scalar {
   std::string_view precision, letter;
-  double lanes;  // operations of one thread's instruction that is no fused one
+  double lanes;  // operations per thread of a non-fused instruction
 };
 constexpr std::array<Scalar, 3> kScalars = {{{"float16", "h", 2}, {"float32", "f", 1}, {"float64", "d", 1}}};
 constexpr std::array<std::string_view, 2> kUnits = {"sm", "smsp"};
 
-// Executions of an instruction by threads: its sum, else its rate per cycle · cycles per second · time, as ncu's
-// roofline sections collect it; ncu's derived metric of fused ones is twice that rate.
+// Number of thread executions of an instruction: its sum, else rate per cycle · cycles per second · time, as collected
+// by ncu's roofline sections; ncu's derived metric for FMAs is twice that rate.
 std::optional<double> executions(const Metrics& metrics, const std::string& op) {
   for (const std::string_view unit : kUnits) {
     const std::string base = std::string(unit) + "__sass_thread_inst_executed_op_" + op + "_pred_on";
@@ -60,7 +60,7 @@ std::optional<double> executions(const Metrics& metrics, const std::string& op) 
   return std::nullopt;
 }
 
-// Blackwell's packed pairs of float32: absent elsewhere, so absence is no gap.
+// Blackwell's packed float32 pairs. Other chips lack these metrics, so their absence is not a gap.
 double packed_float32(const Metrics& metrics) {
   return 2 * executions(metrics, "fadd2").value_or(0) + 2 * executions(metrics, "fmul2").value_or(0) +
          4 * executions(metrics, "ffma2").value_or(0);
@@ -82,16 +82,16 @@ void add_scalars(const Metrics& metrics, LaunchSample& sample) {
 // ----------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kTensor = "sm__ops_path_tensor_", kSum = ".sum";
-// As ncu's roofline sections collect operations: rates, which time and clock make counts.
+// ncu's roofline sections collect operations as rates, which time and clock convert to counts.
 constexpr std::string_view kPerSecond = ".sum.per_second", kPerCycle = ".sum.per_cycle_elapsed";
 constexpr std::string_view kSmClock = "sm__cycles_elapsed.avg.per_second";
-// Instructions, which do not tell operations by themselves: a shape of its own each.
+// Instruction counts, which alone do not give operations, since instruction shapes differ.
 constexpr std::string_view kTensorPipe = "sm__inst_executed_pipe_tensor";
 
 // clang-format off
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSources = {{
     {"bf16",           "bfloat16.tensor"},
-    {"fp16_bf16_tf32", "float16.tensor"},  // Turing's name; its tensor cores have float16 alone
+    {"fp16_bf16_tf32", "float16.tensor"},  // Turing's name; its tensor cores support only float16
     {"fp16",           "float16.tensor"},
     {"fp4",            "float4.tensor"},
     {"fp64",           "float64.tensor"},
@@ -105,7 +105,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSources
 
 // One metric: sm__ops_path_tensor_[op_<instruction>_]src_<type>[_dst_<type>][_sparsity_on|_off][_realtime].sum
 struct TensorMetric {
-  std::string source;  // with the destination: distinct ones add up
+  std::string source;  // including the destination type; distinct sources add up
   std::string precision;
   bool of_instruction = false, of_sparsity = false;
 };
@@ -136,13 +136,13 @@ std::optional<TensorMetric> tensor_metric(std::string_view name) {
   return metric;
 }
 
-// A real-time counter holds what the one of the same name without it holds.
+// A "_realtime" counter duplicates the counter of the same name without it.
 bool has_plain_twin(const Metrics& metrics, std::string name) {
   const std::size_t mark = name.find("_realtime");
   return mark != std::string::npos && metrics.contains(name.erase(mark, std::string_view("_realtime").size()));
 }
 
-// The count behind a rate of tensor operations; empty where what makes it one was not collected.
+// The count from a rate of tensor operations; empty if time or clock was not collected.
 std::optional<double> from_rate(const Metrics& metrics, const std::string& name, double rate) {
   const auto time = seconds(metrics);
   if (!time) return std::nullopt;
@@ -152,7 +152,7 @@ std::optional<double> from_rate(const Metrics& metrics, const std::string& name,
   return clock ? std::optional(rate * *clock * *time) : std::nullopt;
 }
 
-// The metrics of tensor operations as sums: those collected, and those that rates give where no sum was.
+// The metrics of tensor operations as sums: collected ones, else converted from rates.
 Metrics tensor_sums(const Metrics& metrics) {
   Metrics sums;
   for (const auto& [name, count] : metrics)
@@ -166,7 +166,7 @@ Metrics tensor_sums(const Metrics& metrics) {
   return sums;
 }
 
-// Tensor cores worked, and nothing says how many operations: unknown, not none.
+// If tensor cores were used but no metric counts their operations, marks them unknown, not 0.
 void mark_unknown_tensor(const Metrics& metrics, LaunchSample& sample) {
   for (const auto& [precision, count] : sample.flops)
     if (precision.ends_with(".tensor")) return;
@@ -177,8 +177,8 @@ void mark_unknown_tensor(const Metrics& metrics, LaunchSample& sample) {
   }
 }
 
-// The same operations are counted in total, by sparsity, by instruction, and by both: the first of these that a source
-// type has is summed, never two.
+// The same operations are counted in total, by sparsity, by instruction, and by both: only the first of these that
+// exists for a source type is summed.
 void add_tensor_cores(const Metrics& collected, LaunchSample& sample) {
   const Metrics metrics = tensor_sums(collected);
   std::map<std::string, std::pair<std::string, std::array<std::optional<double>, 4>>> by_source;
@@ -211,7 +211,7 @@ void add_bytes(const Metrics& metrics, LaunchSample& sample) {
   if (!bytes.dram_write) bytes.dram_write = total(metrics, "dram__bytes_op_write");
   bytes.dram = total(metrics, "dram__bytes");
   if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
-  // Of the L1s alone, else all, which also holds what an L2 of two halves moves between them.
+  // Sectors from the L1s only, else all sectors, which include traffic between the two halves of a split L2.
   if (const auto sectors = total(metrics, "lts__t_sectors_srcunit_tex")) bytes.l2 = *sectors * kSectorBytes;
   if (!bytes.l2) bytes.l2 = total(metrics, "lts__t_bytes");
   if (const auto sectors = total(metrics, "lts__t_sectors"); !bytes.l2 && sectors) bytes.l2 = *sectors * kSectorBytes;
@@ -245,7 +245,7 @@ bool is_used_metric(std::string_view metric) {
 }
 
 bool is_tensor_kernel(std::string_view name) {
-  // As CUTLASS, cuBLAS and cuDNN name shapes of instructions ("s16816gemm", "h884cudnn") and their warp groups.
+  // Names that CUTLASS, cuBLAS and cuDNN use for instruction shapes ("s16816gemm", "h884cudnn") and warp groups.
   for (const char* part : {"tensorop", "tensor_op", "hmma", "imma", "wgmma", "tcgen05", "16816", "1688", "884gemm", "884cudnn",
                            "64x64x16", "xmma_gemm", "xmma_fprop"})
     if (name.find(part) != std::string_view::npos) return true;
@@ -289,7 +289,8 @@ bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip)
 LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip) {
   LaunchSample sample;
   sample.seconds = seconds(metrics);
-  // Weights are into SI units from ncu's base units; of those read here only time differs, and it is read above.
+  // Weights convert CUPTI's units to SI; ncu's base units, converted on reading, differ only for time, which is read
+  // above.
   const std::map<std::string, double> amounts = documents::evaluate_metrics(chip, metrics);
   const auto amount = [&](const std::string& id) {
     const auto found = amounts.find(id);
@@ -304,7 +305,7 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics, const docum
     has_flops = has_flops || flops;
   }
   if (!has_flops) sample.flops.clear();
-  // Rates of sections are in no formula of the catalogue.
+  // The catalogue's formulas do not include the rates of ncu's sections.
   for (const auto& [precision, flops] : sample_of(metrics).flops)
     if (auto& known = sample.flops[precision]; !known) known = flops;
   documents::LevelBytes& bytes = sample.bytes;

@@ -70,7 +70,7 @@ std::string_view plain_name(std::string_view op) {
   return dot == std::string_view::npos ? op : op.substr(dot + 1);
 }
 
-// "/conv1/Conv" of "/conv1/Conv_token_1", as the engine names a node that it moved to another layout.
+// "/conv1/Conv" from "/conv1/Conv_token_1", the engine's name of a node moved to a different layout.
 std::string plain_node(const std::string& name) { return name.substr(0, name.rfind("_token_")); }
 
 Sizes without_ones(const Sizes& sizes) {
@@ -94,9 +94,9 @@ std::optional<CpuKernel> matmul(const Tensors& t) {
   const auto has_axis = [](const Sizes& sizes, std::int64_t size) {
     return sizes.size() >= 2 && (sizes.back() == size || sizes[sizes.size() - 2] == size);
   };
-  // The second operand where it is an activation: a weight is packed anew, and the profile holds a bias in its place.
+  // Batched if the second operand is an activation: a weight is repacked, and the profile has a bias in its place.
   const bool is_batched = t.in.size() > 1 && t.in[1].sizes.size() >= 2 && y.size() >= 3;
-  // Of operands that are stored transposed the axes are in another order.
+  // Skips operands that are stored transposed: their axes are in a different order.
   if (is_batched && (t.in[1].sizes.size() != y.size() || !has_axis(t.in[1].sizes, y.back()))) return std::nullopt;
   const double matrices = is_batched ? total / (width * static_cast<double>(y[y.size() - 2])) : 1;
   const double rows = total / width / matrices, depth = t.in[0].elements() / (rows * matrices);
@@ -121,10 +121,10 @@ std::optional<CpuKernel> other(std::string_view op, const Tensors& t) {
     kind = *known;
   }
   if (is_product(kind)) return std::nullopt;
-  // Of integers of shapes, and of what has fewer than a thousand numbers, only the launch shows.
+  // For shape computations and fewer than a thousand numbers, only the launch cost is visible.
   constexpr double kFew = 4000;
   if (written + read < kFew || kind == CpuKernelClass::Small) return CpuKernel{};
-  // What these do not pick is not read.
+  // These read only the elements that they select.
   const bool is_part = kind == CpuKernelClass::Copy || kind == CpuKernelClass::Gather;
   return moving_kernel(kind, is_part ? 2 * written : read + written);
 }
@@ -147,7 +147,7 @@ std::vector<TimedCpuKernel> timed_kernels(const documents::Measured& profile, in
                                           const std::map<std::string, CpuKernel>& named) {
   std::vector<TimedCpuKernel> timed;
   for (const documents::MeasuredKernel& kernel : profile.kernels) {
-    if (!kernel.seconds || *kernel.seconds <= 0 || !kernel.nvtx.empty()) continue;  // in a body: of many sizes
+    if (!kernel.seconds || *kernel.seconds <= 0 || !kernel.nvtx.empty()) continue;  // in a body, sizes may vary
     const Tensors t = tensors_of(kernel);
     const std::string_view op = plain_name(kernel.op_type);
     std::optional<CpuKernel> known = is_conv(op)     ? conv(t, channel_block)

@@ -1,5 +1,5 @@
-// ONNX Runtime's session profile: an array of events, in it one "<node>_kernel_time" for each execution of a node, and
-// one "model_run" around each call of Run. Written by its C++ class profiling::Profiler; times are whole microseconds.
+// ONNX Runtime's session profile: an array of events, with one "<node>_kernel_time" per execution of a node and one
+// "model_run" around each call of Run. Written by its C++ class profiling::Profiler; times are whole microseconds.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -18,15 +18,15 @@ using base::JsonField;
 constexpr std::string_view kSuffix = "_kernel_time";
 constexpr double kMicrosecond = 1e-6;
 
-// Nodes whose time holds that of the nodes in their bodies.
+// Operators whose time includes the time of the nodes in their bodies.
 constexpr std::array<std::string_view, 8> kControlFlow = {
     "BeamSearch", "GreedySearch", "If", "Loop", "Sampling", "Scan", "SequenceMap", "WhisperBeamSearch"};
 
 struct NodeEvent {
-  std::size_t kernel = 0;  // in Profile::kernels
+  std::size_t kernel = 0;  // index in Profile::kernels
   std::int64_t start = 0, duration = 0, thread = 0;
-  std::int64_t gpu = -1;     // sum of its kernels on a GPU; -1: none were recorded
-  std::int64_t in_body = 0;  // of nodes in its body
+  std::int64_t gpu = -1;     // sum over its GPU kernels; -1: none were recorded
+  std::int64_t in_body = 0;  // time of nodes in its body
   std::vector<std::size_t> parents;
 };
 
@@ -44,7 +44,7 @@ struct Profile {
   bool is_profile = false;
 };
 
-// "float[1,3,224,224]" of {"float":[1,3,224,224]}, joined by commas.
+// "float[1,3,224,224]" from {"float":[1,3,224,224]}, joined by commas.
 std::string shapes(const JsonField& arguments, const char* key) {
   std::string result;
   const auto list = arguments.find(key);
@@ -101,7 +101,7 @@ void read_event(const JsonField& event, Profile& profile) {
   if (category == "Node" && name.ends_with(kSuffix)) {
     read_node(event, name, profile);
   } else if (category == "Kernel") {
-    // ONNX Runtime writes the kernels of a GPU right behind the node that launched them.
+    // ONNX Runtime writes GPU kernels directly after the node that launched them.
     if (profile.nodes.empty()) return;
     NodeEvent& node = profile.nodes.back();
     node.gpu = std::max<std::int64_t>(node.gpu, 0) + whole(event, "dur");
@@ -112,7 +112,7 @@ void read_event(const JsonField& event, Profile& profile) {
   profile.is_profile = profile.is_profile || category == "Node" || category == "Session";
 }
 
-// Takes the time of bodies out of the control-flow nodes around them, and notes who is inside whom.
+// Records the nesting of nodes in control-flow nodes, and the time of bodies so that it can be subtracted.
 void nest(Profile& profile) {
   std::vector<std::size_t> order(profile.nodes.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -144,12 +144,12 @@ void nest(Profile& profile) {
   profile.nodes = std::move(sorted);
 }
 
-// The run that a node's execution belongs to: the one around it on its thread, else the one around it; -1: none.
+// The run around a node's execution: one on the same thread, else any; -1: none.
 std::ptrdiff_t run_of(const NodeEvent& node, const std::vector<RunEvent>& runs) {
   const auto after = std::upper_bound(runs.begin(), runs.end(), node.start,
                                       [](std::int64_t start, const RunEvent& run) { return start < run.start; });
   std::ptrdiff_t any = -1;
-  // Runs that overlap are those of one session called from several threads; a few steps back find them all.
+  // Overlapping runs come from one session called by several threads; a few steps back find them all.
   for (std::ptrdiff_t i = after - runs.begin() - 1, steps = 0; i >= 0 && steps < 64; --i, ++steps) {
     const RunEvent& run = runs[static_cast<std::size_t>(i)];
     if (node.start > run.start + run.duration) continue;

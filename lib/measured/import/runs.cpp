@@ -15,7 +15,7 @@ constexpr std::array<LevelField, 6> kLevelFields = {
     &documents::LevelBytes::dram_read, &documents::LevelBytes::dram_write, &documents::LevelBytes::dram,
     &documents::LevelBytes::l2,        &documents::LevelBytes::l1,         &documents::LevelBytes::shared};
 
-// Unknown in one is unknown in the sum.
+// The sum is unknown if either term is.
 std::optional<double> plus(const std::optional<double>& a, const std::optional<double>& b) {
   if (!a || !b) return std::nullopt;
   return *a + *b;
@@ -58,7 +58,7 @@ void KernelRows::add(const std::string& key, const documents::MeasuredKernel& ke
   const auto [found, is_new] = index_.try_emplace(key, rows_.size());
   if (is_new) rows_.push_back({kernel, {}});
   std::vector<Sum>& sums = rows_[found->second].sums;
-  // Runs come in order or nearly so: the one looked for is the last or close to it.
+  // Runs arrive nearly in order, so search from the end.
   auto sum = std::find_if(sums.rbegin(), sums.rend(), [&](const Sum& s) { return s.run == run; });
   if (sum == sums.rend()) {
     sums.push_back({run, 1, sample});

@@ -1,4 +1,4 @@
-// Kernels of several runs of a model gathered into one row a kernel: medians over runs of sums over launches.
+// Merges the kernels of several runs of a model into one row per kernel: sums over launches, then medians over runs.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ struct Summary {
   double median = 0;
   documents::Spread spread;
 };
-// Of at least one sample.
+// Needs at least one sample.
 Summary summarize(const std::vector<double>& samples);
 
-// Runs to leave out at the start of `runs`: as asked for (at most all but one), else the first of three or more, which
-// pays for allocation and caches.
+// Number of runs to skip at the start: as requested (at most all but one), else 1 of three or more, since the first run
+// includes allocation and cold caches.
 std::int64_t warmup_runs(std::int64_t runs, const ImportOptions& options);
 
-// What was measured of one launch.
+// Measurements of one launch.
 struct LaunchSample {
   std::optional<double> seconds;
   std::map<std::string, std::optional<double>> flops = {};
@@ -34,13 +34,14 @@ struct LaunchSample {
 
 class KernelRows {
  public:
-  // One launch in run `run` (0-based). Launches with one `key` are one kernel; the first one's `kernel` describes it.
+  // Adds one launch in run `run` (0-based). Launches with the same `key` are one kernel, described by the first one's
+  // `kernel`.
   void add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,
            const LaunchSample& sample);
 
-  // The rows in order of their first launch, over the runs [first, last): medians of seconds, means of counters (a run
-  // does the same work each time). Kernels that no such run launched are left out. A number that one launch lacks is
-  // unknown for its kernel. Where runs launch a kernel differently often, a note says so.
+  // The rows in order of their first launch, over the runs [first, last): medians of seconds, means of counters (each
+  // run does the same work). Kernels not launched in these runs are left out. A number that any launch lacks is unknown
+  // for its kernel. A note is added if runs launch a kernel a different number of times.
   void finish(std::size_t first, std::size_t last, documents::Measured& measured) &&;
 
  private:
@@ -51,7 +52,7 @@ class KernelRows {
   };
   struct Row {
     documents::MeasuredKernel kernel;
-    std::vector<Sum> sums;  // one a run that launched it, in order of appearance
+    std::vector<Sum> sums;  // one per run that launched it, in order of appearance
   };
 
   std::unordered_map<std::string, std::size_t> index_;

@@ -1,12 +1,11 @@
-// TensorRT: the times of layers that trtexec --exportProfile writes, and what --exportLayerInfo says of the layers.
+// TensorRT: layer times from trtexec --exportProfile, and layer information from --exportLayerInfo.
 //
 //   [ {"count": 1000}, {"name": "a + b", "timeMs": 12.3, "averageMs": 0.0123, "medianMs": 0.0121, "percentage": 4.5}, …
 //   ]
 //   {"Layers": [{"Name": "a + b", "LayerType": "…", "Metadata": "[ONNX Layer: a]\u001f[ONNX Layer: b]", …}],
 //   "Bindings": …}
 //
-// Engines built without detailed verbosity list their layers as names alone, and profiles before TensorRT 8.5 have no
-// median.
+// Engines built without detailed verbosity list layers only by name, and profiles before TensorRT 8.5 have no median.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -24,9 +23,9 @@ using base::JsonField;
 constexpr double kMillisecond = 1e-3;
 constexpr std::string_view kOnnxLayer = "[ONNX Layer: ";
 
-// The names in "[ONNX Layer: a]…[ONNX Layer: b]", each once. Separators between the entries (TensorRT writes the
-// control characters 1E and 1F) do not matter. A name may hold brackets: an entry ends at the bracket before the next
-// entry.
+// The names in "[ONNX Layer: a]…[ONNX Layer: b]", without duplicates. Entries are separated by control characters
+// (TensorRT writes 1E and 1F), which are optional. Names may contain brackets: an entry ends at the last bracket before
+// the next entry.
 std::vector<std::string> onnx_layers(std::string_view metadata) {
   std::vector<std::string> names;
   std::size_t begin = metadata.find(kOnnxLayer);
@@ -35,7 +34,7 @@ std::vector<std::string> onnx_layers(std::string_view metadata) {
     const std::size_t next = metadata.find(kOnnxLayer, begin);
     std::string_view entry = metadata.substr(begin, next == std::string_view::npos ? next : next - begin);
     const std::size_t end = entry.rfind(']');
-    // Other entries ("[ONNX Function: …]") may follow within the same stretch: the separator ends ours.
+    // Other entries ("[ONNX Function: …]") may follow before the next layer: the separator ends this one.
     const std::size_t separator = entry.find_first_of("\x1e\x1f");
     const std::size_t close = separator == std::string_view::npos ? end : entry.rfind(']', separator);
     if (close != std::string_view::npos) {

@@ -1,4 +1,4 @@
-// One row a cause: what makes counters differ from the estimate, and how it shows.
+// A table of causes for differences between counters and the estimate, each with its test.
 #include "join/causes.h"
 
 #include <algorithm>
@@ -15,12 +15,13 @@ using documents::CountFlag;
 using documents::EstimateNode;
 using Amount = std::optional<double>;
 
-// From where on a ratio is not 1. Products are counted exactly, so little is allowed; memory traffic is not.
+// Thresholds for a ratio to differ from 1. Products are counted exactly, so the tolerance is small; for memory traffic
+// it is larger.
 constexpr double kExact = 0.005, kFewer = 0.98, kSpecialShare = 0.01, kResident = 0.9, kRefetched = 1.1;
-// A sum of operations is judged as a product where it is little else.
+// A sum of operations is judged as a product if at least this share of it is products.
 constexpr double kMostlyProducts = 0.9;
-// Winograd's F(4x4, 3x3) does 36 products for 144, F(2x2, 3x3) 16 for 36; tiles at the edge are filled up, by a half of
-// a 7 x 7 output at most ((8/7)^2 of it).
+// Winograd's F(4x4, 3x3) needs 36 products instead of 144, F(2x2, 3x3) 16 instead of 36; edge tiles are padded, assumed
+// at most as for a 7 x 7 output ((8/7)^2).
 constexpr double kFewestOfWinograd = 36.0 / 144, kMostOfWinograd = 16.0 / 36 * 64 / 49;
 
 // Facts of a group -------------------------------------------------------------------------------------------------
@@ -42,14 +43,14 @@ bool any_node(const Evidence& e, Predicate holds) {
 
 bool has_product(const EstimateNode& row) { return row.counts.macs.value_or(0) > 0; }
 
-// Measured over estimated products: on tensor units; else all operations where they are little else.
+// Measured / estimated products: on tensor units; else all operations if these are mostly products.
 Amount products(const Evidence& e) {
   if (const Amount contraction = e.group.contraction_ratio()) return contraction;
   const Amount all = e.group.flops_ratio();
   return all && e.group.static_contraction.value_or(0) >= kMostlyProducts * *e.group.static_flops ? all : std::nullopt;
 }
 
-// The traffic that is the group's own: reads, where they are known apart; of a replayed kernel nothing is.
+// The ratio of the group's own traffic: of reads if known separately, else of all bytes; empty for replayed kernels.
 Amount traffic(const Evidence& e) {
   if (e.counted.is_replayed) return std::nullopt;
   const Amount read = e.group.read_ratio();
@@ -62,7 +63,7 @@ bool has_more_traffic(const Evidence& e) { return traffic(e).value_or(1) > kRefe
 bool has_more_operations(const Evidence& e) { return e.group.flops_ratio().value_or(1) > 1 + kExact; }
 bool has_more(const Evidence& e) { return has_more_products(e) || has_more_operations(e) || has_more_traffic(e); }
 
-// The format that did most of the tensor units' work; empty: none did any.
+// The format of most of the tensor units' work; empty: no such work.
 std::string_view format_of(const Evidence& e) {
   const auto most = std::max_element(e.counted.by_format.begin(), e.counted.by_format.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -110,19 +111,19 @@ bool tf32(const Evidence& e) {
          any_node(e, [](const EstimateNode& row) { return has_product(row) && row.precision == ElementType::Float32; });
 }
 bool other_precision(const Evidence& e) { return is_other_format(e) && !tf32(e); }
-// cuBLAS, CUTLASS and Triton name it so; its partial results are added by a kernel or by atomics.
+// Named so by cuBLAS, CUTLASS and Triton; a kernel or atomics add the partial results.
 bool split_k(const Evidence& e) {
   return has_more(e) && any_name(e, {"splitk", "split_k", "split-k", "streamk", "stream_k"});
 }
-// By a kernel's name, or by a node of the group that widens. What it adds are scales and offsets on vector units, or
-// the widened weights in memory.
+// Detected by a kernel's name, or by a node of the group that widens weights. It adds scales and offsets on vector
+// units, or widened weights in memory.
 bool dequantisation(const Evidence& e) {
   return has_more(e) && (any_name(e, {"dequant", "awq", "gptq"}) || any_node(e, [](const EstimateNode& row) {
                            return row.op_type == "DequantizeLinear" || row.op_type == "MatMulNBits" ||
                                   row.dequantized_from != ElementType::Undefined;
                          }));
 }
-// Kernels that only move elements, as cuDNN, cuBLAS and TensorRT name them, for a node that is no such move itself.
+// Kernels that only move elements, by their names in cuDNN, cuBLAS and TensorRT, in a group with a product.
 bool layout_change(const Evidence& e) {
   return has_more_traffic(e) &&
          any_name(

@@ -1,4 +1,4 @@
-// Kernels to rows by name: what the engine calls them, what their ranges are called.
+// Joins kernels to rows by name: by the engine's name of a kernel, and by the names of its ranges.
 #include "pagoda/measured/join.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace pagoda::measured {
 namespace import {
 namespace {
 
-// How a text resolved to rows.
+// The rows that a name resolves to, and the rule.
 struct Resolved {
   std::vector<std::size_t> rows;
   std::string_view rule;
@@ -21,7 +21,7 @@ struct Resolved {
 Resolved resolve(const JoinState& state, std::string name) {
   if (const auto& rows = state.named(name); !rows.empty()) return {rows, "name"};
   if (const auto& rows = state.with_output(name); !rows.empty()) return {rows, "output"};
-  // Decorations nest ("X/MatMulScaleFusion/_token_4"); each taken off makes the name shorter.
+  // Decorations nest ("X/MatMulScaleFusion/_token_4"); remove one at a time.
   while (const std::optional<std::string> inner = undecorated(name)) {
     name = *inner;
     if (const auto& rows = state.named(name); !rows.empty()) return {rows, "decorated name"};
@@ -35,7 +35,7 @@ void sort_unique(std::vector<std::size_t>& rows) {
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
 }
 
-// Rows that `step` reaches from `from`, with `from`.
+// Rows that `step` reaches from `from`, including `from`.
 template <typename Step>
 std::set<std::size_t> reachable(const std::vector<std::size_t>& from, Step step) {
   std::set<std::size_t> seen(from.begin(), from.end());
@@ -63,7 +63,7 @@ std::vector<std::size_t> before(const JoinState& state, std::size_t row) {
   return result;
 }
 
-// Rows of {ForeignNode[first...last]}: both ends, and what lies on a way from one to the other and is not taken.
+// Rows of {ForeignNode[first...last]}: both ends, and rows on a path between them that are not taken.
 std::vector<std::size_t> rows_of_range(const JoinState& state, const std::string& first, const std::string& last) {
   const Resolved from = resolve(state, first), to = resolve(state, last);
   std::vector<std::size_t> rows = from.rows;
@@ -107,8 +107,8 @@ void join_own_name(JoinState& state, std::size_t index) {
   if (!rows.empty()) state.take(index, rows, has_range ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
 }
 
-// The rows of a TensorRT layer, as its ranges are called: "conv1 + relu1", "{ForeignNode[a...b]}". Every part must be a
-// row: a stretch that holds an outer range's name, too, would resolve by its last part alone.
+// The rows of a TensorRT layer from the name of its range: "conv1 + relu1", "{ForeignNode[a...b]}". Every part must be
+// a row; otherwise text that includes an outer range's name would resolve by its last part only.
 Resolved resolve_layer(const JoinState& state, const std::string& range) {
   Resolved result{{}, "fused name"};
   const std::vector<std::string> parts = name_parts(range);
@@ -124,7 +124,7 @@ Resolved resolve_layer(const JoinState& state, const std::string& range) {
   return result;
 }
 
-// The row's name in a range: itself, or ONNX Runtime's "OpType.index(name)".
+// Resolves the row's name in a range: the range itself, or ONNX Runtime's "OpType.index(name)".
 Resolved resolve_range(const JoinState& state, const std::string& range) {
   Resolved found = resolve(state, range);
   const std::size_t open = range.find('(');
@@ -134,8 +134,8 @@ Resolved resolve_range(const JoinState& state, const std::string& range) {
   return found;
 }
 
-// Ranges are joined by '/', which names hold, too: of all stretches between slashes, those that end innermost first,
-// and of these the longest first.
+// Ranges are joined by '/', which names may also contain: tries all substrings between slashes, those that end
+// innermost first, and of these the longest first.
 void join_range_name(JoinState& state, std::size_t index) {
   constexpr std::size_t kMostSlashes = 64;
   const std::string& path = state.kernel(index).nvtx;
@@ -144,8 +144,8 @@ void join_range_name(JoinState& state, std::size_t index) {
   for (std::size_t i = 0; i < path.size(); ++i)
     if (path[i] == '/') {
       ends.push_back(i);
-      begins.push_back(i);      // "/layer1/conv": a name that begins with a slash
-      begins.push_back(i + 1);  // "forward/conv": one that does not
+      begins.push_back(i);      // a name that begins with a slash: "/layer1/conv"
+      begins.push_back(i + 1);  // a name that does not: "forward/conv"
     }
   ends.push_back(path.size());
   if (ends.size() > kMostSlashes) return;
@@ -199,7 +199,7 @@ void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, st
 }
 
 void join_by_name(JoinState& state) {
-  // Ranges take what the others leave, so they come last.
+  // ForeignNode ranges take the rows that other kernels leave, so they come last.
   for (const bool ranges : {false, true})
     for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
       if (holds_range(state.kernel(i)) == ranges) join_own_name(state, i);

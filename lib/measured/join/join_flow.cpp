@@ -1,6 +1,6 @@
-// Rows that no kernel names, found by data flow. An engine that fuses names a kernel after one of its nodes; the others
-// lie between that kernel and its neighbours, and nothing else can have executed them. Where two kernels could have,
-// the rows stay with neither.
+// Assigns rows that no kernel names by data flow. A fusing engine names a kernel after one of its nodes; the others lie
+// between that kernel and its neighbours, and nothing else can have executed them. If two kernels could have executed a
+// row, it stays unassigned.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -22,17 +22,17 @@ class Absorber {
     for (std::size_t kernel = 0; kernel < state_.measured.kernels.size(); ++kernel) complete(kernel);
     fill_holes();
     find_fed();
-    // Each round gives every chain one more row; chains are short.
+    // Each round extends every chain by at least one row; chains are short.
     for (int round = 0; round < 64 && spread(); ++round) {
     }
   }
 
  private:
   bool is_silent(std::size_t row) const { return state_.is_work(row) && !state_.is_taken(row); }
-  // Executes nothing of its own: data flows through it.
+  // Executes nothing itself: data passes through.
   bool is_transparent(std::size_t row) const { return !state_.is_work(row) && !state_.is_taken(row); }
 
-  // Rows before or after `row`, past transparent ones.
+  // Rows before or after `row`, skipping transparent ones.
   std::vector<std::size_t> neighbours(std::size_t row, bool is_before) const {
     std::vector<std::size_t> result, work = {row}, seen;
     while (!work.empty()) {
@@ -50,7 +50,7 @@ class Absorber {
     return result;
   }
 
-  // The kernel around rows that runs last, or first.
+  // The last, or first, of the kernels that executed the rows.
   std::size_t kernel_at(const std::vector<std::size_t>& rows, bool is_last) const {
     std::size_t found = kNoKernel;
     for (const std::size_t row : rows)
@@ -65,8 +65,8 @@ class Absorber {
                        [&](std::size_t row) { return state_.row(row).op_type == kernel.op_type; });
   }
 
-  // A kernel named after the last of its rows executes what leads there from a row of its own type: Conv named after
-  // the Relu behind it. A Gemm named after a MatMul adds the bias, too.
+  // A kernel named after the last of its rows also executes the chain that leads there from a row of its own type, such
+  // as a Conv named after the Relu behind it. A Gemm named after a MatMul also adds the bias.
   void complete(std::size_t index) {
     const documents::MeasuredKernel& kernel = state_.kernel(index);
     if (!kernel.joined || kernel.op_type.empty() || kernel.joined->nodes.size() != 1 || has_row_of_its_type(index))
@@ -96,13 +96,14 @@ class Absorber {
     state_.take(kernel, rows, "");
   }
 
-  // Whether the engine changed the node that the kernel is named after, so that it may hold more than it.
+  // Whether the engine changed the node that the kernel is named after, so that the kernel may execute more than that
+  // node.
   bool is_fused(std::size_t kernel) const {
     const documents::MeasuredKernel& k = state_.kernel(kernel);
     return k.joined && (k.joined->rule != "name" || (!k.op_type.empty() && !has_row_of_its_type(kernel)));
   }
 
-  // Kernels whose results engines are known to work on before they write them.
+  // Kernels for which engines are known to fuse an epilogue.
   bool has_epilogue(std::size_t kernel) const {
     constexpr std::array<std::string_view, 4> kWords = {"Conv", "conv", "Gemm", "MatMul"};
     if (!is_fused(kernel)) return false;
@@ -111,7 +112,7 @@ class Absorber {
                        [&](std::string_view word) { return k.op_type.find(word) != std::string::npos; });
   }
 
-  // Of its first output, as engines print it: "[1,64,56,56]"; empty where it is not known.
+  // The shape of its first output, as engines print it: "[1,64,56,56]"; empty if not known.
   static std::string shape_text(const documents::EstimateNode& row) {
     const auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
     if (!shape) return "";
@@ -125,7 +126,8 @@ class Absorber {
     return !x.empty() && x == y;
   }
 
-  // Gives silent rows to the fused kernel before them, else to the one behind them. Returns whether it did.
+  // Assigns silent rows to the fused kernel before them, else to the one after them. Returns whether any row was
+  // assigned.
   bool spread() {
     bool did = false;
     for (std::size_t row = 0; row < state_.estimate.nodes.size(); ++row) {
@@ -143,7 +145,7 @@ class Absorber {
     return before != kNoKernel ? before : host_behind(row);
   }
 
-  // All operands must be there: of the kernels before a row, only the last can go on with it.
+  // All operands must be available: of the kernels before a row, only the last one can execute it.
   std::size_t host_before(std::size_t row) const {
     const std::vector<std::size_t> before = neighbours(row, true);
     if (std::any_of(before.begin(), before.end(), [&](std::size_t r) { return is_silent(r); })) return kNoKernel;
@@ -155,8 +157,8 @@ class Absorber {
     return follows ? last : kNoKernel;
   }
 
-  // A kernel of another operator than its node's that alone reads the row. Rows that no kernel feeds were computed from
-  // constants before the first run.
+  // The kernel after a row, if its operator differs from its node's and it is the only reader of the row. Rows that no
+  // kernel feeds were computed from constants before the first run.
   std::size_t host_behind(std::size_t row) const {
     if (!is_fed_[row]) return kNoKernel;
     const std::vector<std::size_t> after = neighbours(row, false);
@@ -170,7 +172,7 @@ class Absorber {
     return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
   }
 
-  // Marks what lies behind a kernel in the data flow.
+  // Marks rows downstream of a kernel in the data flow.
   void find_fed() {
     is_fed_.assign(state_.estimate.nodes.size(), false);
     std::vector<std::size_t> work;
@@ -188,19 +190,19 @@ class Absorber {
     }
   }
 
-  // Whether no kernel but that of `row` would read what `before` makes: else it has to be written anyway.
+  // Whether only the kernel of `row` would read the output of `before`: otherwise it must be written to memory anyway.
   bool is_read_by(std::size_t before, std::size_t row) const {
     const std::vector<std::size_t> readers = neighbours(before, false);
     return std::all_of(readers.begin(), readers.end(),
                        [&](std::size_t reader) { return reader == row || is_silent(reader); });
   }
 
-  // Connected silent rows, what runs before them, and what runs behind them.
+  // Connected silent rows, the last kernel before them and the first kernel after them.
   struct Hole {
     std::vector<std::size_t> rows;
     std::size_t lower = kNoKernel, upper = kNoKernel;
-    std::vector<std::string> shapes;           // of values that leave it
-    std::vector<std::size_t> within, fitting;  // kernels that may have filled it; those of its shape
+    std::vector<std::string> shapes;           // shapes of the values that leave it
+    std::vector<std::size_t> within, fitting;  // kernels that may have filled it; those with a matching shape
   };
 
   Hole hole_from(std::size_t row, std::vector<bool>& seen) const {
@@ -232,15 +234,15 @@ class Absorber {
     return hole;
   }
 
-  // Kernels without a row that ran between the kernels around a hole filled it, if nothing else can be said of any of
-  // them: all of them together, or the only one that has the shape of what leaves the hole.
+  // Unjoined kernels that ran between the kernels around a hole filled it, if no other hole is a candidate for any of
+  // them: all of them together, or the only one whose output has the shape of a value that leaves the hole.
   void fill_holes() {
     std::vector<Hole> holes;
     std::vector<bool> seen(state_.estimate.nodes.size(), false);
     for (std::size_t row = 0; row < seen.size(); ++row)
       if (!seen[row] && is_silent(row)) holes.push_back(hole_from(row, seen));
     const std::size_t count = state_.measured.kernels.size();
-    std::vector<std::size_t> near(count, 0), fitted(count, 0);  // holes that a kernel may be of
+    std::vector<std::size_t> near(count, 0), fitted(count, 0);  // number of holes that a kernel may fill
     for (Hole& hole : holes) {
       if (hole.lower == kNoKernel && hole.upper == kNoKernel) continue;
       const std::size_t begin = hole.lower == kNoKernel ? 0 : hole.lower + 1;
@@ -270,7 +272,8 @@ class Absorber {
     return kind == OpKind::View || kind == OpKind::Transpose || op == "Cast";
   }
 
-  // Engines add movement of their own around what they fuse: it fills no hole in arithmetic, nor the other way round.
+  // Engines add data movement around fused kernels: it does not fill holes in arithmetic, nor arithmetic holes in
+  // movement.
   bool may_fill(const documents::MeasuredKernel& kernel, const Hole& hole) const {
     if (!engine_work(kernel.name, kernel.op_type).empty()) return false;
     const bool hole_moves = std::all_of(hole.rows.begin(), hole.rows.end(),

@@ -1,4 +1,4 @@
-// Kernels without a row's name: by the module that their range names, and by the order of calls of each operator.
+// Joins kernels without a row's name by the module that their range names, and by the order of calls of each operator.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -9,15 +9,15 @@
 namespace pagoda::measured::import {
 namespace {
 
-// The name without "_<n>", with which exporters number the calls of one module.
+// The name without "_<n>", which exporters append to number the calls of one module.
 std::string unnumbered(const std::string& name) {
   std::size_t end = name.size();
   while (end > 0 && std::isdigit(static_cast<unsigned char>(name[end - 1]))) --end;
   return end < name.size() && end > 1 && name[end - 1] == '_' ? name.substr(0, end - 1) : name;
 }
 
-// PyTorch's name of a module from a scope: "/layer1/layer1.0/relu_2" → "layer1.0.relu". A part that continues the
-// module so far replaces it; others are appended.
+// PyTorch's module name from a scope: "/layer1/layer1.0/relu_2" → "layer1.0.relu". A part that extends the module so
+// far replaces it; other parts are appended.
 std::string module_of(const std::string& scope) {
   std::string module;
   std::size_t begin = 0;
@@ -26,7 +26,8 @@ std::string module_of(const std::string& scope) {
     const std::string part = unnumbered(scope.substr(begin, end - begin));
     begin = end + 1;
     if (part.empty()) continue;
-    // "downsample.0" within "layer1.0.downsample", "block.0.0" within "features.1.block.0": it repeats the module's end.
+    // The part may repeat the module's end: "downsample.0" in "layer1.0.downsample", "block.0.0" in
+    // "features.1.block.0".
     std::size_t place = module.empty() ? std::string::npos : 0;
     while (place != std::string::npos && !part.starts_with(module.substr(place) + ".")) {
       place = module.find('.', place);
@@ -40,8 +41,8 @@ std::string module_of(const std::string& scope) {
   return module;
 }
 
-// Pairs kernels with rows one to one, in order. Shapes are not compared: kernels of one module or type differ in them
-// only together with their rows.
+// Pairs kernels with rows one to one, in order. Shapes need not be compared: in one module or type, the shapes of
+// kernels differ only as those of their rows do.
 void pair_up(JoinState& state, const std::vector<std::size_t>& kernels, const std::vector<std::size_t>& rows,
              std::string_view rule) {
   for (std::size_t i = 0; i < kernels.size(); ++i) state.take(kernels[i], {rows[i]}, rule);
@@ -61,7 +62,7 @@ void join_by_scope(JoinState& state) {
   for (std::size_t row = 0; row < state.estimate.nodes.size(); ++row)
     if (state.is_work(row) && !state.row(row).scope.empty()) modules[module_of(state.row(row).scope)].push_back(row);
 
-  // Kernels by the innermost range that is a module; ranges are joined by '/'.
+  // Groups kernels by the innermost range that is a module; ranges are joined by '/'.
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> kernels;  // module, operator
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = state.kernel(i);
@@ -78,7 +79,7 @@ void join_by_scope(JoinState& state) {
       path.resize(slash);
     }
   }
-  // pagoda-bench times modules, not operators: one has all the rows that its scope holds.
+  // pagoda-bench times modules, not operators: each gets all rows in its scope.
   const bool are_modules = state.measured.source == "pagoda-bench";
   for (const auto& [key, group] : kernels) {
     const std::vector<std::size_t>& in_module = modules[key.first];
@@ -97,7 +98,8 @@ void join_by_scope(JoinState& state) {
 }
 
 void join_by_order(JoinState& state) {
-  // Only where the source has operators and no names, or the model has no names and the engine made some ("Conv_12").
+  // Only if the source has operators but no names, or if the model has no names and the engine generated them
+  // ("Conv_12").
   std::map<std::pair<std::string, bool>, std::vector<std::size_t>> kernels;  // operator, whether numbered
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = state.kernel(i);
@@ -106,7 +108,7 @@ void join_by_order(JoinState& state) {
     const bool is_numbered = unnumbered(kernel.name) == kernel.op_type && kernel.name != kernel.op_type;
     if (has_no_name || is_numbered) kernels[{kernel.op_type, !has_no_name}].push_back(i);
   }
-  // PyTorch calls views, too.
+  // PyTorch also calls views.
   std::vector<std::size_t> work;
   for (std::size_t row = 0; row < state.estimate.nodes.size(); ++row)
     if (state.is_work(row) || state.row(row).mark == Mark::View) work.push_back(row);

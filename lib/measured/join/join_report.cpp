@@ -1,4 +1,5 @@
-// The join for people: how much of the time joined and by which rules, what takes longest over its bound, what is left.
+// Report of a join for people: the joined share of time and the rules, groups by time with their bounds, unjoined
+// kernels.
 #include <algorithm>
 #include <map>
 
@@ -36,7 +37,7 @@ std::string types_cell(const JoinedGroup& group, const EstimateDocument& estimat
   return group.rows.size() > 6 ? text + "+…" : text;
 }
 
-// How much of a run its kernels are. Of several runs that is a matter of means: medians do not add up.
+// The kernels' share of a run. For several runs it uses means, since medians do not add up.
 std::string added_up(const documents::Measured& measured) {
   if (!measured.seconds) return "";
   if (!measured.spread) return ", " + percent(measured.kernel_seconds(), measured.seconds) + " of the run";
@@ -113,7 +114,7 @@ void append_groups(const documents::Measured& measured, const EstimateDocument& 
   if (grid.rows.size() < groups.size()) text += std::to_string(groups.size() - grid.rows.size()) + " more\n";
 }
 
-// Counters beside the estimate; nothing where there are none.
+// Counters next to the estimate; nothing without counters.
 void append_counts(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
                    std::size_t width, std::string& text) {
   const std::vector<documents::NodeCounts>& counts = measured.join->counts;
@@ -147,7 +148,7 @@ void append_counts(const documents::Measured& measured, const EstimateDocument& 
   if (grid.rows.size() < counts.size()) text += std::to_string(counts.size() - grid.rows.size()) + " more\n";
 }
 
-// The whole model: what counters saw of all kernels beside the estimate's totals, and the difference.
+// The whole model: counters over all kernels, the estimate's totals, and the difference.
 void append_model(const documents::Measured& measured, const EstimateDocument& estimate, std::string& text) {
   if (measured.join->counts.empty()) return;
   const auto sum = [](const std::optional<double>& a, const std::optional<double>& b) {
@@ -183,7 +184,7 @@ void append_model(const documents::Measured& measured, const EstimateDocument& e
        products && arithmetic ? std::optional(*products + *arithmetic) : std::nullopt);
   line("model DRAM B  ", bytes, traffic);
   line("  written     ", written,
-       writes);  // of the model alone: what a kernel writes leaves the cache during later ones
+       writes);  // only for the whole model: what a kernel writes leaves the cache during later ones
 }
 
 void append_unjoined(const documents::Measured& measured, std::size_t top, std::size_t width, std::string& text) {

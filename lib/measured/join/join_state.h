@@ -1,4 +1,4 @@
-// What the steps of a join share: rows by their names and values, and who took which.
+// State shared by the steps of a join: rows by name and value, and the kernels that took them.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,17 @@ class JoinState {
   documents::MeasuredKernel& kernel(std::size_t index) { return measured.kernels[index]; }
   bool is_joined(std::size_t kernel) const { return measured.kernels[kernel].joined.has_value(); }
   bool is_taken(std::size_t row) const { return !kernels_of[row].empty(); }
-  // A row that executes something, so that some kernel must have done it.
+  // Whether the row executes something, so that some kernel must have run it.
   bool is_work(std::size_t row) const;
 
-  // Rows of that name, or whose output has it; empty: none.
+  // Rows with that name, or with an output of that name; empty: none.
   const std::vector<std::size_t>& named(const std::string& name) const;
   const std::vector<std::size_t>& with_output(const std::string& value) const;
-  // The row that makes a value; the rows that read it.
+  // The rows that produce a value; the rows that read it.
   const std::vector<std::size_t>& producer(const std::string& value) const { return with_output(value); }
   const std::vector<std::size_t>& readers(const std::string& value) const;
 
-  // The kernel executed these rows, too.
+  // Records that the kernel also executed these rows.
   void take(std::size_t kernel, const std::vector<std::size_t>& rows, std::string_view rule);
 
  private:
@@ -43,12 +43,12 @@ class JoinState {
   Index names_, outputs_, readers_;
 };
 
-// Joins kernels by what they and their ranges are called.
+// Joins kernels by their names and the names of their ranges.
 void join_by_name(JoinState& state);
-// Joins what is left by module paths and by order of calls.
+// Join remaining kernels by module paths and by order of calls.
 void join_by_scope(JoinState& state);
 void join_by_order(JoinState& state);
-// Gives rows that no kernel names to the fused kernel, or to the kernel without a name, that must have executed them.
+// Assigns rows that no kernel names to the fused or unnamed kernel that must have executed them.
 void absorb(JoinState& state);
 
 }  // namespace pagoda::measured::import

@@ -1,4 +1,4 @@
-// What a measurement says by itself: kernels, totals, and how often each is launched.
+// Report of a measurement alone: kernels, totals, and launch counts.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -14,7 +14,7 @@ namespace {
 using Number = std::optional<double>;
 constexpr const char* kUnknown = "?";
 
-// A sum that stays a lower bound where a part of it is not known.
+// A sum that is a lower bound if a part of it is not known.
 struct Sum {
   double value = 0;
   bool is_known = false, is_whole = true;
@@ -33,10 +33,10 @@ struct Sum {
 // Kernels of one name.
 struct Row {
   std::string name;
-  std::optional<std::int64_t> launches = 0;  // empty: of one of them not known
+  std::optional<std::int64_t> launches = 0;  // empty: not known for one of them
   Sum seconds, dram, flops;
   std::map<std::string, Sum> by_precision;
-  bool has_uncounted = false;  // one without any counter of FLOPs
+  bool has_uncounted = false;  // some kernel has no counter of FLOPs
 
   void add(const documents::MeasuredKernel& kernel) {
     launches = launches && kernel.launches ? std::optional(*launches + *kernel.launches) : std::nullopt;
@@ -60,7 +60,7 @@ struct Row {
   }
   std::string intensity() const {
     if (!flops.is_known || !dram.is_known || !dram.is_whole || !(dram.value > 0)) return kUnknown;
-    if (!flops.is_whole && !(flops.value > 0)) return kUnknown;  // at least nothing: no bound at all
+    if (!flops.is_whole && !(flops.value > 0)) return kUnknown;  // "≥ 0" is not informative
     return (flops.is_whole ? "" : "≥ ") + base::rounded(flops.value / dram.value);
   }
 };
@@ -93,7 +93,7 @@ std::vector<std::string> cells(const Row& row, const Row& total, const std::stri
   return list;
 }
 
-// "launched in a run  1×: 12 kernels, 2×: 3 kernels", without those whose launches are not known.
+// "launched in a run  1×: 12 kernels, 2×: 3 kernels", without kernels whose launches are not known.
 std::string histogram(const std::vector<Row>& rows) {
   std::map<std::int64_t, std::size_t> counts;
   for (const Row& row : rows)

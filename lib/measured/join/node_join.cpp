@@ -1,4 +1,4 @@
-// Counters held against the estimate: for each group of kernels and nodes the ratios, and why they are not 1.
+// Compares counters with the estimate: the ratios for each group of kernels and nodes, and why they are not 1.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -31,7 +31,7 @@ bool is_replayed(const documents::Measured& measured) {
   return bytes != measured.env.end() && bytes->second == base::Setting(std::string("replayed"));
 }
 
-// What hardware does not count one for one.
+// Operations that hardware does not count one for one.
 double uncounted(const EstimateNode& row) {
   return real(row.counts.special).value_or(0) + real(row.counts.comparisons).value_or(0);
 }
@@ -48,14 +48,14 @@ constexpr double kTileM = 256, kTileN = 256, kTileK = 128;
 
 // Static side --------------------------------------------------------------------------------------------------------
 
-// 2·macs + arith − comparisons: functions are no operations of hardware, comparisons neither.
+// 2·macs + arith − comparisons: hardware counts neither functions nor comparisons as operations.
 Amount hardware_flops(const EstimateNode& row) {
   if (row.runs_nothing()) return 0;
   if (!row.counts.macs || !row.counts.arith) return std::nullopt;
   return 2 * *real(row.counts.macs) + *real(row.counts.arith) - real(row.counts.comparisons).value_or(0);
 }
 
-// Of the first output; empty where a size is not known.
+// Sizes of the first output; empty if one is not known.
 std::vector<double> sizes_of(const EstimateNode& row) {
   std::vector<double> result;
   if (row.outputs.empty()) return result;
@@ -66,8 +66,8 @@ std::vector<double> sizes_of(const EstimateNode& row) {
 
 double filled(double size, double tile) { return std::ceil(size / tile) * tile / size; }
 
-// How much larger a product can get by filling its tiles: M·N·K of its output's rows, columns and depth. Empty where
-// the operator's output does not tell them.
+// The largest factor by which full tiles increase a product: M·N·K from its output's rows, columns and depth. Empty if
+// these do not follow from the operator's output.
 Amount most_padding(const EstimateNode& row) {
   const std::vector<double> out = sizes_of(row);
   double elements = 1;
@@ -81,14 +81,14 @@ Amount most_padding(const EstimateNode& row) {
     m = elements / n;
   } else if (row.op_type == "Gemm" || row.op_type == "MatMul") {
     n = out.back();
-    m = out.size() > 1 ? out[out.size() - 2] : 1;  // each matrix of a batch may fill tiles of its own
+    m = out.size() > 1 ? out[out.size() - 2] : 1;  // each matrix of a batch may fill its own tiles
   } else {
     return std::nullopt;
   }
   return filled(m, kTileM) * filled(n, kTileN) * filled(k, kTileK);
 }
 
-// Of all products of a group: each at its own most. Empty where one is not known.
+// The same for all products of a group, weighted by MACs. Empty if one is not known.
 Amount most_padding(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
   double least = 0, most = 0;
   for (const std::size_t node : nodes) {
@@ -114,9 +114,9 @@ Readers readers_of(const EstimateDocument& estimate) {
   return readers;
 }
 
-// What crosses memory when the nodes are one kernel: what each moves, less reading what another of them made, less
-// writing what none outside reads. An output of the model has no reader and is written. `moved`: both directions, or
-// bytes_read alone.
+// DRAM traffic if the nodes run as one kernel: the bytes each node moves, less reads of values produced inside, less
+// writes of values that nothing outside reads. An output of the model has no reader and is written. `moved`: both
+// directions, or only bytes_read.
 Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate, const Readers& readers,
                       Count documents::EstimateCounts::*moved) {
   const bool is_written = moved == &documents::EstimateCounts::bytes;
@@ -140,7 +140,7 @@ Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocum
       bytes = sum(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
     }
   }
-  if (bytes && *bytes < 0) return std::nullopt;  // a reader takes only a part of what it reads
+  if (bytes && *bytes < 0) return std::nullopt;  // some reader reads only a part of its input
   return bytes;
 }
 
@@ -153,8 +153,8 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// Vector units' own halves. Compilers also move constants by HFMA2, four operations a thread that nobody asked for: in
-// a node without half operands they are none.
+// float16 of vector units. Compilers also move constants with HFMA2, four spurious operations per thread, so it is
+// ignored for nodes without half operands.
 constexpr std::string_view kHalf = "float16";
 
 bool names_sparsity(const std::string& name) {
@@ -276,7 +276,7 @@ std::string node_counts_csv(const documents::Measured& measured, const EstimateD
                                      "flags"});
   const std::vector<documents::NodeCounts> counts = node_counts(measured, estimate);
   for (const JoinedGroup& group : joined_groups(measured, estimate)) {
-    // Without a counter the estimate's numbers stand alone.
+    // Without a counter, the row has only the estimate's numbers.
     documents::NodeCounts counted;
     counted.seconds = group.seconds;
     counted.static_flops = group.flops;

@@ -1,4 +1,4 @@
-// Operators of PyTorch, as its profiler calls them, and the ONNX operators that its exporters make of them.
+// Operators of PyTorch, as named by its profiler, and the ONNX operators that its exporters produce from them.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ inline constexpr Peculiarity kPytorchCallsOf{
 
 struct PytorchCall {
   std::string_view aten;
-  std::array<std::string_view, 3> onnx;  // empty where there are fewer
+  std::array<std::string_view, 3> onnx;  // unused entries are empty
 };
 
 std::span<const PytorchCall> pytorch_calls();  // sorted by name
 
-// Whether an operator of an engine's name may execute a row of this type.
+// Whether an operator, by the engine's name, may execute a row of this type.
 bool may_be(std::string_view op, std::string_view op_type);
 
 }  // namespace pagoda::measured::import

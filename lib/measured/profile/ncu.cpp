@@ -1,4 +1,4 @@
-// The command lines of Nsight Compute: options, studies over models and batches, and what its failures mean.
+// The command lines of Nsight Compute: options, and studies over models and batches.
 #include "pagoda/measured/ncu.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kModel = "{model}", kBatch = "{batch}";
 
-// Counters have names of letters, digits, '_' and '.'; ncu would take a comma or "regex:" as something else.
+// Metric names consist of letters, digits, '_' and '.'; ncu would interpret a comma or "regex:".
 void require_metric(const std::string& name) {
   const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.';
@@ -32,7 +32,7 @@ std::string replaced(std::string text, std::string_view place, const std::string
   return text;
 }
 
-// "models/resnet50.onnx" is "resnet50".
+// "models/resnet50.onnx" → "resnet50".
 std::string stem(const std::string& path) {
   std::string name = path.substr(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/') + 1);
   if (const std::size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0) name.resize(dot);
@@ -65,7 +65,7 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::str
   if (request.command.empty()) throw Error("no program to profile; give it after --");
   if (request.metrics.empty()) throw Error("no metric to collect; choose some of the chip's from the catalogue");
   for (const std::string& name : request.metrics) require_metric(name);
-  // Counts as whole numbers in base units, kernels of child processes too, NVTX ranges as columns.
+  // Prints counts as whole numbers in base units, includes child processes, adds NVTX ranges as columns.
   std::vector<std::string> words = {request.ncu,
                                     "--csv",
                                     "--page",

@@ -1,4 +1,4 @@
-// Counts of two measurements of one program, kernel by kernel: operations must be equal, bytes nearly so.
+// Compares counts of two measurements of one program, per kernel: operations must be equal, bytes within a tolerance.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -19,7 +19,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// "void f<(int)4, (bool)1>(float *)" and "void f<4, true>(float*)" are one kernel.
+// "void f<(int)4, (bool)1>(float *)" and "void f<4, true>(float*)" are the same kernel.
 std::string plain_name(std::string name) {
   replace_all(name, "<unnamed>", "(anonymous namespace)");
   replace_all(name, "(bool)1", "true");
@@ -32,7 +32,7 @@ std::string plain_name(std::string name) {
   return name;
 }
 
-// Without template and call arguments: "cutlass::Kernel2".
+// The name without template and call arguments: "cutlass::Kernel2".
 std::string base_name(const std::string& plain) {
   std::string base = plain;
   replace_all(base, "(anonymousnamespace)", "unnamed");
@@ -56,7 +56,7 @@ Counts counts_of(const documents::MeasuredKernel& kernel) {
   return counts;
 }
 
-// All kernels of one name. A number that one of them lacks is unknown for the sum.
+// Sum over all kernels of one name. A number that any of them lacks is unknown for the sum.
 struct Sum {
   std::string name;
   std::optional<std::int64_t> launches = 0;
@@ -88,7 +88,7 @@ struct Sum {
 
 using Sums = std::map<std::string, Sum>;
 
-// Base names under which the two spell their kernels differently.
+// Base names whose kernels the two measurements spell differently.
 std::set<std::string> differing_bases(const documents::Measured& ours, const documents::Measured& theirs) {
   std::map<std::string, std::pair<std::set<std::string>, std::set<std::string>>> names;
   for (const documents::MeasuredKernel& kernel : ours.kernels)
@@ -137,7 +137,7 @@ std::vector<ComparedCount> compared(const Counts& ours, const Counts& theirs, st
   return result;
 }
 
-// Sums over kernels where both have the number; a kernel where one lacks it makes the total unknown.
+// Sums over kernels; the total is unknown if either side lacks the number for a kernel.
 std::vector<ComparedCount> totals_of(const std::vector<ComparedKernel>& kernels, std::optional<double> tolerance) {
   struct Total {
     double ours = 0, theirs = 0;

@@ -1,4 +1,4 @@
-// What the devices of a record say of themselves: clocks while kernels ran, peaks, and what share of a peak a kernel
+// Evaluates what the devices of a record report: clocks while kernels ran, peaks, and the share of a peak that a kernel
 // reached.
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& ke
 namespace profile {
 namespace {
 
-// Whose cycles a quantity's peak is counted in: those of the SM but for memory and the L2.
+// The clock of a quantity's peak: for bytes the clock of their memory level, else the SM's.
 std::string clock_of(std::string_view of) {
   const documents::QuantityName name = documents::quantity_name(of);
   return name.kind == documents::QuantityKind::Bytes ? std::string(name.of) : "sm";
@@ -41,7 +41,7 @@ const documents::ChipMetrics* known_chip(const std::string& name) {
 }
 
 struct Sums {
-  std::map<std::string, std::pair<double, double>> cycles;  // by clock: cycles, and seconds of the launches that tell
+  std::map<std::string, std::pair<double, double>> cycles;  // by clock: cycles, and seconds of launches with both
 };
 
 }  // namespace
@@ -58,12 +58,12 @@ std::map<std::string, double> launch_amounts(const ProcessRecord& process, const
 
 std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
   std::vector<documents::MeasuredDevice> devices;
-  std::vector<const RecordedDevice*> recorded;  // one of each, beside `devices`
+  std::vector<const RecordedDevice*> recorded;  // one per entry of `devices`
   std::vector<Sums> sums;
   const auto place = [&](const RecordedDevice& device) {
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       if (recorded[i]->chip != device.chip || recorded[i]->name != device.name) continue;
-      if (recorded[i]->peaks.empty()) recorded[i] = &device;  // a process that counted nothing has none
+      if (recorded[i]->peaks.empty()) recorded[i] = &device;  // a process that counted nothing has no peaks
       if (device.peaks.empty() || recorded[i]->peaks == device.peaks) return i;
     }
     recorded.push_back(&device);

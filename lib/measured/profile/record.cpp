@@ -1,4 +1,4 @@
-// Reading what the injected library wrote (tools/profile/inject/record_file.h has the lines).
+// Reads the records of the injected library (format: tools/profile/inject/record_file.h).
 #include "pagoda/base/number.h"
 #include "pagoda/measured/record.h"
 
@@ -102,7 +102,7 @@ class Reader {
 
 ProcessRecord parse_record(std::string_view text, std::string_view subject) {
   Reader reader(subject);
-  // What follows the last line end was cut off.
+  // Text after the last line end is an incomplete line.
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     reader.line(base::split_line(text.substr(0, end)));
     text.remove_prefix(end + 1);

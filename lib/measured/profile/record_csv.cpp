@@ -1,4 +1,5 @@
-// A record as a table of Nsight Compute: a column a metric, a row of units below the header, a row a launch.
+// Writes a record as a table of Nsight Compute: one column per metric, a row of units below the header, one row per
+// launch.
 #include <algorithm>
 #include <charconv>
 #include <set>

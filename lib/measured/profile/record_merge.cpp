@@ -1,5 +1,5 @@
-// Launches of several runs into rows. A turn is a run of the program or an iteration within it, counted with one group;
-// turns of different groups make one whole run, launch by launch.
+// Merges launches of several runs into rows. A turn is a run of the program, or an iteration in it, counted with one
+// group; one turn of each group makes a whole run, launch by launch.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -14,18 +14,18 @@ namespace {
 struct Counted {
   const RecordedLaunch* launch = nullptr;
   const std::vector<std::string>* metrics = nullptr;
-  const documents::ChipMetrics* chip = nullptr;  // of its device; none: times alone
+  const documents::ChipMetrics* chip = nullptr;  // of its device; null: times only
   std::optional<std::size_t> device;
 };
 
-// Launches of one turn by what they are: range, kernel, shape; each list in order of launch.
+// Launches of one turn, by device, range, kernel and launch shape; each list in launch order.
 struct Turn {
   std::int64_t group = 0;
   std::vector<std::string> order;
   std::map<std::string, std::vector<Counted>> launches;
 };
 
-// Different devices do not share rows: what one of them can count, the other may not, and their peaks differ.
+// Different devices do not share rows, since their countable metrics and their peaks may differ.
 std::string key_of(const RecordedLaunch& launch, const std::optional<std::size_t>& device) {
   return (device ? std::to_string(*device) : "") + '\n' + launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail;
 }
@@ -48,7 +48,7 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents
     });
     for (const ProcessRecord& process : run)
       for (const RecordedLaunch& launch : process.launches) {
-        if (has_iterations && launch.iteration < 0) continue;  // before the first iteration: preparation
+        if (has_iterations && launch.iteration < 0) continue;  // preparation before the first iteration
         const auto [found, is_new] = index.try_emplace(launch.iteration, turns.size());
         if (is_new) turns.push_back({launch.group, {}, {}});
         Turn& turn = turns[found->second];
@@ -68,7 +68,7 @@ class Merger {
  public:
   explicit Merger(std::size_t groups) : groups_(groups) {}
 
-  // One whole run: turns of each group.
+  // Adds a whole run: one turn of each group.
   void add(const std::vector<const Turn*>& turns, std::size_t run) {
     for (const std::string& key : turns.front()->order) {
       const std::vector<Counted>& first = turns.front()->launches.at(key);
@@ -104,7 +104,7 @@ class Merger {
   static bool collect(const Counted& counted, std::map<std::string, double>& values) {
     if (counted.metrics == nullptr) return false;
     for (std::size_t i = 0; i < counted.metrics->size(); ++i)
-      if (std::isfinite(counted.launch->values[i]))  // a shared instance of MIG gives none
+      if (std::isfinite(counted.launch->values[i]))  // not finite on a shared MIG instance
         values.try_emplace((*counted.metrics)[i], counted.launch->values[i]);
     return true;
   }
@@ -147,7 +147,7 @@ class Merger {
   std::set<std::string> differing_;
 };
 
-// Turns in whole runs: one of each group, in order of appearance. What is left at the end is no whole run.
+// Combines turns into whole runs: one of each group, in order of appearance. Left-over turns are dropped.
 std::vector<std::vector<const Turn*>> whole_runs(const std::vector<Turn>& turns, std::size_t& groups) {
   std::map<std::int64_t, std::vector<const Turn*>> by_group;
   for (const Turn& turn : turns) by_group[turn.group].push_back(&turn);
@@ -192,14 +192,14 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, documents:
                              " processes did not end in order; launches that were not read before are missing");
 }
 
-// Quantities that were asked for and that the device has no counter of, as sessions found: unknown, and named.
+// Adds requested quantities for which the sessions found no counter on the device to `missing`.
 void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
                    std::vector<documents::Missing>& missing) {
   std::set<std::string> counted, named;
   for (const RecordedRun& run : runs)
     for (const ProcessRecord& process : run)
       for (const std::vector<std::string>& group : process.metrics) counted.insert(group.begin(), group.end());
-  if (counted.empty()) return;  // nothing was; a note says why
+  if (counted.empty()) return;  // nothing was counted; a note gives the reason
   for (const documents::Missing& known : missing) named.insert(known.what);
   for (const documents::MetricQuantity& quantity : chip.quantities) {
     const documents::QuantityKind kind = quantity.name().kind;
@@ -220,7 +220,7 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   documents::Measured measured;
   measured.source = "pagoda-profile";
   measured.env["mode"] = options.mode;
-  add_facts(runs, chip == nullptr, measured);  // counters change how long a run takes, and so its energy
+  add_facts(runs, chip == nullptr, measured);  // counters change the duration of a run, and so its energy
   DevicePlaces places;
   measured.devices = recorded_devices(runs, places);
   const std::vector<Turn> turns = turns_of(runs, chip, places);

@@ -1,4 +1,4 @@
-// The summary that a run prints: what took the time, how fast it was, and what it was closest to the limit of.
+// The summary that a run prints: where the time went, the rates reached, and the closest peak.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,7 +10,7 @@
 namespace pagoda::measured::profile {
 namespace {
 
-// Operations of all precisions; those that were not collected make the sum a lower bound.
+// Operations of all precisions; a precision that was not collected makes the sum a lower bound.
 struct Operations {
   double sum = 0;
   bool is_known = false, is_whole = true;
@@ -49,7 +49,7 @@ struct Line {
     for (const auto& [of, share] : shares) at_peak[of] += share * *kernel.seconds;
   }
 
-  // The peak that would have taken the most of the time: "62 % bytes.dram".
+  // The peak that alone would have taken the largest part of the time: "62 % dram".
   std::string closest() const {
     if (at_peak.empty() || with_peak != rows || !seconds || !(*seconds > 0)) return "-";
     const auto most = std::max_element(at_peak.begin(), at_peak.end(),
@@ -65,7 +65,7 @@ std::string rate(const std::optional<double>& amount, const std::optional<double
   return base::si_rate(*amount / *seconds, unit);
 }
 
-// A lower bound where precisions were not collected; an unknown one of which nothing is known.
+// Marks a lower bound if some precisions were not collected; "-" if nothing is known.
 std::string bounded(const Operations& operations, const std::string& text) {
   if (text == "-" || !operations.is_known || (operations.sum == 0 && !operations.is_whole)) return "-";
   return (operations.is_whole ? "" : "≥ ") + text;
@@ -87,7 +87,7 @@ std::vector<std::string> cells(const Line& line, const std::optional<double>& al
           base::elide(others, 40)};
 }
 
-// What the "≥" leaves out.
+// The precisions missing from sums marked "≥".
 std::string not_collected(const documents::Measured& measured) {
   std::set<std::string> precisions;
   bool is_any_known = false;

@@ -6,7 +6,7 @@
 namespace pagoda::present::plot {
 namespace {
 
-// A table whose first column names the rows. A grid without headers has no head.
+// A table whose first column names the rows. A grid without headers gets no table head.
 std::string table_html(const base::Grid& grid, const char* label) {
   const auto cell = [](const char* element, const base::Column& column, const std::string& text, const char* scope) {
     return std::string("<") + element + scope + (column.is_number ? " class=\"number\">" : ">") + xml(text) + "</" +

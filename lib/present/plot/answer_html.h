@@ -1,4 +1,4 @@
-// What a page says in words and tables: the answer that a terminal shows, budgets and the training step.
+// The text and tables of a page: the answer that the terminal shows, budgets and the training step.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace pagoda::present::plot {
 
-// Limits that were asked for, met or not, with the causes; empty where none were.
+// The requested limits, met or not, with the causes; empty if none were requested.
 std::string budgets_html(const documents::EstimateDocument& estimate);
-// Work, memory, traffic, phase, fit, time, advice, the heaviest rows; the step where one is trained.
+// Work, memory, traffic, phase, fit, time, advice, the heaviest rows; for training also the step.
 std::string answer_html(const documents::EstimateDocument& estimate);
 
 }  // namespace pagoda::present::plot

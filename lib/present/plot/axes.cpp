@@ -1,4 +1,4 @@
-// Grid and ticks, 1-2-5 in each decade. The page draws them anew when it zooms; both follow the same rule.
+// Grid and ticks, 1-2-5 in each decade. The page redraws them by the same rule when it zooms.
 #include <algorithm>
 #include <cmath>
 
@@ -13,13 +13,13 @@ struct Ticks {
   std::vector<std::pair<double, std::string>> labels;
 };
 
-// Where lines of a decade go: at 1, and thinner at 2 and 5.
+// Grid lines of each decade: at 1, and thinner ones at 2 and 5.
 template <typename Line>
 Ticks ticks(double low, double high, const Line& line) {
   Ticks result;
   const int first = static_cast<int>(std::floor(std::log10(low) + 1e-9)),
             last = static_cast<int>(std::ceil(std::log10(high) - 1e-9));
-  const bool is_short = high / low < 150;  // steps of 2 and 5 have labels, too
+  const bool is_short = high / low < 150;  // also label the steps of 2 and 5
   for (int exponent = first; exponent <= last; ++exponent) {
     for (const int step : {1, 2, 5}) {
       const double value = step * std::pow(10.0, exponent);

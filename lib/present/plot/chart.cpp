@@ -15,10 +15,11 @@ namespace pagoda::present::plot {
 namespace {
 
 constexpr double kSame = 1e-9;
-constexpr std::size_t kMaxSeries = 6;   // more lines of stars than a reader can tell apart
+constexpr std::size_t kMaxSeries = 6;   // readers cannot distinguish more lines of stars
 constexpr std::size_t kMaxChanges = 6;  // arrows
 
-// Whether the bounds in the estimate were made with these roofs: names may agree while a file of ceilings changed.
+// Whether the bounds in the estimate were made with these roofs. Equal device names are not enough: the ceilings file
+// may have changed.
 bool is_same_device(const EstimateFile& estimate, const Chart& chart) {
   const auto& roofline = estimate.document.roofline;
   if (!roofline || roofline->device != chart.device.id) return false;
@@ -40,7 +41,7 @@ std::string base_name(std::string path) {
   return path;
 }
 
-// Each measurement goes with the estimate that its join names, else with the one at its place.
+// The estimate of a measurement: the one that its join names, else the one at the same position.
 std::optional<std::size_t> estimate_of(const Chart& chart, std::size_t measured) {
   if (chart.estimates.empty()) return std::nullopt;
   const auto& join = chart.measured[measured].join;
@@ -85,7 +86,7 @@ Series run_series(Chart& chart, std::size_t at, const PlotInput& input) {
   Series series = estimate_series(chart, *estimate);
   series.run_file = at;
   add_runs(series, chart, chart.measured[at], file);
-  // The sizes in which the runs differ stand beside them.
+  // The sizes that differ are shown beside the runs.
   if (series.runs.size() > 1) series.label = chart.estimates[*estimate].label_without_free();
   return series;
 }
@@ -125,7 +126,7 @@ void add_trajectory(const Chart& chart, Series& series) {
   }
 }
 
-// Several estimates of one model that differ in one size make a path.
+// Makes a path of several estimates of one model that differ in one size.
 void add_path(Chart& chart) {
   if (chart.series.size() < 2) return;
   std::optional<std::string> dim;
@@ -157,12 +158,12 @@ void add_path(Chart& chart) {
   for (auto& [size, star] : points) chart.path.push_back(std::move(star));
 }
 
-// What moved from the first series to the second: measured items by name, alike ones as one. Estimates lie on their
-// roofs by definition: of them only the whole model moves.
+// The moves from the first series to the second: measured items by name, with identical moves merged. Estimated items
+// lie on their roofs by definition, so that only the move of the whole model is shown.
 void add_changes(Chart& chart) {
   if (chart.series.size() != 2 || !chart.path.empty()) return;
   const Series &before = chart.series[0], &after = chart.series[1];
-  // Bounds that the estimate made and bounds made anew here differ in more than the model.
+  // Bounds from the estimate and bounds recomputed here differ in more than the model.
   if (before.estimate && after.estimate &&
       is_same_device(chart.estimates[*before.estimate], chart) !=
           is_same_device(chart.estimates[*after.estimate], chart))
@@ -206,7 +207,7 @@ void add_changes(Chart& chart) {
   if (chart.changes.size() > kMaxChanges) chart.changes.resize(kMaxChanges);
 }
 
-// The roof that holds most of the time is the main one; those of at least 1% of the time are drawn.
+// The roof of the items with the most time is the main one; roofs with more than 1% of the time are drawn.
 void choose_roofs(Chart& chart) {
   std::vector<double> share(chart.roofs.compute.size(), 0);
   double sum = 0;
@@ -228,7 +229,7 @@ void choose_roofs(Chart& chart) {
     chart.roofs.main = *wanted;
   }
   chart.roofs.compute[chart.roofs.main].shown = true;
-  // Intensities are of DRAM bytes: another level's roof is for dots whose bytes there were measured.
+  // Intensities use DRAM bytes: roofs of other levels are only drawn if bytes were measured at those levels.
   const auto has_bytes = [&](std::optional<double> Item::*bytes) {
     return std::any_of(chart.series.begin(), chart.series.end(), [&](const Series& series) {
       return std::any_of(series.items.begin(), series.items.end(),
@@ -301,7 +302,7 @@ void add_provenance(Chart& chart, const PlotInput& input) {
   if (!chart.options.tool.empty()) facts.emplace_back("chart", chart.options.tool);
 }
 
-// Several models, unless they are one before and after a change.
+// Sets by_model for several models, unless they are one model before and after a change.
 void find_models(Chart& chart) {
   std::set<std::string> models;
   bool has_path = false;
@@ -317,7 +318,7 @@ void add_warnings(Chart& chart) {
     for (const std::string& remark : *remarks) chart.warnings.push_back(chart.device.name + ": " + remark);
   for (const EstimateFile& estimate : chart.estimates) {
     for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.file + ": " + note);
-    // Once where all agree.
+    // Only once if all estimates agree.
     const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const EstimateFile& other) {
       return other.document.count == estimate.document.count;
     });
@@ -342,7 +343,7 @@ void add_warnings(Chart& chart) {
   }
 }
 
-// Series of one model in one size, which differ in how they were made: by their files.
+// Distinguishes series with the same model and sizes by their files.
 void tell_apart(Chart& chart, const PlotInput& input) {
   std::map<std::string, int> count;
   for (const Series& series : chart.series) ++count[series.label];
@@ -358,7 +359,7 @@ void tell_apart(Chart& chart, const PlotInput& input) {
 std::string default_title(const Chart& chart) {
   std::string title;
   if (chart.path.size() > 1) {
-    // "resnet50, batch=1 … 256": what differs is one size.
+    // "resnet50, batch=1 … 256": one size differs.
     const EstimateFile& base = chart.estimates[*chart.series.front().estimate];
     const std::string last = chart.path.back().label;
     return base.label(chart.path_dim) + ", " + chart.path.front().label + " … " +
@@ -371,7 +372,8 @@ std::string default_title(const Chart& chart) {
   return title.empty() ? "Roofline of " + chart.device.name : title + " on " + chart.device.name;
 }
 
-// The published rules count other FLOPs and bytes than the rows' bounds: the whole model stands at theirs, at the same time.
+// The published rules count different FLOPs and bytes than the bounds of the rows: the star of the whole model uses the
+// published counts, with the same time.
 void use_published_counts(Series& series, const Chart& chart) {
   if (!series.estimate || !series.bound_star) return;
   const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;

@@ -1,4 +1,4 @@
-// The chart model: everything that any output shows, as plain values, in the units of its axes. Outputs only format it.
+// The chart model: everything that any output shows, as plain values in the units of the axes. Outputs only format it.
 #pragma once
 
 #include <array>
@@ -20,19 +20,19 @@ namespace pagoda::present::plot {
 
 // Why an item has no dot.
 enum class Absence : std::uint8_t {
-  None,        // it has one
+  None,        // it has a dot
   NoWork,      // views, shape arithmetic, constants: the device does nothing
-  ZeroFlops,   // moves bytes only: on the rail at the left edge, at its B/s
+  ZeroFlops,   // only moves bytes: drawn on the rail at the left edge, at its B/s
   Unmodelled,  // no rule: nothing is known
-  NoRoof,      // no peak is known for its type, or no work for its time
-  Unmeasured,  // the measurement holds no kernel of it
+  NoRoof,      // no peak is known for its type, or its bytes or time are 0
+  Unmeasured,  // the measurement has no kernel for it
   ZeroTime,    // measured as 0 s
   Unjoined,    // a kernel that belongs to no node of the estimate
 };
 inline constexpr std::size_t kAbsences = 8;
 std::string_view to_string(Absence absence);  // "no work on the device", …
 
-// What holds an item back.
+// What limits an item.
 enum class Limit : std::uint8_t {
   None,
   Compute,
@@ -42,11 +42,11 @@ enum class Limit : std::uint8_t {
 };
 std::string_view to_string(Limit limit);
 
-// What is drawn and listed as one: a node, the nodes that one kernel executes, or a kernel that joined no node.
+// A unit that is drawn and listed: a node, the nodes that one kernel executes, or a kernel that joined no node.
 struct Item {
   std::string name, type, scope, shape;
-  std::string dtype;                 // in which the work is done: "float16"; empty: not known
-  std::string rule;                  // by which nodes were fused or joined
+  std::string dtype;                 // type of the arithmetic: "float16"; empty: unknown
+  std::string rule;                  // that fused or joined the nodes
   std::vector<std::size_t> nodes;    // positions in the estimate; ascending
   std::vector<std::string> kernels;  // measured
   std::string flags;                 // why counters and estimate differ: "padding; cache resident"
@@ -54,33 +54,33 @@ struct Item {
   Absence absence = Absence::None;
   // Estimated.
   std::optional<double> flops, bytes, compute_seconds, memory_seconds, bound_seconds;
-  std::optional<double> saved_bytes;  // of a fused kernel: what its nodes pass on within it
-  std::optional<std::size_t> roof;  // in Roofs::compute
+  std::optional<double> saved_bytes;  // fused kernels: bytes that the nodes pass on inside the kernel
+  std::optional<std::size_t> roof;    // index in Roofs::compute
   // Measured.
   std::optional<double> seconds, min_seconds, max_seconds, counted_flops, dram_bytes, l2_bytes, l1_bytes, joules;
 
-  // Of the drawn point. Counters win over the estimate.
+  // For the drawn point. Counters take precedence over the estimate.
   std::optional<double> work() const { return counted_flops ? counted_flops : flops; }
   std::optional<double> traffic() const { return dram_bytes ? dram_bytes : bytes; }
   std::optional<double> time() const { return seconds ? seconds : bound_seconds; }
-  // The part of the possible speed: bound / measured; empty without a measurement.
+  // The share of the attainable speed: bound / measured; empty without a measurement.
   std::optional<double> roof_share() const;
   Limit limit = Limit::Unknown;
 };
 
-// Items that are the same work: one dot.
+// Items with the same work, drawn as one dot.
 struct Dot {
   std::vector<std::size_t> items;
   std::string type, name;         // name of the item with the most time; aggregates are named by their type
-  bool aggregate = false;         // stands for items beyond PlotOptions::max_dots
-  double seconds = 0, share = 0;  // summed; of the series
+  bool aggregate = false;         // combines items beyond PlotOptions::max_dots
+  double seconds = 0, share = 0;  // sum; share of the series' time
   std::optional<double> x, y;     // estimated: FLOP/B and FLOP/s at the least time
   std::optional<double> measured_x, measured_y;
-  std::optional<double> l1_x, l2_x;     // measured, at y
+  std::optional<double> l1_x, l2_x;     // measured intensities, drawn at measured_y
   std::optional<double> low_y, high_y;  // from the longest and shortest of repeated runs
   bool above_roof = false;              // measured more than 5% above its roof
   bool rail = false;                    // no FLOPs: y is then B/s
-  std::size_t color = 0;                // in Series::types; the last is "other"
+  std::size_t color = 0;                // index in Series::types; kColors is "other"
 };
 
 struct TypeTime {
@@ -101,19 +101,19 @@ struct Star {  // a whole model
 // One model in one configuration, estimated or measured or both.
 struct Series {
   std::string label;
-  std::optional<std::size_t> estimate, measured;  // indices in Chart; measured: kernels of that file
-  std::optional<std::size_t> run_file;            // of Chart::measured: its kernels, or its whole runs
+  std::optional<std::size_t> estimate, measured;  // indices in Chart; measured: the file whose kernels are the items
+  std::optional<std::size_t> run_file;            // index in Chart::measured: the file of its kernels or whole runs
   std::vector<Item> items;
   std::vector<Dot> dots;                  // most time first
   std::vector<TypeTime> types;            // most time first
   double seconds = 0, bound_seconds = 0;  // sums over items
-  double memory_share = 0;                // of the time, in memory-bound items
+  double memory_share = 0;                // share of the time in memory-bound items
   std::optional<Star> bound_star, measured_star;
-  std::array<std::pair<std::size_t, double>, kAbsences> absent{};  // items and their share of the time
-  std::size_t outside = 0;                                         // dots beyond the frame
+  std::array<std::pair<std::size_t, double>, kAbsences> absent{};  // number of items and their share of the time
+  std::size_t outside = 0;                                         // items outside the frame
   double outside_share = 0;
-  std::optional<double> joined_share;  // of the measured time
-  std::vector<Star> trajectory;        // whole models over a swept size
+  std::optional<double> joined_share;  // share of the measured time in kernels that joined a node
+  std::vector<Star> trajectory;        // the whole model over a swept size
   std::vector<Star> runs;              // measured runs of the whole model, in order of their work
   bool has_time() const { return measured.has_value(); }
 };
@@ -125,17 +125,17 @@ struct Change {
   std::string name;
   double before_x = 0, before_y = 0, after_x = 0, after_y = 0;
   double before_seconds = 0, after_seconds = 0;
-  std::size_t count = 1;  // items that moved alike
+  std::size_t count = 1;  // items with the same move
 };
 
-// What a chart knows of energy: constants of the machine, or of a fit to the runs and kernels that it draws.
+// Energy data of a chart: constants of the machine, or fitted to the runs and kernels of the chart.
 struct ChartEnergy {
   std::optional<EnergyModel> model;  // empty: no constants; dots and stars are drawn without an arch
   std::string source;                // "stated by the device", "fitted to 24 runs of this chart, mean error 16 %"
-  std::size_t without_joules = 0;    // measured runs and kernels that have none
+  std::size_t without_joules = 0;    // measured runs and kernels without joules
 };
 
-// Another machine or power mode: its roofline for the precision of the main roof.
+// A further machine or power mode: its roofline for the precision of the main roof.
 struct Machine {
   std::string label, mode;            // "orin-agx:30w", "30w"
   double peak = 0, bandwidth = 0;     // FLOP/s, B/s
@@ -153,31 +153,31 @@ struct Chart {
   std::vector<EstimateFile> estimates;
   std::vector<documents::Measured> measured;
   std::vector<Series> series;
-  std::vector<Star> path;  // whole models of several series of one model, by size
+  std::vector<Star> path;  // one model in several sizes: its series as stars, by size
   std::string path_dim;
   std::vector<Change> changes;
   std::optional<ChartEnergy> energy;
-  std::vector<Machine> machines;  // beside the device
-  bool by_model = false;   // several models: each has a colour, all its dots in it
-  bool is_energy = false;  // seconds of stars are joules, rates of roofs and dots are per joule (energy_view())
+  std::vector<Machine> machines;  // besides the device
+  bool by_model = false;          // several models: one colour per model, for all its dots
+  bool is_energy = false;         // Star::seconds are joules; rates of roofs and dots are per joule (energy_view())
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> provenance;
 };
 
 Chart make_chart(const PlotInput& input, const PlotOptions& options);
 
-// Whether a file has times of whole runs and of no kernel (runs.cpp).
+// Whether a file has times of whole runs but no kernels (runs.cpp).
 bool is_of_whole_runs(const documents::Measured& measured);
-// Adds its runs to the series of an estimate. Throws Error where none of them is of the estimate's sizes.
+// Adds the file's runs to the series of an estimate. Throws Error if no run has the estimate's sizes.
 void add_runs(Series& series, Chart& chart, const documents::Measured& measured, const std::string& file);
 
-// A still picture's frame, unless the options set it; recounts what lies outside.
+// Fits the frame of a still picture, unless the options set it; recounts the dots outside.
 void fit_frame(Chart& chart);
 
 void add_machines(Chart& chart, const std::vector<DeviceSpec>& others);
-// Sets Chart::energy where constants or joules are known.
+// Sets Chart::energy if constants or joules are known.
 void add_energy(Chart& chart);
-// The same chart over energy: FLOP/J instead of FLOP/s. Throws Error where nothing is known of energy.
+// The same chart with FLOP/J instead of FLOP/s. Throws Error if nothing is known about energy.
 Chart energy_view(const Chart& chart);
 
 // Parts of make_chart(), one file each.

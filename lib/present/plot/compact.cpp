@@ -24,7 +24,7 @@ class Compactor {
   char last() const { return out_.empty() ? '\n' : out_.back(); }
   void copy() { out_ += in_[at_++]; }
 
-  // One token outside of text.
+  // Processes one token outside quoted text.
   void code() {
     const char c = peek();
     if (c == '/' && peek(1) == '/') {
@@ -48,7 +48,7 @@ class Compactor {
     }
   }
 
-  // Kept between words, and where "+ +" or "- -" would become another operator.
+  // Keeps a blank between words, and where "+ +" or "- -" would become a different operator.
   void blanks() {
     while (peek() == ' ') ++at_;
     const char before = last(), after = peek();
@@ -56,7 +56,7 @@ class Compactor {
     if (is_needed) out_ += ' ';
   }
 
-  // A slash after one of these is no division.
+  // Whether an expression begins here, so that a slash starts a regular expression and is not a division.
   bool begins_expression() const {
     std::size_t end = out_.size();
     while (end > 0 && out_[end - 1] == ' ') --end;
@@ -85,7 +85,7 @@ class Compactor {
     if (at_ < in_.size()) copy();
   }
 
-  // Text up to the closing quote; what stands in ${ } is code and may hold templates again.
+  // Text up to the closing quote; the contents of ${ } are code and may contain further templates.
   void quote_template() {
     copy();
     while (at_ < in_.size() && peek() != '`') {

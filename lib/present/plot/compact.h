@@ -1,4 +1,4 @@
-// Script without what only its reader needs. A report is sent around more often than its script is read.
+// Shrinks scripts by dropping what only a reader needs: reports are sent around more often than their script is read.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace pagoda::present::plot {
 
-// Drops comments, indentation and blanks beside punctuation; keeps line ends, names and all text in quotes, templates
+// Drops comments, indentation and blanks next to punctuation; keeps line ends, names and all text in quotes, templates
 // and regular expressions.
 std::string compact_script(std::string_view script);
 

@@ -1,4 +1,4 @@
-// One row per operator or kernel of every series, with the numbers that its dot is drawn from.
+// One row per operator or kernel of every series, with the numbers behind its dot.
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 #include "plot/outputs.h"

@@ -1,4 +1,5 @@
-// From items to dots: what is the same work is drawn once, the lightest beyond a limit join by place.
+// From items to dots: identical work is drawn once; dots beyond a limit, those with the least time, are merged by
+// place.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,8 +10,8 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kNear = 0.8;         // of a roof: bound by it
-constexpr double kImpossible = 1.05;  // of a roof: a fault of units, counts or precision
+constexpr double kNear = 0.8;         // share of a roof from which it is the bound
+constexpr double kImpossible = 1.05;  // above this share of a roof, units, counts or precision must be wrong
 
 Limit limit_of(const Item& item) {
   if (item.absence == Absence::NoWork) return Limit::None;
@@ -32,7 +33,7 @@ Absence absence_of(const Item& item, bool measured) {
 
 bool is_drawn(const Item& item) { return item.absence == Absence::None || item.absence == Absence::ZeroFlops; }
 
-// Same operator on the same sizes with the same counts: the file's attributes show in the counts.
+// The same operator on the same sizes with the same counts. Different attributes show in the counts.
 using Same = std::tuple<std::string, std::string, std::string, double, double, double, double, Absence>;
 
 Same same_key(const Item& item) {
@@ -46,7 +47,7 @@ Same same_key(const Item& item) {
           item.absence};
 }
 
-// Sum over the dot's items of a member; empty where one item lacks it.
+// Sum of a member over the dot's items; empty if one item lacks it.
 template <typename Get>
 std::optional<double> total(const Series& series, const Dot& dot, Get get) {
   double result = 0;
@@ -106,7 +107,7 @@ void group_types(Series& series) {
     TypeTime& type = types[item.type];
     type.type = item.type;
     ++type.items;
-    // In a measured series what was not measured has no time: a bound beside measured times would mislead.
+    // In a measured series, unmeasured items have no time: a bound among measured times would mislead.
     type.seconds += (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
     type.bound_seconds += item.bound_seconds.value_or(0);
     type.flops += item.work().value_or(0);
@@ -117,7 +118,7 @@ void group_types(Series& series) {
                    [](const TypeTime& a, const TypeTime& b) { return a.seconds > b.seconds; });
 }
 
-// Joins the lightest dots by type and by cell of a quarter decade, so that a picture stays small.
+// Merges the dots with the least time by type and by cells of a quarter decade, so that pictures stay small.
 void limit_dots(Series& series, const Frame& frame, std::size_t limit) {
   if (series.dots.size() <= limit) return;
   const auto cell = [](const std::optional<double>& value) {
@@ -224,7 +225,7 @@ void finish_series(Series& series, const Chart& chart) {
     auto& absent = series.absent[static_cast<std::size_t>(item.absence)];
     ++absent.first;
     absent.second += share;
-    // An unmeasured node still shows where it could be.
+    // An unmeasured node is drawn at its bound.
     if (!is_drawn(item) && !(item.absence == Absence::Unmeasured && item.bound_seconds && item.flops.value_or(0) > 0))
       continue;
     const auto [found, is_new] = dot_at.emplace(same_key(item), series.dots.size());

@@ -10,7 +10,7 @@
 namespace pagoda::present::plot {
 namespace {
 
-// A star with its points outside, for whole models.
+// The outline of a five-pointed star, for whole models.
 std::string star_path(double x, double y, double radius) {
   std::string path;
   for (int i = 0; i < 10; ++i) {
@@ -21,7 +21,7 @@ std::string star_path(double x, double y, double radius) {
 }
 
 void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
-  // The page shows and hides them with its roofs.
+  // The page always gets the zones: it shows and hides them with its roofs.
   if (!layout.ridge_x || (standalone && !chart.roofs.is_single())) return;
   const double x = *layout.ridge_x, y = *layout.ridge_y;
   const Box& plot = layout.scale.plot;
@@ -85,7 +85,7 @@ void draw_roofs(Svg& svg, const Layout& layout) {
                                                                   " " + px(mark.text_y) + ")"}});
     svg.close();
   }
-  // What the vendor states, beside measured roofs: in the page on request.
+  // The vendor's figures beside measured roofs; the page shows them on request.
   for (const RoofMark& mark : layout.roofs) {
     if (!mark.roof->spec || !mark.line) continue;
     const Scale& scale = layout.scale;
@@ -129,7 +129,7 @@ void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string
   if (!name.empty()) draw_name(svg, scale.x(star.x()), scale.y(star.y()), name, place, "star");
 }
 
-// Bounds are joined by a dashed line where measured runs stand beside them.
+// The line through bounds is dashed if there are also measured runs.
 void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMark& path, bool standalone) {
   const Scale& scale = layout.scale;
   const std::string color(chart.by_model ? series_color(path.series) : kPath);
@@ -162,7 +162,7 @@ void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMar
   svg.close();
   const Series& series = chart.series[path.series];
   const std::string name = star_name(chart, series);
-  // The page writes the name beside the last size.
+  // The page itself writes the name beside the last size.
   if (!standalone || !is_on_path(chart, series) || series.measured_star || name.empty() || path.is_measured != (series.runs.size() > 1)) return;
   const Star& end = *named_star(chart, series);
   if (scale.frame.holds(end.x(), end.y()))
@@ -243,7 +243,7 @@ std::string says(const Chart& chart) {
 std::string draw_roofline(const Chart& chart, bool standalone) {
   const Sheet& sheet = chart.sheet;
   const Box& plot = sheet.plot;
-  Svg below;  // and beside: what says how high a sheet in a column is
+  Svg below;  // panel and footer, drawn first: they determine the height of a column sheet
   double height = sheet.height;
   if (standalone) {
     const double end = draw_panel(below, chart);
@@ -265,7 +265,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   description += " arithmetic intensity, both logarithmic.";
   for (const Series& series : chart.series) description += " " + series.label + ": " + summary(chart, series) + ".";
   svg.element("desc", description, {{"id", "roofline-desc"}});
-  // The page has this in its own style.
+  // The page's own style contains this rule.
   if (standalone) svg.element("style", ".halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}");
   svg.open("defs");
   svg.open("clipPath", {{"id", "plot-area"}});
@@ -295,7 +295,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   draw_ridge(svg, chart, layout, standalone);
   svg.open("g", {{"id", "dots"}});
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    // A picture of several models shows the dots of all; the page those of one.
+    // A picture of several models shows the dots of all models, the page those of one model.
     const bool is_shown = i == 0 || (standalone && chart.by_model);
     const std::string_view color = standalone && chart.by_model ? series_color(i) : std::string_view();
     draw_dots(svg, chart.series[i], i, i == 0 ? layout : make_layout(chart, i), is_shown, color, standalone);

@@ -1,4 +1,5 @@
-// Dots, what joins them, and their labels. What dots share is said once, by their group: pictures hold thousands.
+// Dots, the links between them, and their labels. Shared attributes are written once, at the group: a picture may
+// contain thousands of dots.
 #include <algorithm>
 
 #include "plot/draw.h"
@@ -7,9 +8,9 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr std::size_t kLevelDots = 10;  // with their intensity at every level
+constexpr std::size_t kLevelDots = 10;  // dots drawn with their intensity at every level
 
-// Points to where its dot lies: left, right, up or down out of the frame.
+// A triangle that points to a dot outside the frame: left, right, up or down.
 std::string pointer_path(const Box& plot, double x, double y) {
   const std::string from = "M" + px(x) + " " + px(y);
   if (x <= plot.x0) return from + "l9 -5v10Z";
@@ -17,7 +18,7 @@ std::string pointer_path(const Box& plot, double x, double y) {
   return from + (y <= plot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z");
 }
 
-// By type; of a model whose dots all have one colour by that colour.
+// The shape by type, or by colour if all dots of the model have one colour.
 std::size_t shape_of(const Dot& dot, std::string_view of_all) {
   const auto found = std::find(kPalette.begin(), kPalette.end(), of_all);
   return found == kPalette.end() ? dot.color : static_cast<std::size_t>(found - kPalette.begin());
@@ -30,7 +31,7 @@ void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, doub
     svg.leaf("path", {{"class", "outside"}, {"fill", color}, {"stroke", stroke}, {"d", pointer}});
     return;
   }
-  // Work without FLOPs stands on the rail as a square.
+  // Work without FLOPs is a square on the rail.
   if (dot.rail)
     svg.leaf("rect", {{"data-d", index},
                       {"x", px(x - radius)},
@@ -119,7 +120,7 @@ std::string mark_path(std::size_t shape, double x, double y, double radius) {
   const auto l = [&](double dx, double dy) { return "l" + px(dx * radius) + " " + px(dy * radius); };
   const auto h = [&](double dx) { return "h" + px(dx * radius); };
   const auto v = [&](double dy) { return "v" + px(dy * radius); };
-  constexpr double kArm = 0.79;  // of the cross
+  constexpr double kArm = 0.79;  // length of the cross's arms
   switch (shape) {
     case 0:
       return at(-1, 0) + "a" + px(radius) + " " + px(radius) + " 0 1 0 " + px(2 * radius) + " 0a" + px(radius) + " " +
@@ -140,13 +141,13 @@ std::string mark_path(std::size_t shape, double x, double y, double radius) {
   }
 }
 
-// Most time first: the largest lie below the small ones.
+// Draws dots with the most time first, so that large dots lie below small ones.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
                std::string_view color, bool standalone) {
   svg.open("g", {{"class", "series"}, {"data-s", std::to_string(at)}, {"display", visible ? "" : "none"}});
   draw_links(svg, series, layout);
   svg.open("g", {{"class", "estimated"}, {"fill-opacity", "0.18"}, {"stroke-width", "1.6"}});
-  // Of several models only what lies in the frame: at its edge their dots would cover each other.
+  // With several models, only draw dots inside the frame: at its edge they would cover each other.
   const auto is_drawn = [&](const DotMark& mark) { return color.empty() || !mark.clipped; };
   const auto pointer = [&](const DotMark& mark, const std::optional<double>& x, const std::optional<double>& y) {
     return standalone && mark.clipped ? pointer_path(layout.scale.plot, *x, *y) : "";

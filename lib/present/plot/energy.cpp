@@ -1,4 +1,4 @@
-// The energy roofline: the chart of time with joules in the place of seconds. Work per joule over intensity is the arch
+// The energy roofline: the time chart with joules in place of seconds. Work per joule over intensity is the arch
 // of Choi, Bedard, Fowler and Vuduc (core/energy.h): 1 / (ε_f + ε_m/I + π_0·max(τ_f, τ_m/I)), below its two asymptotes,
 // work alone at 1/(ε_f + π_0·τ_f) and traffic alone at I/(ε_m + π_0·τ_m).
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr std::size_t kFewestRuns = 4;  // one more than constants
+constexpr std::size_t kFewestRuns = 4;  // one more than the number of constants
 
-// Runs and kernels of the chart whose joules are known, and how many are not.
+// Runs and kernels of the chart with known joules; adds the number of the others to `without`.
 std::vector<measured::EnergyRun> measured_rows(const Chart& chart, std::size_t& without) {
   std::vector<measured::EnergyRun> rows;
   const auto add = [&](const std::string& label, double flops, double bytes, double seconds,
@@ -33,7 +33,7 @@ std::vector<measured::EnergyRun> measured_rows(const Chart& chart, std::size_t& 
   return rows;
 }
 
-// Of the main roof's precisions.
+// The device's constants for a precision of the main roof.
 std::optional<EnergyModel> stated_model(const Chart& chart) {
   for (const Precision precision : chart.roofs.compute[chart.roofs.main].precisions)
     if (auto model = energy_model(chart.device, precision)) return model;
@@ -55,13 +55,13 @@ std::optional<EnergyModel> fitted_model(const Chart& chart, const std::vector<me
                      .bytes_per_second = chart.roofs.bandwidth.front().value};
 }
 
-// A star with joules for seconds: its y is FLOP/J.
+// A star with joules in place of seconds: its y is FLOP/J.
 std::optional<Star> with_joules(const std::optional<Star>& star, const std::optional<double>& joules) {
   if (!star || !joules || !(*joules > 0)) return std::nullopt;
   return Star{.label = star->label, .flops = star->flops, .bytes = star->bytes, .seconds = *joules, .joules = joules};
 }
 
-// By the constants, at the star's own time.
+// Joules by the constants, for the star's own time.
 std::optional<double> joules_by(const std::optional<EnergyModel>& model, const std::optional<Star>& star) {
   if (!model || !star) return std::nullopt;
   return joules(*model, star->flops, star->bytes, star->seconds);

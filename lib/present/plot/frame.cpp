@@ -1,4 +1,4 @@
-// The frame of a still picture: what the dots that carry the time need, as the page fits its own (page/state.js).
+// Fits the frame of a still picture to the dots that carry the time, as the page does (page/state.js).
 #include <algorithm>
 #include <cmath>
 
@@ -7,9 +7,9 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kTime = 0.99;    // of the time that all dots carry
-constexpr double kMargin = 0.14;  // of the span, on each side
-constexpr double kReach = 0.7;    // decades from the dots, within which the ridge is shown, too
+constexpr double kTime = 0.99;    // share of the dots' total time to be shown
+constexpr double kMargin = 0.14;  // share of the span, on each side
+constexpr double kReach = 0.7;    // the frame includes a ridge within this many decades of the dots
 
 // Ends of one axis, in decades.
 struct Span {
@@ -21,14 +21,14 @@ struct Span {
   bool is_near(double value) const {
     return std::log10(value) > low - kReach && std::log10(value) < high + kReach;
   }
-  // With a margin, at least `least` decades, to the next 1, 2 or 5 on both sides.
+  // The ends with a margin, at least `least` decades apart, extended to the next 1, 2 or 5 on both sides.
   std::pair<double, double> ends(double least) const {
     const double more = std::max({kMargin * (high - low), (least - (high - low)) / 2, 0.08});
     return {-step(-(low - more)), step(high + more)};
   }
 
  private:
-  // The smallest of log10 1, 2, 5, 10 … not below, by whole decades; of a negated end the largest not above.
+  // Rounds up to the next of log10 1, 2, 5, 10 … in any decade; −step(−x) rounds down.
   static double step(double value) {
     const double whole = std::floor(value), part = value - whole;
     for (const double next : {0.0, std::log10(2.0), std::log10(5.0)})
@@ -75,7 +75,7 @@ void fit_frame(Chart& chart) {
   bool has_rail = false;
   const auto take = [&](const Star& star) { xs.take(star.x()), ys.take(star.y()); };
   for (const Series& series : chart.series) {
-    if (!chart.by_model) add_dots(series, xs, ys, has_rail);  // of several models the whole ones are compared
+    if (!chart.by_model) add_dots(series, xs, ys, has_rail);  // charts of several models compare whole models
     for (const auto* star : {&series.bound_star, &series.measured_star})
       if (*star) take(**star);
     for (const std::vector<Star>* stars : {&series.trajectory, &series.runs})
@@ -90,7 +90,7 @@ void fit_frame(Chart& chart) {
     ys.take(machine.peak);
   }
   const auto [x0, x1] = xs.ends(1);
-  // Work without FLOPs stands at the left end, where its bytes a second meet the roof.
+  // Work without FLOPs is drawn at the left end, at the height where its bytes per second meet the roof.
   if (has_rail) ys.take(std::pow(10, x0) * chart.roofs.bandwidth.front().value);
   const auto [y0, y1] = ys.ends(1);
   chart.frame = {std::pow(10, x0), std::pow(10, x1), std::pow(10, y0), std::pow(10, y1)};

@@ -1,4 +1,4 @@
-// Items of a series: nodes, fused kernels, or measured kernels joined to nodes; each with the least time it can take.
+// Items of a series: nodes, fused kernels, or measured kernels joined to nodes; each with its least time.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -18,7 +18,7 @@ std::optional<double> sum(std::optional<double> a, const std::optional<double>& 
   return std::nullopt;
 }
 
-// The least time of one node by FLOPs and bytes, where the estimate has no bound for this device.
+// The least time of a node by its FLOPs and bytes, if the estimate has no bound for this device.
 void bound_by_counts(Item& item, const EstimateNode& node, const Roofs& roofs) {
   if (const std::optional<Precision> type = precision(dtype_text(node)))
     item.roof = roof_of(roofs, *type, node.counts.macs.value_or(0) > 0);
@@ -37,7 +37,7 @@ void bound_by_estimate(Item& item, const EstimateNode& node, const RowBound& bou
     item.bytes = bound.bytes;
   }
   if (bound.precision) item.roof = roof_named(roofs, *bound.precision, bound.unit);
-  // Several formats may reach one rate; the roof of the work's own reads best.
+  // Several formats may have the same rate; prefer the roof of the work's own format.
   if (const std::optional<Precision> own = precision(dtype_text(node)); own && item.roof)
     if (const auto other = roof_of(roofs, *own, node.counts.macs.value_or(0) > 0))
       if (roofs.compute[*other].value == roofs.compute[*item.roof].value) item.roof = other;
@@ -48,7 +48,7 @@ void finish(Item& item) {
     item.bound_seconds = std::max(*item.compute_seconds, *item.memory_seconds);
 }
 
-// Where the estimate was asked for another precision: "float32 as float16".
+// Marks a different requested precision: "float32 as float16".
 void tell_precision(Item& item, const EstimateFile& estimate) {
   const std::optional<Precision> own = precision(item.dtype), asked = estimate.document.roofline->precision;
   const bool is_integer = item.dtype.find("int") != std::string::npos;
@@ -82,8 +82,9 @@ Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, b
   return item;
 }
 
-// Bytes that cross to memory when the nodes run as one kernel: what each moves alone, less what one of them makes and
-// another reads, less writing what none outside reads. Empty where a size is not known.
+// Bytes moved to and from memory if the nodes run as one kernel: the bytes that each moves alone, minus reads of
+// tensors that another node of the kernel makes, minus writes of tensors that no node outside reads. Empty if a size is
+// unknown.
 std::optional<double> fused_bytes(const EstimateFile& estimate, const std::vector<std::size_t>& nodes,
                                   const std::map<std::string, std::vector<std::size_t>>& readers) {
   std::optional<double> bytes = 0;
@@ -92,7 +93,7 @@ std::optional<double> fused_bytes(const EstimateFile& estimate, const std::vecto
   for (const std::size_t at : nodes) {
     for (const OutputInfo& made : estimate.nodes()[at].outputs) {
       const auto found = readers.find(made.name);
-      if (found == readers.end()) continue;  // nobody reads it: an output of the model
+      if (found == readers.end()) continue;  // no reader: an output of the model
       std::size_t inside = 0;
       for (const std::size_t reader : found->second) {
         const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), reader);
@@ -108,11 +109,11 @@ std::optional<double> fused_bytes(const EstimateFile& estimate, const std::vecto
       bytes = sum(bytes, -*size * static_cast<double>(inside));
     }
   }
-  if (bytes && *bytes < 0) return std::nullopt;  // a reader picks only a part of what it reads
+  if (bytes && *bytes < 0) return std::nullopt;  // a reader reads only a part of a tensor
   return bytes;
 }
 
-// Several nodes as one item: work adds up, times of arithmetic too; bytes are those that leave the kernel.
+// Several nodes as one item: sums of work and of arithmetic times; `bytes` is the traffic of the whole kernel.
 Item merged(const EstimateFile& estimate, const std::vector<std::size_t>& nodes, std::size_t main, const Roofs& roofs,
             bool same_device, const std::optional<double>& bytes) {
   Item result = item_of(estimate, main, roofs, same_device);
@@ -143,7 +144,7 @@ std::size_t find(std::vector<std::size_t>& parent, std::size_t at) {
   return at;
 }
 
-// Of all precisions; empty where one of them was not collected.
+// FLOPs of all precisions; empty if one of them was not collected.
 std::optional<double> counted_flops(const documents::MeasuredKernel& kernel) {
   std::optional<double> flops;
   if (!kernel.flops.empty()) flops = 0;
@@ -178,7 +179,7 @@ Item kernel_item(const documents::MeasuredKernel& kernel) {
   return item;
 }
 
-// Rows that a kernel executed: as the file's join says, else the one whose name it carries.
+// The nodes that a kernel executed: by the file's join, else the node with the kernel's name.
 std::vector<std::size_t> nodes_of(const documents::MeasuredKernel& kernel, const EstimateFile& estimate,
                                   const std::map<std::string, std::size_t>& by_name) {
   std::vector<std::size_t> nodes;
@@ -191,7 +192,7 @@ std::vector<std::size_t> nodes_of(const documents::MeasuredKernel& kernel, const
   return nodes;
 }
 
-// What the join found of counters against the estimate, by their first kernel.
+// The differences that the join found between counters and estimate, by first kernel.
 std::map<std::size_t, std::string> flags_of(const documents::Measured& measured) {
   std::map<std::size_t, std::string> result;
   if (!measured.join) return result;
@@ -207,7 +208,7 @@ std::map<std::size_t, std::string> flags_of(const documents::Measured& measured)
 
 namespace {
 
-// The pieces of a training step: forward by its name, the others with their part behind it and in their type.
+// The parts of a training step: forward keeps the node's name; the others append the part to the name and the type.
 std::vector<Item> step_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
   std::vector<Item> items;
   for (const documents::EstimateTraining::Row& row : estimate.document.training->rows) {
@@ -283,7 +284,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Me
          std::set<std::string>(estimate.nodes()[at].inputs.begin(), estimate.nodes()[at].inputs.end()))
       if (!value.empty()) readers[value].push_back(at);
 
-  // Nodes that share a kernel and kernels that share a node are one item: only their sums can be compared.
+  // Nodes that share a kernel, and kernels that share a node, form one item: only their sums can be compared.
   std::vector<std::size_t> parent(count);
   std::iota(parent.begin(), parent.end(), std::size_t{0});
   std::vector<std::vector<std::size_t>> joined;
@@ -299,7 +300,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Me
   const std::map<std::size_t, std::string> flags = flags_of(measured);
   std::vector<Item> items;
   for (const auto& [root, nodes] : members) {
-    // The node with the most work names them.
+    // The node with the most work gives the name.
     const std::size_t main = *std::max_element(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
       return estimate.nodes()[a].counts.flops.value_or(0) < estimate.nodes()[b].counts.flops.value_or(0);
     });
@@ -311,7 +312,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Me
         if (measured.kernels[k].joined) item.rule = measured.kernels[k].joined->rule;
       }
       if (const auto flag = flags.find(found->second.front()); flag != flags.end()) item.flags = flag->second;
-      if (item.absence == Absence::NoWork) item.absence = Absence::None;  // an engine may copy where a view would do
+      if (item.absence == Absence::NoWork) item.absence = Absence::None;  // an engine may copy instead of making a view
     } else if (item.absence == Absence::None) {
       item.absence = Absence::Unmeasured;
     }

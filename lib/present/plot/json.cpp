@@ -1,5 +1,5 @@
-// The chart as pagoda.chart/1: columns instead of objects, and repeated texts by their place in a table, so that ten
-// thousand operators stay below 2 MB in a page. The page reads the same text.
+// The chart as pagoda.chart/1: columns instead of objects, and repeated texts as indices into a table, so that ten
+// thousand operators take less than 2 MB in a page. The page reads the same text.
 #include <algorithm>
 #include <map>
 
@@ -44,13 +44,13 @@ void amounts(base::JsonWriter& json, std::string_view key, const Rows& rows, Get
   json.end_array();
 }
 
-// Times that follow from counts and roofs: six digits, so that a page stays small.
+// Six digits of times that are derived from counts and roofs, so that a page stays small.
 std::optional<double> rounded(const std::optional<double>& seconds) {
   if (!seconds || *seconds == 0) return seconds;
   return std::stod(number(*seconds, 6));
 }
 
-// A column that is null throughout is absent.
+// Leaves out a column that is null throughout.
 template <typename Get>
 void measured_amounts(base::JsonWriter& json, std::string_view key, const std::vector<Item>& items, Get get) {
   for (const Item& item : items)

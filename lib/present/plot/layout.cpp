@@ -14,7 +14,7 @@ namespace {
 constexpr double kSmallest = 2.2, kLargest = 14;  // radii
 constexpr double kShareOfLargest = 0.25;
 
-// Parts of a slanted text as upright boxes, so that one test of overlap serves all.
+// Covers a slanted text with upright boxes, so that one overlap test works for all texts.
 std::vector<Box> slanted(double x, double y, double width, double degrees) {
   constexpr double kHalf = 8;
   const double angle = degrees * std::numbers::pi / 180;
@@ -68,8 +68,8 @@ std::optional<Segment> flat(const Scale& scale, double peak, double fastest) {
   return Segment{scale.x(from), scale.y(peak), scale.x(frame.x1), scale.y(peak)};
 }
 
-// Slides along its roof, from the far end, until it covers nothing: above the line, else below it.
-// `texts`: names of models, and from `first_roof` on the labels of roofs.
+// Moves the label along its roof, from the outer end, until it covers nothing: above the line, else below it.
+// `texts`: names of models; from `first_roof` on, labels of roofs.
 void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts,
                 std::size_t first_roof) {
   const Segment& line = *mark.line;
@@ -81,7 +81,7 @@ void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lin
   const std::string value = base::si_text(mark.roof->value, mark.roof->unit_text());
   const std::string whole = mark.is_spec ? mark.roof->name + " spec" : mark.roof->label();
   const std::string brief = mark.is_spec ? whole : mark.roof->name + " " + value;
-  // A label is shortened before it crosses a line, and covers dots before it is dropped.
+  // First shorten the label, then let it cross lines, then let it cover dots; only then drop it.
   const std::vector<Box> roofs(texts.begin() + static_cast<std::ptrdiff_t>(first_roof), texts.end());
   const std::array<std::pair<const std::string*, const std::vector<Box>*>, 6> choices = {{{&whole, &obstacles},
                                                                                           {&brief, &obstacles},
@@ -93,7 +93,7 @@ void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lin
     const double width = text_width(*text, kLabelText);
     for (const double offset : {10.0, -11.0, 26.0, -27.0}) {
       for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
-        // Compute roofs are read at their right end, slopes at their left one, where they are apart.
+        // Label compute roofs at their right end, and slopes at their left end, where they do not share lines.
         const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
         const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
         std::vector<Box> boxes = slanted(x, y, width, degrees);
@@ -124,7 +124,7 @@ DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
   return mark;
 }
 
-// The ends first, then what finds room between them, nearest places first.
+// Labels the ends first, then the stars between them where space is left, nearest places first.
 std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& stars, std::vector<Box>& taken) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < stars.size(); ++i)
@@ -157,13 +157,13 @@ std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& s
   return labels;
 }
 
-// "8" of "batch=8": several models leave no room for more.
+// "8" of "batch=8": with several models there is no space for more.
 std::string size_alone(const std::string& label) {
   const std::size_t equals = label.rfind('=');
   return equals == std::string::npos ? label : label.substr(equals + 1);
 }
 
-// Beside their arrows, in the middle first.
+// Places labels beside their arrows, in the middle first.
 std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std::vector<Box>& taken) {
   std::vector<StarLabel> labels;
   for (const Change& change : chart.changes) {
@@ -188,7 +188,8 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
 
 Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
 
-// A name stands right or left of its star, clear of dots, stars and other names. If no place is free, it covers dots.
+// Places a name to the right or left of its star, clear of dots, stars and other names. If no place is free, it covers
+// dots.
 void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y, const std::vector<Box>& dots,
                 std::vector<Box>& names) {
   const double width = 1.15 * text_width(name, kLabelText);  // bold is wider
@@ -211,7 +212,7 @@ void place_name(NamePlace& place, const Box& plot, const std::string& name, doub
 
 namespace {
 
-// At the right ends of the lines, side by side, so that close lines do not cover each other's names.
+// Labels at the right ends of the lines, side by side, so that names of close lines do not overlap.
 std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
   std::vector<StarLabel> labels;
   double right = scale.plot.x1 - 10;
@@ -231,7 +232,7 @@ std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
   return labels;
 }
 
-// Beside a path of measured runs that of the bounds needs no labels: its sizes are the same.
+// Bounds get no labels at sizes for which the same series has a measured run: the run carries the label.
 void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::vector<Box>& taken) {
   std::vector<Star> stars = path.stars;
   for (const PathMark& other : layout.paths)
@@ -313,7 +314,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     for (std::size_t i = 0; i < series.dots.size(); ++i) {
       layout.dots.push_back(dot_mark(scale, series.dots[i], i));
       const DotMark& mark = layout.dots.back();
-      // Thousands of dots leave no free place; labels then only keep off the larger ones.
+      // Thousands of dots would leave no free place: labels only avoid the first 400, the largest.
       if (i >= 400) continue;
       if (mark.x) taken.push_back(box_of(*mark.x, *mark.y, mark.radius));
       if (mark.measured_x) taken.push_back(box_of(*mark.measured_x, *mark.measured_y, mark.radius));
@@ -355,7 +356,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   for (const RoofMark& mark : layout.roofs)
     if (mark.line && mark.roof->shown) lines.push_back(*mark.line);
   if (layout.ridge_x) {
-    // Its own label stands at the foot of the drop line.
+    // The ridge's own label is at the foot of the drop line.
     const double width = 60;
     taken.push_back({*layout.ridge_x - width, scale.plot.y1 - 42, *layout.ridge_x + width, scale.plot.y1});
   }
@@ -400,7 +401,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
       for (const double gap : kGaps) {
         if (gap > 0.2 * (plot.y1 - plot.y0)) break;
         for (int step = 0; step < kDirections; ++step) {
-          // From the right, then alternately up and down.
+          // Directions: to the right first, then alternately further up and down.
           const int turn = step % 2 == 0 ? step / 2 : -(step + 1) / 2;
           const double angle = 2 * std::numbers::pi * turn / kDirections;
           const double reach = mark.radius + gap;
@@ -419,7 +420,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
             label.from_y = *y + (label.to_y - *y) * mark.radius / std::max(distance, 1.0);
           }
           if (label.has_leader) {
-            // A leader through another label would read as its leader.
+            // A leader through another label would look like that label's leader.
             const std::vector<Box> leader = around({{label.from_x, label.from_y, label.to_x, label.to_y}}, nullptr);
             if (!is_free(plot, leader, texts)) continue;
             blocked.insert(blocked.end(), leader.begin(), leader.end());
@@ -431,7 +432,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
         }
       }
     };
-    try_place();  // what finds no free place has its name in the table
+    try_place();  // without a free place, only the table shows the name
   }
   return labels;
 }

@@ -1,4 +1,4 @@
-// Where everything of the roofline lies, in units of its sheet. Drawing only prints it.
+// The positions of everything in the roofline, in units of its sheet. Drawing only prints them.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace pagoda::present::plot {
 
 inline constexpr double kSmallText = 12, kLabelText = 12;
 
-// Decades to units.
+// Maps decades to units.
 struct Scale {
   Frame frame;
   Box plot;  // the axes
@@ -33,10 +33,10 @@ struct Segment {
 struct RoofMark {
   const Roof* roof = nullptr;
   bool is_main = false, is_spec = false;
-  std::optional<Segment> line = {};            // none: outside of the frame
-  std::string text = {};                       // empty: no room
-  double text_x = 0, text_y = 0, degrees = 0;  // of the middle of the text
-  std::vector<Box> boxes = {};                 // that the text covers
+  std::optional<Segment> line = {};            // empty: outside the frame
+  std::string text = {};                       // empty: no free space
+  double text_x = 0, text_y = 0, degrees = 0;  // middle of the text, and its slope
+  std::vector<Box> boxes = {};                 // covered by the text
 };
 
 struct DotMark {
@@ -62,7 +62,7 @@ struct StarLabel {
   Box box = {};
 };
 
-// Where the name of a series stands beside its star.
+// The position of a series' name beside its star.
 struct NamePlace {
   double drop = 0;  // pixels below the star's middle
   bool is_left = false;
@@ -82,31 +82,31 @@ struct Layout {
   std::optional<double> ridge_x = {}, ridge_y = {};  // inside the frame
   std::vector<DotMark> dots = {};                    // of one series
   std::vector<LabelMark> labels = {};
-  std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; without text where there is no room
-  std::vector<NamePlace> star_names = {};     // of each series
+  std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; without text if there is no free space
+  std::vector<NamePlace> star_names = {};     // by series
   std::vector<PathMark> paths = {};
-  std::vector<StarLabel> machine_labels = {};  // of each of Chart::machines; without text where its line is outside
+  std::vector<StarLabel> machine_labels = {};  // by Chart::machines; without text if the line is outside the frame
 };
 
-// Area is share of the time.
+// The dot's area is proportional to its share of the time.
 double dot_radius(double share);
 
-// "+35%"; from twice on "2.4×"; ", of 12" that moved alike.
+// "+35%"; "2.4×" from a factor of 2 (or below 0.5); ", of 12" appended if 12 items moved alike.
 std::string gain_text(const Change& change);
-// Of one model in several sizes: across its estimates; else of each model, or of the series `at`, over a swept size and as
-// measured.
+// For one model in several sizes: the path across its estimates. Otherwise for each model, or for the series `at`: its
+// paths over a swept size, estimated and measured.
 std::vector<PathMark> paths_of(const Chart& chart, std::size_t at);
-// A whole model whose sizes make a path stands on it, not beside it.
+// Whether the star of a whole model lies on the path of its sizes and is not drawn separately.
 bool is_on_path(const Chart& chart, const Series& series);
-// Where the name of a series stands: at the end of its path, else at its star.
+// The star that carries a series' name: the measured star, else the end of its path, else the star of its bound.
 const Star* named_star(const Chart& chart, const Series& series);
-// Beside the star of a series, where there are several.
+// The name beside the star of a series; empty for a single series.
 std::string star_name(const Chart& chart, const Series& series);
 
 Layout make_layout(const Chart& chart, std::size_t series);
 
-// Labels beside dots: rings of candidates around each, the first that covers no text and no dot; leaders where it is
-// away. What finds no place is left out.
+// Labels beside dots: of rings of candidate places around each dot, takes the first that covers no text and no dot,
+// with a leader if it is far away. A label without a free place is left out.
 std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotMark>& dots, const Box& plot,
                                     const std::vector<Box>& taken, const std::vector<Segment>& lines,
                                     std::size_t count);

@@ -1,4 +1,4 @@
-// Rooflines of more machines or power modes beside that of the chart's device.
+// Rooflines of further machines or power modes beside the roofline of the chart's device.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Formats of one chart.
+// The output formats of a chart.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace pagoda::present::plot {
 
 std::string chart_svg(const Chart& chart);
-// `first`: the tab that is open at first, by its id; empty: the first there is.
+// `first`: id of the tab that is initially open; empty: the first tab.
 std::string chart_html(const Chart& chart, std::string_view first);
 std::string chart_csv(const Chart& chart);
 std::string chart_json(const Chart& chart);
 std::string chart_text(const Chart& chart);
-// `format`: "png" or "pdf"; `in_print`: a PNG of 300 dots an inch, else of two dots a pixel.
+// `format`: "png" or "pdf"; `in_print`: the PNG has 300 dots per inch, otherwise two dots per pixel.
 std::string rasterize(const std::string& svg, std::string_view format, bool in_print = false);
 
 }  // namespace pagoda::present::plot

@@ -1,5 +1,5 @@
-// The page: the master picture, the chart's JSON and one script, in a single file that asks the network for nothing.
-// Its policy allows exactly this script and this style, so that no name in a model can become code.
+// The page: the SVG picture, the chart's JSON and one script, in a single file that makes no network requests.
+// Its content security policy allows exactly this script and this style, so that no name in a model can become code.
 #include "plot/page_files.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 namespace pagoda::present::plot {
 namespace {
 
-// JSON inside a script element: "<" could end the element or open a comment; it may be written as an escape.
+// JSON inside a script element: "<" could end the element or open a comment, so it is written as an escape.
 std::string in_script(const std::string& json) {
   std::string text;
   text.reserve(json.size());
   for (const char c : json) {
     if (c == '<')
       text += "\\u003c";
-    else if (c != '\n')  // between tokens only: strings escape theirs
+    else if (c != '\n')  // only occurs between tokens: strings escape it
       text += c;
   }
   return text;
@@ -64,7 +64,7 @@ constexpr std::string_view kMore = R"(<details class="more"><summary>Roofs, leve
 <span class="end"><button id="clear" type="button">Clear</button><button id="save-svg" type="button">SVG</button><button id="save-png" type="button">PNG</button><button id="save-csv" type="button">CSV</button><button id="dark" type="button" aria-pressed="false">Dark</button></span></div></details>
 )";
 
-// The views below, of which the reader chooses one (page/tabs.js).
+// The views below the chart; the reader chooses one (page/tabs.js).
 struct Panel {
   std::string_view id, title, says;
 };
@@ -99,7 +99,7 @@ std::string ladder_html(const std::vector<Rung>& ladder) {
   return html + "</ol>";
 }
 
-// The headline, what to do, and the times on one scale.
+// The headline, the actions, and the times on one scale.
 std::string verdict_html(const Chart& chart) {
   const std::optional<Verdict> verdict = verdict_of(chart);
   if (!verdict)
@@ -124,7 +124,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// The command that makes this page again, so that a reader can change it.
+// The command that recreates this page, so that a reader can change it.
 std::string command_of(const EstimateFile& estimate, const Chart& chart) {
   const documents::EstimateDocument& document = estimate.document;
   std::vector<std::string> words = {"onnx-estimate", document.model.path.empty() ? "MODEL.onnx" : document.model.path};
@@ -142,7 +142,7 @@ std::string command_of(const EstimateFile& estimate, const Chart& chart) {
   return base::joined(words, " ", quoted);
 }
 
-// On a page without formulas: the command that answers other requests.
+// For a page without formulas: the command that answers other requests.
 std::string no_formulas_html(const Chart& chart) {
   std::string html;
   for (const EstimateFile& estimate : chart.estimates) {
@@ -157,7 +157,7 @@ std::string no_formulas_html(const Chart& chart) {
          html + "</ul></details>\n";
 }
 
-// The second picture of the page: its ids must differ from those of the first, and the page brings its style.
+// The second picture of the page: its ids must differ from those of the first, and it needs no style of its own.
 std::string energy_figure(const Chart& chart) {
   std::string svg = draw_roofline(energy_view(chart), true);
   constexpr std::string_view kEnd = "</style>\n";

@@ -1,5 +1,5 @@
-// The files of lib/present/plot/page, compiled in, and the frame of every page: one file that asks the network for
-// nothing, under a policy that allows exactly its script and its style.
+// The files of lib/present/plot/page, compiled in, and the frame of every page: one file that makes no network
+// requests, under a content security policy that allows exactly its script and its style.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ std::string page_script();         // of charts
 std::string report_page_script();  // of results
 std::string page_style();
 
-// `body`: what stands between <body> and the script.
+// `body`: the text between <body> and the script.
 std::string page_of(std::string_view title, std::string_view body, std::string_view script);
 
 }  // namespace pagoda::present::plot

@@ -15,7 +15,7 @@ using JsonLayout = base::JsonWriter::Layout;
 
 const EstimateFile& file_of(const Chart& chart, const Series& series) { return chart.estimates[*series.estimate]; }
 
-// The items of each node: one, or of a training step one for each part.
+// The items of each node: one, or for a training step one per part.
 std::vector<std::vector<std::size_t>> items_of_nodes(const Series& series, std::size_t nodes) {
   std::vector<std::vector<std::size_t>> items(nodes);
   for (std::size_t i = 0; i < series.items.size(); ++i)

@@ -1,4 +1,4 @@
-// Rows of several models that are the same work, for the page's comparison: its first model against each other one.
+// Matches rows with the same work across models, for the page's comparison of its first model with each other one.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 namespace pagoda::present::plot {
 
 struct ItemPair {
-  std::ptrdiff_t before = -1, after = -1;  // in Series::items; -1: in the other one only
+  std::ptrdiff_t before = -1, after = -1;  // indices in Series::items; -1: only in the other series
 };
-// Of two series with estimates: by their kernels where both are fused, else by their nodes (documents/compare.h); then
-// what is in one of them only. What does no work is left out.
+// Pairs of two series with estimates: matched by kernels if both are fused, then by nodes (documents/compare.h), then
+// items that only one series has. Unmatched items without work are left out.
 std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const Series& after);
 
-// {"totals": [{name, unit, values}], "pairs": [[[i, j], …], …]}: of every later series the pairs with the first. Empty
-// for charts of one series, and of series without an estimate.
+// {"totals": [{name, unit, values}], "pairs": [[[i, j], …], …]}: for every later series its pairs with the first. Empty
+// for a chart of one series, or if a series has no estimate.
 std::string pairs_json(const Chart& chart);
 
 }  // namespace pagoda::present::plot

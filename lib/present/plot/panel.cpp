@@ -1,4 +1,4 @@
-// Beside and below the axes: what the colours and marks mean, what is not drawn, and where the numbers come from.
+// The panel beside or below the axes: the meaning of colours and marks, what is not drawn, and sources of the numbers.
 #include <algorithm>
 #include <cmath>
 
@@ -31,7 +31,7 @@ class Column {
                {"fill", std::string(color)}});
     y_ += kLine;
   }
-  // Breaks between words.
+  // Wraps between words.
   void paragraph(const std::string& text, std::string_view color, std::size_t most) {
     for (const std::string& row : wrapped(text, kSmallText, right - left, most)) line(row, color);
   }
@@ -51,7 +51,7 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
     other.items += series.types[i].items;
     other.seconds += series.types[i].seconds;
   }
-  const double bar = column.right - column.left < 200 ? 24 : 40;  // of all time
+  const double bar = column.right - column.left < 200 ? 24 : 40;  // length for 100 % of the time
   svg.open("g", {{"class", "legend"}, {"data-s", std::to_string(at)}, {"display", at == 0 ? "" : "none"}});
   for (std::size_t i = 0; i <= named; ++i) {
     const TypeTime& type = i < named ? series.types[i] : other;
@@ -222,7 +222,7 @@ std::string summary(const Chart& chart, const Series& series) {
 
 namespace {
 
-// "0.534 … 2.74 TFLOP/s, 10 … 51% of its roof" of the stars that a model has, measured ones before bounds.
+// "0.534 … 2.74 TFLOP/s, 10 … 51% of its roof": the range of a model's measured stars, or of its bounds if it has none.
 std::string reach_text(const Chart& chart, const Series& series) {
   std::vector<Star> stars = series.runs;
   if (stars.empty() && series.measured_star) stars.push_back(*series.measured_star);
@@ -303,7 +303,7 @@ void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
 
 namespace {
 
-// Whose lines are drawn beside the device's.
+// The machines whose lines are drawn besides the device's.
 void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
   if (chart.machines.empty()) return;
   column.heading("Dashed");
@@ -336,7 +336,7 @@ double draw_panel(Svg& svg, const Chart& chart) {
     box.x1 = (box.x0 + box.x1) / 2 - 8;
     marks_box.x0 = box.x1 + 16;
   }
-  // What has a colour, and what else is drawn: one below the other, or in a column of a paper side by side.
+  // Coloured marks and all other marks: one below the other, or side by side on a column sheet.
   Column column(svg, box, box.y0), beside(svg, marks_box, marks_box.y0);
   Column& marks = chart.sheet.is_column ? beside : column;
   const bool is_of_models = chart.is_energy || chart.by_model;
@@ -345,7 +345,7 @@ double draw_panel(Svg& svg, const Chart& chart) {
     draw_models(svg, column, chart);
     draw_star_marks(svg, marks, chart);
   } else if (!chart.series.empty()) {
-    // Each series has its own rows, of which the page shows one's.
+    // Each series has its own rows; the page shows those of one series.
     const auto each = [&](Column& into, auto draw) {
       double bottom = into.y();
       for (std::size_t i = 0; i < chart.series.size(); ++i) {

@@ -30,7 +30,7 @@ std::string plot_text(const PlotInput& input, const PlotOptions& options) {
 }
 std::string plot_html(const PlotInput& input, const PlotOptions& options) {
   const plot::Chart chart = plot::make_chart(input, options);
-  if (options.energy) plot::energy_view(chart);  // says what is missing
+  if (options.energy) plot::energy_view(chart);  // throws if constants and joules are missing
   return plot::chart_html(chart, options.energy ? "energy" : "");
 }
 std::string plot_png(const PlotInput& input, const PlotOptions& options) {

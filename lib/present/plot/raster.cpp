@@ -1,4 +1,5 @@
-// PNG and PDF by rsvg-convert of librsvg, as a process of its own: no library to link, and the SVG stays the master.
+// PNG and PDF by librsvg's rsvg-convert as a separate process: no library to link, and all pictures derive from the
+// SVG.
 #include <fstream>
 #include <optional>
 
@@ -9,7 +10,7 @@
 namespace pagoda::present::plot {
 namespace {
 
-// What a program printed; empty where it cannot be started.
+// The output of a program; empty if it cannot be started.
 std::optional<base::Output> output_of(const std::vector<std::string>& words, const base::ProcessOptions& options) {
   try {
     return base::run_and_capture(words, options);
@@ -21,13 +22,13 @@ std::optional<base::Output> output_of(const std::vector<std::string>& words, con
 }  // namespace
 
 std::string rasterize(const std::string& svg, std::string_view format, bool in_print) {
-  // Without any font librsvg draws boxes for letters and reports success.
+  // Without fonts, librsvg draws boxes instead of letters and still reports success.
   const std::optional<base::Output> fonts = output_of({"fc-list", ":", "family"}, {.err = base::Stream::Null});
   const base::TemporaryFolder scratch("pagoda-plot");
   const std::string in = scratch.path("chart.svg"), out = scratch.path("chart.out");
   std::ofstream(in, std::ios::binary) << svg;
   std::vector<std::string> words = {"rsvg-convert", "--format", std::string(format), "--output", out, in};
-  // 2x makes a PNG sharp on dense screens; a PDF holds the time it was made at unless the variable is set.
+  // 2x makes a PNG sharp on dense screens; a PDF contains its creation time unless SOURCE_DATE_EPOCH is set.
   if (format == "png" && in_print) words.insert(words.begin() + 1, {"--dpi-x", "300", "--dpi-y", "300"});
   if (format == "png" && !in_print) words.insert(words.begin() + 1, {"--zoom", "2"});
   const std::optional<base::Output> drawn =

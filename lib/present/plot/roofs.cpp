@@ -10,11 +10,11 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kSame = 1e-9;  // relative: rates of two formats that are one roof
+constexpr double kSame = 1e-9;  // relative difference up to which two formats share a roof
 
 bool same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
 
-// What theory says of a measured rate: the ceilings document keeps it, the device made of it does not.
+// The theoretical value of a measured rate: the ceilings document contains it, the device made from it does not.
 std::optional<double> stated(const std::optional<documents::CeilingsDocument>& ceilings, documents::CeilingKind kind,
                              double value) {
   if (!ceilings) return std::nullopt;
@@ -150,8 +150,8 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
   return roofs;
 }
 
-// x: from two decades left of 1 FLOP/B, where elementwise work in FP32 (1 FLOP for 12 B) still has room, to a decade
-// beyond the furthest ridge and at least 10^4, where large convolutions lie.
+// x: from two decades below 1 FLOP/B, so that elementwise FP32 work (1 FLOP per 12 B) is inside, to a decade beyond the
+// furthest ridge and at least 10^4, where large convolutions lie.
 // y: from a decade below the slowest memory at the left end to the decade above the fastest roof.
 Frame make_frame(const Roofs& roofs, const PlotOptions& options) {
   const double peak = roofs.compute.front().value, slow = roofs.bandwidth.front().value;

@@ -1,4 +1,4 @@
-// Roofs: the lines that no operator can be above, and the frame they span.
+// Roofs: the lines that no operator can exceed, and the frame that they span.
 #pragma once
 
 #include <algorithm>
@@ -16,28 +16,28 @@ namespace pagoda::present::plot {
 struct Roof {
   enum class Kind { Compute, Bandwidth };
   Kind kind = Kind::Compute;
-  std::string id;                     // "tensor-float16", "dram": for element ids
+  std::string id;                     // for element ids: "tensor-float16", "dram"
   std::string name;                   // "FP16, BF16 tensor", "DRAM"
   double value = 0;                   // FLOP/s or B/s
-  std::vector<Precision> precisions;  // of a compute roof: all that share unit and value
+  std::vector<Precision> precisions;  // compute roofs: all formats with this unit and value
   Unit unit = Unit::Vector;
-  std::string level;  // of a bandwidth roof
+  std::string level;  // bandwidth roofs only
   bool measured = false;
-  std::optional<double> spec;  // what the vendor states, beside a measured value
+  std::optional<double> spec;  // the vendor's figure, beside a measured value
   std::string source;
   bool is_energy = false;  // FLOP/J or B/J
-  bool shown = false;      // drawn at first; the others can be switched on in the page
+  bool shown = false;      // drawn initially; the page can switch on the others
 
-  std::string unit_text() const;  // "FLOP/s"; "OP/s" where every format is an integer; "B/s"
+  std::string unit_text() const;  // "FLOP/s"; "OP/s" if every format is an integer; "B/s"
   std::string label() const;      // "DRAM 4.25 TB/s (measured; spec 4.8)"
 };
 
 struct Roofs {
   std::vector<Roof> compute;    // fastest first
   std::vector<Roof> bandwidth;  // from memory inwards; [0] is DRAM
-  std::size_t main = 0;         // of compute: the one that the ridge is drawn for
+  std::size_t main = 0;         // index in compute: the roof whose ridge is drawn
 
-  // Whether one compute roof holds for all work: left of its ridge memory bounds, right of it arithmetic.
+  // Whether one compute roof applies to all work: left of its ridge memory is the bound, right of it arithmetic.
   bool is_single() const {
     return std::count_if(compute.begin(), compute.end(), [](const Roof& r) { return r.shown; }) == 1;
   }
@@ -53,13 +53,14 @@ struct Frame {
 
 Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings);
 
-// Whole decades around the roofs: a function of the device alone, so that charts of one machine compare.
+// Whole decades around the roofs. Unless the options set limits, depends only on the device, so that charts of one
+// machine are comparable.
 Frame make_frame(const Roofs& roofs, const PlotOptions& options);
 
-// The roof that work of `type` is held against: the fastest whose format holds every value of it, of tensor units too
-// where the work is contractions. Of equal ones the type's own. Empty: the device states none.
+// The roof for work of `type`: the fastest one whose format represents every value of the type; roofs of tensor units
+// only apply to contractions. Of equally fast roofs, the type's own. Empty if the device states no such peak.
 std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool contraction);
-// The roof of a precision and unit as an estimate names them.
+// The roof of exactly this precision and unit, as estimates name them.
 std::optional<std::size_t> roof_named(const Roofs& roofs, Precision type, Unit unit);
 
 // min(peak, intensity × bandwidth).

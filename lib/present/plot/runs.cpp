@@ -1,4 +1,4 @@
-// Measured runs of a whole model: each a star at the model's FLOPs and bytes over the time that it took.
+// Measured runs of a whole model: each is a star at the model's FLOPs and bytes and the run's time.
 #include <algorithm>
 #include <set>
 
@@ -50,7 +50,7 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
   for (const std::string& problem : problems) chart.warnings.push_back(file + ": a run is not drawn: " + problem);
   std::stable_sort(series.runs.begin(), series.runs.end(),
                    [](const Star& a, const Star& b) { return a.flops < b.flops; });
-  // One star stands for the model where there is one run; several make a path.
+  // A single run is the model's star; several runs form a path.
   if (series.runs.size() == 1) series.measured_star = series.runs.front();
 }
 

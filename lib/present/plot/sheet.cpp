@@ -12,11 +12,11 @@ namespace pagoda::present {
 namespace plot {
 namespace {
 
-constexpr double kSmall = 12;                // units that small text is high
-constexpr double kPoints = 9, kPage = 900;   // of small text and of the width, where only the other is given
-constexpr double kNarrowest = 280;           // units: six decades with their labels
-constexpr double kBeside = 1000;             // units from which on a legend of 228 fits beside the axes
-constexpr double kSteepest = 0.72;           // height of the axes over their width, as on the full sheet
+constexpr double kSmall = 12;               // height of small text in units
+constexpr double kPoints = 9, kPage = 900;  // default text height and width in points, if only the other is given
+constexpr double kNarrowest = 280;          // units: enough for six decades with labels
+constexpr double kBeside = 1000;            // units: smallest width for a legend of 228 beside the axes
+constexpr double kSteepest = 0.72;          // largest height of the axes over their width, as on the full sheet
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Sheet make_sheet(const PlotOptions& options) {
 }  // namespace plot
 
 std::optional<double> points(std::string_view length) {
-  // The point of typesetting since PostScript: 1/72 inch; a pixel is CSS's, 1/96 inch.
+  // A point is PostScript's, 1/72 inch; a pixel is CSS's, 1/96 inch.
   constexpr std::array<std::pair<std::string_view, double>, 5> kUnits = {
       {{"mm", 72 / 25.4}, {"cm", 72 / 2.54}, {"in", 72}, {"pt", 1}, {"px", 0.75}}};
   for (const auto& [unit, factor] : kUnits) {

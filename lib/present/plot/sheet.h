@@ -1,5 +1,5 @@
-// The paper of a picture: how large it is, and where axes and legend lie. Lengths are in units of the picture, of which
-// small text is 12 high, so that a small sheet with the same text has less room, not smaller letters.
+// The sheet of a picture: its size, and the positions of axes and legend. Lengths are in units of the picture. Small
+// text is always 12 units high, so that a small sheet with the same text has less space, not smaller letters.
 #pragma once
 
 #include <string>
@@ -16,17 +16,17 @@ struct Box {
 };
 
 struct Sheet {
-  double width = 1200, height = 784;  // of a sheet in a column: without what stands below the axes
+  double width = 1200, height = 784;  // column sheets: height without the legend below the axes
   Box plot{84, 78, 932, 668};         // the axes
   Box panel{956, 70, 1184, 676};      // the legend: beside the axes, or below them
-  bool is_column = false;             // as narrow as a column of a paper: the legend stands below, the title is small
-  double points = 0;                  // of a unit in print; 0: a unit is a pixel of a screen
+  bool is_column = false;             // narrow, for a column of a paper: legend below the axes, small title
+  double points = 0;                  // printed size of a unit; 0: a unit is a screen pixel
 
   // A length for an attribute of the picture: "1200", "240.94pt".
   std::string length(double units) const;
 };
 
-// Throws Error where the width leaves no room at that size of the text.
+// Throws Error if the width is too small for that text size.
 Sheet make_sheet(const PlotOptions& options);
 
 }  // namespace pagoda::present::plot

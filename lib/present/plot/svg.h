@@ -1,5 +1,5 @@
-// SVG text, element by element. Attributes are plain (librsvg knows no CSS variables); classes are for the page, whose
-// style overrides them in dark mode.
+// Writes SVG element by element. Attributes are plain values (librsvg does not support CSS variables); classes are for
+// the page, whose style overrides the attributes in dark mode.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// The roofline in characters, for a shell far from a browser.
+// The roofline as text, for a shell without a browser.
 #include <algorithm>
 #include <cmath>
 
@@ -11,12 +11,12 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr int kLeft = 8;  // columns for ticks of performance
+constexpr int kLeft = 8;  // columns for the ticks of the y axis
 constexpr std::array<int, kColors + 1> kAnsi = {34, 33, 32, 31, 35, 36, 90};
 
 struct Cell {
   std::string text = " ";
-  int color = 0;  // of SGR; 0: none
+  int color = 0;  // SGR code; 0: none
 };
 
 class Canvas {
@@ -114,14 +114,14 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
   }
 }
 
-// Rows of the table below the picture, each with a letter.
+// Number of rows in the table below the picture; each has a letter.
 std::size_t listed(const Chart& chart, const Series& series) {
   return std::min({chart.options.labels, series.dots.size(), std::size_t{26}});
 }
 std::string letter(std::size_t row) { return std::string(1, static_cast<char>('a' + row)); }
 
 void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
-  // Lightest first, so that what matters stays visible.
+  // Least time first, so that dots with more time stay visible.
   for (std::size_t i = series.dots.size(); i-- > 0;) {
     const Dot& dot = series.dots[i];
     const auto put = [&](double x, double y, const char* large, const char* small) {
@@ -132,7 +132,7 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
     if (dot.x) put(*dot.x, *dot.y, "○", "∘");
     if (dot.measured_x) put(*dot.measured_x, *dot.measured_y, "●", "•");
   }
-  // The rows of the table, by its letters.
+  // The rows of the table, marked by their letters.
   for (std::size_t i = std::min(listed(chart, series), series.dots.size()); i-- > 0;) {
     const Dot& dot = series.dots[i];
     const auto& x = dot.measured_x ? dot.measured_x : dot.x;
@@ -155,7 +155,7 @@ std::string share_of_roof(const Series& series, const Dot& dot) {
   return percent_text(bound / seconds);
 }
 
-// Broken at the separators.
+// Breaks lines at the separators.
 std::string wrapped(const std::string& text, std::size_t columns) {
   constexpr std::string_view kSeparator = " · ";
   std::string result, row;
@@ -181,7 +181,7 @@ std::string table(const Chart& chart, const Series& series) {
   const std::size_t count = listed(chart, series);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < count; ++i) names.push_back(series.dots[i].name);
-  // What the other columns leave of the width.
+  // Names get the width that the other columns leave.
   const std::size_t taken = series.has_time() ? 72 : 62, width = static_cast<std::size_t>(chart.options.columns);
   names = short_names(names, std::clamp<std::size_t>(width > taken ? width - taken : 0, 16, 44));
   for (std::size_t i = 0; i < count; ++i) {

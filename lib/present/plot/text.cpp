@@ -24,7 +24,7 @@ constexpr std::array<short, 95> kAdvance = {
     635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838};
 // clang-format on
 constexpr double kOther = 0.838;  // "×", "±" and letters of European scripts at their widest
-constexpr double kWide = 1.0;     // wide scripts, and the signs after them: "…", "→", "≥"
+constexpr double kWide = 1.0;     // from U+1100: wide scripts, and signs such as "…", "→", "≥"
 
 double advance(char32_t code_point) {
   if (code_point >= 0x20 && code_point < 0x7F) return kAdvance[code_point - 0x20] / 1000.0;
@@ -100,7 +100,7 @@ std::vector<std::string> parts_of(const std::string& name) {
   return parts;
 }
 
-// "layer1.0…conv1/Conv": the part at `at`, and as much of the end as has room.
+// "layer1.0…conv1/Conv": the part at `at`, and as much of the end as fits.
 std::string with_part(const std::vector<std::string>& parts, std::size_t at, std::size_t columns) {
   const std::string last = parts.empty() ? "" : parts.back();
   if (at + 1 >= parts.size()) return base::elide(last, columns);
@@ -151,7 +151,7 @@ std::string xml(std::string_view text) {
     } else if (code_point == '\'') {
       escaped += "&#39;";
     } else if (base::is_unsafe(code_point)) {
-      // XML 1.0 has no way to write most control characters, not even as references.
+      // XML 1.0 cannot represent most control characters, not even as references.
       base::append_utf8(escaped, base::kReplacement);
     } else {
       base::append_utf8(escaped, code_point);

@@ -1,5 +1,5 @@
-// Text in charts: how wide it is, how numbers read, how it is escaped. Widths come from a table, so that labels can be
-// placed without a font engine.
+// Text in charts: its width, number formats and escaping. Widths come from a table, so that labels can be placed
+// without a font engine.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace pagoda::present::plot {
 
-// Pixels that `text` takes in DejaVu Sans (Verdana has nearly the same widths) at `size` pixels.
+// Width of `text` in pixels, in DejaVu Sans (Verdana has nearly the same widths) at `size` pixels.
 double text_width(std::string_view text, double size);
-// At most `width` pixels: the middle is replaced by "…".
+// Shortens to at most `width` pixels by replacing the middle with "…".
 std::string fit(const std::string& text, double size, double width);
-// Broken between words into rows of at most `width` pixels; more than `most` rows end in "…".
+// Breaks between words into rows of at most `width` pixels; after `most` rows the text ends in "…".
 std::vector<std::string> wrapped(const std::string& text, double size, double width, std::size_t most);
-inline constexpr double kBold = 1.15;  // as wide as plain text
-// The last parts of a name like "/layer1/layer1.0/conv1/Conv" that say where it is.
+inline constexpr double kBold = 1.15;  // width of bold text over plain text
+// The last parts of a name like "/layer1/layer1.0/conv1/Conv", which identify its place.
 std::string short_name(const std::string& name, std::size_t columns);
-// Of several names at once: those that differ still differ, by the part in which they do.
+// Shortens several names at once; different names stay different, by the part in which they differ.
 std::vector<std::string> short_names(const std::vector<std::string>& names, std::size_t columns);
 
-// For XML content and quoted attributes; control characters and what misleads a reader become visible.
+// Escapes for XML content and quoted attributes; control characters and misleading characters become visible.
 std::string xml(std::string_view text);
 
-// A ratio: three digits, no prefix below 10,000: "0.0833", "332".
+// A ratio with three digits and no prefix below 10,000: "0.0833", "332".
 std::string plain(double value);
-// Of a power of ten, at an axis: "100 T", "0.01".
+// The axis label of a power of ten: "100 T", "0.01".
 std::string decade(int exponent);
 std::string percent_text(double fraction);  // "12.3%", "0.04%"
 std::string count_text(std::size_t count, std::string_view singular, std::string_view plural);

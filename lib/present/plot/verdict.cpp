@@ -11,7 +11,7 @@ namespace {
 
 using documents::EstimateDocument;
 
-// Below this part of the time bounded by its roofs, traffic and arithmetic are not what to look at.
+// If more than this share of the time is far from all roofs, traffic and arithmetic are not the problem.
 constexpr double kFarFromRoofs = 0.5;
 
 std::string percent(double share) { return report::share_cell(share) + " %"; }

@@ -1,5 +1,5 @@
-// What a chart says first: how long, why, whether it fits, and what to do about it. Each number is one of the estimate
-// or of its series.
+// The verdict at the top of a chart: how long, why, whether it fits, and what to do about it. Each number comes from
+// the estimate or from its series.
 #pragma once
 
 #include <optional>
@@ -11,33 +11,33 @@
 
 namespace pagoda::present::plot {
 
-// A time on the one scale of the ladder.
+// A time on the common scale of the ladder.
 struct Rung {
   std::string name;  // "unfused", "fused", "floor", "predicted", "measured"
   double seconds = 0;
 };
 
 struct Verdict {
-  // The headline, in parts that the page replaces for other requests: "bert_base, batch=8" "NVIDIA H200 (float16)"
-  // "at least 2.10 ms" "memory bounds 74.9 % of it" "fits: 286 MB of 141 GB".
+  // The headline, in parts that the page replaces when the request changes: "bert_base, batch=8" "NVIDIA H200
+  // (float16)" "at least 2.10 ms" "memory bounds 74.9 % of it" "fits: 286 MB of 141 GB".
   std::string model, device, time, bound, fit;
-  std::vector<std::string> actions;  // sentences, the most gain first
-  std::vector<Rung> ladder;          // longest first as an engine gets better; measured last
-  // The parts as one text: "model on device: time, bound; fit", or with another separator for ": " and "; ".
+  std::vector<std::string> actions;  // sentences, largest gain first
+  std::vector<Rung> ladder;          // bounds, from unfused to floor, then the prediction; measured last
+  // The parts as one text: "model on device: time, bound; fit", or with `separator` in place of ": " and "; ".
   std::string headline(std::string_view separator = {}) const;
 };
 
-// Of a series; of roofs alone there is none.
+// The verdict on a series; empty if the series has no time.
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series);
-// Of all that a chart shows: its one series, or the second against the first. Empty where more would have to be said.
+// The verdict on the whole chart: its only series, or the second series against the first. Empty in all other cases.
 std::optional<Verdict> verdict_of(const Chart& chart);
-// Labels of the series without the sizes that all end in: {"bert_base", "bert_fused"} and ", batch=8, sequence=128".
+// Labels of the series without their common ending: {"bert_base", "bert_fused"} and ", batch=8, sequence=128".
 struct ShortLabels {
   std::vector<std::string> labels;
   std::string common;
 };
 ShortLabels short_labels(const Chart& chart);
-// A time for each model of a chart of several that have one; empty otherwise.
+// In a chart of several models: the time of each. Empty unless all have one comparable time.
 std::vector<Rung> ladder_of(const Chart& chart);
 
 }  // namespace pagoda::present::plot

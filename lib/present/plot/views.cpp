@@ -46,7 +46,7 @@ class Card {
   double height_;
 };
 
-// 1, 2 or 5 times a power of ten, at most five steps to `top`.
+// A step of 1, 2 or 5 times a power of ten, with at most five steps to `top`.
 double step_to(double top) {
   double step = std::pow(10, std::floor(std::log10(top)));
   while (top / step > 5) step *= 2;
@@ -75,7 +75,7 @@ void each_decade(const LogAxis& axis, Tick tick) {
   for (int exponent = first; exponent <= last; exponent += stride) tick(std::pow(10.0, exponent), exponent);
 }
 
-// 1, 2 and 5 times powers of ten within the ends; powers of ten alone where they span much.
+// 1, 2 and 5 times powers of ten within the ends; only powers of ten if high/low > 300.
 std::vector<double> round_values(double low, double high) {
   std::vector<double> values;
   const bool is_wide = high / low > 300;
@@ -91,7 +91,7 @@ std::string second_tick(int exponent) { return base::si_text(std::pow(10.0, expo
 
 }  // namespace
 
-// Bytes alive at each step; steps that share a pixel show their highest.
+// Live bytes at each step; steps that share a pixel show their maximum.
 std::string draw_memory_view(const EstimateFile& estimate) {
   if (!estimate.document.memory) return {};
   const documents::EstimateMemory& memory = *estimate.document.memory;
@@ -138,8 +138,8 @@ std::string draw_memory_view(const EstimateFile& estimate) {
   return std::move(card).done();
 }
 
-// Time, speed and memory over a swept size: a panel each with an axis of its own, all logarithmic, so that a straight
-// line is a power.
+// Time, speed and memory over a swept size: one panel each, with its own axis; all axes are logarithmic, so that a
+// straight line is a power law.
 std::string draw_sweep_view(const EstimateFile& estimate) {
   if (!estimate.sweep || estimate.sweep->points.size() < 2) return {};
   const EstimateCurve& sweep = *estimate.sweep;
@@ -166,7 +166,7 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
   if (shown == 0) return {};
   constexpr double kPanel = 150, kLeftOfSweep = 92;
   Card card("Over " + sweep.dim, "logarithmic; the last value is written out", kTop + shown * kPanel + 24);
-  const double right = kWide - 108;  // of the axes: the last value stands beside them
+  const double right = kWide - 108;  // right end of the axes; the last value is written beside it
   const double smallest = std::max(1e-9, sweep.points.front().size);
   const LogAxis x{smallest, std::max(sweep.points.back().size, smallest * 2), kLeftOfSweep, right};
   double top = kTop + 4;
@@ -175,7 +175,7 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     const double bottom = top + kPanel - 34;
     double low = curve.points.front().second, high = low;
     for (const auto& [size, value] : curve.points) low = std::min(low, value), high = std::max(high, value);
-    // A flat curve stands in the middle of a decade.
+    // Keeps a flat curve away from the edges.
     if (high < low * 3) low /= 2, high *= 2;
     const LogAxis y{low, high, bottom - 4, top + 22};
     card.note(kLeftOfSweep, top + 10, curve.title, "", kInk);
@@ -213,7 +213,7 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
   return std::move(card).done();
 }
 
-// Measured over least time, both logarithmic; lines where they are equal and at factors of it.
+// Measured time over least time, both logarithmic, with lines at equality and at multiples of the least time.
 std::string draw_scatter_view(const Series& series) {
   struct Point {
     double bound, seconds;
@@ -286,7 +286,7 @@ std::vector<View> draw_views(const Chart& chart) {
     if (series.has_time()) add("gap", "measured against least time", draw_scatter_view(series));
     if (!series.estimate) continue;
     const EstimateFile& estimate = chart.estimates[*series.estimate];
-    // The plan is of inference: the memory of a step is in the verdict.
+    // The plan is for inference; the answer's tables show the memory of a training step.
     if (!estimate.document.training) add("memory", "activations alive at each step", draw_memory_view(estimate));
     add("sweep", "over a size", draw_sweep_view(estimate));
   }

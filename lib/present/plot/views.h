@@ -1,4 +1,4 @@
-// Pictures below the page's chart that its script does not draw: each a small SVG of its own, or empty where there is
+// Pictures below the page's chart that its script does not draw. Each is a separate small SVG, or empty if there is
 // nothing to show.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace pagoda::present::plot {
 
 struct View {
-  std::string kind, title, svg;  // kind: the tab that shows it, "memory", "gap" or "sweep"
+  std::string kind, title, svg;  // kind: the tab that shows it: "memory", "gap" or "sweep"
   std::size_t series = 0;
 };
 

@@ -60,7 +60,8 @@ void write_formulas(base::JsonWriter& json, const FormulaTable& table) {
   json.end_array();
 }
 
-// [bytes read, written, then of each part macs, arith, comparisons, special, needed bytes, precision, narrowest]
+// [bytes read, bytes written, then for each part: macs, arith, comparisons, special, needed bytes, precision,
+// narrowest]
 void write_kernels(base::JsonWriter& json, const RooflineWork& work) {
   json.key("kernels").begin_array(JsonLayout::Line);
   for (const RooflineKernel& kernel : work.kernels) {
@@ -81,7 +82,7 @@ void write_kernels(base::JsonWriter& json, const RooflineWork& work) {
   json.end_array();
 }
 
-// Kernels in every case: what is the same in all of them is one class.
+// Classes of kernels: two kernels are in one class if they are the same in every case.
 class Classes {
  public:
   std::size_t place(std::vector<std::int32_t> of_cases) {
@@ -89,7 +90,7 @@ class Classes {
     if (is_new) kernels_.push_back(found->first);
     return found->second;
   }
-  // Of each class in one case.
+  // The kernel of each class in one case.
   void write(base::JsonWriter& json, const char* key, std::size_t at) const {
     json.key(key).begin_array(JsonLayout::Line);
     for (const std::vector<std::int32_t>& of_cases : kernels_) json.value(of_cases[at]);
@@ -108,7 +109,7 @@ std::vector<std::int32_t> kernels_of(const WhatIf& what_if, RooflineWork WhatIf:
   return kernels;
 }
 
-// The classes of what items stand for: rows, or on a fused chart groups.
+// The class of each item: of its row, or on a fused chart of its group.
 Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused, std::vector<std::size_t>& of_items) {
   Classes classes;
   for (const Item& item : series.items) {
@@ -116,7 +117,7 @@ Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused, s
       of_items.push_back(classes.place(kernels_of(what_if, &WhatIf::Case::rows, item.nodes.front())));
       continue;
     }
-    std::vector<std::int32_t> kernels(what_if.cases.size(), -1);  // of the first node that runs
+    std::vector<std::int32_t> kernels(what_if.cases.size(), -1);  // kernel of the first node that runs
     for (const std::size_t node : item.nodes) {
       if (what_if.group_of[node] < 0) continue;
       const auto of_group =
@@ -129,8 +130,8 @@ Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused, s
   return classes;
 }
 
-// Groups of several rows, by item (-1: none), and their fused kernels in every case: a place for each group, so that the
-// rows of one can be found.
+// For each item its group of several rows (-1: none), and the fused kernels of each group in every case. Each group has
+// its own index, so that the page can find the rows of one kernel.
 std::vector<std::vector<std::int32_t>> groups_of(const WhatIf& what_if, const Series& series,
                                                  std::vector<std::int64_t>& group_of_item) {
   std::map<std::int32_t, std::size_t> rows;
@@ -149,7 +150,7 @@ std::vector<std::vector<std::int32_t>> groups_of(const WhatIf& what_if, const Se
   return groups;
 }
 
-// The classes of the rows of each fused kernel, by item.
+// For each item, which is a fused kernel, the classes of its rows.
 Classes rows_of(const WhatIf& what_if, const Series& series, std::vector<std::vector<std::size_t>>& of_items) {
   Classes classes;
   for (const Item& item : series.items) {
@@ -192,7 +193,7 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
   json.end_array();
 }
 
-// FLOPs of one multiply-accumulate, arithmetic operation, special function and comparison: every convention is linear.
+// FLOPs of one multiply-accumulate, arithmetic operation, special function and comparison. Every convention is linear.
 std::array<Int, 4> weights(Convention count) {
   std::array<Int, 4> result{};
   constexpr Dim OpCost::*kMembers[] = {&OpCost::macs, &OpCost::arith, &OpCost::special, &OpCost::comparisons};
@@ -204,7 +205,7 @@ std::array<Int, 4> weights(Convention count) {
   return result;
 }
 
-// Rates by precision: [contraction, its roof, lanes, their roof]; -1: none.
+// Rates by precision: [contraction rate, 1 if on tensor units, its roof, lane rate, its roof]; roof -1: none.
 void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::array<bool, kPrecisions>& is_used) {
   const DeviceRates rates = device_rates(device);
   const Roofs roofs = make_roofs({.device = device}, std::nullopt);
@@ -313,7 +314,7 @@ std::string what_if_json(const Chart& chart) {
   json.end_array();
   json.key("devices").begin_array();
   for (const DeviceSpec& device : what_if.devices) {
-    // The chart's own ceilings beside it: the roofs it draws must be these.
+    // Leaves out devices whose roofs cannot be drawn.
     const bool has_dram = device.level("dram") != nullptr && device.level("dram")->bytes_per_second.known();
     if (has_dram && !device.peaks.empty()) write_device(json, device, is_used);
   }

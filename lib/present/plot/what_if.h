@@ -1,4 +1,4 @@
-// What a page needs to answer other requests, as JSON for its script. See documents/what_if.h.
+// The data that a page's script needs to answer other requests, as JSON. See documents/what_if.h.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace pagoda::present::plot {
 
-// Empty unless the chart is of one estimate that can.
+// Empty unless the chart shows a single estimate that has this data.
 std::string what_if_json(const Chart& chart);
 
 }  // namespace pagoda::present::plot

@@ -1,4 +1,5 @@
-// What a person asks first: how much work, how much memory, does it fit, how fast, what next, where.
+// The answer to the first questions: how much work and memory, does it fit, how fast, what to do next, where the time
+// goes.
 #include <algorithm>
 
 #include "report/folded.h"
@@ -11,12 +12,12 @@ using documents::EstimateFit;
 using documents::EstimateRoofline;
 
 constexpr std::size_t kHeaviest = 5, kAdvice = 3;
-constexpr double kWorthALine = 1.05;    // longer than the least time by this factor, or it reads as the same number
-constexpr std::size_t kWide = 110;      // columns from which on a row says how far it is from its next limit
-constexpr std::size_t kMargin = 24;     // columns of what and how much, at most
-constexpr std::size_t kNameWidth = 48;  // of a kernel, where the width of the terminal is not known
+constexpr double kWorthALine = 1.05;    // the eager time is shown if it exceeds the least time by this factor
+constexpr std::size_t kWide = 110;      // terminals of at least this width show how far a row is from its next limit
+constexpr std::size_t kMargin = 24;     // most columns of Line::what and Line::value
+constexpr std::size_t kNameWidth = 48;  // of a kernel's name if the width of the terminal is unknown
 
-// One line of the answer: what, how much, and why or of what.
+// One line of the answer: name, value, and explanation.
 struct Line {
   std::string what, value, remark;
 };
@@ -36,7 +37,7 @@ Line work_line(const Data& data) {
     remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
               " nodes not modelled: " + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
   }
-  // A shape or a mask made of constants is not worth a word.
+  // Do not mention shapes or masks made of constants.
   constexpr int kLeastFlops = 1'000'000;
   if (const auto& once = data.estimate.totals.at_load; once && once->flops.value_or(0) >= kLeastFlops)
     remark += " · once at load: " + (once->macs.value_or(0) > 0
@@ -45,7 +46,7 @@ Line work_line(const Data& data) {
   return {"work", at_least + cell(counts.flops, operation(data.estimate.count)), remark};
 }
 
-// Of a training step, else of a run: parts that add up.
+// The memory of a training step, else of a run, with the parts that add up to it.
 Line memory_line(const EstimateDocument& estimate) {
   const EstimateTotals& totals = estimate.totals;
   if (estimate.fit) {
@@ -84,7 +85,7 @@ Line traffic_line(const Data& data) {
   return {"traffic", at_least + bytes(totals.counts.bytes), remark};
 }
 
-// What a run of a language model is of.
+// The phase of a language model: new tokens per run, growth of the cache, bytes per token.
 Line phase_line(const EstimateDocument& estimate) {
   const documents::EstimatePhase& phase = *estimate.phase;
   std::string remark;
@@ -115,7 +116,7 @@ Line fit_line(const EstimateDocument& estimate) {
 
 }  // namespace
 
-// Where the time goes: to kernels that arithmetic bounds, or memory. Nodes of a fused kernel have no bound of their own.
+// Whether kernels bound by arithmetic or by memory take most of the time. Nodes in fused kernels have no own bound.
 std::string split_text(const EstimateRoofline& roofline) {
   double memory = 0;
   for (const RowBound& kernel : roofline.groups.empty() ? roofline.nodes : roofline.groups)
@@ -140,7 +141,7 @@ std::string rate_text(const EstimateDocument& estimate, double seconds) {
 
 namespace {
 
-// What a user of a decoder gets, and what a device gives.
+// The predicted token rate of a decoder: in total, per user and per device.
 std::string predicted_rate(const EstimateDocument& estimate) {
   const EstimateRoofline& roofline = *estimate.roofline;
   if (!estimate.phase || !roofline.items) return "";
@@ -148,7 +149,7 @@ std::string predicted_rate(const EstimateDocument& estimate) {
   const double steps = 1 / roofline.predicted->seconds;
   double tokens = static_cast<double>(*roofline.items), own = documents::real(phase.sequence_tokens).value_or(0);
   std::string text;
-  if (phase.speculated) {  // of the tokens of a step those stay that are accepted
+  if (phase.speculated) {  // only the accepted tokens of a step count
     const double part = phase.speculated->tokens_per_step / static_cast<double>(phase.speculated->tokens + 1);
     tokens *= part;
     own *= part;
@@ -162,7 +163,7 @@ std::string predicted_rate(const EstimateDocument& estimate) {
   return text + " · ";
 }
 
-// How many collectives there are, and what they move together.
+// The number of collectives, and the bytes that they move in total.
 void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   const documents::EstimateParallel& parallel = *estimate.roofline->parallel;
   const ParallelOptions& devices = parallel.devices;
@@ -205,7 +206,7 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
                          std::to_string(devices.pipeline) + " are on their way"});
 }
 
-// By the constants of the device; what a run without rest takes, and whether it pays to finish early.
+// The energy at the least time by the device's constants, its balance points, and whether finishing early saves energy.
 void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
   if (!estimate.roofline->energy) return;
   const documents::EstimateEnergy& energy = *estimate.roofline->energy;
@@ -222,18 +223,18 @@ void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
                        (energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
 }
 
-// The precision that a time rests on, where engines take another.
+// The precision assumed for the time, if engines may use a different one.
 std::string precision_remark(const Data& data) {
   const EstimateDocument& estimate = data.estimate;
   if (estimate.precision) return "";
-  // An engine that fuses folds the conversions of a quantised form into its products.
+  // An engine that fuses folds the conversions of quantised operands into its products.
   const auto quantised = std::find_if(estimate.nodes.begin(), estimate.nodes.end(), [](const EstimateNode& node) {
     return node.dequantized_from != ElementType::Undefined;
   });
   if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
     return "in " + std::string(to_string(quantised->precision)) + " unfused, in " +
            std::string(to_string(quantised->dequantized_from)) + " with --traffic fused";
-  // float32 products on tensor units of a device that has TF32 are a choice of the engine.
+  // If the device has TF32, the engine chooses whether float32 products use it.
   const bool has_tf32 = std::any_of(estimate.advice.begin(), estimate.advice.end(),
                                     [](const auto& advice) { return advice.precision == Precision::Tf32; });
   return has_tf32 ? "in float32, where many engines take TF32" : "";
@@ -306,7 +307,7 @@ void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
   }
 }
 
-// The end of a name tells layers apart: as many of its last parts as fit.
+// The end of a name distinguishes layers: keeps as many of its last parts as fit.
 std::string end_of(const std::string& name, std::size_t columns) {
   if (base::display_width(name) <= columns) return name;
   for (std::size_t slash = name.find('/', 1); slash != std::string::npos; slash = name.find('/', slash + 1))
@@ -326,7 +327,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
       if (row.bound->headroom && !is_narrow)
         bound += ", " + base::rounded(*row.bound->headroom) + "× above the next limit";
     }
-    // The name takes what the rest leaves.
+    // The name gets the remaining width.
     const std::size_t taken = kMargin + base::display_width(remark) + 2 + base::display_width(bound);
     const std::size_t room = width == 0 ? kNameWidth : width > taken + 16 ? width - taken : 16;
     lines.push_back({i == 0 ? "heaviest" : "", percent_of(row.weight, total),
@@ -349,7 +350,7 @@ std::vector<Line> answer_lines(const Data& data) {
   return lines;
 }
 
-// Parts of a remark between which a line may break.
+// Splits a remark where a line may break.
 std::vector<std::string> pieces_of(const std::string& remark) {
   constexpr std::string_view kSeparator = " · ";
   std::vector<std::string> pieces;

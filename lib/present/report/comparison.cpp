@@ -19,9 +19,9 @@ using report::Count;
 using report::EstimateCounts;
 using Layout = base::JsonWriter::Layout;
 
-constexpr std::size_t kShown = 10;  // nodes of the largest change, unless it is asked for more
+constexpr std::size_t kShown = 10;  // rows shown by default, largest changes first
 
-// The counters that a comparison shows, of nodes and of totals.
+// The counters that a comparison shows for nodes and totals.
 constexpr std::pair<std::string_view, Count EstimateCounts::*> kCompared[] = {
     {"macs", &EstimateCounts::macs},
     {"arith", &EstimateCounts::arith},
@@ -61,7 +61,7 @@ struct Row {
   std::size_t index = 0;
   std::string name, op;
   const EstimateCounts* counts = nullptr;
-  std::optional<double> seconds = {};  // empty without a device, and where its bound is not known
+  std::optional<double> seconds = {};  // empty without a device, or if the bound is unknown
 };
 
 struct Pair {
@@ -69,7 +69,7 @@ struct Pair {
   Match match = Match::None;
 
   const Row& shown() const { return after ? *after : *before; }
-  // A missing row does no work.
+  // A missing row counts as 0.
   Count delta(Count EstimateCounts::*counter) const {
     const Count none = Int{0};
     return difference(before ? before->counts->*counter : none, after ? after->counts->*counter : none);
@@ -128,7 +128,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
                   {.header = "change", .is_number = true},
                   {.header = "after/before", .is_number = true}};
   for (const auto& [name, counter] : kCompared) {
-    if (name == "flops" && before.count == Convention::Macs) continue;  // the row of macs is it
+    if (name == "flops" && before.count == Convention::Macs) continue;  // the macs row already shows it
     const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
     const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
     std::string label(name);
@@ -158,7 +158,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
   return grid;
 }
 
-// The largest changes of time on the device, then of work, then of traffic, first.
+// Largest changes first: by time on the device, then by work, then by traffic.
 std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   std::erase_if(pairs, [](const Pair& pair) { return !pair.differs(); });
   const auto weight = [](const Pair& pair, Count EstimateCounts::*counter) {
@@ -223,7 +223,7 @@ void write_side(base::JsonWriter& json, const std::optional<Row>& row, const Est
   }
   json.begin_object();
   json.member("index", row->index);
-  if (of_nodes != nullptr) {  // as in the file: no name stands for a missing one
+  if (of_nodes != nullptr) {  // as in the file, without a substitute for a missing name
     const EstimateNode& node = of_nodes->nodes[row->index];
     json.member("name", node.name).member("op_type", node.op_type);
   } else {
@@ -234,7 +234,7 @@ void write_side(base::JsonWriter& json, const std::optional<Row>& row, const Est
   json.end_object();
 }
 
-// `before` and `after` of pairs of nodes; null of kernels.
+// `before` and `after`: the estimates, for pairs of nodes; null for pairs of kernels.
 void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs, const EstimateDocument* before,
                  const EstimateDocument* after) {
   json.begin_array();

@@ -35,7 +35,7 @@ constexpr std::initializer_list<const char*> kTrainingColumns = {
     "dx_macs",        "dx_flops",   "dx_bytes",   "dw_macs",         "dw_flops",   "dw_bytes",
     "gradient_bytes", "kept_bytes", "recomputed", "forward_seconds", "dx_seconds", "dw_seconds"};
 
-// The least time of each part of a node; without a device none.
+// The least time of each part of a node; empty without a device.
 using StepTimes = std::map<std::pair<std::size_t, std::string>, double>;
 
 StepTimes step_times(const EstimateDocument& estimate) {
@@ -46,7 +46,7 @@ StepTimes step_times(const EstimateDocument& estimate) {
   return times;
 }
 
-// What backward does for a node, and what forward keeps for it; empty where its backward is not modelled.
+// The backward work of a node, and the bytes that forward keeps for it; empty if its backward is not modelled.
 void add_training(CsvLine& line, const documents::EstimateTraining::Node& node, const StepTimes& times) {
   using documents::Count;
   const auto sum = [](const Count& a, const Count& b) { return a && b ? Count(*a + *b) : Count(); };
@@ -63,7 +63,7 @@ void add_training(CsvLine& line, const documents::EstimateTraining::Node& node, 
   }
 }
 
-// Below the nodes: the optimizer belongs to none of them.
+// A line below the nodes: the optimizer belongs to no node.
 std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns) {
   const documents::EstimateWork& work = estimate.training->optimizer_work;
   base::CsvLine line;
@@ -74,7 +74,7 @@ std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns
                                 .special = work.special,
                                 .comparisons = {},
                                 .flops = report::flops_of(work),
-                                .params = {},  // the nodes have counted them
+                                .params = {},  // counted at the nodes
                                 .param_bytes = {},
                                 .bytes_read = work.bytes_read,
                                 .bytes_written = work.bytes_written,

@@ -17,7 +17,7 @@ using measured::EnergyTerm;
 constexpr const char* kUnits[] = {"J/FLOP", "J/B", "W"};
 constexpr const char* kNames[] = {"work", "traffic", "constant power"};
 
-// The constant as people call it: "joules_per_byte" is that of traffic.
+// The readable name of a constant: "joules_per_byte" is the energy of traffic.
 std::string said(const std::string& term) {
   if (term == "joules_per_flop") return kNames[0];
   return term == "joules_per_byte" ? kNames[1] : kNames[2];
@@ -43,7 +43,7 @@ bool is_indistinct(const EnergyFit& fit, const std::string& term) {
   });
 }
 
-// What the runs leave open, a line each.
+// What the runs cannot determine, one line per doubt.
 std::string doubts(const EnergyFit& fit) {
   std::string text;
   for (const auto& group : fit.indistinct)
@@ -59,7 +59,7 @@ std::string doubts(const EnergyFit& fit) {
                       : text + "condition number " + base::rounded(fit.condition_number) + "\n";
 }
 
-// Where time and energy balance on the device, and what that means.
+// The time and energy balance points of the device, and what they mean.
 std::string balances(const EnergyModel& model, const DeviceSpec& device, Precision precision) {
   const double time = time_balance(model), energy = energy_balance(model);
   std::string text = "\non " + device.name + (device.power_mode.empty() ? "" : ", " + device.power_mode) + ", " +

@@ -22,7 +22,7 @@ void append_without_numbers(std::string& text, const std::string& name) {
       text += '#';
 }
 
-// Two names of one shape, with '*' for the numbers in which they differ.
+// The common pattern of two names, with '*' for the numbers that differ.
 std::string common_name(const std::string& a, const std::string& b) {
   std::string name;
   std::size_t i = 0, j = 0;
@@ -66,7 +66,7 @@ class Folder {
   }
 
  private:
-  // Layers that are alike have the same numbers: their text is formed once.
+  // Identical layers have the same numbers, so that their text is formed once.
   const std::string& shown(const Count& flops, const Count& bytes, double seconds) {
     const auto [at, is_new] = shown_.try_emplace({flops, bytes, seconds});
     if (is_new) at->second = cell(flops) + cell(bytes) + base::shortest(seconds);

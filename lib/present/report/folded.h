@@ -1,4 +1,4 @@
-// Rows with layers that are alike as one, the heaviest first.
+// Rows in which identical layers are merged, heaviest first.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace pagoda::present::report {
 
-// Layers of the same operators, counts and time, whose names differ in numbers alone.
+// Layers with the same operators, counts and time, whose names differ only in numbers.
 struct Folded {
   std::string name, ops;
   std::size_t times = 0;
-  double weight = 0;  // seconds on the device, else FLOPs, of all
+  double weight = 0;  // total seconds on the device, else total FLOPs
   const RowBound* bound = nullptr;
 };
 
@@ -21,7 +21,7 @@ struct FoldedRows {
   std::vector<Folded> rows;  // the heaviest first
   double total = 0;          // of their weights
 };
-// On the device by time, else by work.
+// Weighted by time on the device, else by work.
 FoldedRows folded_rows(const EstimateDocument& estimate);
 
 }  // namespace pagoda::present::report

@@ -1,4 +1,4 @@
-// Cells of the human reports: what the table and Markdown show, already rounded, with units, printable.
+// Cells of the table and Markdown reports: rounded, with units, printable.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -15,7 +15,7 @@ std::string intensity_cell(const std::optional<double>& intensity) {
   return intensity ? base::rounded(*intensity) : "-";
 }
 
-// "12.3", of `total` = 100; one decimal.
+// `part` as a percentage of `total` with one decimal: "12.3".
 std::string percent(const Count& part, const Count& total) {
   if (!part || !total || *total == 0) return "-";
   const double share = 100.0 * static_cast<double>(*part) / static_cast<double>(*total);
@@ -26,7 +26,7 @@ std::string percent(const Count& part, const Count& total) {
 
 // Columns of work and traffic that node rows and type rows share.
 void add_counter_columns(base::Grid& grid, const Data& data) {
-  // Shares of what is known: where nodes are not modelled, that is not all.
+  // Shares of the modelled work, which is not the total if some nodes are not modelled.
   const std::string percent = data.estimate.totals.partial ? "% of modelled" : "%";
   const std::string unit = operation(data.estimate.count);
   if (!data.counts_macs()) grid.columns.push_back({.header = "MACs", .is_number = true});
@@ -60,7 +60,7 @@ void add_counter_cells(std::vector<std::string>& row, const EstimateCounts& coun
   row.push_back(intensity_cell(counters.intensity()));
 }
 
-// What the device makes of a row. "up to" is how much faster it could be before something else bounds it.
+// Columns of a row's time on the device. "up to": how much faster it could be before something else bounds it.
 void add_time_columns(base::Grid& grid, const Data& data, bool has_bound) {
   if (!data.estimate.roofline) return;
   grid.columns.push_back({.header = "time ≥", .is_number = true});
@@ -95,7 +95,7 @@ base::Grid node_grid(const Data& data) {
   grid.columns.push_back({.header = "precision", .drop_order = 8});
   grid.columns.push_back({.header = "mark"});
   for (const EstimateNode* node : data.nodes) {
-    // Bodies repeat names: rows from inside one say where they are.
+    // Names repeat between bodies: the name of a row inside a body begins with the body.
     const std::string name = node->body.empty() ? node->shown_name() : node->body + "/" + node->shown_name();
     std::vector<std::string> row = {std::to_string(node->index), base::printable(name),
                                     base::printable(node->qualified_op()),
@@ -217,7 +217,7 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   grid.rows.push_back({"not counted", "", "", plan.excludes});
 }
 
-// Runs a second of what the model processes: items of the batch, or tokens.
+// Throughput in the unit that the model processes: batch items, or tokens.
 void add_throughput(base::Grid& grid, const EstimateDocument& estimate) {
   const double seconds = estimate.roofline->totals.seconds;
   if (const auto& phase = estimate.phase; phase && phase->tokens) {
@@ -274,7 +274,7 @@ base::Grid totals_grid(const Data& data) {
   grid.columns = {
       {.header = "total"}, {.header = "exact", .is_number = true}, {.header = "", .is_number = true}, {.header = ""}};
   const documents::EstimateTotals& totals = data.estimate.totals;
-  // Sums over modelled nodes are lower bounds as soon as one node is not modelled.
+  // Sums are lower bounds if any node is not modelled.
   const std::string_view at_least = totals.partial ? "≥ " : "";
   const auto add = [&](std::string what, const Count& value, std::string_view unit, std::string note,
                        bool is_sum = true) {

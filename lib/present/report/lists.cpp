@@ -1,4 +1,4 @@
-// What this build knows: devices, operators, engines; as tables and as JSON.
+// What this build supports: devices, operators, engines; as tables and as JSON.
 #include "pagoda/base/json_writer.h"
 #include "pagoda/core/operators.h"
 #include "pagoda/documents/calibration.h"

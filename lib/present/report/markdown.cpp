@@ -8,8 +8,8 @@
 namespace pagoda::present {
 namespace report {
 
-// Text from a file as a code span, where Markdown, HTML, links and mentions mean nothing: delimited by more backticks
-// than it holds in a row (GFM §6.3), `|` escaped as tables ask (GFM §4.10).
+// Text from a file as a code span, in which Markdown, HTML, links and mentions have no effect: delimited by more
+// backticks than it contains in a row (GFM §6.3), with `|` escaped as tables require (GFM §4.10).
 std::string code(std::string_view text) {
   if (text.empty()) return "";
   std::size_t longest = 0, run = 0;
@@ -26,7 +26,7 @@ std::string code(std::string_view text) {
 
 namespace {
 
-// Columns that hold text from files.
+// Whether a column contains text from files.
 bool is_name(std::string_view header) {
   static constexpr std::array<std::string_view, 6> kNames = {"node", "op", "output", "kernel", "ops", "before"};
   return std::find(kNames.begin(), kNames.end(), header) != kNames.end();

@@ -1,4 +1,4 @@
-// What goes beside a report: diagnostics, budgets, and sizes taken for granted.
+// Additions to a report: diagnostics, budgets, and assumed sizes.
 #include <algorithm>
 
 #include "pagoda/documents/make_estimate.h"
@@ -95,7 +95,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
     text += "sizes that the data decide, taken as 1 unless set with --assume: ";
     for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {
       text += (i == 0 ? "" : ", ") + symbols[i].name;
-      // Long formulas are left to --symbolic.
+      // Only --symbolic shows long formulas.
       const std::string upper = symbols[i].upper ? symbols[i].upper->to_string() : "";
       if (!upper.empty() && upper.size() <= kShort) text += " (at most " + upper + ")";
     }

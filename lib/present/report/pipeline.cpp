@@ -73,7 +73,7 @@ std::string verdict(const Pipeline& pipeline, const Count& bytes) {
   return !fits ? "" : *fits ? " · fits" : " · does not fit";
 }
 
-// What stands below the rows.
+// The text below the rows.
 std::string answer(const Pipeline& pipeline) {
   std::string text;
   const std::string least = pipeline.partial ? "≥ " : "";

@@ -1,4 +1,4 @@
-// Rows of a report: chosen and sorted once, then shown by every format.
+// Rows of a report: selected and sorted once, then shown by every format.
 #include "report/rows.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace {
 
 double seconds_of(const RowBound* bound) { return bound == nullptr ? 0 : bound->seconds; }
 
-// Most time first, where a device is known; then most FLOPs, unknown last, then in order of execution.
+// Sorts by time if a device is known, then by FLOPs, largest first and unknown last; ties keep execution order.
 template <typename Row, typename Seconds, typename Flops>
 void keep_heaviest(std::vector<Row>& rows, std::size_t top, const Seconds& seconds, const Flops& flops) {
   if (top == 0) return;

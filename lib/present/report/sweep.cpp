@@ -1,4 +1,4 @@
-// A sweep as a table, Markdown, CSV or inside the JSON of its estimate.
+// A sweep as a table, as Markdown, as CSV, or inside the JSON of its estimate.
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -20,13 +20,13 @@ bool has_joules(const EstimateSweep& sweep) {
   return std::any_of(sweep.measured.begin(), sweep.measured.end(), [](const auto& point) { return point.joules; });
 }
 
-// FLOP/s of a point as it was measured.
+// The measured FLOP/s of a point.
 std::optional<double> measured_rate(const EstimateSweep& sweep, std::size_t at) {
   if (at >= sweep.measured.size() || !sweep.measured[at].seconds || !sweep.points[at].flops) return std::nullopt;
   return static_cast<double>(*sweep.points[at].flops) / *sweep.measured[at].seconds;
 }
 
-// Of a measured point: seconds, FLOP/s, B/s, J, FLOP/J and the part of the bound's speed.
+// Cells of a measured point: seconds, FLOP/s, B/s, J, FLOP/J and the share of the speed at the bound.
 void add_measured(CsvLine& line, const EstimateSweep& sweep, std::size_t at) {
   const SweepPoint& point = sweep.points[at];
   const std::optional<double>&seconds = sweep.measured[at].seconds, &joules = sweep.measured[at].joules;
@@ -122,7 +122,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   return grid;
 }
 
-// What stands above and below the rows.
+// heading() and footing(): the text above and below the rows.
 std::string heading(const EstimateDocument& estimate) {
   std::string text = report::subtitle(estimate) + "\n" + std::string(to_string(estimate.sweep->traffic)) + " traffic";
   if (!estimate.roofline) return text;

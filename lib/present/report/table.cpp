@@ -1,4 +1,4 @@
-// The report for people: rows, totals, and formulas where dims are free.
+// The table report: rows, totals, and formulas if dims are free.
 #include "pagoda/documents/make_estimate.h"
 #include "report/rows.h"
 

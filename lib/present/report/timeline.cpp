@@ -1,4 +1,4 @@
-// What is in memory while the model runs: as a table of steps and as a chart.
+// The memory in use while the model runs, as a table of steps and as a chart.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace pagoda::present {
 namespace {
 
-// Text between tags and in quotes.
+// Escapes text between tags and in quotes.
 std::string xml(const std::string& text) {
   std::string escaped;
   for (const char c : base::printable(text)) {
@@ -40,7 +40,7 @@ std::string px(double value) {
   return sign + std::to_string(magnitude / 10) + (magnitude % 10 == 0 ? "" : "." + std::to_string(magnitude % 10));
 }
 
-// 1, 2 or 5 times a power of ten, so that at most five steps reach `top`.
+// A step of 1, 2 or 5 times a power of ten, such that at most five steps reach `top`.
 double tick(double top) {
   double step = std::pow(10, std::floor(std::log10(std::max(top, 1.0))));
   while (top / step > 5) step *= 2;
@@ -72,7 +72,7 @@ std::string memory_timeline_csv(const documents::EstimateDocument& estimate) {
   return text;
 }
 
-// A step is as wide as the others; long models join steps to one pixel, of which the highest is drawn.
+// All steps have the same width; if several steps of a long model share a pixel, the highest is drawn.
 std::string memory_timeline_svg(const documents::EstimateDocument& estimate) {
   const documents::EstimateMemory& plan = *estimate.memory;
   const std::size_t steps = plan.timeline.size();

@@ -1,4 +1,4 @@
-// A training step for people: its parts, and the memory that it takes.
+// A training step as readable tables: its parts, and its memory.
 #include "report/rows.h"
 
 namespace pagoda::present::report {

@@ -1,4 +1,4 @@
-// One model under several devices, precisions and traffic models: a table, and which of them matters most.
+// One model under several devices, precisions and traffic models: a table, and the choice that matters most.
 #include <algorithm>
 #include <iterator>
 
@@ -93,7 +93,7 @@ std::string under_engine(const std::vector<documents::EstimateVariant>& variants
 
 }  // namespace
 
-// The assumption whose change moves the time most: device, precision or traffic.
+// The choice that changes the time most: device, precision or traffic.
 std::string decisive(const std::vector<documents::EstimateVariant>& variants) {
   using Variant = documents::EstimateVariant;
   const auto spread = [&](auto same, auto differs) {

@@ -53,7 +53,7 @@ void rule(Svg& svg, const std::string& path, bool is_strong) {
                     {"d", path}});
 }
 
-// Multiples of 1, 2 or 5 times a power of ten: three to six.
+// Three to six ticks at multiples of 1, 2 or 5 times a power of ten.
 std::vector<double> linear_ticks(double low, double high) {
   const double rough = (high - low) / 5, decade = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * decade;
@@ -64,7 +64,7 @@ std::vector<double> linear_ticks(double low, double high) {
   return ticks;
 }
 
-// Logarithmic, with round ticks: 1-2-5 over decades, closer ones where all values lie near each other.
+// A logarithmic axis with round ticks: 1-2-5 in each decade, closer ticks if all values lie near each other.
 struct Axis {
   double low, high, from, to;
 
@@ -157,7 +157,7 @@ std::string draw(const LineChart& chart) {
                       {"d", "M" + px(kLeft) + " " + px(at) + "H" + px(right)}});
     note(svg, right - 4, at - 5, chart.reference_name, "end");
   }
-  std::vector<plot::Box> taken;  // by points and names
+  std::vector<plot::Box> taken;  // covered by points and names
   for (const ChartLine& line : chart.lines)
     for (const ChartPoint& point : line.points)
       if (point.y > 0) taken.push_back({x(point.x) - 4, y(point.y) - 4, x(point.x) + 4, y(point.y) + 4});
@@ -186,7 +186,8 @@ std::string draw(const LineChart& chart) {
                           {"fill", color},
                           {"stroke", "#333333"},
                           {"stroke-width", "0.7"}});
-      // Left of the point near the right edge; nothing where another name or point is: the table has every name.
+      // Near the right edge, to the left of the point. Omitted if it covers another name or point: the table has every
+      // name.
       const std::string label = fit(point.label, 10, 220);
       const double wide = plot::text_width(label, 10),
                    left = x(point.x) + 6 + wide > right ? x(point.x) - 6 - wide : x(point.x) + 6;
@@ -199,7 +200,7 @@ std::string draw(const LineChart& chart) {
     }
     if (line.name.empty()) continue;
     const double width = plot::text_width(line.name, 12) + 34;
-    if (key + width > right) continue;  // no room: the table has every name
+    if (key + width > right) continue;  // no space: the table has every name
     svg.leaf("circle", {{"cx", px(key + 6)}, {"cy", "57"}, {"r", "4"}, {"fill", color}, {"stroke", "#333333"}});
     note(svg, key + 14, 61, line.name, "start", true);
     key += width;
@@ -270,7 +271,7 @@ std::string stacked(const std::vector<std::string>& svgs) {
 
 namespace {
 
-// Whether a column is of numbers, with or without units: such align to the right and sort by size.
+// Whether a column contains numbers, with or without units: these are aligned right and sorted by size.
 bool is_of_numbers(const PageTable& table, std::size_t column) {
   bool any = false;
   for (const auto& row : table.rows) {
@@ -290,7 +291,7 @@ std::string table_html(const PageTable& table) {
   using plot::xml;
   std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + xml(table.title) +
                      "\"><table class=\"plain\" aria-label=\"" + xml(table.title) + "\"><thead><tr>";
-  // Columns without a cell are left out; leading blanks say how deep a row is.
+  // Columns without text are left out; leading blanks give the depth of a row in a tree.
   std::vector<std::pair<std::size_t, const char*>> shown;
   const auto any = [&](auto is) { return std::any_of(table.rows.begin(), table.rows.end(), is); };
   for (std::size_t i = 0; i < table.columns.size(); ++i) {

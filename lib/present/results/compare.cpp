@@ -1,4 +1,4 @@
-// Two sets of results, configuration by configuration: ratios, intervals, and what is beyond noise.
+// Compares two sets of results, configuration by configuration: ratios, intervals, and differences beyond noise.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,7 +19,7 @@ std::optional<double> verification_error(const Group& group) {
   return std::nullopt;
 }
 
-// A pair with its units kept, as the test depends on how many pairs there are.
+// A pair with its units, kept because the test depends on the number of pairs.
 struct Pair {
   SpeedUp row;
   Units base, now;
@@ -47,8 +47,8 @@ Pair pair_of(const Group& base, const Group& now) {
   return pair;
 }
 
-// By ranks where these can become sure enough for `threshold`, which assumes nothing but that order means nothing; else
-// by Welch's test, which takes logarithms of medians for Gaussian.
+// Uses the rank-sum test if its smallest possible p reaches `threshold`; it assumes only exchangeable samples.
+// Otherwise uses Welch's test, which assumes that the logarithms of medians are Gaussian.
 void test(Pair& pair, double threshold) {
   SpeedUp& row = pair.row;
   const std::vector<double>&a = pair.now.logs, &b = pair.base.logs;
@@ -77,12 +77,12 @@ void test(Pair& pair, double threshold) {
   }
 }
 
-// Holm's procedure: the smallest p against α/m, the next against α/(m−1), … until one is not below. The probability of
-// any false alarm is at most α, however the pairs depend on each other.
+// Holm's procedure: compares the smallest p with α/m, the next with α/(m−1), … until one is not below. The probability
+// of any false alarm is at most α, however the pairs depend on each other.
 template <typename P>
 void decide(std::vector<Pair>& pairs, double alpha, SpeedVerdict verdict, const P& p_of, auto beyond) {
   std::vector<Pair*> order;
-  // Blocks of one process know nothing of what differs from process to process: no verdict rests on them.
+  // Blocks of one process do not show the variation between processes: no verdict is based on them.
   for (Pair& pair : pairs)
     if (p_of(pair.row) && pair.row.units == "repeats") order.push_back(&pair);
   std::sort(order.begin(), order.end(), [&](const Pair* a, const Pair* b) { return *p_of(a->row) < *p_of(b->row); });
@@ -92,7 +92,7 @@ void decide(std::vector<Pair>& pairs, double alpha, SpeedVerdict verdict, const 
   }
 }
 
-// Mean of logarithms of ratios; their variances add up, as the pairs were measured apart.
+// Mean of the logarithms of ratios; their variances add up, since the pairs were measured independently.
 MeanRatio mean_of(std::string name, const std::vector<const Pair*>& pairs) {
   MeanRatio mean{.name = std::move(name), .count = pairs.size(), .ratio = 1, .low = {}, .high = {}};
   double sum = 0, variance = 0, weight = 0;
@@ -117,7 +117,7 @@ MeanRatio mean_of(std::string name, const std::vector<const Pair*>& pairs) {
   return mean;
 }
 
-// Over models: each counts once, however many configurations it has.
+// Mean over models: each counts once, however many configurations it has.
 MeanRatio over_models(const std::vector<MeanRatio>& models) {
   MeanRatio mean{.name = "", .count = models.size(), .ratio = 1, .low = {}, .high = {}};
   double sum = 0, squares = 0;
@@ -190,7 +190,7 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
   for (Pair& pair : pairs)
     test(pair, options.false_alarm / static_cast<double>(std::max<std::size_t>(1, pairs.size())));
   for (Pair& pair : pairs) {
-    // Not slower and not faster is a verdict as well.
+    // A tested pair that is neither slower nor faster is the same.
     if (!pair.row.p_slower || pair.row.units != "repeats") continue;
     pair.row.verdict = SpeedVerdict::Same;
     ++comparison.tested;

@@ -1,4 +1,4 @@
-// Which structure goes with a quantity of models: rank correlations, straight lines, and a small regression tree
+// Which structural features explain a quantity of models: rank correlations, linear fits, and a small regression tree
 // (Breiman, Friedman, Olshen, Stone, Classification and Regression Trees, 1984) on the logarithm of the quantity.
 #include <Eigen/Dense>
 #include <algorithm>
@@ -17,7 +17,7 @@ using Eigen::VectorXd;
 
 struct Data {
   std::vector<std::string> models, features;
-  MatrixXd x;  // a row a model
+  MatrixXd x;  // one row per model
   VectorXd y;  // logarithm of the quantity
 };
 
@@ -29,7 +29,7 @@ double squares(const VectorXd& y, const std::vector<Index>& rows) {
   return sum;
 }
 
-// Features that every model has and that are not the same in all.
+// Uses the features that every model has and that differ between models.
 Data data_of(const std::map<std::string, double>& values, const ModelFeatures& features,
              std::vector<std::string>& missing) {
   Data data;
@@ -78,10 +78,10 @@ double correlation(const VectorXd& a, const VectorXd& b) {
 
 struct Split {
   Index feature = -1;
-  double threshold = 0, gain = 0;  // of the sum of squares
+  double threshold = 0, gain = 0;  // gain: reduction of the sum of squares
 };
 
-// The threshold that leaves the least sum of squares, in the middle between neighbouring values.
+// The split with the least remaining sum of squares; the threshold is midway between neighbouring values.
 Split best_split(const Data& data, const std::vector<Index>& rows, std::size_t smallest_leaf) {
   Split best;
   const double before = squares(data.y, rows);
@@ -138,7 +138,7 @@ double predicted(const Data& data, const std::vector<TreeNode>& tree, Index row)
   return std::log(tree[at].mean);
 }
 
-// 1 − Σ(y − ŷ)² / Σ(y − ȳ)² where ŷ comes from a tree, and ȳ from a mean, that have not seen the model.
+// 1 − Σ(y − ŷ)² / Σ(y − ȳ)², with ŷ from a tree and ȳ from a mean that were formed without the model.
 std::optional<double> explained_unseen(const Data& data, const ExplainOptions& options) {
   double missed = 0, spread = 0;
   for (Index out = 0; out < data.y.size(); ++out) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 10> kWorkload = {"model", "mode",       "device",  "dtype",     "batch",
                                                         "data",  "input_size", "command", "optimizer", "sequence"};
-constexpr std::size_t kBlocks = 10;  // of the samples of a process
+constexpr std::size_t kBlocks = 10;  // of samples, per process
 constexpr std::size_t kFewestRepeats = 3;
 
 bool is_protocol(const std::string& name) {

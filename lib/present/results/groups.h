@@ -1,4 +1,4 @@
-// Records of the same configuration, and what of a configuration says what is run, and how.
+// Groups records by configuration, and splits a configuration into what is run (the workload) and how.
 #pragma once
 
 #include <string>
@@ -8,36 +8,37 @@
 
 namespace pagoda::present::results {
 
-// Repeats of one configuration that are ok, in the order of the records.
+// The successful repeats of one configuration, in the order of the records.
 struct Group {
   std::string name;  // label
   std::string model;
-  std::string sha256;  // of the model's file; empty: it has none
+  std::string sha256;  // of the model's file; empty: no file
   std::vector<const documents::Result*> repeats;
-  std::string failure;  // reason of a record that is not ok, where none is
+  std::string failure;  // reason of the first record without a usable time
 };
 
-// What does not decide how fast a run is: number of the repeat, paths, how it is measured and in which order.
+// The configuration without settings that do not affect the speed: repeat number, paths, seed, measurement settings.
 documents::Config without_protocol(const documents::Config& config, const std::vector<std::string>& without = {});
 
-// By configuration, in the order of their first records.
+// Groups by configuration, in the order of their first records.
 std::vector<Group> groups(const std::vector<documents::Result>& results, const std::vector<std::string>& without = {});
 
-// Model, sizes, type, mode, device: what is run. The rest (backend, compile mode, algorithm …) is how.
+// Whether an axis says what is run: model, sizes, type, mode, device. The others (backend, compile mode, algorithm …)
+// say how it is run.
 bool is_workload_axis(const std::string& axis);
 std::string workload_name(const documents::Config& config);
 std::string series_name(const documents::Config& config);
-std::string mode_of(const documents::Config& config);  // "inference" where the config does not say
+std::string mode_of(const documents::Config& config);  // "inference" if the config has no mode
 
-// Logarithms of independent measurements of a group's time: the medians of its repeats where there are three or more,
-// else medians of consecutive blocks of what they kept.
+// Logarithms of independent measurements of a group's time: the medians of its repeats if there are three or more, else
+// the medians of consecutive blocks of their samples.
 struct Units {
   std::vector<double> logs;
   bool are_repeats = false;
 };
 Units units(const Group& group);
-double median_seconds(const Group& group);  // of the repeats' medians; NaN of none
+double median_seconds(const Group& group);  // median of the repeats' medians; NaN without repeats
 
-std::string text_of(const base::Settings& settings, const std::string& name);  // empty: none; numbers as text
+std::string text_of(const base::Settings& settings, const std::string& name);  // numbers as text; empty: not set
 
 }  // namespace pagoda::present::results

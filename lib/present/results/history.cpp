@@ -1,4 +1,4 @@
-// Speed-ups over a baseline, snapshot by snapshot, and the newest of each way of running.
+// Speed-ups over a baseline, snapshot by snapshot, and the newest results of each series.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,8 +14,8 @@ namespace {
 
 using results::Group;
 
-// Group by series and workload within a snapshot. Where there are several modes each is a series of its own: training
-// and inference never share a mean.
+// The groups of a snapshot by series and workload. With several modes, each mode has its own series: training and
+// inference never share a mean.
 using Table = std::map<std::string, std::map<std::string, Group>>;
 
 bool has_several_modes(const std::vector<Snapshot>& snapshots) {
@@ -41,7 +41,7 @@ Table table_of(const Snapshot& snapshot, bool names_mode) {
   return table;
 }
 
-// The values of "AXIS=VALUE,…" hold for the group.
+// Whether the group has all the wanted values, given as "AXIS=VALUE,…".
 bool fits(const Group& group, const std::map<std::string, std::string>& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
     return results::text_of(group.repeats.front()->config, pair.first) == pair.second;
@@ -63,7 +63,7 @@ std::map<std::string, std::string> values_of(const std::string& text) {
   return values;
 }
 
-// What each workload of each series is held against.
+// The baseline of each workload of each series.
 class Baseline {
  public:
   Baseline(const std::vector<Snapshot>& snapshots, const std::vector<Table>& tables, const std::string& text)

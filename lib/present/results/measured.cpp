@@ -22,7 +22,8 @@ documents::Measured measured_of(const documents::Result& result) {
   measured.warmup = result.timing->warmup_iterations;
   measured.seconds = latency.p50;
   measured.spread = documents::Spread{.min = latency.min, .max = latency.max, .mean = latency.mean, .n = latency.n};
-  // Layers of a file are its nodes; those of a named model are the framework's modules, which scopes of nodes name.
+  // The layers of a model file are its nodes. The layers of a named model are modules of the framework, which
+  // correspond to scopes of nodes.
   const bool are_nodes = result.config.contains("model_file");
   for (const documents::LayerTime& layer : result.layers) {
     documents::MeasuredKernel kernel;

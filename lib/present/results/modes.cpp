@@ -27,7 +27,7 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Settings that have several values among the runs, without those that say the work.
+// Settings with several values among the runs, without those that identify the workload.
 std::vector<std::string> mode_settings(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& same) {
   std::map<std::string, std::vector<base::Setting>> values;
   for (const MeasuredRun& run : runs)
@@ -64,7 +64,7 @@ void finish(ModeStudy& study) {
   }
 }
 
-// "2 runs without seconds or joules are left out"; empty: none is.
+// "2 runs without seconds or joules are left out"; empty if no run is left out.
 std::string left_out_text(const std::vector<ModeStudy>& studies) {
   const std::size_t count = studies.front().left_out;
   if (count == 0) return "";
@@ -123,7 +123,8 @@ std::string csv_of(const std::vector<ModeStudy>& studies) {
   return text;
 }
 
-// Energy of the fastest mode over its time, for each work: the front as a line, and what was chosen by name.
+// Energy over time, both relative to the fastest mode, for each workload: the front as a line, the chosen mode
+// labelled.
 std::string svg_of(const std::vector<ModeStudy>& studies, const std::string& title) {
   const std::string left_out = left_out_text(studies);
   results::LineChart chart{

@@ -1,4 +1,4 @@
-// The reports in their formats: one table and one or two pictures each; every format shows the same rows.
+// The reports in all formats: one table and one or two pictures each; every format shows the same rows.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -49,7 +49,7 @@ std::string text_of(const std::vector<std::string>& facts, const std::vector<Pag
   return text;
 }
 
-// One heading row, then all rows of the first table; the others are for people.
+// A heading row, then all rows of the first table; further tables are only for readers of text and pages.
 std::string csv_of(const PageTable& table) {
   std::string csv = base::csv_line(table.columns);
   for (const auto& row : table.rows) {
@@ -76,7 +76,7 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
-// Names in pictures: the model, and what is not the same in all of them.
+// Names in pictures: the model, and the parts that differ between names.
 class ShortNames {
  public:
   explicit ShortNames(const std::vector<std::string>& names) : total_(names.size()) {
@@ -96,7 +96,8 @@ class ShortNames {
   std::map<std::string, std::size_t> counts_;
 };
 
-// Names of snapshots on an axis: their dates, with the name where a date is there twice; the name where there is none.
+// Names of snapshots on an axis: the date, with the snapshot's name if the date occurs twice; the name if there is no
+// date.
 std::vector<std::string> axis_names(const History& h) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < h.snapshots.size(); ++i) {
@@ -180,7 +181,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
                                  std::string(to_string(row.verdict)), shortest(row.p_slower), shortest(row.p_faster),
                                  row.test, row.units, std::to_string(row.base_units), std::to_string(row.new_units),
                                  shortest(row.base_error), shortest(row.new_error), row.note});
-    // Where there are too many, the middle ones are left out.
+    // If there are too many rows, the middle ones are left out.
     const auto at = static_cast<std::size_t>(&row - c.rows.data());
     if (c.rows.size() > kMostRows && at >= kMostRows / 2 && at < c.rows.size() - kMostRows / 2) continue;
     chart.rows.push_back({.name = short_name(row.name),

@@ -1,4 +1,4 @@
-// Results as CSV: tidy tables, and the columns of tables that people already have notebooks for.
+// Results as CSV: tidy tables, and the columns of earlier tools, for which notebooks exist.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -67,7 +67,7 @@ constexpr std::array<NumberColumn, 27> kTidy = {{
 }};
 // clang-format on
 
-// Names of the settings that any record has, sorted.
+// The sorted names of all settings that occur in any record.
 template <typename Settings_of>
 std::vector<std::string> names(const std::vector<documents::Result>& results, const Settings_of& settings_of) {
   std::set<std::string> all;
@@ -152,7 +152,7 @@ std::string first_of(const documents::Result& r, std::initializer_list<const cha
   return {};
 }
 
-// 3x3 is written 3, as in those tables.
+// Writes 3x3 as 3, as those tables do.
 std::string square(const std::string& sizes) {
   const std::size_t cross = sizes.find('x');
   return cross != std::string::npos && sizes.substr(0, cross) == sizes.substr(cross + 1) ? sizes.substr(0, cross)
@@ -205,7 +205,7 @@ std::string version_of(const documents::Result& r) {
   return {};
 }
 
-// QPS is batches a second times the batch, as in ONNX Runtime's tables; latencies are in milliseconds.
+// QPS is batches per second times the batch size, as in ONNX Runtime's tables; latencies are in milliseconds.
 std::string latency(const std::vector<documents::Result>& results) {
   std::string csv = base::csv_line({"engine",
                                     "version",
@@ -293,7 +293,7 @@ std::string metric_report(const std::vector<documents::Result>& results) {
   return csv;
 }
 
-// "resnet" of "models/resnet50.onnx": what pagoda-calibrate leaves out together.
+// "resnet" of "models/resnet50.onnx": pagoda-calibrate leaves out the models of a family together.
 std::string family_of(const std::string& model) {
   const std::string name = model.substr(model.rfind('/') + 1);
   return name.substr(0, std::min(name.find_first_of("0123456789_-."), name.size()));

@@ -1,4 +1,4 @@
-// How long each configuration took: a table, and latency and throughput over the size that varies most.
+// The time of each configuration: a table, and latency and throughput over the size with the most values.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +23,7 @@ using results::Group;
 using results::text_of;
 using Number = std::optional<double>;
 
-// Median over the repeats that know the number.
+// Median over the repeats that have the number.
 template <typename Value>
 Number middle(const std::vector<const Result*>& repeats, const Value& value) {
   std::vector<double> known;
@@ -36,7 +36,7 @@ Number throughput(const Result& r) {
   return r.items && r.timing->latency.p50 > 0 ? std::optional(*r.items / r.timing->latency.p50) : std::nullopt;
 }
 
-// The number of an axis to sort and draw by: of HEIGHTxWIDTH the product's root.
+// The number of an axis to sort and draw by; for HEIGHTxWIDTH the root of the product.
 Number axis_number(const documents::Config& config, const std::string& axis) {
   const auto found = config.find(axis);
   if (found == config.end()) return std::nullopt;
@@ -67,7 +67,7 @@ struct Row {
   Number device_bytes() const {
     return middle(repeats, [](const Result& r) { return r.device_peak_bytes; });
   }
-  // The device's peak; the host's stands for it where the host is the device.
+  // The device's peak; on a CPU device, the host's peak if the device's is unknown.
   Number peak_bytes() const {
     if (const Number bytes = device_bytes()) return bytes;
     return text_of(config, "device").starts_with("cpu") ? host_bytes() : std::nullopt;
@@ -103,7 +103,7 @@ std::vector<Row> rows_of(const std::vector<Result>& all) {
   return rows;
 }
 
-// Axes whose values differ, the model first; and what is the same in all rows, as one text.
+// Axes whose values differ, the model first; `common` becomes the settings that all rows share, as text.
 std::vector<std::string> varying_axes(const std::vector<Row>& rows, std::string& common) {
   std::map<std::string, std::set<std::string>> values;
   for (const Row& row : rows)
@@ -121,7 +121,7 @@ std::vector<std::string> varying_axes(const std::vector<Row>& rows, std::string&
       same[axis] = rows.front().config.at(axis);
     values.erase(found);
   };
-  values.erase("model_name");  // a longer name of what "model" says
+  values.erase("model_name");  // a longer name of "model"
   for (const measured::bench::AxisRow& row : measured::bench::kAxes) visit(std::string(row.name));
   while (!values.empty()) visit(std::string(values.begin()->first));
   common = documents::config_label(same);
@@ -235,7 +235,7 @@ std::string csv_of(const std::vector<Row>& rows) {
   return csv;
 }
 
-// The size with the most values; empty where none has two.
+// The size with the most values; empty if none has two.
 std::string swept_axis(const std::vector<Row>& rows) {
   std::string best;
   std::size_t most = 1;

@@ -105,7 +105,7 @@ void add(NodeValues& sum, const NodeValues& row) {
     if (to && part)
       *to += *part;
     else
-      to.reset();  // a sum of which a part is not known is not known
+      to.reset();  // the sum is unknown if a part is unknown
   };
   ++sum.rows;
   for (const auto& [name, member] : documents::kEstimateCounts) plus(sum.counts.*member, row.counts.*member);
@@ -114,7 +114,7 @@ void add(NodeValues& sum, const NodeValues& row) {
     plus(sum.*member, row.*member);
   if (sum.bound != row.bound) sum.bound.clear();
   if (sum.problem.empty()) sum.problem = row.problem;
-  sum.together_seconds.reset();  // of the first row's neighbours alone
+  sum.together_seconds.reset();  // it covers only the first row and its neighbours
 }
 
 NodeValues total_values(const Viewed& viewed) {

@@ -1,4 +1,4 @@
-// What all viewers show of a node: numbers by metric, and words.
+// The values that all viewers show for a node: numbers by metric, and text.
 #pragma once
 
 #include <map>
@@ -12,23 +12,23 @@
 
 namespace pagoda::present {
 
-// Of one node, or of all rows that it has.
+// Values of one node, summed over all its rows.
 struct NodeValues {
   const documents::EstimateNode* node = nullptr;  // the first row
   std::size_t rows = 0;
   documents::EstimateCounts counts;
   std::optional<double> seconds, compute_seconds, memory_seconds, predicted_seconds, measured_seconds;
   std::string bound, problem;
-  // A measurement of this node with others: the time of all, and their names.
+  // A measurement of this node together with others: their total time, and their names.
   std::optional<double> together_seconds;
   std::string together;
 };
 
-// Of each row of the estimate.
+// The values of each row of the estimate.
 std::vector<NodeValues> row_values(const Viewed& viewed);
 // Adds a further row of the same node.
 void add(NodeValues& sum, const NodeValues& row);
-// The whole model.
+// The values of the whole model.
 NodeValues total_values(const Viewed& viewed);
 
 enum class MetricKind { Count, Bytes, Seconds, Ratio };
@@ -36,17 +36,18 @@ enum class MetricKind { Count, Bytes, Seconds, Ratio };
 struct Metric {
   std::string_view name, shown;
   MetricKind kind = MetricKind::Count;
-  documents::Count documents::EstimateCounts::*count = nullptr;  // else
-  std::optional<double> NodeValues::*number = nullptr;           // … this; neither: the intensity
-  std::string_view remedy = {};                                  // where no node has it
+  documents::Count documents::EstimateCounts::*count = nullptr;  // used if set,
+  std::optional<double> NodeValues::*number = nullptr;           // else this one; neither set: the intensity
+  std::string_view remedy = {};                                  // shown if no node has the metric
 };
 std::vector<const Metric*> metrics();
 
 std::optional<double> number(const Metric& metric, const NodeValues& values);
-std::string exact_text(const Metric& metric, const NodeValues& values);  // empty: not known
-std::string shown_text(const Metric& metric, const NodeValues& values);  // "231 M", "≥ 1.2 µs"; empty: not known
+std::string exact_text(const Metric& metric, const NodeValues& values);  // empty: unknown
+std::string shown_text(const Metric& metric, const NodeValues& values);  // "231 M", "≥ 1.2 µs"; empty: unknown
 
-// "Conv + Relu" and the names of a fused kernel's nodes; empty where the node runs in no kernel of several nodes.
+// The number of a node's kernel, the names of the kernel's nodes, and its seconds; empty without kernels in the
+// estimate, or if the node runs in none.
 struct KernelText {
   std::string number, nodes, seconds;
 };

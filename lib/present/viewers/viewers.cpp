@@ -1,6 +1,6 @@
-// The formats of Netron and model-explorer, and notes for an annotated model. Netron's attachment is read by the class
-// metadata.Attachment of its view.js (since 8.2.8), model-explorer's node data are described in its
-// node_data_builder.py; neither has another description.
+// The formats of Netron and model-explorer, and annotations of a model. Netron reads an attachment with the class
+// metadata.Attachment of its view.js (since 8.2.8); node_data_builder.py of model-explorer describes its node data.
+// Neither format has other documentation.
 #include "pagoda/present/viewers.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ const std::string& output_of(const EstimateNode& node) {
   return kNone;
 }
 
-// The nodes of the file in the order of the estimate: rows of one body with the same first output and name are one.
+// The nodes of the file in the order of the estimate: merges rows of one body with the same first output and name.
 std::vector<NodeValues> nodes_of(const Viewed& viewed) {
   std::vector<NodeValues> nodes;
   std::map<std::array<std::string_view, 3>, std::size_t> places;
@@ -40,8 +40,8 @@ std::vector<NodeValues> nodes_of(const Viewed& viewed) {
   return nodes;
 }
 
-// Names that stand for one node: of the outermost body that has a node of the name, where it has one alone. Viewers
-// know no bodies.
+// Names that identify a node. Viewers do not distinguish bodies: a name identifies its node in the outermost body that
+// uses it, provided that only one node there has the name.
 std::map<std::string_view, const EstimateNode*> named(const std::vector<NodeValues>& nodes) {
   struct Found {
     const EstimateNode* node;
@@ -69,7 +69,7 @@ struct Target {
   std::string_view name;
 };
 
-// Netron compares what stands before the first line's end.
+// Netron compares only the first line.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 class NetronList {
@@ -89,7 +89,7 @@ class NetronList {
   JsonWriter& json_;
 };
 
-// What the numbers are of.
+// The conditions of the numbers: tool, device, precision, sizes …
 std::vector<std::pair<std::string, std::string>> conditions(const EstimateDocument& estimate) {
   std::vector<std::pair<std::string, std::string>> list;
   const auto say = [&](const char* name, std::string value) {
@@ -111,7 +111,7 @@ std::vector<std::pair<std::string, std::string>> conditions(const EstimateDocume
   return list;
 }
 
-// Of a node, beside its numbers.
+// The texts shown at a node, besides its numbers.
 std::vector<std::pair<std::string, std::string>> words(const EstimateDocument& estimate, const NodeValues& values) {
   std::vector<std::pair<std::string, std::string>> list;
   const auto say = [&](const char* name, std::string value) {
@@ -172,7 +172,7 @@ std::string model_explorer_data(const Viewed& viewed, const Metric& metric) {
   const std::vector<NodeValues> nodes = nodes_of(viewed);
   const auto names = named(nodes);
   JsonWriter json;
-  // The name under which it shows a main graph without one.
+  // model-explorer shows a main graph without a name as "<main>".
   const std::string& graph = viewed.estimate.model.name;
   json.begin_object().key(graph.empty() ? "<main>" : graph).begin_object().member("name", metric.name);
   json.key("results").begin_object();

@@ -1,6 +1,7 @@
-// The AArch64 kernels of ert-ceilings, each called once: their results against closed forms, their machine code against
-// what it claims, and a line of what each is credited with. Built for AArch64 by run.sh and run by an emulator.
-//   kernels [wrong]     `wrong`: every kernel does one trip more than it is credited with, so all must be objected to
+// The AArch64 kernels of ert-ceilings, each called once: results against closed forms, machine code
+// against what it claims, and one line per kernel with the work that it is credited with. Built for
+// AArch64 by run.sh and run by an emulator.
+//   kernels [wrong]     `wrong`: every kernel does one trip more than credited, so each must be reported
 #include <sys/mman.h>
 
 #include <array>
@@ -37,12 +38,12 @@ void store(char* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-// bfloat16 is the upper half of a float; the numbers used here have no more bits.
+// bfloat16 is the upper half of a float; the numbers used here need no more bits.
 std::uint16_t bfloat(float x) {
   return static_cast<std::uint16_t>(load<std::uint32_t>(reinterpret_cast<char*>(&x)) >> 16);
 }
 
-// x + n·a·b in every lane. a·b = -5/8 and x < 64 in steps of 1/8: exact in float16 as well.
+// x + n·a·b in every lane. a·b = -5/8 and x < 64 in steps of 1/8, which is exact in float16, too.
 template <typename T>
 void check_sums(const ComputeKernel& k) {
   alignas(64) std::array<char, kSlot * kSlots> in{}, out{};
@@ -65,11 +66,11 @@ void check_sums(const ComputeKernel& k) {
     }
 }
 
-// Lanes of 32 bits gain Σ a·b of their own operands each step; a is signed.
+// At each step, every 32-bit lane gains Σ a·b of its own operands; a is signed.
 void check_dots(const ComputeKernel& k) {
   alignas(64) std::array<char, kSlot * kSlots> in{}, out{};
   const bool bytes = k.step == Step::DotInt8;
-  const std::size_t each = bytes ? 4 : 2;  // products of a lane
+  const std::size_t each = bytes ? 4 : 2;  // products per lane
   const auto a = [&](std::size_t i) { return static_cast<double>(static_cast<int>(i % 13) - 6); };
   const auto b = [&](std::size_t i) { return static_cast<double>(i % 7 + 1); };
   for (std::size_t i = 0; i < 16 / (4 / each); ++i)
@@ -94,14 +95,15 @@ void check_dots(const ComputeKernel& k) {
     }
 }
 
-// An array that ends where nothing may be read or written, and begins so.
+// An array with an inaccessible page before and after it.
 double* guarded() {
   auto* pages = static_cast<char*>(mmap(nullptr, 3 * kArray, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (pages == MAP_FAILED || mprotect(pages + kArray, kArray, PROT_READ | PROT_WRITE) != 0) std::abort();
   return reinterpret_cast<double*>(pages + kArray);
 }
 
-// Two passes over the arrays: copies and sums are all there, loads change nothing, stores repeat one vector everywhere.
+// Two passes over the arrays: copies and sums must be complete, loads change
+// nothing, stores repeat one vector everywhere.
 std::uint64_t check_moves(const BandwidthKernel& k) {
   double *a = guarded(), *b = guarded(), *c = guarded();
   for (std::size_t i = 0; i < kArray / 8; ++i) {
@@ -137,7 +139,7 @@ int main(int count, char** arguments) {
   more = count > 1 && std::string_view(arguments[1]) == "wrong" ? 1 : 0;
   const auto name = [](std::string_view text) { return std::string(text); };
   for (const ComputeKernel& k : compute_kernels()) {
-    // A length of vectors that the kernels cannot have is the feature's name, and no CPU has that.
+    // For a vector length that the kernels do not support, the feature has a name that no CPU reports.
     if (k.feature.find(' ') != std::string_view::npos) {
       std::printf("refused %s\n", name(k.name).c_str());
       continue;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The AArch64 kernels of ert-ceilings on an emulator, at every length of SVE vectors they take: results against closed
-# forms, and the work and bytes of the instructions that were executed against those credited.
+# Runs the AArch64 kernels of ert-ceilings on an emulator, at every SVE vector length that they support: results against
+# closed forms, and the work and bytes of the executed instructions against those credited.
 #   tests/ceilings/arm64/run.sh [FOLDER]     FOLDER: where things are built; a temporary one by default
-# Needs g++-aarch64-linux-gnu and qemu-user; exits 77 where one is missing, 1 where anything is wrong.
+# Needs g++-aarch64-linux-gnu and qemu-user; exits 77 if one is missing, 1 if anything is wrong.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../../.." && pwd)
 for tool in aarch64-linux-gnu-g++ aarch64-linux-gnu-objdump aarch64-linux-gnu-nm qemu-aarch64; do
@@ -12,7 +12,7 @@ folder=${1:-$(mktemp -d)}
 [ $# -gt 0 ] || trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder"
 program=$folder/kernels
-# Linked at fixed addresses, so that those of the emulator's log are those of the listing.
+# Linked at fixed addresses, so that addresses in the emulator's log and in the listing match.
 aarch64-linux-gnu-g++ -std=c++20 -O1 -Wall -Wextra -Werror -static -no-pie -I"$source"/lib/base/include -I"$source"/lib/core/include -I"$source/tools/ceilings" \
   "$source"/tests/ceilings/arm64/kernels.cpp "$source"/tools/ceilings/{cpu_table_arm64.cpp,cpu_kernels_arm64.S,code_audit.cpp} \
   -o "$program"
@@ -28,10 +28,10 @@ aarch64-linux-gnu-nm "$program" | awk '
   END { for (name in from) print name, from[name], to[name] }' | sort -k2n >"$folder/loops"
 aarch64-linux-gnu-objdump -d --no-show-raw-insn "$program" >"$folder/listing"
 first=$(awk 'NR == 1 { printf "0x%x", $2 }' "$folder/loops") last=$(awk 'END { printf "0x%x", $3 }' "$folder/loops")
-one=-singlestep  # a log line for each instruction
+one=-singlestep  # one log line per instruction
 qemu-aarch64 --help | grep -q one-insn-per-tb && one=-one-insn-per-tb
 
-# What was executed in each loop: FLOP by the format of the instruction, bytes by its registers. BITS: of an SVE vector.
+# Work executed in each loop: FLOP by the instruction's format, bytes by its registers. BITS: of an SVE vector.
 count() {  # count LOG BITS: "name work bytes additions instructions"
   awk -v bits="$2" '
     function decimal(text,   i, value) {
@@ -49,7 +49,7 @@ count() {  # count LOG BITS: "name work bytes additions instructions"
       ++executed[decimal(part[2])]
     }
     END {
-      # Lanes: 128 bits of v registers, the whole vector of z registers.
+      # Lanes: 128 bits for v registers, the whole vector for z registers.
       for (i = 1; i <= loops; ++i) {
         work = moved = additions = all = 0
         for (at = from[i]; at < to[i]; at += 4) {
@@ -76,7 +76,7 @@ count() {  # count LOG BITS: "name work bytes additions instructions"
 }
 
 failed=0
-compare() {  # compare OUTPUT COUNTS: prints a line for each kernel whose credit is not what was executed
+compare() {  # compare OUTPUT COUNTS: prints a line for each kernel whose credited and executed work differ
   awk '
     FILENAME == ARGV[1] { work[$1] = $2; bytes[$1] = $3; additions[$1] = $4; all[$1] = $5; next }
     $1 == "kernel" {
@@ -102,7 +102,7 @@ for bits in 128 256 512; do
   echo "$bits bits: $(grep -c '^kernel' "$log.out") kernels, $(awk '{ n += $5 } END { print n }' "$log.counts") instructions of their loops"
 done
 
-# What must be found is found: one trip more than credited, in every kernel whose result or count tells.
+# Errors must be found: one trip more than credited, in every kernel whose result or count shows it.
 log=$folder/wrong
 qemu-aarch64 -cpu max,sve=on,sve-max-vq=2 $one -d exec,nochain -dfilter "$first..$last" -D "$log.log" "$program" wrong \
   >"$log.out" && { echo "a wrong result was not found"; failed=1; }
@@ -110,7 +110,7 @@ count "$log.log" 256 >"$log.counts"
 [ "$(compare "$log.out" "$log.counts" | wc -l)" -eq "$(grep -c '^kernel' "$log.out")" ] ||
   { echo "work beyond the credited was not found"; failed=1; }
 [ "$(grep -c 'WRONG.*must be' "$log.out")" -ge 10 ] || { echo "wrong sums were not found"; failed=1; }
-# Lengths that the kernels do not take are refused, not run.
+# Vector lengths that the kernels do not support are refused, not run.
 qemu-aarch64 -cpu max,sve=on,sve-max-vq=8,sve-default-vector-length=128 "$program" >"$folder/1024.out" || failed=1
 [ "$(grep -c '^refused.*_sve$' "$folder/1024.out")" -eq 7 ] || { echo "vectors of 1024 bits were not refused"; failed=1; }
 [ $failed -eq 0 ] && echo "all right"

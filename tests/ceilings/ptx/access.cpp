@@ -10,11 +10,11 @@ struct Access {
   enum class Verb { Load, Store, Atomic, Reduction };
   Verb verb = Verb::Load;
   std::string space, operation;
-  std::size_t count = 1, bytes = 0;  // of a vector, of an element
+  std::size_t count = 1, bytes = 0;  // elements of a vector, bytes of an element
   std::size_t all() const { return count * bytes; }
 };
 
-// Addresses of the lanes that take part.
+// Addresses of the active lanes.
 struct Addresses {
   Lanes at{};
   Addresses(Step& s, const Operand& operand) {
@@ -28,14 +28,14 @@ struct Addresses {
   }
 };
 
-// How many different ones there are.
+// Number of distinct values; sorts `values` and removes duplicates.
 std::size_t distinct(std::vector<std::uint64_t>& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values.size();
 }
 
-// Sectors of 32 bytes that a warp's request touches.
+// Number of 32-byte sectors that a warp's request touches.
 std::uint64_t sectors(const Step& s, const Addresses& a, std::size_t bytes) {
   std::vector<std::uint64_t> seen;
   seen.reserve(64);
@@ -46,8 +46,8 @@ std::uint64_t sectors(const Step& s, const Addresses& a, std::size_t bytes) {
   return distinct(seen);
 }
 
-// Rounds over the 32 banks of 4 bytes: 16-byte accesses go by 8 lanes, 8-byte ones by 16. Lanes that ask for the same
-// word share it.
+// Passes over the 32 banks of 4 bytes: a pass serves 8 lanes for 16-byte accesses and 16 lanes for 8-byte ones.
+// Lanes that access the same word share it.
 std::uint64_t rounds(const Step& s, const Addresses& a, std::size_t bytes) {
   const int lanes = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
   std::uint64_t all = 0;
@@ -70,7 +70,7 @@ void mark(std::vector<std::uint32_t>& counts, std::uint64_t offset, std::size_t 
   for (std::uint64_t slot = offset / 16; slot <= (offset + bytes - 1) / 16; ++slot) ++counts[slot];
 }
 
-// Registers of a result or of a value to store: one, or a vector of them.
+// Registers of a result or of a stored value: one, or a vector of them.
 std::vector<const Operand*> elements(Step& s, const Operand& o, std::size_t count) {
   std::vector<const Operand*> all;
   if (o.kind == Operand::Kind::Vector)
@@ -153,7 +153,7 @@ void store(Step& s, const Access& a) {
   traffic->store_pieces += shared ? rounds(s, to, a.all()) : sectors(s, to, a.all());
 }
 
-// What was not written before stays so: a sum with it is not a result.
+// Memory that was not written before stays undefined: a sum with it is not a result.
 void atomic(Step& s, const Access& a) {
   const bool returns = a.verb == Access::Verb::Atomic;
   const Addresses to(s, s.in.operands.at(returns ? 1 : 0));
@@ -176,7 +176,7 @@ void atomic(Step& s, const Access& a) {
 
 }  // namespace
 
-// `ld.volatile.shared.u32`, `st.global.cs.v4.u32`, `red.global.add.u32`: verb, then in any order what must be known.
+// `ld.volatile.shared.u32`, `st.global.cs.v4.u32`, `red.global.add.u32`: the verb, then the other parts in any order.
 Handler access_handler(const std::string& mnemonic) {
   const std::vector<std::string> words = words_of(mnemonic);
   static const std::map<std::string, Access::Verb> kVerbs = {{"ld", Access::Verb::Load},
@@ -198,7 +198,7 @@ Handler access_handler(const std::string& mnemonic) {
     else if (w.size() > 1 && std::string("bfsu").find(w[0]) != std::string::npos &&
              std::isdigit(static_cast<unsigned char>(w[1])))
       a.bytes = std::stoul(w.substr(1)) / 8;
-    else if (w != "ca" && w != "cg" && w != "cs" && w != "volatile")  // how long caches keep it changes no value
+    else if (w != "ca" && w != "cg" && w != "cs" && w != "volatile")  // cache hints change no value
       return {};
   }
   if (a.space.empty() || a.bytes == 0) return {};

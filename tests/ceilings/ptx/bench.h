@@ -1,4 +1,4 @@
-// The tool's own experiments on the interpreter: what they launch, what they credit, what was executed.
+// The tool's own experiments on the interpreter: what they launch, what they credit and what is executed.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace ptx {
 
 namespace ceilings = pagoda::tools::ceilings;
 
-// The text of a source for an architecture (10 × major + minor); empty: there is none.
+// The PTX of a source for an architecture (10 × major + minor); empty where there is none.
 inline std::string text_of(const std::string& source, int capability) {
   std::ifstream file(std::string(PAGODA_PTX_DIR) + "/" + source + ".sm_" + std::to_string(capability) + ".ptx");
   std::ostringstream text;
@@ -25,8 +25,8 @@ inline std::string text_of(const std::string& source, int capability) {
   return text.str();
 }
 
-// Compute capabilities whose kernels of a source the build made, in rising order; of several with the same code the
-// first. None without nvcc.
+// Compute capabilities for which the build made a source's kernels, in rising order; of several with the same
+// code only the first. Empty without nvcc.
 inline std::vector<int> capabilities(const std::string& source) {
   std::vector<int> all;
   std::vector<std::string> codes;
@@ -52,7 +52,7 @@ class Bench {
   bool reset_;
 
  public:
-  // Kernels of `sources`, each as `edit` leaves it; experiments whose ids hold one of `only`.
+  // Loads the kernels of `sources` as changed by `edit`; runs the experiments whose ids contain one of `only`.
   Bench(int capability, const std::vector<std::string>& sources, std::vector<std::string> only,
         const std::function<void(std::string&)>& edit = {})
       : reset_(fresh(capability)), gpu(0, PAGODA_PTX_DRIVER), nvml("", "libno-such-library.so"), trace(nvml) {
@@ -67,7 +67,7 @@ class Bench {
     runs = std::make_unique<ceilings::GpuCeilings>(gpu, trace, options);
   }
 
-  // What a candidate does in launches of so many trips: the work it credits and what was executed.
+  // The result of a candidate in launches of `trips` trips: the work that it credits and what was executed.
   struct Credited {
     double amount = 0;
     double clock_hz = 0;
@@ -89,7 +89,7 @@ class Bench {
   std::unique_ptr<ceilings::GpuCeilings> runs;
 };
 
-// Lanes of every mnemonic in the second minus those in the first: what only more trips execute.
+// Lanes of each mnemonic in `many` minus those in `few`: what additional trips execute.
 inline std::map<std::string, double> more(const std::vector<Work>& few, const std::vector<Work>& many) {
   std::map<std::string, double> difference;
   for (const Work& w : many)
@@ -100,11 +100,11 @@ inline std::map<std::string, double> more(const std::vector<Work>& few, const st
   return difference;
 }
 
-// What all launches asked of the memory to which an argument points.
+// Traffic of all launches to the memory to which an argument points.
 inline Traffic sum_of(const std::vector<Work>& launches, std::size_t argument) {
   Traffic sum;
   for (const Work& w : launches) {
-    // The last piece of memory that begins there or before.
+    // The last piece of memory that begins at the argument or before.
     auto found = w.global.upper_bound(w.arguments.at(argument));
     if (found == w.global.begin()) continue;
     --found;
@@ -124,14 +124,14 @@ inline Traffic sum_of(const std::vector<Work>& launches, std::size_t argument) {
   return sum;
 }
 
-// How many differ from: `count` of the first n, zero of the others.
+// How many counts are wrong: the first n must be `count`, the others zero.
 inline std::size_t strays(const std::vector<std::uint32_t>& counts, std::size_t n, std::uint64_t count) {
   std::size_t wrong = counts.size() < n;
   for (std::size_t i = 0; i < counts.size(); ++i) wrong += counts[i] != (i < n ? count : 0);
   return wrong;
 }
 
-// What an experiment's own check says of kernels as `edit` leaves them; empty: that they are right.
+// What an experiment's own check objects to in kernels as changed by `edit`; empty if they are right.
 inline std::string said_of(int capability, const std::string& source, const std::string& id,
                            const std::function<void(std::string&)>& edit) {
   try {

@@ -7,7 +7,7 @@ namespace {
 
 void shuffle(Step& s, bool exchange) {
   s.need_all_lanes();
-  // value[|predicate], source, lane or mask, clamp, members.
+  // Operands: value[|predicate], source, lane or mask, clamp, members.
   const std::size_t predicates = s.in.operands.size() == 6 ? 1 : 0;
   const auto& o = s.in.operands;
   Lanes first, second;
@@ -29,7 +29,7 @@ void shuffle(Step& s, bool exchange) {
   }
 }
 
-// `lane|predicate, members`: one lane, here the last one, since nobody may count on the first.
+// `lane|predicate, members`: elects one lane. Here it is the last one, since no kernel may rely on the first.
 void elect(Step& s) {
   s.need_all_lanes();
   if (static_cast<std::uint32_t>(s.uniform(s.in.operands.at(2))) != 0xffffffffU) s.fault("not all lanes are members");
@@ -44,7 +44,7 @@ void barrier(Step& s) {
   s.warp.at_barrier = true;
 }
 
-// Arriving and waiting are one for us: nothing lies between them.
+// Arriving and waiting are one step here: no instruction may lie between them.
 void cluster_arrive(Step& s) {
   if (s.mask != s.warp.live) s.fault("a barrier in code where the lanes of a warp are apart");
 }
@@ -80,14 +80,14 @@ void set_up(Step& s) {
   s.block.barriers[at] = b;
 }
 
-// The phase is over where all have arrived and no byte is awaited.
+// The phase ends when all threads have arrived and no bytes are outstanding.
 void complete(Block::Barrier& b) {
   if (b.pending != 0 || b.expected_bytes != 0) return;
   b.pending = b.expected;
   ++b.phases;
 }
 
-// `_, [barrier], bytes`: one arrival, and so many bytes more to wait for.
+// `_, [barrier], bytes`: one arrival, and adds `bytes` to the bytes to wait for.
 void expect_bytes(Step& s) {
   if (s.in.operands.at(0).kind != Operand::Kind::None) s.fault("the state of a barrier is not modelled");
   Block::Barrier& b = barrier_at(s, s.in.operands.at(1));
@@ -97,7 +97,7 @@ void expect_bytes(Step& s) {
   complete(b);
 }
 
-// `[shared], [global], bytes, [barrier]`: on its way from here on; until it has come, nothing is in its place.
+// `[shared], [global], bytes, [barrier]`: starts the copy; its target is undefined until the copy has landed.
 void bulk_copy(Step& s) {
   Block::Barrier& b = barrier_at(s, s.in.operands.at(3));
   Lanes scratch;
@@ -117,7 +117,7 @@ void bulk_copy(Step& s) {
   b.copies.push_back({to, from, bytes});
 }
 
-// What a copy brings: read by the warp that waits for it, so that it is its traffic.
+// Carries out the copies. The traffic counts as that of the warp that waits for them.
 void land(Step& s, Block::Barrier& b) {
   const int lane = std::countr_zero(s.mask);
   for (const Block::Barrier::Copy& copy : b.copies) {
@@ -136,7 +136,7 @@ void land(Step& s, Block::Barrier& b) {
   complete(b);
 }
 
-// Whether the phase of this parity has completed. What is under way arrives after somebody has asked in vain.
+// Whether the phase of this parity has completed. Pending copies and arrivals land only after one unsuccessful poll.
 void try_wait(Step& s) {
   Block::Barrier& b = barrier_at(s, s.in.operands.at(1));
   const std::uint64_t parity = s.uniform(s.in.operands.at(2)) & 1;

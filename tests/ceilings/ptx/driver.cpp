@@ -1,4 +1,4 @@
-// The functions of CUDA's driver that ert-ceilings calls (tools/ceilings/gpu_driver.cpp), on the interpreter.
+// The CUDA driver functions that ert-ceilings calls (tools/ceilings/gpu_driver.cpp), on the interpreter.
 #include "driver.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void Driver::reset() {
 namespace {
 
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidPtx = 218, kNotFound = 500, kLaunchFailed = 719;
-constexpr std::size_t kFreeBytes = 8 << 20;  // so that arrays are small
+constexpr std::size_t kFreeBytes = 8 << 20;  // small, so that arrays are small
 
 template <typename F>
 int guarded(int failure, F f) {
@@ -33,7 +33,7 @@ int guarded(int failure, F f) {
 }
 
 int allocate(unsigned long long* to, std::size_t bytes, bool defined) {
-  // Some bytes of nobody around it: neighbours are no one's memory.
+  // Leaves unused bytes behind each allocation, so that no two allocations are adjacent.
   void* const memory = std::aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
   if (!memory) return kOutOfMemory;
   *to = reinterpret_cast<std::uint64_t>(memory);
@@ -89,7 +89,7 @@ int cuDeviceGetName(char* name, int size, int) {
   return std::strncpy(name, "Interpreter", static_cast<std::size_t>(size)), 0;
 }
 int cuDeviceGetAttribute(int* value, int which, int) {
-  // Clocks, two SMs, 2 MiB of second level, 227 KiB of shared memory.
+  // Clocks, two SMs, 2 MiB of L2, 227 KiB of shared memory.
   const std::map<int, int> values = {{13, 1500000},
                                      {16, 2},
                                      {32, 0},
@@ -140,7 +140,7 @@ int cuMemcpyDtoHAsync_v2(void* to, Device from, std::size_t bytes, void*) { retu
 int cuMemcpyHtoDAsync_v2(Device to, const void* from, std::size_t bytes, void*) {
   return ptx::to_device(to, from, bytes);
 }
-// The host writes it as it likes, so all of it counts as written.
+// The host may write it at any time, so all of it counts as written.
 int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   Device address = 0;
   const int result = ptx::allocate(&address, bytes, true);
@@ -152,7 +152,7 @@ int cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
 int cuEventCreate(void** event, unsigned) { return *event = &ptx::driver(), 0; }
 int cuEventRecord(void*, void*) { return 0; }
 int cuEventQuery(void*) { return 0; }
-// A script as well: whatever happens takes a millisecond.
+// Time is scripted, too: every interval takes a millisecond.
 int cuEventElapsedTime(float* milliseconds, void*, void*) { return *milliseconds = 1, 0; }
 int cuGetErrorString(int, const char** text) { return *text = ptx::driver().fault.c_str(), 0; }
 }

@@ -1,5 +1,5 @@
-// A CUDA driver whose device is the interpreter: what cuModuleLoadData is given is PTX, what cuLaunchKernel launches is
-// executed, and the record of it can be looked at.
+// A CUDA driver whose device is the interpreter: cuModuleLoadData takes PTX, cuLaunchKernel executes it, and the
+// record of each launch can be inspected.
 #pragma once
 
 #include "machine.h"
@@ -15,7 +15,7 @@ struct Driver {
   Memory memory;
   std::map<std::uint64_t, void*> allocated;
   std::string fault;  // of the last call that failed
-  // Everything that is loaded or allocated goes.
+  // Frees everything that is loaded or allocated.
   void reset();
 };
 Driver& driver();

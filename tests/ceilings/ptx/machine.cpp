@@ -1,4 +1,4 @@
-// Launches: blocks one after the other, warps as the order says, lanes together where their program counters agree.
+// Launches: blocks one after the other, warps in the chosen order, lanes together where their program counters agree.
 #include "machine.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace ptx {
 namespace {
 
-constexpr std::uint64_t kMostSteps = 5'000'000;  // of a block: then it hangs
+constexpr std::uint64_t kMostSteps = 5'000'000;  // per block; beyond, it counts as hung
 
 std::string hex(std::uint64_t x) {
   char text[32];
@@ -98,7 +98,7 @@ Step::Input Step::input(const Operand& operand, Lanes& scratch) {
           value = block.launch->blocks;
         else if (name == "%laneid")
           value = static_cast<std::uint64_t>(lane);
-        // A script: between two reads of a block passes a millisecond, and that many clocks of 1.5 GHz.
+        // Scripted time: a millisecond passes between two reads in a block, which is 1.5 million clocks at 1.5 GHz.
         else if (name == "%clock64")
           value = 77'000'000 + (block.clock_reads + (has(lane) ? 1 : 0)) * 1'500'000;
         else if (name == "%globaltimer")
@@ -200,7 +200,7 @@ void Step::store_shared(std::uint64_t address, const void* from, std::size_t byt
   }
 }
 
-// The writer must have executed a proxy fence after its write, and a barrier must lie between that and now.
+// The writer must have executed a proxy fence after its write, and a barrier must lie between that fence and this read.
 const std::byte* Step::shared_by_proxy(std::uint64_t address, std::size_t bytes) {
   if (address < kSharedBase || address + bytes > kSharedBase + block.shared.size())
     fault("operands at " + hex(address) + " are outside of shared memory");
@@ -260,7 +260,7 @@ void prepare(Block& block, unsigned index, std::size_t shared) {
   block.clock_reads = block.timer_reads = 0;
 }
 
-// One instruction of the lanes that are furthest behind, so that those that went apart meet again.
+// Executes one instruction of the lanes that are furthest behind, so that diverged lanes reconverge.
 void step(Block& block, Warp& w, std::vector<std::uint64_t>& executed) {
   const int first = std::countr_zero(w.live);
   int pc = w.pc[static_cast<std::size_t>(first)];
@@ -294,7 +294,7 @@ void step(Block& block, Warp& w, std::vector<std::uint64_t>& executed) {
   }
   if (w.together && (s.taken == 0 || s.taken == group)) {
     w.pc[static_cast<std::size_t>(first)] = s.taken ? in.target : pc + 1;
-    if (w.live != group && w.live != 0)  // some have left; the others are where the first one was
+    if (w.live != group && w.live != 0)  // some lanes have exited; the others are where the first was
       w.pc[static_cast<std::size_t>(std::countr_zero(w.live))] = pc + 1;
     return;
   }
@@ -304,7 +304,7 @@ void step(Block& block, Warp& w, std::vector<std::uint64_t>& executed) {
     if (group >> lane & 1) w.pc[static_cast<std::size_t>(lane)] = s.taken >> lane & 1 ? in.target : pc + 1;
 }
 
-// Warps that wait for a barrier go on where all of a block's, or of a cluster's, wait or have ended.
+// Releases warps at a barrier once all warps of the block, or of the cluster, wait there or have ended.
 bool released(std::vector<Block>& cluster) {
   bool any = false, all_at_cluster = true, some_at_cluster = false;
   for (Block& block : cluster) {

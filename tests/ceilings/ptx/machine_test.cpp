@@ -1,4 +1,4 @@
-// The interpreter itself, on programs of a few lines: what they compute, and every fault that it must find.
+// The interpreter itself, on programs of a few lines: their results, and every fault that it must find.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ using namespace ptx;
 
 constexpr const char* kHead = ".version 9.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 16 .b8 pool[];\n";
 
-// A kernel `k` of one pointer; `out` gets what it writes.
+// A kernel `k` with one pointer argument; `out` receives what it writes.
 struct Program {
   std::map<std::string, Kernel> kernels;
   alignas(128) std::array<std::uint32_t, 64> out{};
@@ -88,15 +88,15 @@ TEST_CASE("instructions compute what the PTX ISA says") {
 
 TEST_CASE("halves are fused exactly") {
   __extension__ typedef __int128 Wide;
-  // Products of two significands of 11 bits plus a third one, against long arithmetic on integers.
+  // Products of two 11-bit significands plus a third number, against long integer arithmetic.
   std::mt19937 random(7);
   for (int i = 0; i < 20000; ++i) {
     const std::uint64_t a = random() % 0x7c00, b = random() % 0x7c00, c = random() % 0x7c00 | (random() & 0x8000);
-    const auto units = [](std::uint64_t h) {  // of 2^-24
+    const auto units = [](std::uint64_t h) {  // in units of 2^-24
       const auto exponent = static_cast<int>(h >> 10 & 31);
       return static_cast<Wide>((h & 1023) | (exponent ? 1024 : 0)) << (exponent ? exponent - 1 : 0);
     };
-    const Wide sum = units(a) * units(b) + ((c & 0x8000 ? -units(c) : units(c)) << 24);  // of 2^-48
+    const Wide sum = units(a) * units(b) + ((c & 0x8000 ? -units(c) : units(c)) << 24);  // in units of 2^-48
     const Wide size = sum < 0 ? -sum : sum;
     int bits_of = 0;
     while (bits_of < 120 && size >> bits_of != 0) ++bits_of;
@@ -126,7 +126,7 @@ TEST_CASE("numbers of few bits have the values of their formats") {
 
 TEST_CASE("lanes go apart and meet again, warps meet at barriers, in any order") {
   for (const Order order : {Order::Forward, Order::Backward, Order::Random}) {
-    // Odd lanes loop tid times, then each thread reads what its neighbour of the other warp wrote.
+    // Odd lanes loop tid times, then each thread reads what its neighbour in the other warp wrote.
     Program p(
         "mov.u32 %r1, 0; and.b32 %r2, %r0, 1; setp.eq.s32 %p0, %r2, 0; @%p0 bra $M;\n"
         "$L: add.s32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r0; @%p1 bra $L;\n"
@@ -149,7 +149,7 @@ TEST_CASE("lanes exchange values and one is elected") {
 }
 
 TEST_CASE("banks and sectors are counted as the hardware must serve them") {
-  // 16 bytes a lane, `stride` × 16 bytes apart: 4 rounds a warp without conflict, 8 at a stride of 2.
+  // 16 bytes per lane, `stride` bytes apart: 4 passes per warp without conflicts, 8 at a stride of 32.
   for (const auto& [stride, want] : {std::pair{16, 4}, {32, 8}, {64, 16}}) {
     Program p("mul.lo.s32 %r1, %r0, " + std::to_string(stride) +
               "; mov.u32 %r2, pool; add.s32 %r2, %r2, %r1; st.shared.v4.u32 [%r2], {%r0,%r0,%r0,%r0};");
@@ -191,8 +191,8 @@ TEST_CASE("a program that does what it must not is stopped") {
 }
 
 TEST_CASE("a product of a warp is the product of its matrices, wherever their elements lie") {
-  // Row r of A is r + 1 at depth 0 and zero elsewhere, column c of B is c + 1 at depth 0: D = (r + 1) · (c + 1), of
-  // which a lane holds rows lane / 4 and 8 more, columns 2 · (lane % 4) and the next.
+  // Row r of A is r + 1 at depth 0 and zero elsewhere, column c of B is c + 1 at depth 0: D = (r + 1) · (c + 1). A lane
+  // holds row lane / 4 and the row 8 below, and columns 2 · (lane % 4) and the next.
   for (const bool half : {true, false}) {
     const std::string convert = half ? "cvt.rn.f16.f32 %h0, %f1; mov.b16 %h1, 0; mov.b32 %r3, {%h0, %h1};\n"
                                        "cvt.rn.f16.f32 %h0, %f2; mov.b32 %r4, {%h0, %h1};\n"

@@ -1,5 +1,6 @@
-// The kernels of memory, caches and atomics, executed from their PTX by the tool's own experiments: bytes against those
-// credited, every vector touched as often as the design says, requests as wide as the hardware serves without loss.
+// The kernels for memory, caches and atomics, executed from their PTX by the tool's own experiments:
+// bytes moved equal bytes credited, every vector is touched as often as designed, and requests are as
+// wide as the hardware serves without loss.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -39,7 +40,7 @@ void check_stream(Bench& bench, const ceilings::Experiment& e, const ceilings::C
       bytes += static_cast<double>(t.loaded + t.stored);
     }
     CHECK(bytes == done.amount);
-    // Nothing else is read; what is written else is the clocks, and a word of each warp of a read.
+    // Nothing else is read; the only other writes are the clocks, and a word per warp in read kernels.
     for (const Work& w : done.launches) {
       std::uint64_t others = 0;
       for (const auto& [base, t] : w.global) {
@@ -122,7 +123,8 @@ TEST_CASE("caches and shared memory are asked for the bytes that are credited, w
         if (e.ceiling.level == "l1") {
           CHECK(strays(t.loads_of, std::size_t{2048} * w.blocks, trips) == 0);
         } else {
-          // Stretches of 8 × threads vectors: block b takes the one of number 7919·b, then those after it, round.
+          // Stretches of 8 × threads vectors: block b starts with stretch 7919·b and continues with the
+          // next ones, wrapping around.
           const std::size_t n = w.arguments.at(2), stretch = 8 * w.threads;
           std::vector<std::uint32_t> want(t.loads_of.size());
           for (std::size_t b = 0; b < w.blocks; ++b)
@@ -170,7 +172,7 @@ TEST_CASE("atomics, copies over the link and launches are those that are credite
           const Traffic to = sum_of(done.launches, 1), from = sum_of(done.launches, 2);
           CHECK(static_cast<double>(to.stored) == done.amount);
           CHECK(static_cast<double>(from.loaded) == done.amount);
-          // Every vector once; both may lie inside of a larger piece.
+          // Every vector once; both arrays may be part of a larger allocation.
           CHECK(16 * static_cast<double>(std::count(to.stores_of.begin(), to.stores_of.end(), 1U)) == done.amount);
           CHECK(16 * static_cast<double>(std::count(from.loads_of.begin(), from.loads_of.end(), 1U)) == done.amount);
         } else if (candidate.name == "empty") {
@@ -194,7 +196,7 @@ TEST_CASE("blocks beyond those that leave clocks write none") {
   bench.gpu.fill(from.get(), 1, 4 * vectors);
   ceilings::Arguments arguments;
   arguments.add(1U).add(to.get()).add(from.get()).add(vectors).add(1U).add(clocks.get());
-  bench.gpu.launch("hbm_copy", {blocks, 32, 0}, arguments.pointers());  // a record more would be a fault
+  bench.gpu.launch("hbm_copy", {blocks, 32, 0}, arguments.pointers());  // one more record would be a fault
   std::vector<ceilings::BlockClocks> records(ceilings::kMostRecords);
   bench.gpu.read(records.data(), clocks.get(), 32 * records.size());
   for (const auto& r : records) REQUIRE(r.cycles[1] - r.cycles[0] == 1500000);
@@ -202,7 +204,7 @@ TEST_CASE("blocks beyond those that leave clocks write none") {
   wait.add(4'000'000ULL);
   driver().keeps = true;
   bench.gpu.launch("spin", {2, 32, 0}, wait.pointers());
-  CHECK(driver().launches.at(0).lanes.at("sub.s64") == 2 * 32 * 3);  // clocks advance 1.5 million a read
+  CHECK(driver().launches.at(0).lanes.at("sub.s64") == 2 * 32 * 3);  // clocks advance by 1.5 million per read
 }
 
 TEST_CASE("a kernel that is not quite right is found") {
@@ -231,7 +233,7 @@ TEST_CASE("a kernel that is not quite right is found") {
   for (const int capability : capabilities("memory"))
     for (const Row& row : rows) {
       CAPTURE(row.why);
-      // Bulk copies begin with Hopper.
+      // Bulk copies exist from Hopper on.
       if (text_of("memory", capability).find("entry " + std::string(row.kernel) + "(") == std::string::npos) continue;
       const std::string said = said_of(capability, "memory", row.id,
                                        [&](std::string& t) { change(t, row.kernel, row.from, row.to, row.nth); });

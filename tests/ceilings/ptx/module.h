@@ -1,5 +1,5 @@
-// PTX as text becomes kernels whose instructions name registers by number: the part of the language that nvcc writes
-// for our kernels (PTX ISA 9.0), and no more. What is not known is an error, not a guess.
+// Parses PTX into kernels whose instructions refer to registers by number. Supports only the part of the language that
+// nvcc emits for our kernels (PTX ISA 9.0); everything else is an error, not a guess.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ptx {
 
-// A program that does what it must not, or text that this interpreter does not know.
+// A program that does something illegal, or PTX that this interpreter does not support.
 class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -21,9 +21,9 @@ class Fault : public std::runtime_error {
 struct Operand {
   enum class Kind { Register, Immediate, Address, Vector, Special, None };
   Kind kind = Kind::None;
-  int reg = -1;            // of a register; base of an address, -1: none
-  std::uint64_t bits = 0;  // of an immediate; offset of an address
-  std::string name;        // of a special register; of a variable until it has its place
+  int reg = -1;            // register number; of an address, its base, -1: none
+  std::uint64_t bits = 0;  // of an immediate; of an address, its offset
+  std::string name;        // of a special register, or of a variable that has no address yet
   std::vector<Operand> parts;
 };
 
@@ -47,20 +47,20 @@ struct Variable {
 struct Kernel {
   std::string name;
   std::vector<Variable> parameters;
-  std::vector<std::string> registers;  // names, by number
+  std::vector<std::string> registers;  // their names, by number
   std::vector<Instruction> code;
-  std::uint64_t static_shared = 0;  // bytes of shared memory before those that a launch asks for
-  std::uint64_t pool_align = 0;     // of the latter; 0: the kernel uses none
-  unsigned cluster = 1;             // blocks that run together and reach each other's shared memory
-  unsigned most_threads = 0;        // of a block; 0: not said
+  std::uint64_t static_shared = 0;  // bytes of shared memory before the launch's own
+  std::uint64_t pool_align = 0;     // alignment of the latter; 0: the kernel uses none
+  unsigned cluster = 1;             // blocks that run together and can access each other's shared memory
+  unsigned most_threads = 0;        // per block; 0: not stated
 };
 
-// First address of a block's shared memory: some of it is the system's, so nobody may count on zero.
+// First address of a block's shared memory: the system uses some of it, so no kernel may assume zero.
 inline constexpr std::uint64_t kSharedBase = 1024;
 
 std::map<std::string, Kernel> parse(std::string_view text);
 
-// What an instruction does, by its whole name. Throws Fault where it is not known.
+// The handler of an instruction, by its full name. Throws Fault where it is not supported.
 Handler handler_of(const std::string& mnemonic);
 
 }  // namespace ptx

@@ -1,4 +1,4 @@
-// Text to kernels. Names live in scopes: inline assembly opens its own for predicates and labels.
+// Parses PTX text into kernels. Names are scoped: inline assembly opens its own scope for predicates and labels.
 #include <bit>
 #include <cctype>
 #include <cstdlib>
@@ -47,7 +47,7 @@ std::vector<Token> tokens_of(std::string_view text) {
       end = std::min(text.find('"', end), text.size() - 1) + 1;
     } else if (starts_word(c)) {
       kind = Token::Kind::Word;
-      // A pair of colons belongs to a qualifier, a single one ends a label.
+      // A double colon belongs to a qualifier, a single one ends a label.
       while (end < text.size() && (in_word(text[end]) || text.substr(end, 2) == "::"))
         end += text.substr(end, 2) == "::" ? 2 : 1;
     } else if (std::isdigit(static_cast<unsigned char>(c))) {
@@ -87,7 +87,7 @@ class Parser {
       } else if (peek().is(".func") || peek().is(".global") || peek().is(".const")) {
         fail("functions and variables of modules");
       } else {
-        next();  // version, target, size of addresses, visibility
+        next();  // version, target, address size, visibility
       }
     }
     return std::move(kernels_);
@@ -98,7 +98,7 @@ class Parser {
     std::map<std::string, int> registers;
     std::map<std::string, std::pair<int, int>> ranges;  // prefix: first number, how many
     std::map<std::string, int> labels;
-    std::vector<std::pair<int, std::string>> branches;  // instructions whose labels are still to be found
+    std::vector<std::pair<int, std::string>> branches;  // instructions whose labels are not resolved yet
   };
 
   const Token& peek(int ahead = 0) const {
@@ -130,7 +130,7 @@ class Parser {
     return negative ? -value : value;
   }
 
-  // `.shared .align 8 .b8 name[16]`, of parameters too; those of pointers say more about what they point to.
+  // `.shared .align 8 .b8 name[16]`, also for parameters; pointer parameters also describe what they point to.
   Variable variable() {
     Variable v;
     std::uint64_t each = 0;
@@ -244,7 +244,7 @@ class Parser {
   }
   void registers() {
     next();
-    next();  // the type: instructions say how they read a register
+    next();  // the type is ignored: instructions determine how they read a register
     for (;;) {
       const std::string name = next().text;
       if (peek().is("<")) {
@@ -349,7 +349,7 @@ class Parser {
     return o;
   }
 
-  // Variables become addresses once the kernel's own shared memory is known: the launch's comes after it.
+  // Variables become addresses once the size of the kernel's own shared memory is known: the launch's follows it.
   void place_variables() {
     for (const Variable& v : kernel_.parameters) shared_.try_emplace(v.name, v.offset);
     for (Instruction& i : kernel_.code)

@@ -1,4 +1,4 @@
-// Arithmetic of one thread, by whole mnemonic.
+// Arithmetic of one thread, by full mnemonic.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ using U16 = std::uint16_t;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
-// Both halves of a word.
+// Applies f to both halves of a word.
 template <typename F>
 U32 halves(U32 a, U32 b, U32 c, F f) {
   const auto low = f(a & 0xffff, b & 0xffff, c & 0xffff), high = f(a >> 16, b >> 16, c >> 16);
@@ -47,7 +47,7 @@ U32 bits_inserted(U32 a, U32 b, U32 at, U32 count) {
   return (b & ~mask) | (a << from & mask);
 }
 
-// Truncated, and the nearest of the type where it is beyond; no number is 0.
+// Truncates; saturates beyond the type's range; NaN becomes 0.
 S32 truncated(float x) {
   if (std::isnan(x)) return 0;
   if (x >= 2147483648.0F) return 2147483647;
@@ -55,7 +55,7 @@ S32 truncated(float x) {
   return static_cast<S32>(x);
 }
 
-// d = {a, b}, {d, e} = a, or a copy of 32 bits.
+// d = {a, b}, {d, e} = a, or a 32-bit copy.
 void move_32(Step& s) {
   Lanes first, second;
   const Operand &to = s.in.operands[0], &from = s.in.operands[1];
@@ -75,7 +75,7 @@ void move_32(Step& s) {
   }
 }
 
-// Rows of all integers of a width, signed (s), unsigned (u) or bits alone (b).
+// Rows for all integers of a width: signed (s), unsigned (u) or untyped bits (b).
 using Rows = std::vector<HandlerRow>;
 template <typename U, typename S>
 void add_integers(Rows& rows) {
@@ -84,7 +84,7 @@ void add_integers(Rows& rows) {
     rows.push_back({name + std::string(1, type) + width, std::move(handler)});
   };
   for (const char type : {'s', 'u', 'b', 'f'}) row("mov.", type, each_lane([](U a) { return a; }));
-  // Sums and products wrap around, which only unsigned types may do here: the low half is the same for both.
+  // Sums and products wrap around, which C++ allows for unsigned types only: the low half is the same for both.
   for (const char type : {'s', 'u'}) {
     row("add.", type, each_lane([](U a, U b) { return static_cast<U>(a + b); }));
     row("sub.", type, each_lane([](U a, U b) { return static_cast<U>(a - b); }));
@@ -102,7 +102,7 @@ void add_integers(Rows& rows) {
   row("or.", 'b', each_lane([](U a, U b) { return static_cast<U>(a | b); }));
   row("xor.", 'b', each_lane([](U a, U b) { return static_cast<U>(a ^ b); }));
   row("not.", 'b', each_lane([](U a) { return static_cast<U>(~a); }));
-  // Shifts beyond the width give what is left: nothing, or signs.
+  // Shifts beyond the width leave nothing, or only sign bits.
   static constexpr U32 kMost = 8 * sizeof(U) - 1;
   row("shl.", 'b', each_lane([](U a, U32 by) { return by > kMost ? U{0} : static_cast<U>(U64{a} << by); }));
   row("shr.", 'u', each_lane([](U a, U32 by) { return by > kMost ? U{0} : static_cast<U>(a >> by); }));
@@ -112,8 +112,7 @@ void add_integers(Rows& rows) {
     row("selp.", type, each_lane([](U a, U b, std::uint8_t p) { return p ? a : b; }));
 }
 
-// Comparisons; those of floating point are false where a side is not a number, but for ne, which asks for numbers as
-// well.
+// Comparisons. With a NaN operand all floating-point comparisons are false, also ne, which requires numbers.
 template <typename T>
 void add_comparisons(Rows& rows, const std::string& type) {
   rows.push_back({"setp.eq." + type, each_lane([](T a, T b) { return a == b; })});
@@ -124,7 +123,7 @@ void add_comparisons(Rows& rows, const std::string& type) {
   rows.push_back({"setp.ge." + type, each_lane([](T a, T b) { return a >= b; })});
 }
 
-// Without a mode they round to the nearest as well, as the host's operations do.
+// Without a rounding mode they also round to nearest, as the host's operations do.
 template <typename T>
 void add_floats(Rows& rows, const std::string& type) {
   for (const std::string mode : {".", ".rn."}) {
@@ -161,7 +160,7 @@ const std::vector<HandlerRow>& scalar_rows() {
         {"neg.f64", each_lane([](U64 a) { return a ^ U64{1} << 63; })},
         {"fma.rn.f16x2", fused_pairs(kHalf)}, {"fma.rn.bf16x2", fused_pairs(kBrain)},
         {"add.f16x2", added_pairs(kHalf)}, {"add.rn.f16x2", added_pairs(kHalf)},
-        // Denormal operands count as zero, and so do such results.
+        // Denormal operands count as zero, and so do denormal results.
         {"ex2.approx.ftz.f32", each_lane([](float a) {
            const float y = static_cast<float>(std::exp2(std::fpclassify(a) == FP_SUBNORMAL ? 0.0 : static_cast<double>(a)));
            return std::fpclassify(y) == FP_SUBNORMAL ? 0.0F : y;

@@ -1,5 +1,5 @@
-// Data-centre Blackwell's tensor cores (tcgen05): tensor memory, products issued by one thread, barriers that tell when
-// they are done. Bits of descriptors and where scales lie: PTX ISA, sections on tcgen05.
+// Tensor cores of data-centre Blackwell (tcgen05): tensor memory, products issued by one thread, barriers that signal
+// their completion. Descriptor bits and the layout of scales: PTX ISA, sections on tcgen05.
 #include "tensor_memory.h"
 #include "tiles.h"
 
@@ -36,7 +36,7 @@ void release(Step& s) {
   t.columns = 0;
 }
 
-// Words of one warp's part: its 32 lanes × `count` columns.
+// Index of the first word of a warp's part: its 32 lanes × `count` columns.
 std::size_t part_of(Step& s, const Operand& operand, std::size_t count) {
   s.need_all_lanes();
   if (s.block.tensor_fences[s.thread(0)] != s.block.epoch)
@@ -92,7 +92,7 @@ void wait_loads(Step& s) {
   s.warp.uncommitted.clear();
 }
 
-// Stores of the warp's part move on: to waited for, and by the fence before a barrier to ready for others.
+// Moves the warp's stores to the next state: waited for, then, by the fence before a barrier, ready for other threads.
 void promote(Step& s, State from, State to) {
   if (!s.block.tensor) return;
   const std::size_t first = s.block.tensor->at(32 * (s.warp.index % 4), 0);
@@ -102,8 +102,8 @@ void promote(Step& s, State from, State to) {
 
 struct Kind {
   const char* name;
-  int scales;              // of a row in one product's depth; 0: none
-  const char* formats[6];  // of operands, by their number in the instruction's descriptor
+  int scales;              // per row in one product's depth; 0: none
+  const char* formats[6];  // of operands, by their code in the instruction descriptor
   int bytes = 32;          // of depth
   bool powers = true;      // scales are powers of two (ue8m0), not e4m3
 };
@@ -119,8 +119,9 @@ constexpr Kind kKinds[] = {
     {"kind::mxf4nvf4.block_scale.block16", 6, {nullptr, "e2m1"}, 48, false},
 };
 
-// The scale of a row and block: lane row % 32, column row / 32, a byte a block; all four parts must hold the same. More
-// than a word holds are modelled only where all of a row's are alike, in all columns that an operand may have.
+// The scale of a row and block: lane row % 32, column row / 32, one byte per block; all four parts must
+// hold the same scale. Where a row has more scales than a word holds, only equal scales are modelled,
+// in all columns that an operand may use.
 double scale_of(Step& s, std::uint64_t base, int row, int block, const Kind& kind) {
   const TensorMemory& t = memory_of(s);
   std::uint32_t word = 0;
@@ -149,7 +150,7 @@ void scale_tile(Step& s, Tile& tile, std::uint64_t base, const Kind& kind) {
     }
 }
 
-// What the instruction's descriptor says, against what is modelled; the format of operands.
+// Checks the instruction descriptor against what is modelled; returns the operand format.
 const Elements& checked_format(Step& s, std::uint64_t how, const Kind& kind, int blocks) {
   const auto bits = [&](int from, int count) { return static_cast<int>(how >> from & ((1U << count) - 1)); };
   const int format = bits(7, 3);
@@ -159,8 +160,8 @@ const Elements& checked_format(Step& s, std::uint64_t how, const Kind& kind, int
   const Elements* const e = format < 6 && kind.formats[format] ? elements_of(kind.formats[format]) : nullptr;
   if (!e) s.fault("a format of operands that this kind does not have, or is not modelled");
   const bool integers = std::string_view(e->name) == "s8", scaled = kind.scales > 0;
-  // Where blocks have scales, bits 4-5 and 29-30 are which of a word's is the first, 23 their format, 31 the long
-  // depth.
+  // With block scales, bits 4-5 and 29-30 select the first scale within a word, 23 is
+  // the scale format, 31 the long depth.
   if (bits(4, 2) != (scaled     ? 0
                      : integers ? 2
                                 : 1) ||
@@ -169,7 +170,7 @@ const Elements& checked_format(Step& s, std::uint64_t how, const Kind& kind, int
   return *e;
 }
 
-// 128 rows of D in this block: its rows of A and those of B of all blocks.
+// Computes the 128 rows of D in this block, from its rows of A and the rows of B of all blocks.
 void multiply_here(Step& here, const std::vector<Block*>& blocks, const Kind& kind, const Elements& e, std::uint64_t d,
                    std::uint64_t a, std::uint64_t b, std::uint64_t scales_a, std::uint64_t scales_b, bool adds) {
   constexpr int kRows = 128, kColumns = 256;
@@ -208,14 +209,14 @@ void multiply_here(Step& here, const std::vector<Block*>& blocks, const Kind& ki
   here.block.work->products[e.name] += static_cast<std::uint64_t>(kRows * kColumns * left.depth);
 }
 
-// The blocks that a group of one or two means: this one, or the cluster's two, of which the first issues.
+// The blocks of a group of one or two: this one, or the cluster's two, of which the first issues the product.
 std::vector<Block*> group_of(Step& s, int blocks) {
   if (blocks == 1) return {&s.block};
   if (s.block.cluster->size() != 2 || &s.block != s.block.cluster->data()) s.fault("a pair's first block issues");
   return {s.block.cluster->data(), s.block.cluster->data() + 1};
 }
 
-// [d], a, b, instruction, [scales of a], [scales of b], whether it adds.
+// [d], a, b, instruction, [scales of a], [scales of b], whether to accumulate.
 void product(Step& s, const Kind& kind, int blocks) {
   if (std::popcount(s.mask) != 1) s.fault("a product is issued by one thread");
   const int lane = std::countr_zero(s.mask);
@@ -226,8 +227,8 @@ void product(Step& s, const Kind& kind, int blocks) {
   Lanes scratch;
   const std::uint64_t d = s.address(o.at(0), lane, scratch), a = s.uniform(o.at(1)), b = s.uniform(o.at(2));
   const Elements& e = checked_format(s, s.uniform(o.at(3)), kind, blocks);
-  // Bits 46-48 of a descriptor hold 1, 61-63 the swizzle: 2 is that of 128 bytes. Bit 52: of a long depth the leading
-  // offset is an address, that of what lies beyond the row; here nothing does.
+  // Bits 46-48 of a descriptor hold 1, 61-63 the swizzle (2: 128 bytes). Bit 52: for a long depth, the leading offset
+  // is the address of the data beyond the row; here there is none.
   for (const std::uint64_t x : {a, b})
     if (x >> 61 != 2 || (x >> 46 & 7) != 1 || (x >> 49 & 0xfff) != (kind.bytes == 48 ? 8 : 0))
       s.fault("a layout other than the 128-byte swizzle");
@@ -239,7 +240,7 @@ void product(Step& s, const Kind& kind, int blocks) {
   }
 }
 
-// One arrival at this block's barrier, or at those of all blocks of a mask, once all products so far are done.
+// One arrival at this block's barrier, or at those of all blocks in a mask, once all products so far are done.
 void commit(Step& s) {
   Lanes scratch;
   if (std::popcount(s.mask) != 1) s.fault("commits of several threads are not modelled");
@@ -264,7 +265,7 @@ void after_fence(Step& s) {
 
 }  // namespace
 
-// Each block of a pair takes and gives back its own tensor memory.
+// Each block of a pair allocates and frees its own tensor memory.
 Handler tcgen05_handler(const std::string& mnemonic) {
   const bool pair = mnemonic.find("cta_group::2") != std::string::npos;
   std::string name = mnemonic;

@@ -1,4 +1,4 @@
-// Products of a warp (mma.sync) and of a warpgroup (wgmma). Where elements lie in registers: PTX ISA, matrix fragments.
+// Products of a warp (mma.sync) and of a warpgroup (wgmma). Element layout in registers: PTX ISA, matrix fragments.
 #include <cstdio>
 
 #include "tiles.h"
@@ -17,7 +17,7 @@ bool read_shape(const std::string& text, Shape& shape) {
   return std::sscanf(text.c_str(), "m%dn%dk%d%c", &shape.m, &shape.n, &shape.k, &rest) == 3;
 }
 
-// Registers of a vector operand, or the one register that it is.
+// The registers of a vector operand, or the one register of a scalar operand.
 std::vector<const Operand*> parts_of(const Operand& o) {
   std::vector<const Operand*> all;
   if (o.kind == Operand::Kind::Vector)
@@ -27,9 +27,9 @@ std::vector<const Operand*> parts_of(const Operand& o) {
   return all;
 }
 
-// With group g = lane / 4 and t = lane % 4, and `each` elements to a register of operands: register r of A holds row
-// g + 8·(r % 2), depth t·each + 4·each·(r / 2) on; of B column g, depth t·each + 4·each·r on; element i of D is row
-// g + 8·(i / 2), column 2·t + i % 2.
+// With group g = lane / 4, t = lane % 4 and `each` elements per operand register: register r of A holds row
+// g + 8·(r % 2) from depth t·each + 4·each·(r / 2) on; register r of B holds column g from depth t·each + 4·each·r on;
+// element i of D is row g + 8·(i / 2), column 2·t + i % 2.
 void warp_product(Step& s, const Shape& shape) {
   s.need_all_lanes();
   const Elements& e = *shape.elements;
@@ -77,9 +77,9 @@ void warp_product(Step& s, const Shape& shape) {
   s.block.work->products[e.name] += static_cast<std::uint64_t>(shape.m * shape.n * shape.k);
 }
 
-// Of every 4 numbers of a row of A two are kept. Register r of A holds row g + 8·(r % 2), those kept of depth
-// 4·t + 16·(r / 2) on; of B column g, depth 2·t + 8·r on. Four bits of the metadata are the two places of a chunk;
-// which lane's word is which row's does not matter where all are the same, as is needed here.
+// Two of every 4 elements of a row of A are kept. Register r of A holds row g + 8·(r % 2), the elements kept from depth
+// 4·t + 16·(r / 2) on; register r of B holds column g from depth 2·t + 8·r on. Four metadata bits are the two positions
+// in a chunk. The assignment of metadata words to rows does not matter, since all must be equal here.
 void sparse_product(Step& s) {
   s.need_all_lanes();
   const auto& o = s.in.operands;
@@ -116,12 +116,11 @@ void sparse_product(Step& s) {
     std::uint64_t* const to = s.output(*d.at(static_cast<std::size_t>(i)));
     for (int lane = 0; lane < 32; ++lane) to[lane] = accumulated(sum[place(lane / 4, lane % 4, i)], "f32");
   }
-  s.block.work->products["f16"] += 16 * 8 * 16;  // those that are multiplied
+  s.block.work->products["f16"] += 16 * 8 * 16;  // only those that are multiplied
 }
 
-// A warp's 16 of the 64 rows. Operands by descriptors: start (bits 0-13) and stride (32-45) in units of 16 bytes, base
-// offset (49-51), swizzle (62-63, 1 is that of 128 bytes). The accumulators belong to the product until it was waited
-// for.
+// Computes the warp's 16 of the 64 rows. Operand descriptors: start (bits 0-13) and stride (32-45) in units of 16
+// bytes, base offset (49-51), swizzle (62-63; 1: 128 bytes). The product owns the accumulators until it is waited for.
 void group_product(Step& s, const Shape& shape) {
   s.need_all_lanes();
   const auto& o = s.in.operands;
@@ -132,7 +131,7 @@ void group_product(Step& s, const Shape& shape) {
   const std::uint64_t a = s.uniform(o.at(1)), b = s.uniform(o.at(2)), adds = s.uniform(o.at(3)) != 0;
   for (std::size_t i = 4; i < o.size(); ++i)
     if (s.uniform(o[i]) != (i < 6 ? 1 : 0)) s.fault("negated or transposed operands are not modelled");
-  // All four warps of a group must say the same.
+  // All four warps of a group must issue the same product.
   const std::array<std::uint64_t, 2> number = {s.warp.index / 4, s.warp.products++};
   const std::array<std::uint64_t, 3> said = {a, b, adds};
   if (s.block.group_products.try_emplace(number, said).first->second != said)
@@ -188,7 +187,7 @@ void group_wait(Step& s) {
     s.warp.in_flight[static_cast<std::size_t>(r)] = 0;
     s.warp.defined[static_cast<std::size_t>(r)] = s.mask;
   }
-  // Some of them may belong to later products as well.
+  // Some of these registers may belong to later products, too.
   s.warp.groups.push_back(s.warp.uncommitted);
   for (const auto& group : s.warp.groups)
     for (const int r : group) {

@@ -1,4 +1,4 @@
-// Tensor memory of a block: 128 lanes of 512 columns of 32 bits, and what is known of each word.
+// Tensor memory of a block: 128 lanes of 512 32-bit columns, and the state of each word.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace ptx {
 struct TensorMemory {
   static constexpr unsigned kLanes = 128, kColumns = 512;
   enum class State : std::uint8_t { Unknown, Stored, Waited, Ready };
-  unsigned columns = 0;  // taken
+  unsigned columns = 0;  // allocated
   bool may_take = true;
   std::vector<std::uint32_t> words = std::vector<std::uint32_t>(kLanes * kColumns);
   std::vector<State> states = std::vector<State>(kLanes * kColumns, State::Unknown);

@@ -1,6 +1,6 @@
-// The kernels of the tensor cores, executed from their PTX by the tool's own experiments: products against the closed
-// forms of its checks, multiply-adds against those credited, operand tiles read where descriptors say, evenly, and only
-// after the fences that make them visible.
+// The tensor core kernels, executed from their PTX by the tool's own experiments: products against the closed forms of
+// its checks, multiply-adds against those credited, and operand tiles that are read where descriptors point, evenly,
+// and only after the fences that make them visible.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ void check_verdict(const ceilings::Experiment& e, Order order) {
   driver().order = Order::Forward;
 }
 
-// What a candidate multiplies and stores; `group` blocks of a warpgroup's kernels share nothing.
+// Checks what a candidate multiplies and stores.
 void check_products(Bench& bench, const ceilings::Experiment& e) {
   const ceilings::Candidate& candidate = e.candidates.at(0);
   const auto few = bench.run(candidate, 1), many = bench.run(candidate, 2);
@@ -39,7 +39,7 @@ void check_products(Bench& bench, const ceilings::Experiment& e) {
   REQUIRE(few.launches.size() == 1);
   const Work& w = few.launches[0];
   CHECK(w.products.size() == 1);
-  // Results: every place once, and finite where the operands are random.
+  // Results: each location is written once, and values are finite where the operands are random.
   const Traffic out = sum_of(few.launches, 2);
   const std::uint64_t each = e.ceiling.precision == "float64" ? 8 : 4;
   CHECK(strays(out.stores_of, out.stored / 16, 16 / each) == 0);
@@ -66,13 +66,13 @@ void check_products(Bench& bench, const ceilings::Experiment& e) {
     CHECK(zeros == results);
   else
     CHECK(zeros < results / 100);
-  // A warpgroup's tiles: A's rows are read by the warp that has them, four times a trip; B by all of the eight warps.
+  // A warpgroup's tiles: each row of A is read by its warp, four times per trip; B by all eight warps.
   if (candidate.name.starts_with("wgmma")) {
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < 6144; ++i) wrong += w.operands[i] != (i < 2048 ? 4 : 32) * w.blocks;
     CHECK(wrong == 0);
   }
-  // One block's tiles begin where the launch's shared memory does: every byte is an operand four times a trip.
+  // One block's tiles begin where the launch's shared memory does: every byte is an operand four times per trip.
   if (e.ceiling.id.find("tcgen05") != std::string::npos && e.ceiling.id.find("pair") == std::string::npos) {
     const std::size_t first = w.operands.size() - tcgen05::kShared / 16;
     std::size_t wrong = 0;
@@ -96,7 +96,7 @@ TEST_CASE("products of warps and warpgroups are right, as many as are credited, 
       check_products(bench, e);
       ++seen;
     }
-    // mma.sync of half floats (75), and of bfloat, tf32, bytes, doubles (80, 90, 100), fp8 (89, 120); wgmma's five.
+    // mma.sync with float16 (75), bfloat16, tf32, int8, float64 (80, 90, 100), fp8 (89, 120); five of wgmma.
     const std::map<int, int> kernels = {{75, 1}, {80, 5}, {89, 5}, {90, 10}, {100, 5}, {103, 4}, {120, 5}};
     if (kernels.count(capability)) CHECK(seen == 2 * kernels.at(capability));
   }
@@ -113,7 +113,7 @@ TEST_CASE("tcgen05's products are right, as many as are credited, and waited for
       check_products(bench, e);
       ++seen;
     }
-    // Eight formats from one block and from a pair; 10.3 has no bytes, and two longer products.
+    // Eight formats from one block and from a pair; 10.3 has no int8, but two longer products.
     CHECK(seen == 2 * 16);
   }
 }
@@ -178,7 +178,7 @@ TEST_CASE("the sparse product of the GPU scripts is what they expect of it") {
   if (text.str().empty()) return;
   for (const bool altered : {false, true}) {
     std::string code = text.str();
-    if (altered) code.replace(code.find("1145324612"), 10, "1145324613");  // 0x44444444, of which a chunk differs
+    if (altered) code.replace(code.find("1145324612"), 10, "1145324613");  // 0x44444444, with one chunk changed
     const auto kernels = parse(code);
     std::array<float, 32> out{};
     Memory memory;

@@ -1,4 +1,4 @@
-// What the tensor instructions share: formats of operands, tiles in shared memory as their descriptors say, products.
+// What the tensor instructions share: operand formats, tiles in shared memory as descriptors describe them, products.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace ptx {
 
-// A format of operands: bits of an element and the number it is. Numbers are exact in double precision.
+// An operand format: the bits of an element and its value. Values are exact in double precision.
 struct Elements {
   const char* name;
   int bits;
@@ -17,7 +17,7 @@ struct Elements {
 inline constexpr Elements kElements[] = {
     {"f16", 16, [](std::uint64_t x) { return decode(x & 0xffff, kHalf); }},
     {"bf16", 16, [](std::uint64_t x) { return decode(x & 0xffff, kBrain); }},
-    // The low 13 bits of a word are not read.
+    // The low 13 bits of a word are ignored.
     {"tf32", 32, [](std::uint64_t x) { return decode(x & 0xffffe000, kSingle); }},
     {"e4m3", 8, [](std::uint64_t x) { return decode(x & 0xff, kE4m3); }},
     {"e2m1", 4, [](std::uint64_t x) { return decode(x & 0xf, kE2m1); }},
@@ -30,7 +30,7 @@ inline const Elements* elements_of(std::string_view name) {
   return found == std::end(kElements) ? nullptr : found;
 }
 
-// Accumulators: float32 and float64 rounded once a product, int32 wrapping around.
+// Accumulators: float32 and float64 are rounded once per product, int32 wraps around.
 inline double accumulator(std::uint64_t bits, std::string_view type) {
   if (type == "f64") return std::bit_cast<double>(bits);
   if (type == "s32") return static_cast<double>(static_cast<std::int32_t>(bits));
@@ -42,7 +42,7 @@ inline std::uint64_t accumulated(double sum, std::string_view type) {
   return std::bit_cast<std::uint32_t>(static_cast<float>(sum));
 }
 
-// Rows × depth of an operand, by depth: columns lie side by side.
+// Rows × depth of an operand, stored by depth: the elements of one depth are adjacent.
 struct Tile {
   int rows, depth;
   std::vector<double> values;
@@ -50,7 +50,7 @@ struct Tile {
   double& at(int row, int k) { return values[static_cast<std::size_t>(k * rows + row)]; }
 };
 
-// sum[row][column] += a · b; `sum` has a.rows rows of b.rows.
+// sum[row][column] += a · b; `sum` has a.rows rows of b.rows elements.
 inline void multiply(const Tile& a, const Tile& b, std::vector<double>& sum) {
   for (int row = 0; row < a.rows; ++row) {
     double* const to = sum.data() + row * b.rows;
@@ -64,7 +64,7 @@ inline void multiply(const Tile& a, const Tile& b, std::vector<double>& sum) {
 }
 
 // Rows of a K-major operand with the 128-byte swizzle: groups of 8 rows a stride apart, rows of 128 bytes, and bits 4-6
-// of an address exclusive-or'ed with its bits 7-9. So many bytes of depth from the start, all within the row.
+// of an address exclusive-or'ed with its bits 7-9. Reads `bytes` bytes of depth from the start, all within the row.
 inline Tile tile_of(Step& s, std::uint64_t start, std::uint64_t stride, int first_row, int rows, const Elements& e,
                     int bytes = 32) {
   if (start % 1024 >= 128) s.fault("a descriptor's start inside of a swizzled group needs a base offset");

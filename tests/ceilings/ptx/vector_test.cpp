@@ -1,5 +1,5 @@
-// The kernels of the CUDA cores, executed from their PTX by the tool's own experiments: results against the closed
-// forms of its checks, and the operations executed against those it credits, to the integer.
+// The CUDA core kernels, executed from their PTX by the tool's own experiments: results against the closed forms of its
+// checks, and executed operations against those credited, exactly.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace ptx;
 
-// Operations of a lane by one instruction of each kernel.
+// Operations per lane of each kernel's instruction.
 const std::map<std::string, std::pair<std::string, double>> kWorth = {
     {"fma_f32", {"fma.rn.f32", 2}},
     {"add_f32", {"add.rn.f32", 1}},
@@ -25,8 +25,8 @@ const std::map<std::string, std::pair<std::string, double>> kWorth = {
     {"special_f32", {"ex2.approx.ftz.f32", 1}},
 };
 
-// What else a trip may execute: the loop's own counter, test and jump, copies, and signs, which are a bit of an operand
-// in machine code.
+// Other instructions that a trip may execute: the loop's counter, test and jump, copies, and sign changes,
+// which are an operand bit in machine code.
 bool is_overhead(const std::string& mnemonic) {
   for (const char* prefix : {"add.s32", "setp.", "bra", "mov.", "ld.param.", "neg.f", "cvta."})
     if (mnemonic.starts_with(prefix)) return true;
@@ -50,7 +50,7 @@ TEST_CASE("arithmetic kernels do the operations that are credited, no fewer and 
           CHECK_MESSAGE(v.right, v.detail);
         }
       driver().order = Order::Forward;
-      // Both modes run the same code on other operands; one occupancy is like another.
+      // Both modes run the same code on different operands; all occupancies are equivalent here.
       const ceilings::Candidate& candidate =
           e.candidates.at(e.ceiling.mode == pagoda::documents::CeilingMode::Issue ? 0 : 1);
       const auto few = bench.run(candidate, 1), many = bench.run(candidate, 2);
@@ -99,7 +99,8 @@ TEST_CASE("a kernel of other arithmetic is found by the tool's own checks") {
 
 TEST_CASE("instructions that are missing and change no result are missed in the count") {
   if (capabilities("vector").empty()) return;
-  // Two of a chain's steps x = b - x undo each other: signs alone instead of the sums, and the result is the same.
+  // Two steps x = b - x of a chain cancel each other: with two sign changes instead
+  // of two sums, the result is the same.
   Bench bench(capabilities("vector").back(), {"vector"}, {"float32.cuda.add"}, [](std::string& text) {
     for (const int nth : {80, 87}) {
       std::size_t at = text.find("entry add_f32(");

@@ -1,4 +1,4 @@
-// Expands models × sizes × batches × algorithms, measures each, prints one line a combination and keeps records.
+// Expands models × sizes × batches × algorithms, measures each combination, prints a line for it and keeps its record.
 #include "conv_command.h"
 
 #include <CLI/CLI.hpp>
@@ -70,7 +70,7 @@ struct Case {
   LayerOptions options() const { return {.batch = batch, .input_size = input_sizes(size)}; }
 };
 
-// Values of --batch or --input-size, as pagoda-bench run has them.
+// Values of --batch or --input-size, in the format of `pagoda-bench run`.
 std::vector<base::Setting> values_of(const char* flag, const char* axis, const std::vector<std::string>& given) {
   try {
     return measured::bench::axis_values(*measured::bench::find_axis(axis), base::joined(given, ","));
@@ -148,7 +148,7 @@ std::string padded(std::string text, std::size_t width, bool right) {
   return right ? std::string(width - text.size(), ' ') + text : text + std::string(width - text.size(), ' ');
 }
 
-// The sum is over the layers that the algorithm takes; the whole has the others as auto.
+// The sum includes only layers that the algorithm accepts; the time of the whole runs the others with "auto".
 std::string line_of(const documents::Result& r, const Case& c, const std::string& algorithm) {
   double sum = 0, macs = 0, workspace = 0;
   std::int64_t taken = 0;
@@ -217,7 +217,7 @@ LayerList layers_of(const Case& c) {
   return list;
 }
 
-// Measures a case under an algorithm, prints its line and keeps its record; false where it is wrong or failed.
+// Measures a case with an algorithm, prints its line and keeps its record; false if it failed or its result is wrong.
 bool run_case(const Case& c, const LayerList& list, const ConvLibrary& library, const std::string& algorithm,
               const Flags& flags, std::vector<documents::Result>& results) {
   const bool is_reference = algorithm == "reference";
@@ -238,7 +238,7 @@ int run(const Flags& flags) {
   const ConvLibrary library = library_for(flags);
   std::vector<std::string> algorithms = flags.algorithms;
   if (algorithms.empty()) algorithms = library.algorithms;
-  std::replace(algorithms.begin(), algorithms.end(), std::string("guess"), std::string("auto"));  // as others call it
+  std::replace(algorithms.begin(), algorithms.end(), std::string("guess"), std::string("auto"));  // name in other tools
   if (!flags.support && !library.unavailable.empty()) {
     std::cerr << "pagoda-bench: " << library.name << " is not available: " << library.unavailable << '\n';
     return is_cuda ? kNoDevice : kUnusable;
@@ -268,7 +268,7 @@ int run(const Flags& flags) {
   return all_right ? kDone : kPartial;
 }
 
-// What may be asked for, without a device.
+// Prints the valid algorithm names; needs no device.
 int list_algorithms(const Flags& flags) {
   struct Row {
     const char *name, *meaning;
@@ -300,7 +300,7 @@ int list_algorithms(const Flags& flags) {
   return kDone;
 }
 
-// The models of folders: ONNX files that hold a convolution.
+// Lists the ONNX files in folders that contain a convolution.
 int list_models(const Flags& flags) {
   std::vector<std::string> folders = flags.models;
   if (folders.empty()) folders = {"."};

@@ -1,6 +1,6 @@
-// cuDNN's forward convolutions through its legacy interface, which names the algorithms. Compiled where the headers
-// are, opened at run time. It adds no bias. Without a device the library checks descriptors and output sizes only; what
-// its manual rules out by shape is in a table here.
+// cuDNN's forward convolutions through its legacy API, in which algorithms have names. Compiled if the headers exist;
+// the library is opened at run time. Adds no bias. Without a device, cuDNN checks only descriptors and output sizes;
+// the shapes that its manual excludes are listed here.
 #include "conv_run.h"
 
 #ifdef PAGODA_CUDNN
@@ -15,7 +15,7 @@
 #include "nvidia_library.h"
 #include "pagoda/base/error.h"
 
-// The legacy interface is marked deprecated as a whole; nothing else names algorithms.
+// The whole legacy API is marked deprecated, but no other API selects algorithms by name.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
 
@@ -64,7 +64,7 @@ bool all_are(const Sizes& sizes, std::int64_t wanted) {
   return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == wanted; });
 }
 
-// What the manual of cuDNN 9 rules out by shape (cudnnConvolutionForward, tables of supported algorithms).
+// Shapes excluded by the manual of cuDNN 9 (cudnnConvolutionForward, tables of supported algorithms).
 std::string documented_objection(const ConvLayer& l, const std::string& name) {
   if (l.pads_begin != l.pads_end) return "padding differs between the sides; cuDNN's descriptors have one";
   if (name == "direct") return "cuDNN has no direct algorithm: the name is reserved";
@@ -84,7 +84,7 @@ std::string documented_objection(const ConvLayer& l, const std::string& name) {
   return {};
 }
 
-// Functions by their names in the headers, so that types are checked by the compiler.
+// Functions with the header's names, so the compiler checks their types.
 struct Api {
 #define PAGODA_CUDNN_FUNCTIONS(X)                                                                        \
   X(cudnnGetVersion)                                                                                     \
@@ -103,7 +103,7 @@ struct Api {
 #define X(function) decltype(&::function) function = nullptr;
   PAGODA_CUDNN_FUNCTIONS(X)
 #undef X
-  std::string missing;  // why it cannot be used
+  std::string missing;  // why cuDNN cannot be used
 
   Api() {
     const DynamicLibrary library({"libcudnn.so." + std::to_string(CUDNN_MAJOR)}, true);
@@ -220,7 +220,7 @@ struct Prepared {
   }
 };
 
-// The heuristic's first choice that it says will work; its arithmetic comes with it.
+// Selects the heuristic's first entry with status success and an allowed math type. Returns the problem; empty: none.
 std::string choose_by_heuristic(Prepared& p) {
   const Api& api = p.context->api;
   std::array<cudnnConvolutionFwdAlgoPerf_t, 2 * CUDNN_CONVOLUTION_FWD_ALGO_COUNT> ranked{};
@@ -232,7 +232,7 @@ std::string choose_by_heuristic(Prepared& p) {
   for (int i = 0; i < count; ++i) {
     const cudnnConvolutionFwdAlgoPerf_t& entry = ranked[static_cast<std::size_t>(i)];
     if (entry.status != CUDNN_STATUS_SUCCESS) continue;
-    // Float32 is to stay float32 unless tensor cores were asked for.
+    // Keep float32 arithmetic unless tensor cores were requested.
     if (p.context->math == CUDNN_FMA_MATH && entry.mathType != CUDNN_FMA_MATH && entry.mathType != CUDNN_DEFAULT_MATH)
       continue;
     p.algorithm = entry.algo;
@@ -273,7 +273,7 @@ ConvRun prepare(const std::shared_ptr<Context>& context, const ConvLayer& layer,
   p->workspace = buffer(p->workspace_bytes);
   p->x->from_host(operands.input.data());
   p->w->from_host(operands.weights.data());
-  // Some algorithms accept the shape and fail when they run.
+  // Some algorithms accept a shape but fail when they run.
   if (const cudnnStatus_t status = p->run(); status != CUDNN_STATUS_SUCCESS) {
     run.refused = std::string("cuDNN accepts the layer and fails to run it: ") + api.cudnnGetErrorString(status);
     return run;
@@ -290,7 +290,7 @@ ConvRun prepare(const std::shared_ptr<Context>& context, const ConvLayer& layer,
   return run;
 }
 
-// As far as the library and its manual tell without a device.
+// Objections that the library and its manual give without a device.
 std::string objection(const Context& context, const ConvLayer& layer, const std::string& algorithm) {
   const std::string documented = documented_objection(layer, algorithm);
   if (!documented.empty()) return documented + " (by the manual)";

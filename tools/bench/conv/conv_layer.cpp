@@ -1,4 +1,4 @@
-// Reads a model, sets its input's size, and collects its convolutions with the shapes that analysis finds.
+// Reads a model, sets its input size, and collects its convolutions with the shapes found by analysis.
 #include "conv_layer.h"
 
 #include <algorithm>
@@ -17,13 +17,13 @@ std::int64_t product(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Sizes that the file states for what is computed are those of the size it was exported at.
+// Drops the declared shapes of computed values: they belong to the input size of the export.
 void forget_computed_shapes(Graph& graph) {
   for (Value& value : graph.values)
     if (value.initializer < 0 && !value.is_input) value.declared = {};
 }
 
-// The first input with a batch, channels and one to three spatial axes takes the size.
+// Sets the size of the first input with a batch, channels and one to three spatial axes.
 void resize_input(Model& model, const Sizes& sizes) {
   Graph& graph = model.graphs.front();
   for (const ValueId id : graph.inputs) {
@@ -63,7 +63,7 @@ std::string word(const Node& node, const char* name) {
   return text ? *text : std::string();
 }
 
-// What keeps the node from being run alone; empty: `layer` is filled.
+// Why the node cannot be run alone; empty: `layer` is filled.
 std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& layer) {
   if (node.op_type != "Conv" && node.op_type != "FusedConv") return "of type " + node.op_type + ", not float32";
   const auto sizes = [&](ValueId id) -> std::optional<Sizes> {
@@ -91,7 +91,7 @@ std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& la
   layer.pads_end = {pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end()};
   const std::string automatic = word(node, "auto_pad");
   for (std::size_t i = 0; i < axes && automatic.starts_with("SAME"); ++i) {
-    // The output is ⌈in / stride⌉, and half of what is missing goes to each side; the odd one to the end (UPPER).
+    // The output is ⌈in / stride⌉; padding is split evenly between both sides, an odd one goes to the end (UPPER).
     const std::int64_t reach = (layer.kernel[i] - 1) * layer.dilations[i] + 1;
     const std::int64_t total = std::max<std::int64_t>(0, (layer.out[i] - 1) * layer.strides[i] + reach - layer.in[i]);
     layer.pads_begin[i] = automatic == "SAME_LOWER" ? total - total / 2 : total / 2;

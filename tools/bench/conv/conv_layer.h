@@ -1,4 +1,4 @@
-// The convolutions of a model as plain numbers: what a library needs to run each alone.
+// The convolutions of a model as plain numbers: everything that a library needs to run each alone.
 //
 //   LayerList list = conv_layers("resnet50.onnx", {.batch = 1, .input_size = {224}});
 //   list.layers;    // in the order of the graph, equal shapes included
@@ -14,7 +14,7 @@
 
 namespace pagoda::tools::conv {
 
-using Sizes = std::vector<std::int64_t>;  // one number a spatial axis
+using Sizes = std::vector<std::int64_t>;  // one number per spatial axis
 
 struct ConvLayer {
   std::string name = {};
@@ -27,10 +27,10 @@ struct ConvLayer {
   std::int64_t weight_elements() const;
   std::int64_t out_elements() const;
   std::int64_t macs() const;                     // out_elements × in_channels/groups × taps; taps on padding count
-  bool same_work(const ConvLayer& other) const;  // equal but for the name
+  bool same_work(const ConvLayer& other) const;  // equal except for the name
 };
 
-// "1x64x56x56 * 64x64x3x3 /1 +1": input, weights, strides, padding; dilations and groups where they are not 1.
+// "1x64x56x56 * 64x64x3x3 /1 +1": input, weights, strides, padding; then dilations and groups if they are not 1.
 std::string to_string(const ConvLayer& layer);
 std::string join(const Sizes& sizes, const char* between = "x");
 
@@ -45,14 +45,14 @@ struct LayerList {
 
 struct LayerOptions {
   std::int64_t batch = 1;
-  // Of the spatial axes of the image input, also where the file fixes them; one number: of all; none: the file's.
+  // Sizes of the image input's spatial axes, even if the file fixes them; one number: for all axes; none: the file's.
   Sizes input_size = {};
 };
 
 // "input_size" of a config: a side, or "HEIGHTxWIDTH"; none: the file's. Throws Error for anything else.
 Sizes input_sizes(const base::Setting& size);
 
-// Throws Error for a file that is unusable, or without an image input where a size was asked for.
+// Throws Error for an unusable file, or if a size is given and the model has no image input.
 LayerList conv_layers(const std::string& path, const LayerOptions& options);
 LayerList conv_layers(Model model, const LayerOptions& options);
 

@@ -1,5 +1,5 @@
-// oneDNN's convolutions. Its interface names two algorithms, direct and Winograd, and offers several implementations of
-// each, best first; those that unfold the input and multiply matrices are listed under direct and named "gemm:…".
+// oneDNN's convolutions. Its API has two algorithms, direct and Winograd, with several implementations of each, best
+// first; those that unfold the input and multiply matrices are listed under direct and named "gemm:…".
 #include "conv_run.h"
 
 #ifdef PAGODA_ONEDNN
@@ -30,7 +30,7 @@ struct Descriptions {
   memory::desc source, weights, bias, destination;
   memory::dims strides, dilations, pads_begin, pads_end;
 #if DNNL_VERSION_MAJOR < 3
-  // Walking over implementations reads it again: it must outlive the walk.
+  // Must outlive the iteration over implementations, which reads it again.
   std::optional<convolution_forward::desc> operation = {};
 #endif
 };
@@ -78,7 +78,7 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-// Throws dnnl::error without one.
+// The first implementation. Throws dnnl::error if there is none.
 convolution_forward::primitive_desc first_of(dnnl::algorithm algorithm, Descriptions& d, const dnnl::engine& engine) {
   const auto kind = dnnl::prop_kind::forward_inference;
 #if DNNL_VERSION_MAJOR >= 3
@@ -103,7 +103,7 @@ std::string name_of(const convolution_forward::primitive_desc& chosen) { return 
 bool unfolds(const std::string& name) { return name.find("gemm") != std::string::npos; }
 bool is_plain(const std::string& name) { return name.starts_with("ref"); }
 
-// The first implementation that is what was asked for; `refused` says why there is none.
+// The first implementation of the requested algorithm; if there is none, `refused` gives the reason.
 std::optional<convolution_forward::primitive_desc> choose(const ConvLayer& layer, const std::string& algorithm,
                                                           const dnnl::engine& engine, std::string& refused) {
   Descriptions d = descriptions(layer);
@@ -130,7 +130,7 @@ std::optional<convolution_forward::primitive_desc> choose(const ConvLayer& layer
   return std::nullopt;
 }
 
-// A layer and all it holds.
+// A prepared layer and its buffers.
 struct Prepared {
   dnnl::engine engine;
   dnnl::stream stream;
@@ -203,7 +203,7 @@ ConvRun prepare(const ConvLayer& layer, const Operands& operands, const std::str
   return run;
 }
 
-// Its threads are those of the OpenMP runtime that it was linked with.
+// oneDNN uses the threads of the OpenMP runtime that it was linked with.
 void set_threads(int threads) {
   using Set = void (*)(int);
   if (threads <= 0) return;

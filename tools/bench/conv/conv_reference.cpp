@@ -1,4 +1,4 @@
-// Plain loops over the definition: y[n,o,p] = b[o] + Σ x[n, c, p·stride + k·dilation − pad] · w[o, c, k].
+// Plain loops for the definition: y[n,o,p] = b[o] + Σ x[n, c, p·stride + k·dilation − pad] · w[o, c, k].
 #include "conv_reference.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace pagoda::tools::conv {
 namespace {
 
-// Three axes always; the missing ones have size 1.
+// Always three axes; missing ones have size 1.
 struct Axes {
   std::array<std::int64_t, 3> in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, pad{};
   explicit Axes(const ConvLayer& layer) {
@@ -59,7 +59,7 @@ double element(const ConvLayer& layer, const Axes& a, const Operands& operands, 
   return sum;
 }
 
-// Positions to compare: all, or first and last of every axis and random ones.
+// Positions to compare: all, or the first and last of every axis plus random ones.
 std::vector<std::int64_t> chosen(const ConvLayer& layer, std::int64_t limit) {
   const std::int64_t total = layer.out_elements();
   std::vector<std::int64_t> positions;
@@ -90,7 +90,7 @@ Operands random_operands(const ConvLayer& layer, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto fill = [&](std::vector<float>& values, std::int64_t count) {
     values.resize(static_cast<std::size_t>(count));
-    // 24 bits: every value is exact, whatever the library's rounding.
+    // 24 bits: every value is exact in float32, whatever the library's rounding.
     for (float& value : values) value = static_cast<float>(random() >> 40U) / 8388608.0F - 1.0F;
   };
   Operands operands;

@@ -1,4 +1,4 @@
-// What a library of convolutions offers: for a layer and an algorithm, something to run and time, or why not.
+// Interface of a convolution library: for a layer and an algorithm, functions to run and time it, or why it cannot run.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,37 @@
 
 namespace pagoda::tools::conv {
 
-// Operands, row-major as ONNX has them: NC…, weights OI…, bias O (empty: none). Uniform in [-1, 1), the same for the
+// Operands, row-major as in ONNX: input NC…, weights OI…, bias O (empty: none). Uniform in [-1, 1), the same for the
 // same seed.
 struct Operands {
   std::vector<float> input, weights, bias;
 };
 Operands random_operands(const ConvLayer& layer, std::uint64_t seed);
 
-// A layer made ready to run. Layouts are the library's own choice; bringing operands into them is not timed.
+// A layer prepared to run. The library chooses the layouts; converting operands to them is not timed.
 struct ConvRun {
-  std::string refused = {};         // why the library does not run it so; empty: it does
-  std::string implementation = {};  // the kernel, as the library calls it
+  std::string refused = {};         // why the library cannot run it; empty: it can
+  std::string implementation = {};  // the library's name of the kernel
   std::optional<std::int64_t> workspace_bytes = {};
-  std::function<std::vector<double>(std::int64_t)> time = {};  // seconds of each of n runs
+  std::function<std::vector<double>(std::int64_t)> time = {};  // runs n times; seconds of each run
   std::function<std::vector<float>()> output = {};             // of the last run, row-major NC…
 };
 
 struct ConvLibrary {
   std::string name = {}, version = {};       // "oneDNN", "2.6.3"
-  std::string device = {};                   // "AMD EPYC …", "NVIDIA H200"; empty: not said
-  bool adds_bias = true;                     // false: layers are run without theirs
-  std::string clock = "steady";              // what times runs
-  std::string unavailable = {};              // why nothing can be run, and what to install; empty: it can
-  std::vector<std::string> algorithms = {};  // that may be asked for, "auto" among them
+  std::string device = {};                   // "AMD EPYC …", "NVIDIA H200"; empty: unknown
+  bool adds_bias = true;                     // false: layers run without their bias
+  std::string clock = "steady";              // the clock that times runs
+  std::string unavailable = {};              // why nothing can run, and what to install; empty: available
+  std::vector<std::string> algorithms = {};  // valid names, including "auto"
   std::function<ConvRun(const ConvLayer&, const Operands&, const std::string& algorithm)> prepare = {};
-  // Why a layer is refused, as far as is known without a device; empty: it is not.
+  // Why a layer is refused, as far as is known without a device; empty: no objection.
   std::function<std::string(const ConvLayer&, const std::string& algorithm)> objection = {};
 };
 
 ConvLibrary reference_library();          // plain loops, on one thread
 ConvLibrary onednn_library(int threads);  // 0: as many as the machine has
-// Opened at run time. `tensor_math`: float32 may be multiplied as TF32.
+// Opened at run time. `tensor_math`: float32 operands may be multiplied as TF32.
 ConvLibrary cudnn_library(int device_index, bool tensor_math);
 
 }  // namespace pagoda::tools::conv

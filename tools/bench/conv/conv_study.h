@@ -1,4 +1,4 @@
-// All convolutions of a model under one algorithm: made ready, checked, timed alone and one after the other.
+// All convolutions of a model under one algorithm: prepared, checked, and timed each alone and one after the other.
 //
 //   PreparedModel model = prepare_model(layers, onednn_library(0), {.algorithm = "winograd"});
 //   model.layers[3].work->refused;                 // "oneDNN has no Winograd implementation for the layer"
@@ -20,14 +20,14 @@ namespace pagoda::tools::conv {
 struct PrepareOptions {
   std::string algorithm = "auto";
   std::uint64_t seed = 1;
-  std::int64_t check_points = 4096;  // outputs of a layer that are held against the reference; 0: all
-  bool fall_back = true;             // layers that the algorithm refuses run on the library's own choice in a pass
+  std::int64_t check_points = 4096;  // outputs of a layer to compare with the reference; 0: all
+  bool fall_back = true;             // run layers that the algorithm refuses with "auto" in passes over all layers
 };
 
 // One shape; layers of equal shape share it.
 struct Work {
-  std::string refused;  // by the algorithm asked for
-  std::string ran_as;   // the algorithm that runs it; empty: none does
+  std::string refused;  // why the requested algorithm refuses it; empty: it does not
+  std::string ran_as;   // the algorithm that runs it; empty: none
   std::string implementation;
   std::optional<std::int64_t> workspace_bytes;
   ConvError error;
@@ -43,24 +43,24 @@ struct PreparedLayer {
 struct PreparedModel {
   std::string algorithm = {};
   std::vector<PreparedLayer> layers = {};
-  double prepare_seconds = 0;  // choosing and building implementations, without data and checks
+  double prepare_seconds = 0;  // choosing and building implementations, without operands and checks
 
   std::int64_t refused() const;  // layers
-  bool is_whole() const;         // something runs every layer
+  bool is_whole() const;         // every layer has an algorithm that runs it
   std::int64_t macs() const;
-  std::optional<double> worst_error() const;  // largest mean relative error of the layers that ran as asked
+  std::optional<double> worst_error() const;  // largest mean relative error of layers run as requested
 };
 
-// Throws Error where the library cannot be used or has no such algorithm.
+// Throws Error if the library is unavailable or has no such algorithm.
 PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, const PrepareOptions& options);
 
-// Seconds of each of n passes over all layers that something runs.
+// Seconds of each of n passes over all layers that can run.
 std::vector<double> run_model(const PreparedModel& model, std::int64_t n);
 
-// Each layer alone, as the algorithm asked for; a shape is timed once. Refused layers have a note and no time.
+// Times each layer alone with the requested algorithm, each shape once. Refused layers have a note and no time.
 std::vector<documents::LayerTime> time_layers(const PreparedModel& model, const base::TimingOptions& timing);
 
-// Holds the errors of all layers against a threshold.
+// Compares the errors of all layers with a threshold.
 documents::Verification verification(const PreparedModel& model, double threshold);
 
 }  // namespace pagoda::tools::conv

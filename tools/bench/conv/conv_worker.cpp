@@ -1,6 +1,6 @@
 // Answers prepare, run and layers. Options of the config: algorithm (auto), device (cpu or cuda:N), threads, batch,
-// input_size, seed; fallback = "none" to have no run of the whole where the algorithm refuses layers; check, the number
-// of outputs a layer that are compared; math = "tf32" on cuda.
+// input_size, seed; fallback = "none" to skip the run of the whole if the algorithm refuses layers; check, the number
+// of outputs per layer to compare; math = "tf32" on cuda.
 #include "conv_worker.h"
 
 #include <chrono>
@@ -50,7 +50,7 @@ struct Prepared {
   PreparedModel model;
 };
 
-// Why nothing can be run; empty: it can.
+// Why the model cannot be run; empty: it can.
 std::string problem_of(const Config& config, const LayerList& list, const Prepared& prepared) {
   if (list.layers.empty())
     return list.left_out.empty() ? std::string("the model has no convolutions")

@@ -1,4 +1,4 @@
-// The few calls of CUDA's driver that libraries on a GPU need around them: memory, events, waiting. Opened at run time.
+// The few CUDA driver calls needed around GPU libraries: memory, events, waiting. The driver is opened at run time.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace pagoda::tools::conv {
 
 class CudaDevice {
  public:
-  // Throws Error that says what is missing: the driver, or the device.
+  // Throws Error with what is missing: the driver or the device.
   explicit CudaDevice(int index);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
@@ -19,7 +19,7 @@ class CudaDevice {
 
   std::string name() const;
   void wait() const;
-  // Seconds on the default stream of each of n calls of `work`, by events of the device.
+  // Seconds of each of n calls of `work` on the default stream, timed with CUDA events.
   template <typename Work>
   std::vector<double> time_each(std::int64_t n, const Work& work) const {
     std::vector<double> seconds;
@@ -30,7 +30,7 @@ class CudaDevice {
     }
     return seconds;
   }
-  // Seconds of n calls together: what lies between launches is in it, what lies around them is not.
+  // Seconds of n calls together: includes the time between launches, but not that before the first and after the last.
   template <typename Work>
   double time_together(std::int64_t n, const Work& work) const {
     start();
@@ -46,10 +46,10 @@ class CudaDevice {
   std::unique_ptr<State> state_;
 };
 
-// Bytes on the device.
+// A buffer in device memory.
 class CudaBuffer {
  public:
-  CudaBuffer(const CudaDevice& device, std::size_t bytes);  // throws Error where there is no room
+  CudaBuffer(const CudaDevice& device, std::size_t bytes);  // throws Error if memory is full
   ~CudaBuffer();
   CudaBuffer(const CudaBuffer&) = delete;
   CudaBuffer& operator=(const CudaBuffer&) = delete;

@@ -21,7 +21,7 @@ std::vector<std::uint16_t> as_bfloat16(const std::vector<float>& values) {
   return result;
 }
 
-// The exponent's bias goes from 127 to 15, the mantissa from 23 bits to 10; the values are 0 or normal.
+// The exponent's bias changes from 127 to 15, the mantissa from 23 bits to 10; all values are 0 or normal.
 std::vector<std::uint16_t> as_float16(const std::vector<float>& values) {
   std::vector<std::uint16_t> result;
   for (const float value : values) {
@@ -55,7 +55,7 @@ Slope measure_slope(const std::function<double(std::int64_t)>& together, const S
   Slope slope{.n = 1, .seconds = {}, .overhead = {}};
   together(1);
   double spent = 0;
-  // Long enough that the clock's grain and the wait do not matter beside it.
+  // Double n until the clock's resolution and the final wait no longer matter.
   for (double taken = together(1); taken < options.chunk_seconds && slope.n < (std::int64_t{1} << 24);) {
     slope.n *= 2;
     taken = together(slope.n);
@@ -63,7 +63,7 @@ Slope measure_slope(const std::function<double(std::int64_t)>& together, const S
   }
   const double limit = spent + options.budget_seconds;
   while (slope.seconds.size() < options.max_samples && (spent < limit || slope.seconds.size() < 7)) {
-    // Which comes first alternates: a drift of the clock then falls on both alike.
+    // Alternate the order, so that a drift of the clock affects both alike.
     const bool short_first = slope.seconds.size() % 2 == 0;
     const double first = together(short_first ? slope.n : 2 * slope.n),
                  second = together(short_first ? 2 * slope.n : slope.n);

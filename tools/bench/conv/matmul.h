@@ -1,7 +1,7 @@
-// Matrix products C = A·B of libraries, timed without what it costs to launch them and to wait for them.
+// Times matrix products C = A·B of libraries without the cost of launching and waiting.
 //
-// T(n) = n·t + c for n products one after the other: c holds the call that enters the library and the wait at the end.
-// The time of one is the slope (T(2n) − T(n)) / n, where c is gone; c itself is reported beside it.
+// T(n) = n·t + c for n products one after the other, where c is the cost of calling the library and of the final wait.
+// The time of one product is the slope (T(2n) − T(n)) / n, in which c cancels; c is reported separately.
 #pragma once
 
 #include <cstdint>
@@ -18,40 +18,40 @@ struct ProductShape {
 };
 
 // Multiples of 1/8 in [-1, 1): exact in float16 and bfloat16; their products and sums are exact in float32 as long as
-// k ≤ 2^18, so that any error at all is one.
+// k ≤ 2^18, so any difference is an error.
 std::vector<float> exact_values(std::int64_t count, std::uint64_t seed);
 std::vector<std::uint16_t> as_float16(const std::vector<float>& values);   // of exact_values only
 std::vector<std::uint16_t> as_bfloat16(const std::vector<float>& values);  // of exact_values only
 
 struct ProductRun {
-  std::string refused = {};  // why the library does not do it; empty: it does
+  std::string refused = {};  // why the library cannot run it; empty: it can
   std::string implementation = {};
-  std::function<double(std::int64_t)> together = {};  // seconds of n products, the wait at their end included
+  std::function<double(std::int64_t)> together = {};  // seconds of n products, including the final wait
   std::function<std::vector<float>()> output = {};    // row-major m×n
 };
 
 struct ProductLibrary {
   std::string name = {}, version = {}, device = {};
-  std::string unavailable = {};  // why nothing can be run, and what to install
+  std::string unavailable = {};  // why nothing can run, and what to install; empty: available
   std::function<ProductRun(const ProductShape&, const std::string& type)> prepare = {};
 };
 ProductLibrary onednn_products(int threads);
 ProductLibrary cublaslt_products(int device_index);
 
-// Largest |got − A·B| over `points` random elements and the corners; operands of the seeds that libraries use.
+// Largest |got − A·B| over `points` random elements and the corners; operands have the seeds that libraries use.
 double product_error(const ProductShape& shape, const std::vector<float>& got, std::int64_t points);
 
 struct SlopeOptions {
   double budget_seconds = 0.5;
-  double chunk_seconds = 0.01;  // T(n) is at least this
+  double chunk_seconds = 0.01;  // n doubles until T(n) is at least this
   std::size_t max_samples = 200;
 };
 struct Slope {
   std::int64_t n = 0;
-  std::vector<double> seconds;   // of one product, a sample a pair of chunks
-  std::vector<double> overhead;  // c of each
+  std::vector<double> seconds;   // of one product, one sample per pair of chunks
+  std::vector<double> overhead;  // c of each sample
 };
-// Slopes from `together` alone: any function of that kind can be measured.
+// Measures slopes with any function that returns the seconds of n products.
 Slope measure_slope(const std::function<double(std::int64_t)>& together, const SlopeOptions& options);
 
 int matmul_command(int argc, char** argv);

@@ -1,4 +1,4 @@
-// pagoda-bench matmul: products of listed sizes over libraries, beside a baseline and the measured ceiling.
+// pagoda-bench matmul: times products of given sizes in several libraries, next to a baseline and the measured ceiling.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -40,7 +40,7 @@ struct Flags {
 struct Row {
   ProductShape shape;
   std::string library, version, type, note;
-  base::Summary seconds;  // n is 0 where it was not run
+  base::Summary seconds;  // n is 0 if it was not run
   double overhead = 0;
   std::optional<double> error;
 };
@@ -94,7 +94,7 @@ void run_native(const ProductLibrary& library, const std::string& type, const st
   }
 }
 
-// Empty: it ran; else why not.
+// Runs PyTorch's products. Returns the problem; empty: none.
 std::string run_torch(const std::string& type, const std::vector<ProductShape>& shapes, const Flags& flags,
                       std::vector<Row>& rows) {
   std::vector<std::string> words = {flags.python, flags.script,
@@ -135,7 +135,7 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
   return count == shapes.size() ? "" : flags.python + " " + to_string(output.end) + " before it was done";
 }
 
-// The highest compute ceiling of the type that holds for as many cores as ran.
+// The highest compute ceiling of the type, for one core or for more, as in the run.
 std::optional<documents::Ceiling> ceiling_for(const documents::CeilingsDocument& document, const std::string& type,
                                               bool one_core) {
   std::optional<documents::Ceiling> best;
@@ -174,7 +174,7 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
         ran && found != base.end() ? digits("%.3f", found->second / row.seconds.median) : std::string("-");
     const std::optional<documents::Ceiling> roof =
         ceilings ? ceiling_for(*ceilings, row.type, flags.threads == 1) : std::nullopt;
-    // Exact operands: native results are exact in float32; torch rounds its output to the type.
+    // Operands are exact, so native results are exact in float32; torch rounds its output to the type.
     const double allowed = row.library == "torch" && row.type != "float32" && row.type != "tf32"
                                ? static_cast<double>(row.shape.k) / 64
                                : 0;

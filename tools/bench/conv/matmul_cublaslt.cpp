@@ -1,4 +1,4 @@
-// cuBLASLt with the first choice of its heuristic. Compiled where the headers are, opened at run time.
+// cuBLASLt with the first choice of its heuristic. Compiled if the headers exist; the library is opened at run time.
 #include "matmul.h"
 
 #ifdef PAGODA_CUBLASLT
@@ -23,9 +23,9 @@ ProductLibrary cublaslt_products(int) {
 
 namespace {
 
-constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;  // what the heuristic may count on
+constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;  // upper limit for the heuristic
 
-// Functions by their names in the headers, so that types are checked by the compiler.
+// Functions with the header's types, so the compiler checks calls.
 struct Api {
   decltype(&::cublasLtCreate) create = nullptr;
   decltype(&::cublasLtDestroy) destroy = nullptr;
@@ -81,7 +81,7 @@ struct Context {
   }
 };
 
-// Everything is column-major: row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ, with the operands' bytes as they are.
+// cuBLASLt is column-major: row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ with the same bytes.
 struct Prepared {
   std::shared_ptr<Context> context;
   cublasLtMatmulDesc_t operation = nullptr;

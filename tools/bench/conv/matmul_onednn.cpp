@@ -1,4 +1,4 @@
-// oneDNN's matmul on the CPU, operands in the layouts that it chooses.
+// oneDNN's matmul on the CPU, with operands in the layouts that it chooses.
 #include "matmul.h"
 
 #ifdef PAGODA_ONEDNN

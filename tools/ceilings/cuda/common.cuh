@@ -1,16 +1,16 @@
-// What all kernels share: the record of clocks a block leaves, and operands that are zeros, random or known.
+// Common to all kernels: the clocks that each block records, and operands that are zeros, random or known.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
 
-// Clock of the SM and nanoseconds at the start and the end of a block: their ratio is the clock while the kernel ran,
-// whatever NVML believes.
+// SM cycles and nanoseconds at the start and end of a block: their ratio is the actual clock frequency while the kernel
+// ran, independent of NVML.
 struct Clocks {
   unsigned long long cycles[2], nanoseconds[2];
 };
-// Grids can be larger: the first blocks speak for all.
+// In larger grids, only the first blocks are recorded.
 constexpr unsigned kMostRecords = 4096;
 
 __device__ __forceinline__ unsigned long long nanoseconds_now() {
@@ -40,7 +40,7 @@ __device__ __forceinline__ void stop(Clocks* clocks) {
   }
 }
 
-// Operand fills: zeros draw little power, random data what an application draws, ones give results to check.
+// Operand fills: zeros draw little power, random data as much as an application; ones and patterns give known results.
 enum Fill { kZeros = 0, kRandom = 1, kOnes = 2, kPattern = 3 };
 
 __device__ __forceinline__ uint32_t hash(uint32_t x) {

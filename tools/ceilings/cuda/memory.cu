@@ -1,4 +1,4 @@
-// Traffic of every level: 16-byte accesses, four in flight a thread, every loaded word used by an exclusive or.
+// Traffic of every level: 16-byte accesses, four or eight in flight per thread; every loaded word enters an xor.
 #include "common.cuh"
 
 __device__ __forceinline__ void mix(uint4& sum, const uint4& x) {
@@ -41,8 +41,8 @@ __device__ __forceinline__ uint4 axpy(const uint4& b, const uint4& c, float s) {
   return r;
 }
 
-// What a thread read: one word of `out` for each of 8192 warps, so that neither a compiler nor a cache can drop a load and
-// the words meet rarely. The exclusive or of all words is that of all words read.
+// Stores what the threads have read, so that no compiler or cache can drop a load: `out` has 8192 words, one per warp,
+// so that atomics rarely collide. The xor of all words of `out` equals the xor of all words read.
 __device__ __forceinline__ void keep(unsigned* out, const uint4& sum) {
   unsigned all = folded(sum);
 #pragma unroll
@@ -51,8 +51,9 @@ __device__ __forceinline__ void keep(unsigned* out, const uint4& sum) {
   if (threadIdx.x % 32 == 0) atomicXor(out + (warp & 8191), all);
 }
 
-// Whole arrays of n vectors, n a multiple of 4 × threads of the grid; `trips` passes. The four accesses of a thread are
-// the grid's threads apart, or, with `near`, the block's, so that a block works on one stretch.
+// `trips` passes over whole arrays of n vectors; n is a multiple of 4 × threads of the grid. The stride between the
+// four accesses of a thread is the grid's number of threads or, with `near`, the block's, so that a block works on one
+// range.
 #define EVERY_VECTOR                                                                                              \
   const size_t grid = (size_t)gridDim.x * blockDim.x, step = near ? blockDim.x : grid;                            \
   const size_t first = blockIdx.x * (size_t)blockDim.x * (near ? 4 : 1) + threadIdx.x;                            \
@@ -78,9 +79,9 @@ extern "C" __global__ void __launch_bounds__(512) hbm_read(unsigned trips, const
   keep(out, sum);
 }
 #if __CUDA_ARCH__ >= 900
-// The same by bulk copies: one thread asks for pieces of 16 KiB, four of them on their way, which need no registers and
-// no instruction a vector; all threads then read a piece from shared memory. 256 threads; n is a multiple of a piece's
-// vectors times the blocks; 64 KiB of shared memory and the barriers behind it. `near` is not used.
+// The same by bulk copies: one thread requests pieces of 16 KiB, four of them in flight, which need no registers and no
+// instruction per vector; all threads then read each piece from shared memory. 256 threads; n is a multiple of a
+// piece's vectors times the blocks; 64 KiB of shared memory, followed by the barriers. `near` is unused.
 constexpr unsigned kPieceBytes = 16384, kPieceVectors = kPieceBytes / 16, kPieces = 4;
 
 __device__ __forceinline__ void ask_for(unsigned pool, unsigned number, const uint4* from) {
@@ -97,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, 
   extern __shared__ uint4 pool[];
   const unsigned base = (unsigned)__cvta_generic_to_shared(pool);
   const unsigned each = (unsigned)(n / kPieceVectors / gridDim.x), all = each * trips;
-  // Of a pass the block's pieces lie the grid apart; after the last one comes the first again.
+  // Within a pass, a block's pieces are one grid of pieces apart; after the last one comes the first again.
   const size_t step = (size_t)gridDim.x * kPieceVectors;
   const uint4* const first = b + blockIdx.x * (size_t)kPieceVectors;
   const uint4* next = first;
@@ -178,8 +179,8 @@ STREAM(hbm_triad, (unsigned trips, uint4* a, const uint4* b, const uint4* c, siz
   FOUR store_stream(a + i + k * step, axpy(v[k], w[k], s));
 })
 
-// Arithmetic and traffic in a given proportion: `steps` multiply-adds x = -x/2 + 5/4 on each word between its load and its
-// store, so 8 × steps FLOP on 32 bytes.
+// Arithmetic and traffic in a given ratio: `steps` multiply-adds x = -x/2 + 5/4 on each word between load and store, so
+// 8 × steps FLOP per 32 bytes.
 STREAM(intensity, (unsigned trips, uint4* a, const uint4* b, size_t n, unsigned steps, unsigned near, Clocks* clocks), {
   float v[16];
   FOUR {
@@ -195,7 +196,7 @@ STREAM(intensity, (unsigned trips, uint4* a, const uint4* b, size_t n, unsigned 
                                                  __float_as_uint(v[4 * k + 2]), __float_as_uint(v[4 * k + 3])));
 })
 
-// n vectors that all SMs read round and round, each block from another start; n is a power of two of at least 8 × block.
+// All SMs read n vectors repeatedly, each block from a different start; n is a power of two of at least 8 × block.
 extern "C" __global__ void __launch_bounds__(1024) l2_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
                                                            Clocks* clocks) {
   uint4 sum = make_uint4(0, 0, 0, 0);
@@ -226,8 +227,8 @@ extern "C" __global__ void __launch_bounds__(1024) l2_write(unsigned trips, uint
   stop(clocks);
 }
 
-// A private piece of 32 KiB a block of 256 threads, small enough for its L1. The address moves with the trip, so that no
-// load can be taken out of the loop or merged with another.
+// A private piece of 32 KiB per block of 256 threads, small enough for its L1. The address changes with the trip, so
+// that no load can be hoisted out of the loop or merged with another.
 extern "C" __global__ void __launch_bounds__(256) l1_read(unsigned trips, const uint4* b, unsigned* out,
                                                           Clocks* clocks) {
   const uint4* mine = b + blockIdx.x * (size_t)2048;
@@ -252,7 +253,7 @@ __device__ __forceinline__ uint4 load_shared(unsigned address) {
   return v;
 }
 
-// The same from 32 KiB of shared memory. A `stride` of 1 meets no bank twice, larger ones are the conflict control.
+// The same from 32 KiB of shared memory. A `stride` of 1 has no bank conflicts; larger ones are the conflict control.
 extern "C" __global__ void __launch_bounds__(256) shared_read(unsigned trips, unsigned stride, unsigned* out,
                                                               Clocks* clocks) {
   extern __shared__ uint4 pool[];
@@ -273,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(256) shared_read(unsigned trips, un
   stop(clocks);
   keep(out, sum);
 }
-// A place is written by another warp each trip, and nothing says which warp is ahead: all write the same there.
+// Each trip, a different warp writes a given address. Their order is undefined, so all write the same value there.
 extern "C" __global__ void __launch_bounds__(256) shared_write(unsigned trips, unsigned value, unsigned* out,
                                                                Clocks* clocks) {
   extern __shared__ uint4 pool[];
@@ -287,11 +288,11 @@ extern "C" __global__ void __launch_bounds__(256) shared_write(unsigned trips, u
       asm volatile("st.shared.v4.u32 [%0], {%1,%1,%1,%1};" ::"r"(at + 4096 * k), "r"(mine) : "memory");
   }
   stop(clocks);
-  // A word of each of the eight stretches, told apart by its place.
+  // One word of each of the eight ranges, hashed with its position.
   keep(out, make_uint4(hash(pool[threadIdx.x + 256 * (threadIdx.x % 8)].x + 256 * threadIdx.x), 0, 0, 0));
 }
 
-// Additions to one word (`spread` 0) or to a word of each thread; 8 a trip.
+// Additions to one word (`spread` 0) or to one word per thread; 8 per trip.
 extern "C" __global__ void __launch_bounds__(256) atomics(unsigned trips, unsigned* words, unsigned spread,
                                                           Clocks* clocks) {
   unsigned* mine = words + (spread ? blockIdx.x * blockDim.x + threadIdx.x : 0);

@@ -1,4 +1,4 @@
-// Tensor cores of Blackwell's data-centre chips (sm_100a, sm_103a) by tcgen05.mma, the only way to their full rate:
+// Tensor cores of Blackwell's data-centre chips (sm_100a, sm_103a) with tcgen05.mma, the only path to their full rate:
 // products from shared memory into tensor memory, issued by one thread of a block or of a pair of blocks.
 #include "tcgen05_layout.h"
 #include "tiles.cuh"
@@ -19,16 +19,16 @@ __device__ __forceinline__ void wait(uint32_t barrier, uint32_t parity) {
       : "memory");
 }
 
-// One thread of a warp, in a form that the compiler knows to be one.
+// True in one thread of a warp, in a form in which the compiler recognises a single thread.
 __device__ __forceinline__ bool elected() {
   uint32_t chosen;
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(chosen));
   return chosen != 0;
 }
 
-// A block, or two of a cluster: who they are, how they meet, and the instructions that name the group in their text.
-// `rank`: of the block in its pair; the first one issues. `finish` tells a barrier of every block when all products
-// issued so far are done.
+// A single block, or two of a cluster: rank, synchronisation, and the instructions whose text names the group. `rank`
+// is the block's number in its pair; the first block issues. `finish` signals a barrier of every block when all
+// products issued so far are done.
 struct Single {
   static constexpr int kBlocks = 1;
   static __device__ uint32_t rank() { return 0; }
@@ -79,9 +79,9 @@ struct Pair {
   }
 };
 
-// Scales of blocks; those of zeros and ones are 1, random ones 1/2, 1 or 2. Tensor memory holds the scales of row r in
-// lane r % 32, column r / 32, a byte a block, and all of them again in each of its four parts of 32 lanes. A block of a
-// pair has the scales of its own rows of A, and those of all rows of B.
+// Block scales: 1 with fills of zeros and ones; 1/2, 1 or 2 with random fills. Tensor memory has the scales of row r in
+// lane r % 32, column r / 32, one byte per block, repeated in each of its four parts of 32 lanes. Each thread block of
+// a pair has the scales of its own rows of A and of all rows of B.
 template <bool kE8m0>
 struct Scales {
   static __device__ uint32_t of(int exponent) {
@@ -113,7 +113,7 @@ struct Scales {
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
   }
 };
-// All alike, in the 32 columns of A and the 32 of B.
+// Equal scales, in all 32 columns of A and all 32 of B.
 template <bool kE8m0>
 struct AlikeScales {
   static __device__ void store(uint32_t part, int, int fill) {
@@ -134,11 +134,11 @@ struct NoScales {
 };
 
 struct Room {
-  uint32_t pool, tensor;  // addresses of the tiles and of tensor memory, the same in both blocks of a pair
+  uint32_t pool, tensor;  // addresses of the tiles and in tensor memory, the same in both blocks of a pair
   uint32_t done;          // address of two barriers for the trips and one for the end
 };
 
-// Tiles in shared memory, barriers set up, tensor memory taken: all of it.
+// Fills the tiles in shared memory, initialises the barriers and allocates all tensor memory.
 template <typename F, typename S, typename G, int kDepth>
 __device__ Room prepare(unsigned char* pool, int fill) {
   __shared__ uint32_t taken;
@@ -158,7 +158,7 @@ __device__ Room prepare(unsigned char* pool, int fill) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   if (threadIdx.x < 32) G::allocate(shared_address(&taken));
-  // Tensor cores read by the asynchronous proxy: what this thread stored must be visible there before the barrier.
+  // Tensor cores read through the asynchronous proxy: this thread's stores must be visible there before the barrier.
   asm volatile("fence.proxy.async;" ::: "memory");
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
   __syncthreads();
@@ -171,7 +171,8 @@ __device__ Room prepare(unsigned char* pool, int fill) {
   return {shared_address(base), tensor, first};
 }
 
-// Column i of the accumulators of lane = row `threadIdx.x`: a warp reaches the 32 lanes of its own part.
+// Writes the accumulators, one row per thread: row `threadIdx.x` is the lane, and a warp accesses the 32 lanes of its
+// own part.
 template <typename G>
 __device__ void write_result(uint32_t tensor, uint32_t* out) {
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
@@ -196,9 +197,9 @@ __device__ __forceinline__ uint64_t operand(uint32_t address, uint32_t next) {
   return kDepth == kDepthBytes ? descriptor(address) : long_descriptor(address, next);
 }
 
-// Products of two stages of depth, over and over. The first of a trip overwrites the accumulators, so nothing grows
-// over the trips. Products of one thread run in the order of their issue; a trip is issued while the one before it
-// runs, and no sooner, so the queue is never empty.
+// Repeats products over two stages of depth. The first product of a trip overwrites the accumulators, so nothing grows
+// over the trips. Products of one thread run in issue order; each trip is issued while the previous one runs, but no
+// earlier, so the queue is never empty.
 // clang-format off
 #define TCGEN05(name, ATTRIBUTES, F, S, G, DEPTH, IDESC, INSTRUCTION, SCALES)                                          \
   extern "C" __global__ void ATTRIBUTES __launch_bounds__(128, 1)                                                      \
@@ -249,7 +250,7 @@ BOTH(fp8, E4m3, NoScales, 1, 0, 0, "kind::f8f6f4", "")
 #if defined(__CUDA_ARCH_FEAT_SM100_ALL)
 BOTH(i8, I8, NoScales, 2, 1, 0, "kind::i8", "")
 #endif
-// Blocks of 32 with scales of powers of two (OCP's MX formats), and of 16 with scales of e4m3 (NVFP4).
+// Blocks of 32 with power-of-two scales (OCP's MX formats), and blocks of 16 with e4m3 scales (NVFP4).
 BOTH(mxfp8, E4m3, Scales<true>, 0, 0, 1, "kind::mxf8f6f4.block_scale.scale_vec::1X", "[%5], [%6], ")
 BOTH(mxfp4, E2m1, Scales<true>, 0, 1, 1, "kind::mxf4.block_scale.scale_vec::2X", "[%5], [%6], ")
 BOTH(nvfp4, E2m1, Scales<false>, 0, 1, 0, "kind::mxf4nvf4.block_scale.scale_vec::4X", "[%5], [%6], ")

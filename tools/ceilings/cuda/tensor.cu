@@ -1,10 +1,10 @@
-// Tensor cores. mma.sync (every architecture from Turing on): 8 independent tiles a warp, 8 steps of each a trip.
-// wgmma (Hopper, sm_90a): tiles of 64 × 256 from shared memory, the only way to its full rate.
+// Tensor cores. mma.sync (every architecture since Turing): 8 independent tiles per warp, 8 steps of each per trip.
+// wgmma (Hopper, sm_90a): tiles of 64 × 256 from shared memory, the only path to its full rate.
 #include "tiles.cuh"
 
 // mma.sync ------------------------------------------------------------------------------------------------------------
 
-// One register of operands of each format.
+// Each packs one 32-bit register of operands in one format.
 __device__ __forceinline__ uint32_t pack_f16(int fill, uint32_t seed) {
   if (fill == kZeros) return 0;
   if (fill == kOnes) return 0x3c003c00U;
@@ -23,7 +23,7 @@ __device__ __forceinline__ uint32_t pack_tf32(int fill, uint32_t seed) {
 __device__ __forceinline__ uint32_t pack_i8(int fill, uint32_t seed) {
   return fill == kZeros ? 0 : fill == kOnes ? 0x01010101U : hash(seed);
 }
-// Signs and mantissas random, exponents of 2^-3 to 2^0: every code is finite.
+// Random signs and mantissas, exponents from 2^-3 to 2^0: every code is finite.
 __device__ __forceinline__ uint32_t pack_e4m3(int fill, uint32_t seed) {
   return fill == kZeros ? 0 : fill == kOnes ? 0x38383838U : (hash(seed) & 0x9f9f9f9fU) | 0x20202020U;
 }
@@ -59,12 +59,12 @@ MMA(mma_i8, int, "r", 4, 2, pack_i8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s
 #elif __CUDA_ARCH__ >= 750
 MMA(mma_f16, float, "f", 2, 1, pack_f16, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32" D4_A2B1, A2B1)
 #endif
-// Hopper and data-centre Blackwell convert such products to half floats: their 8-bit rate is that of wgmma and tcgen05.
+// Hopper and data-centre Blackwell convert these operands to half floats; only wgmma and tcgen05 reach the 8-bit rate.
 #if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
 MMA(mma_fp8, float, "f", 4, 2, pack_e4m3, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32" D4_A4B2, A4B2)
 #endif
 
-// Double precision: m8n8k4, which every chip with such tensor cores runs; on Hopper m16n8k16, four times the work each.
+// Double precision: m8n8k4, which runs on every chip with such tensor cores; from Hopper on m16n8k16, 8 times the work.
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
 __device__ __forceinline__ double pack_f64(int fill, uint32_t seed) {
   return fill == kZeros ? 0.0 : fill == kOnes ? 1.0 : (double)uniform(seed);
@@ -129,10 +129,10 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address) {
   "%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,"  \
   "%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, "
 
-// Two warpgroups, each with its own A (64 rows), both with one B (256 rows), two stages of 128 bytes of depth: 8 products
-// of 32 bytes of depth, four times a trip. The first of a trip overwrites the accumulators, so nothing grows over the
-// trips (one in the middle would make the compiler drop those before it). A product takes 128 clocks of all four tensor cores; while one warpgroup waits for its last one, the other one's
-// are queued.
+// Two warpgroups, each with its own A (64 rows) and a common B (256 rows), two stages of 128 bytes of depth: 8 products
+// with 32 bytes of depth, four times per trip. The first product of a trip overwrites the accumulators, so nothing
+// grows over the trips (doing so in mid-trip would let the compiler drop the products before it). A product takes 128
+// clocks on all four tensor cores; while one warpgroup waits for its last product, those of the other are queued.
 #define WGMMA(name, F, ACC, CONSTRAINT, INSTRUCTION, TAIL)                                                            \
   extern "C" __global__ void __launch_bounds__(256, 1) name(unsigned trips, int fill, ACC* out, Clocks* clocks) {     \
     extern __shared__ __align__(1024) unsigned char pool[];                                                           \
@@ -143,7 +143,7 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address) {
       fill_tile<F>(base + stage * 16384 + 8192, {64, 0, true, 100001U + 16384 * stage, even}, fill);                  \
       fill_tile<F>(base + 32768 + stage * 32768, {256, 0, false, 200001U + 65536 * stage}, fill);                     \
     }                                                                                                                 \
-    /* Tensor cores read by the asynchronous proxy: what this thread stored must be visible there before the barrier. */ \
+    /* Tensor cores read through the asynchronous proxy: make stores visible there before the barrier. */             \
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");                                                      \
     __syncthreads();                                                                                                  \
     const uint32_t shared = (uint32_t)__cvta_generic_to_shared(base);                                                 \

@@ -1,15 +1,15 @@
-// Operand tiles of wgmma and tcgen05 in shared memory: K-major rows of 128 bytes with the 128-byte swizzle, and the
+// Operand tiles of wgmma and tcgen05 in shared memory (K-major rows of 128 bytes with the 128-byte swizzle), and the
 // formats of their elements.
 #pragma once
 
 #include "common.cuh"
 
-// Patterns of small integers whose product is known: rows of A hold (row % 3) - 1, rows of B row % 4. Of the first of
-// two stages even products have kEven times that in A, so that a product that reads another's operands is found.
+// Patterns of small integers with a known product: rows of A contain (row % 3) - 1, rows of B row % 4. In the first of
+// two stages, A is multiplied by kEven for even products, to detect a product that reads another product's operands.
 constexpr int kEven = 2;
 __device__ __forceinline__ int pattern(bool of_a, int row) { return of_a ? row % 3 - 1 : row % 4; }
 
-// `of` encodes a number, the same in every element of T; `random` draws one in [-1, 1] or any finite code.
+// `of` encodes a number, in every element if T has several; `random` returns one in [-1, 1], or any finite code.
 struct F16 {
   typedef __half T;
   static __device__ T of(float x) { return __float2half(x); }
@@ -30,7 +30,7 @@ struct I8 {
   static __device__ T of(float x) { return (signed char)x; }
   static __device__ T random(uint32_t seed) { return (signed char)(uniform(seed) * 127.0F); }
 };
-// e4m3 of a value in [-3, 3]: sign, exponent of bias 7, 3 bits of mantissa cut off.
+// e4m3 of a value in [-3, 3]: sign, exponent with bias 7, 3 bits of mantissa, truncated.
 struct E4m3 {
   typedef unsigned char T;
   static __device__ T of(float x) {
@@ -40,8 +40,8 @@ struct E4m3 {
   }
   static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
 };
-// Two numbers of e2m1 in a byte: sign, two bits of exponent of bias 1, one of mantissa. Every code is finite; `of`
-// knows the integers that it holds exactly: 0, 1, 2, 3, 4, 6.
+// Two e2m1 numbers per byte: sign, two bits of exponent with bias 1, one bit of mantissa. Every code is finite; `of`
+// accepts the integers that are exact: 0, 1, 2, 3, 4, 6.
 struct E2m1 {
   typedef unsigned char T;
   static __device__ T of(float x) {
@@ -53,16 +53,16 @@ struct E2m1 {
   static __device__ T random(uint32_t seed) { return (unsigned char)hash(seed); }
 };
 
-// How a tile is filled.
+// The part of an operand with which a tile is filled.
 struct Tile {
   int rows, first;  // rows, and the number of the first one in the whole operand
   bool of_a;
   uint32_t seed;
-  int even = 1;    // in the pattern, numbers of even products are so many times as large
-  int depth = 32;  // bytes of a row that are one product's
+  int even = 1;    // factor of the pattern for even products
+  int depth = 32;  // bytes of a row per product
 };
 
-// Fills rows of 128 bytes, swizzled: chunk c of 16 bytes of row r lies at c ^ (r % 8).
+// Fills rows of 128 bytes, swizzled: the 16-byte chunk c of row r is stored at c ^ (r % 8).
 template <typename F>
 __device__ void fill_tile(unsigned char* to, const Tile& tile, int fill) {
   typedef typename F::T T;

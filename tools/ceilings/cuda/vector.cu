@@ -1,9 +1,9 @@
-// Arithmetic of the CUDA cores: 8 independent chains a thread, 64 steps of each a trip, so 512 instructions of one kind
-// around one branch. Parameters a and b are not known to the compiler, so nothing folds.
+// Arithmetic of the CUDA cores: 8 independent chains per thread, 64 steps of each per trip, so 512 instructions of one
+// kind per branch. The compiler does not know the parameters a and b, so it cannot fold anything.
 #include "common.cuh"
 
-// Chains start at `first + thread`, and every result is stored, so nothing is dropped either. Results are compared with
-// the same steps on the host.
+// Starting values depend on the thread (FLOAT_START: 0 if a is 0) and every result is stored, so nothing can be
+// dropped. Results are compared with the same steps on the host.
 #define CHAINS(name, T, START, STEP)                                                                \
   extern "C" __global__ void __launch_bounds__(256) name(unsigned trips, T a, T b, T* out, Clocks* clocks) { \
     T x[8];                                                                                         \
@@ -32,7 +32,7 @@ CHAINS(fma_bf16, __nv_bfloat162, __float2bfloat162_rn((float)(threadIdx.x % 8)),
 CHAINS(imad_i32, int, (int)threadIdx.x + i, x[i] * a + b)
 CHAINS(dp4a_i8, int, (int)threadIdx.x + i, __dp4a(a, b, x[i]))
 
-// Special functions: x = 2^-x, whose fixed point draws every start to it: 0.64119 = W(ln 2) / ln 2. The sign costs nothing.
+// Special functions: x = 2^-x converges from every start to 0.64119 = W(ln 2) / ln 2. The negation costs nothing.
 __device__ __forceinline__ float exp2_of_negative(float x) {
   float y;
   asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(-x));
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(256) special_f32(unsigned trips, fl
 
 extern "C" __global__ void empty() {}
 
-// Spins for a number of clocks: one warp per SM keeps the chip awake without work (active idle).
+// Spins for a number of clocks: one warp per SM keeps the chip awake without doing work (active idle).
 extern "C" __global__ void spin(unsigned long long clocks_to_wait) {
   const unsigned long long from = cycles_now();
   while (cycles_now() - from < clocks_to_wait) {

@@ -1,6 +1,6 @@
-// The entry that the CUDA driver calls in cuInit, where CUDA_INJECTION64_PATH names this file: it listens to launches,
-// and to kernels' times where those are asked for. And the probe, by which pagoda-profile's child asks the same
-// questions before any program is started.
+// The entry point that the CUDA driver calls in cuInit if CUDA_INJECTION64_PATH names this file: it subscribes to
+// launches, and to kernel times if requested. Also the probe, with which a child of pagoda-profile makes the same calls
+// before any program is started.
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_profiler_target.h>
@@ -46,7 +46,7 @@ std::string demangled(const char* symbol) {
   return result;
 }
 
-// Demangling once a kernel, not once a launch. Never destroyed, as launches come until the very end.
+// Demangles once per kernel, not once per launch. The cache is never destroyed: launches can come until the very end.
 std::string kernel_name(const char* symbol) {
   static std::mutex* const kMutex = new std::mutex;
   static auto* const kNames = new std::unordered_map<std::string, std::string>;
@@ -56,7 +56,7 @@ std::string kernel_name(const char* symbol) {
   return found->second;
 }
 
-// Joules of the device since its driver was loaded, by its management library; updated every 20 to 100 ms.
+// Energy of the device in joules since its driver was loaded, read through NVML; updated every 20 to 100 ms.
 class Energy {
  public:
   void begin(const std::string& bus) {
@@ -72,7 +72,7 @@ class Energy {
     if (!joules_ || !now || recorder() == nullptr) return;
     recorder()->energy(*now - *joules_,
                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count());
-    joules_.reset();  // told once
+    joules_.reset();  // reported once
   }
 
  private:
@@ -97,7 +97,7 @@ std::string device_name(CUdevice device) {
   return get && get(text, sizeof text - 1, device) == CUDA_SUCCESS ? text : "";
 }
 
-// Before all other calls of the profiler, the chip's name among them, as NVIDIA's samples have it.
+// Must precede all other profiler calls, including the chip's name, as in NVIDIA's samples.
 void initialize_profiler() {
   static bool is_done = false;
   if (is_done) return;
@@ -106,7 +106,7 @@ void initialize_profiler() {
   is_done = true;
 }
 
-// Copies of CUPTI that are loaded; more than one is known to make calls fail.
+// Paths of the loaded copies of CUPTI; with more than one, calls are known to fail.
 std::set<std::string> loaded_copies() {
   std::set<std::string> paths;
   std::ifstream maps("/proc/self/maps");
@@ -124,7 +124,7 @@ ContextFacts facts_of(Context context) {
                      .device = device_name(static_cast<CUdevice>(device)),
                      .cupti = std::to_string(library().version()) + " of " + library().path(),
                      .notes = {}};
-  // Times need no profiler, which may be missing where they are not, and which changes how the device runs.
+  // Times need no profiler. It may be unavailable where times are not, and it changes how the device runs.
   if (settings().collect != Collect::Times) {
     initialize_profiler();
     facts.chip = chip_name(library(), device);
@@ -152,7 +152,7 @@ std::unique_ptr<CounterSession> session_of(Context context, const std::vector<st
   options.ranges = settings().batch;
   options.of_ranges = settings().collect == Collect::Ranges;
   options.replay = settings().replay;
-  // A graph's launch is as many ranges as it has kernels.
+  // A graph launch has one range per kernel.
   if (!options.of_ranges) options.ranges = std::max<std::size_t>(options.ranges, 1024);
   if (settings().keep_raw)
     options.raw_prefix = settings().folder + "/" + std::to_string(getpid()) + "." + std::to_string(sessions++);
@@ -190,7 +190,7 @@ CUstream stream_of_config(const void* params) {
 
 struct LaunchCall {
   CUpti_CallbackId id;
-  bool is_graph, is_per_thread;  // per thread: no stream is the thread's own, not the one that waits for all
+  bool is_graph, is_per_thread;  // per thread: a null stream means the thread's own, not the legacy stream
   std::string (*geometry)(const void* params);
   CUstream (*stream)(const void* params);
 };
@@ -212,7 +212,7 @@ constexpr LaunchCall kLaunchCalls[] = {
      nullptr, stream_of<cuGraphLaunch_params>},
     {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, true, true,
      nullptr, stream_of<cuGraphLaunch_ptsz_params>},
-    // Launches of before CUDA 4, and on several devices at once, which cannot be counted; they are named.
+    // Launch functions from before CUDA 4 and for several devices at once: not counted, but recorded with their names.
     {CUPTI_DRIVER_TRACE_CBID_cuLaunch, false, false, nullptr, nullptr},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid, false, false, nullptr, nullptr},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync, false, false, nullptr, nullptr},
@@ -220,8 +220,8 @@ constexpr LaunchCall kLaunchCalls[] = {
 };
 // clang-format on
 
-// A launch into a stream that is being captured becomes part of a graph and runs with that: now nothing runs that could
-// be counted. The stream that waits for all others cannot be captured, and may not be asked while another one is.
+// A launch into a stream under capture becomes part of a graph and runs with the graph; nothing runs now that could be
+// counted. The legacy stream cannot be captured, and must not be queried while another stream is under capture.
 bool is_captured(const LaunchCall& call, const void* params) {
   if (call.stream == nullptr || params == nullptr) return false;
   const CUstream stream = call.stream(params);
@@ -233,7 +233,7 @@ bool is_captured(const LaunchCall& call, const void* params) {
   return ask != nullptr && ask(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// Of the runtime's call that this thread is in; 0: none.
+// Correlation of the runtime call that this thread is in; 0: none.
 thread_local std::uint32_t outer_correlation = 0;
 
 void on_launch(const LaunchCall& call, const CUpti_CallbackData& data) {
@@ -268,21 +268,21 @@ constexpr CaptureCall kCaptureCalls[] = {
      stream_of<cuStreamBeginCaptureToGraph_ptsz_params>},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false, false, stream_of<cuStreamEndCapture_params>},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false, true, stream_of<cuStreamEndCapture_ptsz_params>},
-    // With a stream its capture goes, too.
+    // Destroying a stream ends its capture.
     {CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy, false, false, stream_of<cuStreamDestroy_params>},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, false, false, stream_of<cuStreamDestroy_v2_params>},
 };
 // clang-format on
 
-// A stream by its handle; a thread's own has the same handle in each.
+// Identifies a stream by its handle. Per-thread streams share one handle: uses the address of a thread-local variable.
 std::uint64_t identity(CUstream stream, bool is_per_thread) {
   static thread_local const char kThread = 0;
   const bool is_own = stream == CU_STREAM_PER_THREAD || (stream == nullptr && is_per_thread);
   return is_own ? reinterpret_cast<std::uint64_t>(&kThread) : reinterpret_cast<std::uint64_t>(stream);
 }
 
-// Open from before the call that begins it until after the one that ends it; not at all where the beginning fails, and
-// still where the end does because it is another thread's to give.
+// A capture is open from before the call that begins it until after the call that ends it. If the begin fails, it is
+// closed again; if the end fails because another thread must end the capture, it stays open.
 void on_capture(const CaptureCall& call, const CUpti_CallbackData& data) {
   if (data.functionParams == nullptr) return;
   const std::uint64_t stream = identity(call.stream(data.functionParams), call.is_per_thread);
@@ -309,11 +309,11 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
       recorder()->context_ends(handle_of(static_cast<const CUpti_ResourceData*>(data)->context));
     }
-  } catch (...) {  // nothing of ours may throw into the driver
+  } catch (...) {  // never throw into the driver
   }
 }
 
-// Kernels' times -----------------------------------------------------------------------------------------------------
+// Kernel times -------------------------------------------------------------------------------------------------------
 
 #if CUPTI_API_VERSION >= 130000
 using KernelRecord = CUpti_ActivityKernel10;
@@ -334,7 +334,7 @@ void CUPTIAPI activity_done(CUcontext, std::uint32_t, std::uint8_t* buffer, std:
     while (call_cupti(library(), "cuptiActivityGetNextRecord", buffer, valid, &record) == CUPTI_SUCCESS) {
       if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) continue;
       const auto* const kernel = reinterpret_cast<const KernelRecord*>(record);
-      if (kernel->end < kernel->start || kernel->start == 0) continue;  // not timed: it stays among the lost
+      if (kernel->end < kernel->start || kernel->start == 0) continue;  // not timed: finish() reports it as lost
       recorder()->kernel_timed(kernel->correlationId, kernel_name(kernel->name),
                                1e-9 * static_cast<double>(kernel->end - kernel->start));
     }
@@ -350,7 +350,7 @@ void CUPTIAPI activity_done(CUcontext, std::uint32_t, std::uint8_t* buffer, std:
 void listen_to_times() {
   check_cupti(library(), call_cupti(library(), "cuptiActivityRegisterCallbacks", activity_buffer, activity_done),
               "asking for kernels' times");
-  // Without the calls' records kernels have no correlations.
+  // Kernels have correlations only if the records of API calls are enabled.
   for (const CUpti_ActivityKind kind :
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME})
     check_cupti(library(), call_cupti(library(), "cuptiActivityEnable", kind), "asking for kernels' times");
@@ -396,7 +396,7 @@ void subscribe() {
               call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                          CUpti_CallbackId{CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING}),
               "listening to contexts");
-  // Which of both numbers a kernel has that the runtime launches no document says.
+  // It is undocumented whether a kernel has the correlation of the runtime call or of the driver call: keep both.
   if (settings().collect == Collect::Times)
     check_cupti(library(),
                 call_cupti(library(), "cuptiEnableDomain", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API),
@@ -415,8 +415,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
                   return get && get(&context) == CUDA_SUCCESS ? handle_of(context) : Context{0};
                 }});
     at_end(end_of_process);
-    // Handlers run last in, first out: this one before what the driver registered until now, also where an NVTX range
-    // made the record before the driver was loaded.
+    // Exit handlers run last in, first out. Registering here lets this one run before those that the driver has
+    // registered, even if an NVTX range created the record before the driver was loaded.
     std::atexit(finish_record);
     subscribe();
     if (settings().collect == Collect::Times) listen_to_times();
@@ -429,7 +429,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
 
 namespace {
 
-// What keeps the profiler from a device, by CUPTI's own question; silent where that question fails.
+// Throws Error with the reasons if CUPTI says that it cannot profile the device; returns if that query itself fails.
 void check_device(int index) {
   auto params = params_to(&CUpti_Profiler_DeviceSupported_Params::api);
   params.cuDevice = index;
@@ -455,12 +455,11 @@ void check_device(int index) {
 
 }  // namespace
 
-// For a program that profiles itself: the record is whole after it.
+// For programs that profile themselves: completes the record.
 extern "C" __attribute__((visibility("default"))) void pagoda_finish() { finish_record(); }
 
-// Asks device `index`, whose driver has been initialized, for what `level` (ProbeFor) needs: that CUPTI answers, its
-// name for the chip, and that a session can be opened. 0 where all is well. Only ever called in a process that may
-// crash.
+// Checks what `level` (ProbeFor) needs on device `index`, whose driver is initialized: that CUPTI answers, its name of
+// the chip, and that a session can be opened. Returns 0 on success. Call it only in a process that may crash.
 extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, int level, char* chip,
                                                                    std::size_t chip_bytes, char* message,
                                                                    std::size_t message_bytes) {
@@ -494,7 +493,7 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
     session->start();
     try {
       session->stop();
-    } catch (const pagoda::Error&) {  // stopping an empty session is undocumented: ignore failure
+    } catch (const pagoda::Error&) {  // stopping an empty session is undocumented; ignore failure
     }
     return 0;
   } catch (const OldDriver& error) {

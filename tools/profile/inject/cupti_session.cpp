@@ -1,5 +1,5 @@
-// Order of calls as in CUPTI's documentation of the range profiler: description of the chip, configuration, enabling,
-// image of counter data, then start, stop, decode, evaluate for each batch.
+// The order of calls follows CUPTI's documentation of the range profiler: chip description, configuration, enable,
+// counter data image, then start, stop, decode and evaluate for each batch.
 #include "cupti_session.h"
 
 #include <cuda.h>
@@ -51,7 +51,7 @@ class CuptiSession : public CounterSession {
     set.pConfig = config_.data();
     set.counterDataImageSize = image_.size();
     set.pCounterDataImage = image_.data();
-    // Kernel replay exists for automatic ranges alone; with one pass nothing is replayed.
+    // Kernel replay exists only for automatic ranges; with a single pass, nothing is replayed.
     set.range = options_.of_ranges ? CUPTI_UserRange : CUPTI_AutoRange;
     set.replayMode = options_.of_ranges ? CUPTI_UserReplay : CUPTI_KernelReplay;
     set.maxRangesPerPass = options_.ranges;
@@ -109,7 +109,7 @@ class CuptiSession : public CounterSession {
     }
   }
 
-  // They only turn peaks of a cycle into those of a second: a device that has fewer counters does without.
+  // Clocks only turn peaks per cycle into peaks per second: a device with fewer counters does without them.
   void leave_out_clocks() {
     const auto first = std::remove_if(metrics_.begin(), metrics_.end(),
                                       [](const std::string& name) { return name.ends_with("__cycles_elapsed.avg"); });
@@ -118,7 +118,7 @@ class CuptiSession : public CounterSession {
     configure();
   }
 
-  // Constants add nothing to a configuration; they are named to CUPTI all the same, as all that is evaluated later.
+  // Constants add nothing to a configuration, but CUPTI must be given every metric that is evaluated later.
   std::vector<std::string> all_metrics() const {
     std::vector<std::string> all = metrics_;
     all.insert(all.end(), constants_.begin(), constants_.end());
@@ -129,7 +129,7 @@ class CuptiSession : public CounterSession {
     passes_ = chip_.passes(all_metrics());
   }
 
-  // An availability image takes counters away without taking away the metrics' names.
+  // An availability image removes counters, but the metrics' names remain.
   bool can_count(const std::string& metric) const {
     try {
       return chip_.passes({metric}) > 0;
@@ -160,8 +160,8 @@ class CuptiSession : public CounterSession {
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerCounterDataImageInitialize", &params), "a new image");
   }
 
-  // An image is evaluated by the host library alone: pagoda-metrics --decode does it again, anywhere, and holds the
-  // result against what came out here.
+  // Evaluating an image needs only the host library: pagoda-metrics --decode can repeat it on any machine and compare
+  // its values with those written here.
   void keep_image(const Counted& counted) {
     if (options_.raw_prefix.empty() || counted.ranges.empty()) return;
     const std::string path = options_.raw_prefix + "." + std::to_string(kept_++);
@@ -182,10 +182,10 @@ class CuptiSession : public CounterSession {
   const SessionOptions options_;
   const HostChip chip_;
   std::vector<std::string> metrics_, constants_;
-  bool are_told_ = false;  // constants, once a session
+  bool are_told_ = false;  // constants, once per session
   std::vector<std::uint8_t> config_, image_;
   CUpti_RangeProfiler_Object* object_ = nullptr;
-  std::size_t kept_ = 0, passes_ = 0;  // passes: by what this device has, which may differ from its chip
+  std::size_t kept_ = 0, passes_ = 0;  // passes: for the counters of this device, which may differ from its chip's
 };
 
 }  // namespace

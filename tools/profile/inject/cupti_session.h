@@ -1,4 +1,4 @@
-// Counters of one context by CUPTI's range profiler: the one layer that needs a device.
+// Counters of one context by CUPTI's range profiler: the only layer that needs a device.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@ struct SessionOptions {
   std::string chip;
   std::vector<std::string> metrics;
   std::size_t ranges = 512;  // between start and stop
-  bool of_ranges = false;    // pushed ones; else every launch is one
-  bool replay = false;       // kernels again for further passes; else metrics must fit into one
-  std::string raw_prefix;    // files of counter images; empty: none are kept
+  bool of_ranges = false;    // true: ranges are pushed; false: every launch is one
+  bool replay = false;       // run kernels again for further passes; else metrics must fit into one
+  std::string raw_prefix;    // path prefix of counter image files; empty: keep none
 };
 
-// Throws Error with the remedy where the device, its driver or its users do not allow it.
+// Throws Error with a remedy if the device, its driver or another user of the counters prevents it.
 std::unique_ptr<CounterSession> open_cupti_session(const CuptiLibrary& library, CUctx_st* context,
                                                    const SessionOptions& options);
 
-// What a device can count; empty where CUPTI does not say. Never without a driver: it crashes there.
+// Image of the counters that a device has; throws Error if CUPTI fails. Do not call without a driver: CUPTI crashes.
 std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUctx_st* context);
 
 std::string chip_name(const CuptiLibrary& library, std::size_t device);

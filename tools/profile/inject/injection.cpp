@@ -1,5 +1,5 @@
-// Beginning and end inside of a program that is not ours: made on demand, finished once at exit, left alone in
-// children, and on a signal that would end the process, written first.
+// Start and end of recording inside a foreign program: created on demand, finished at exit, discarded in forked
+// children, and written before a signal ends the process.
 #include "injection.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 namespace pagoda::tools::profile {
 namespace {
 
-// Never destroyed: threads and exit handlers of the program may outlive any order that we could choose.
+// Never destroyed: no order of destruction is safe with the program's own threads and exit handlers.
 struct State {
   Settings settings;
   Device device;
@@ -41,7 +41,7 @@ void finish() {
   state().recorder->finish();
 }
 
-// Only what a handler may do: hand the number to the thread below.
+// Does only what is allowed in a signal handler: passes the number to the thread below.
 void on_signal(int number) {
   const int saved = errno;
   const unsigned char byte = static_cast<unsigned char>(number);
@@ -52,11 +52,11 @@ void on_signal(int number) {
     errno = saved;
     return;
   }
-  // The signal ends the process, so nothing of the program may go on; the thread below does it within seconds.
+  // The signal ends the process, so this thread must not continue; the thread below ends the process within seconds.
   for (;;) pause();
 }
 
-// The thread that took the signal is in its handler, where it is blocked: so this one takes it.
+// The thread that received the signal is still in its handler, where the signal is blocked, so this thread unblocks it.
 void end_by(int number) {
   std::signal(number, SIG_DFL);
   sigset_t only;
@@ -66,8 +66,8 @@ void end_by(int number) {
   kill(getpid(), number);
 }
 
-// A signal that the program does not handle ends it as it would have, after the record is whole. What blocks in the
-// driver is not waited for.
+// Completes the record, then ends the process by the signal, as if the profiler were absent. Waits 3 s at most, in case
+// the driver blocks.
 void watch(int descriptor) {
   unsigned char byte = 0;
   while (::read(descriptor, &byte, 1) < 0 && errno == EINTR) {
@@ -86,7 +86,7 @@ void watch_signals() {
   pipe_end = ends[1];
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's own threads take its signals
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals go to the program's own threads
   std::thread(watch, ends[0]).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   for (const int number : kSignals) {
@@ -107,7 +107,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   if (state().recorder) state().recorder->after_fork_in_child();
   owner = getpid();
-  pipe_end = -1;  // the thread that reads it is the parent's: signals end the child at once
+  pipe_end = -1;  // the reading thread exists only in the parent: signals end the child at once
 }
 
 void make() {

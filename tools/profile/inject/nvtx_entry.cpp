@@ -1,5 +1,5 @@
-// The entry that each NVTX library of a program calls at its first range, where NVTX_INJECTION64_PATH names this file:
-// it fills in the functions that open and close ranges.
+// The entry point that each copy of NVTX in a program calls at its first range if NVTX_INJECTION64_PATH names this
+// file: it installs the functions that open and close ranges.
 #include <nvtx3/nvToolsExt.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 using pagoda::tools::profile::recorder;
 
-// A domain or a registered string is a pointer to one of these; they live as long as the process.
+// Domains and registered strings are pointers to this type, never freed.
 struct Name {
   std::string text;
 };
@@ -64,7 +64,7 @@ std::string domain_name(nvtxDomainHandle_t domain) {
   return name != nullptr ? name->text : "";
 }
 
-// Nothing of ours may throw into the program.
+// Keeps exceptions out of the program.
 template <typename Function>
 auto guarded(Function function, decltype(function()) otherwise) noexcept {
   try {
@@ -155,7 +155,7 @@ Slot slot(unsigned id, Function* function) {
 template <std::size_t N>
 bool fill(const NvtxExportTableCallbacks* callbacks, NvtxCallbackModule module, const Slot (&slots)[N]) {
   NvtxFunctionTable table = nullptr;
-  unsigned size = 0;  // of the program's NVTX, which may be older
+  unsigned size = 0;  // of the table of the program's NVTX, which may be older
   if (callbacks->GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return false;
   for (const Slot& entry : slots)
     if (entry.id < size && table[entry.id] != nullptr) *table[entry.id] = entry.function;

@@ -1,4 +1,4 @@
-// One stack per thread. A set holds the ids of ranges that other threads ended; it is searched only while not empty.
+// One stack per thread. A set holds the ids of ranges that other threads ended; it is searched only if not empty.
 #include "ranges.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct OpenRange {
   std::uint64_t id = 0;  // 0: pushed
 };
 
-// Ended by a thread that did not start them. Never destroyed: threads may outlive static objects.
+// Ranges ended by a thread that did not start them. Never destroyed: threads may outlive static objects.
 struct EndedElsewhere {
   std::mutex mutex;
   std::set<std::uint64_t> ids;
@@ -26,7 +26,7 @@ EndedElsewhere& ended() {
   return *kEnded;
 }
 
-// A thread's objects go before handlers of exit run, in which programs may still launch.
+// Thread-local objects are destroyed before exit handlers run, and programs may still launch kernels in these.
 thread_local bool is_gone = false;
 struct Stack {
   std::vector<OpenRange> ranges;

@@ -1,7 +1,7 @@
-// The NVTX ranges that are open on each thread, which tell what a launch belongs to.
+// The NVTX ranges open on each thread, to which its launches are attributed.
 //
-// A pushed range belongs to the thread and the domain that pushed it. A started one is process-wide and counts as open
-// on the thread that started it, until any thread ends it.
+// A pushed range belongs to its thread and domain. A started range is process-wide and counts as open on the thread
+// that started it, until any thread ends it.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace pagoda::tools::profile {
 
-// Of model nodes: the innermost open range of this domain names the node of a launch.
+// Domain of model nodes: its innermost open range names the node of a launch.
 inline constexpr std::string_view kNodeDomain = "pagoda";
 
-// Each returns the number of ranges of the domain that were open on this thread before it; pop returns -1 without one.
+// Each returns the level of the range: the number of pushed ranges of the domain open below it on this thread. pop
+// returns -1 if none is open.
 int push_range(std::string_view domain, std::string_view name);
 int pop_range(std::string_view domain);
 // Never 0.
@@ -23,12 +24,12 @@ void end_range(std::uint64_t id);
 
 struct OpenRanges {
   std::string path;  // names, outermost first, joined by '/'
-  std::string node;  // the innermost of kNodeDomain; empty: none
+  std::string node;  // innermost range of kNodeDomain; empty: none
 };
-// On this thread, without those for which `skip` says yes to the qualified name.
+// The ranges open on this thread, without those for whose qualified name `skip` returns true.
 OpenRanges open_ranges(const std::function<bool(const std::string&)>& skip = {});
 
-// "pagoda@conv1" or, of the default domain, "conv1": what filters are held against.
+// "pagoda@conv1" or, in the default domain, "conv1": the name that filters are matched against.
 std::string qualified(std::string_view domain, std::string_view name);
 
 }  // namespace pagoda::tools::profile

@@ -1,4 +1,4 @@
-// Whole lines in one write each time, so that a reader never meets half of one but at a crash of the machine.
+// Writes only whole lines, so a reader never sees a partial line unless the machine crashes.
 #include "record_file.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::string command_line() {
 
 }  // namespace
 
-// A process that replaces its program keeps its number: each program has a file of its own.
+// exec keeps the process id: each program that the process runs gets a file of its own.
 void RecordFile::open() {
   for (int i = 0; i < 1000 && descriptor_ < 0; ++i) {
     path_ = folder_ + "/" + std::to_string(getpid()) + "." + std::to_string(i) + ".record";

@@ -1,16 +1,17 @@
-// One file a process, appended line by line: whatever happens to the process, what was decoded before is whole.
+// One file per process, appended in whole lines: results already flushed survive a crash of the process.
 //
 //   pagoda.record  1
 //   process  PID  COMMAND
 //   device   CONTEXT  CHIP  NAME
-//   group    CONTEXT  GROUP  METRIC…          what the next launches of the context hold
-//   launch   CONTEXT  GROUP  ITERATION  LAUNCHES  KERNEL  NVTX  NODE  DETAIL  VALUE…   no values: not known
-//   peak     CONTEXT  METRIC  VALUE            a constant of the context's device
+//   cupti    VERSION and path                 of the library that counts
+//   group    CONTEXT  GROUP  METRIC…          the values of the context's next launches, in order
+//   launch   CONTEXT  GROUP  ITERATION  LAUNCHES  KERNEL  NVTX  NODE  DETAIL  VALUE…   no values: unknown
+//   peak     CONTEXT  METRIC  VALUE           a constant of the context's device
 //   lost     LAUNCHES  WHY
 //   note     TEXT
-//   range    DOMAIN@NAME  PATH              one that opened, where they are listed
+//   range    DOMAIN@NAME  PATH                a range that opened, when ranges are listed
 //   energy   JOULES  SECONDS
-//   end      LAUNCHES                          the process ended in order
+//   end      LAUNCHES                         the process ended normally
 #pragma once
 
 #include <string>
@@ -22,8 +23,8 @@ class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual void line(const std::vector<std::string>& words) = 0;
-  virtual void flush() = 0;   // what was given so far survives the process
-  virtual void forget() = 0;  // in a child after fork: neither written nor held open
+  virtual void flush() = 0;   // the lines so far then survive the process
+  virtual void forget() = 0;  // in a child after fork: discards the lines and closes the file
 };
 
 class RecordFile : public RecordSink {

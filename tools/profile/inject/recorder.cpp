@@ -1,5 +1,5 @@
-// Launches into batches, batches into lines: a batch whose ranges are not its launches loses its values, never its
-// rows.
+// Collects launches into batches and writes batches as lines. If the counted ranges of a batch do not match its
+// launches, its values are dropped but its rows are kept.
 #include "recorder.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr const char* kDuringCapture =
     "while a stream is captured into a graph, reading counters would break the capture; only the graph's launch is "
     "counted";
 
-// Of a graph's kernels: each counter summed. Their names are not known, as the order within a graph is not documented.
+// Sums each counter over a graph's kernels. Their names are unknown: the order within a graph is undocumented.
 std::vector<double> summed(const std::vector<std::vector<double>>& ranges, std::size_t metrics) {
   std::vector<double> sum(metrics);
   for (const std::vector<double>& range : ranges)
@@ -50,7 +50,7 @@ Recorder::Recorder(Settings settings, Device device, std::unique_ptr<RecordSink>
 
 Recorder::~Recorder() = default;
 
-// The range of an iteration is no part of what its launches are: they are the same in each.
+// Leaves out the range of the iteration: launches have the same ranges in every iteration.
 OpenRanges Recorder::here() const {
   if (!iteration_.is_set()) return open_ranges();
   return open_ranges([&](const std::string& name) { return iteration_.matches(name); });
@@ -69,7 +69,7 @@ void Recorder::fail(State& state, Context context, const std::string& why) {
   state.is_running = false;
 }
 
-// Whether counters run in this context; starts them where they do not. Not while a stream is being captured.
+// Whether counters run in this context; starts them if not. Do not call while a stream is being captured.
 bool Recorder::ready(State& state, Context context) {
   if (state.is_of_other_group) state.session.reset();
   state.is_of_other_group = false;
@@ -125,7 +125,7 @@ void Recorder::write(Context context, const State& state, const Pending& pending
   written_ += static_cast<std::uint64_t>(pending.launches);
 }
 
-// Stops the counters and gives each pending launch its values, if it is sure which are whose.
+// Stops the counters and writes each pending launch, with values if these can be attributed without doubt.
 void Recorder::read(State& state, Context context) {
   CounterSession::Counted counted;
   std::string why;
@@ -199,7 +199,7 @@ void Recorder::launch_begins(const LaunchSite& site) {
 }
 
 void Recorder::launch_ends(const LaunchSite& site) {
-  // Reading counters waits for the device, which a capture does not survive.
+  // Reading counters waits for the device, which would invalidate a capture.
   if (settings_.collect != Collect::Launches || site.is_captured) return;
   const std::lock_guard lock(mutex_);
   State& state = contexts_[site.context];
@@ -209,13 +209,13 @@ void Recorder::launch_ends(const LaunchSite& site) {
 void Recorder::kernel_timed(std::uint32_t correlation, const std::string& kernel, double seconds) {
   const std::lock_guard lock(mutex_);
   auto found = untimed_.find(correlation);
-  // A kernel has the number of the outermost call that CUPTI traces.
+  // A kernel has the correlation of the outermost call that CUPTI traces.
   const auto inner = found == untimed_.end() ? inner_.find(correlation) : inner_.end();
   if (inner != inner_.end()) found = untimed_.find(inner->second);
   if (found == untimed_.end()) return;  // not wanted
   Pending timed = found->second;
   timed.site.kernel = kernel;
-  if (!found->second.site.is_graph) {  // a graph's launch has many kernels
+  if (!found->second.site.is_graph) {  // a graph launch has many kernels
     inner_.erase(found->second.site.outer_correlation);
     untimed_.erase(found);
   }
@@ -287,7 +287,7 @@ void Recorder::capture_begins(std::uint64_t stream) {
   const std::lock_guard lock(mutex_);
   for (auto& [context, state] : contexts_) {
     if (!captures_.empty()) break;
-    if (state.open_user_range > 0) {  // a range that is cut short would tell less than it holds
+    if (state.open_user_range > 0) {  // counts of a range cut short would be too low
       state.open_user_range = 0;
       state.pending.back().uncounted = "a stream was captured into a graph within the range, which ends its counting";
       try {
@@ -342,14 +342,14 @@ void Recorder::finish() {
                              " launches were captured into graphs, which runs nothing; each launch of such a graph is "
                              "one row"});
   captured_ = 0;
-  // A process that launched nothing has nothing to say.
+  // A process that launched nothing writes no end line.
   if (!contexts_.empty() || ranges_ > 0) sink_->line({"end", std::to_string(written_)});
   sink_->flush();
 }
 
 void Recorder::after_fork_in_child() {
   sink_->forget();
-  // Their destructors would speak to a driver that is the parent's.
+  // Leak the sessions: their destructors would call a driver that belongs to the parent.
   for (auto& [context, state] : contexts_) static_cast<void>(state.session.release());
   contexts_.clear();
   untimed_.clear();

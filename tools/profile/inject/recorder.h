@@ -1,7 +1,7 @@
-// What happens between a launch and its line in the record: which launches are wanted, when counters run, and that the
-// ranges that were counted are the launches that were seen.
+// Turns launches into lines of the record: selects the wanted launches, starts and stops counters, and checks that the
+// counted ranges match the launches that were seen.
 //
-// All that touches the device is behind CounterSession, so everything here runs without one.
+// All access to the device is behind CounterSession and Device, so this code runs without a GPU.
 #pragma once
 
 #include <regex.h>
@@ -28,27 +28,27 @@ using Context = std::uint64_t;
 class CounterSession {
  public:
   struct Counted {
-    std::vector<std::vector<double>> ranges;  // in order of launch, each in the order of metrics()
-    std::size_t dropped = 0;                  // ranges for which there was no room
-    // The chip's peaks by metric, sent once per session.
+    std::vector<std::vector<double>> ranges;  // in launch order, each in the order of metrics()
+    std::size_t dropped = 0;                  // ranges that did not fit into the image
+    // The chip's peaks by metric, returned once per session.
     std::vector<std::pair<std::string, double>> constants = {};
   };
   virtual ~CounterSession() = default;
-  virtual const std::vector<std::string>& metrics() const = 0;  // those that the device has
+  virtual const std::vector<std::string>& metrics() const = 0;  // the requested ones that the device has
   virtual void start() = 0;
   virtual Counted stop() = 0;
-  // Where the program's ranges are counted instead of launches.
+  // Used when the program's ranges are counted instead of launches.
   virtual void push(const std::string& name) = 0;
   virtual void pop() = 0;
 };
 
 struct ContextFacts {
   std::string chip, device;
-  std::string cupti;  // version and place; empty where another library counts
+  std::string cupti;  // version and path; empty if another library counts
   std::vector<std::string> notes;
 };
 
-// What the recorder asks of the device.
+// The device access that the recorder needs.
 struct Device {
   std::function<ContextFacts(Context)> facts;
   std::function<std::unique_ptr<CounterSession>(Context, const std::vector<std::string>& metrics)> session;
@@ -58,11 +58,11 @@ struct Device {
 struct LaunchSite {
   Context context = 0;
   std::uint32_t correlation = 0;
-  std::string kernel;  // demangled; empty: a graph
+  std::string kernel;  // demangled; "graph" for a graph
   std::string detail;  // "grid 8x1x1, block 256x1x1"
   bool is_graph = false;
-  bool is_captured = false;             // into a graph; nothing runs
-  std::uint32_t outer_correlation = 0;  // of the runtime's call around the driver's; 0: none
+  bool is_captured = false;             // captured into a graph; nothing runs
+  std::uint32_t outer_correlation = 0;  // of the runtime call around the driver call; 0: none
 };
 
 class Recorder {
@@ -72,19 +72,19 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // On the launching thread, before and after the launch.
+  // Call on the launching thread, before and after the launch.
   void launch_begins(const LaunchSite& site);
   void launch_ends(const LaunchSite& site);
-  // A kernel's time, at any later time, on any thread.
+  // Reports a kernel's time; may be called at any later time, on any thread.
   void kernel_timed(std::uint32_t correlation, const std::string& kernel, double seconds);
 
-  // On the thread that does it, after ranges.h knows.
+  // Call on the thread that opens or closes the range, after the function of ranges.h.
   void range_opened(std::string_view domain, std::string_view name);
   void range_closes(std::string_view domain);
 
-  // Around each capture of a stream into a graph, of any thread. While one is open, CUDA refuses whatever could wait
-  // for the device, in most modes to every thread, and refusing ends the capture in error: so counters are read and
-  // stopped before it, and start again after the last one.
+  // Call around each capture of a stream into a graph, on any thread. While a capture is open, CUDA refuses every call
+  // that could wait for the device (in most modes on all threads) and such a call invalidates the capture. Counters are
+  // therefore read and stopped before a capture, and start again after the last one.
   void capture_begins(std::uint64_t stream);
   void capture_ends(std::uint64_t stream);
 
@@ -92,10 +92,10 @@ class Recorder {
   void note(const std::string& text);
   void lost(std::size_t launches, const std::string& why);
   void energy(double joules, double seconds);
-  // All that is pending is read and written; later launches are too, with another end.
+  // Reads and writes everything pending. Later launches are still recorded; a second call writes another "end" line.
   void finish();
 
-  // Around fork: the child forgets everything that is its parent's.
+  // Call around fork: the child discards all state of its parent.
   void before_fork() { mutex_.lock(); }
   void after_fork_in_parent() { mutex_.unlock(); }
   void after_fork_in_child();
@@ -105,16 +105,16 @@ class Recorder {
     LaunchSite site;
     OpenRanges ranges;
     std::int64_t iteration = 0, launches = 1;
-    const char* uncounted = nullptr;  // why its values are not its own
+    const char* uncounted = nullptr;  // why its values are not valid
   };
   struct State {
     std::unique_ptr<CounterSession> session;
     std::string chip;
     std::size_t group = 0;
     bool has_facts = false, is_running = false, has_failed = false;
-    bool is_of_other_group = false;  // the session is; it closes when no capture can be harmed
+    bool is_of_other_group = false;  // of the session; it closes once no capture is open
     std::vector<Pending> pending;
-    int open_user_range = 0;  // depth of ranges below the one that is counted; 0: none
+    int open_user_range = 0;  // nesting depth, with the counted range as 1; 0: none is open
   };
   class Expression {
    public:

@@ -1,4 +1,4 @@
-// The settings as lines: no library is needed to read them inside of a program that is not ours.
+// Settings as text lines: reading them inside a foreign program needs no library.
 #include "settings.h"
 
 #include <cstdlib>

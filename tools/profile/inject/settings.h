@@ -1,4 +1,4 @@
-// What pagoda-profile asks of the injected library: one small file, its path in the environment.
+// Settings that pagoda-profile passes to the injected library: a small file whose path is in the environment.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace pagoda::tools::profile {
 inline constexpr const char* kSettingsVariable = "PAGODA_PROFILE_SETTINGS";
 
 enum class Collect : std::uint8_t {
-  Times,     // start and end of each kernel, by the activity interface; no privilege
+  Times,     // start and end of each kernel, by the activity API; needs no privilege
   Launches,  // counters of each launch
-  Ranges,    // counters of each NVTX range that the filter lets through
+  Ranges,    // counters of each NVTX range that matches the filter
 };
 
 struct Settings {
@@ -23,14 +23,14 @@ struct Settings {
   Collect collect = Collect::Launches;
   std::size_t batch = 512;   // launches between two readings of the counters
   std::string nvtx, kernel;  // POSIX extended expressions; empty: everything
-  std::string iteration;     // of the ranges, "domain@name", that are one run of the model each; empty: the process is
-  std::uint64_t skip = 0;    // wanted launches that are left out at the start
-  std::optional<std::uint64_t> count;  // and how many are taken then
-  bool keep_raw = false;               // counter images beside the records
-  bool list_ranges = false;            // a line for each NVTX range that opens; needs no device
-  bool replay = false;                 // kernels are run again for further passes
-  std::string cupti, nvml;             // paths of libraries; empty: the usual ones
-  std::map<std::string, std::vector<std::vector<std::string>>> groups;  // metrics by chip
+  std::string iteration;     // matches "domain@name" of ranges that are one model run each; empty: the process is one
+  std::uint64_t skip = 0;    // wanted launches to skip at the start
+  std::optional<std::uint64_t> count;  // how many to record after these
+  bool keep_raw = false;               // write counter images next to the records
+  bool list_ranges = false;            // write a line for each NVTX range that opens; needs no device
+  bool replay = false;                 // run kernels again for further passes
+  std::string cupti, nvml;             // library paths; empty: the usual ones
+  std::map<std::string, std::vector<std::vector<std::string>>> groups;  // by chip: groups of metrics
 };
 
 // Lines of tab-separated words; unknown ones are ignored.

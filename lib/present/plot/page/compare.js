@@ -1,9 +1,9 @@
-// Two models side by side: totals, a slope for each change, and a row for each pair of rows that are the same work. The
-// first model of the page is what the others are held against.
+// Two models side by side: totals, a slope for each change, and a row for each pair of rows with the same work. Other
+// models are compared with the first model of the page.
 const pairing = JSON.parse(by_id("pairs-data")?.textContent ?? "null");
 const other_series = () => (state.s > 0 ? state.s : 1);
 const kSlopes = 12;
-// Pairs that pass the filters on either side; those of the same rows on both sides are one.
+// Pairs that pass the filters on either side; pairs with the same rows on both sides are merged.
 function paired_rows() {
   const before = all_series[0], after = all_series[other_series()], alike = new Map(), wanted = new Set([...visible_rows(before), ...visible_rows(after)]);
   for (const [i, j] of pairing.pairs[other_series() - 1]) {
@@ -25,7 +25,7 @@ function times_text(from, to) {
 }
 const kind_of = (pair) => (!pair.before ? "added" : !pair.after ? "removed" : change_of(pair, "seconds") === 0 && change_of(pair, "bytes") === 0 && change_of(pair, "flops") === 0 ? "same" : "changed");
 
-// Lines from the time before to the time after on one logarithmic scale, so that a slope is a ratio.
+// Lines from the time before to the time after on one logarithmic scale, so that equal slopes are equal ratios.
 function draw_slopes(pairs, whole, width) {
   const shown = pairs.filter((pair) => pair.x.seconds > 0 && pair.y.seconds > 0 && kind_of(pair) === "changed" && Math.abs(change_of(pair, "seconds")) > 0.001 * (whole[0] + whole[1])).sort((a, b) => Math.abs(change_of(b, "seconds")) - Math.abs(change_of(a, "seconds"))).slice(0, kSlopes);
   const lines = [{ name: "all", x: whole[0], y: whole[1], is_whole: true }, ...shown.map((pair) => ({ name: short_name(pair.name, 20) + (pair.count > 1 ? ` ×${pair.count}` : ""), x: pair.x.seconds, y: pair.y.seconds, pair }))].filter((line) => line.x > 0 && line.y > 0);
@@ -36,7 +36,7 @@ function draw_slopes(pairs, whole, width) {
   const write = (x, at, text, anchor, weight = "normal") => { element("text", { x, y: fix(at + 4), "text-anchor": anchor, class: "ink", "font-weight": weight }, picture).textContent = text; };
   write(left, 10, "before", "middle", "bold");
   write(right, 10, "after", "middle", "bold");
-  // Labels keep their order and a line's distance.
+  // Labels keep their order and stay one text line apart.
   const spread = (end) => {
     const sorted = [...lines].sort((a, b) => y(a[end]) - y(b[end]));
     let last = -Infinity;

@@ -1,4 +1,4 @@
-// The chart's JSON, and what follows from it: the same definitions as in the C++ that wrote it.
+// The chart's JSON and values derived from it, with the same definitions as in the C++ code that wrote it.
 const chart = JSON.parse(document.getElementById("chart-data").textContent);
 const strings = chart.strings;
 const kAbsence = ["", "no work on the device", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
@@ -7,7 +7,7 @@ const kLimit = ["none", "compute", "memory", "neither", "unknown"];
 const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];
 
 const column = (items, name, i) => (items[name] ? items[name][i] : null);
-// Sum of a column over items; null where one of them is not known.
+// Sum of a column over items; null if one of them is unknown.
 function total(list, get) {
   let sum = 0;
   for (const i of list) {
@@ -19,7 +19,8 @@ function total(list, get) {
 }
 const ratio = (a, b) => (a > 0 && b > 0 ? a / b : null);
 
-// A view of one series by rows: a row is a dot (the same work several times), or what has no dot, by type and reason.
+// One series as rows: a row is a dot (identical work, maybe several times), or all items without a dot of one type and
+// reason.
 function make_series(series, index) {
   const items = series.items;
   const bound = (i) => {
@@ -73,7 +74,7 @@ function make_series(series, index) {
     row.color = Math.max(0, series.colors.indexOf(items.type[row.first]));
     if (!series.colors.includes(items.type[row.first])) row.color = 6;
     row.roof_share = row.measured > 0 && row.bound !== null ? row.bound / row.measured : null;
-    row.recoverable = row.roof_share === null ? null : Math.max(0, row.measured - row.bound);  // down to its roof
+    row.recoverable = row.roof_share === null ? null : Math.max(0, row.measured - row.bound);  // time above the bound
     row.text = list.map((i) => items.name[i] + " " + strings[items.scope[i]]).join(" ").toLowerCase() + " " + row.type.toLowerCase();
     rows.push(row);
   }
@@ -83,9 +84,10 @@ function make_series(series, index) {
 }
 
 const all_series = chart.series.map(make_series);
-// A chart of roofs alone has no series; its page shows one without rows.
+// A chart of only roofs has no series; its page shows a series without rows.
 const kNoSeries = { label: "", summary: "", time: "", seconds: 0, index: -1, rows: [], row_of: [], colors: [], group: null, items: { count: 0, members: [], kernels: [] } };
-// Where a row is on the axes at a level of memory: estimated and measured. Rows without FLOPs stand in a column.
+// The position of a row on the axes at a memory level, estimated and measured. Rows without FLOPs go to the rail
+// column.
 function place_of(row, level) {
   if (row.absence === 2) return { rail: true, e: row.has_time ? { x: 0, y: 0 } : null, m: null };
   const bytes = level === "l2" ? row.l2 : level === "l1" ? row.l1 : row.bytes;
@@ -115,7 +117,7 @@ function decade(exponent) {
 }
 // A tick at 1, 2 or 5 times a power of ten.
 const tick_text = (step, exponent) => (step === 1 ? decade(exponent) : si(step * 10 ** exponent).replace(/^(\d+) m$/, (_, n) => n / 1000));
-// As tables of the command line write them: three digits, trailing zeros kept.
+// Three digits with trailing zeros, as in the tables of the command line.
 function digits3(value) {
   let decimals = 3;
   for (let place = 1; decimals > 0 && Math.abs(value) >= place - 10 ** -decimals / 2; place *= 10) --decimals;

@@ -1,4 +1,4 @@
-// Joules by row: measured where a run has them, else by the device's constants, as work, traffic and constant power over
+// Joules by row: measured for a measured series, else by the device's constants: work, traffic, and constant power over
 // the lower bound of the time.
 function joules_of(row) {
   const { joules_per_flop: work, joules_per_byte: traffic, constant_watts: watts } = chart.energy;

@@ -1,5 +1,5 @@
-// Which nodes become which kernel, and what each kernel saves: by the formulas at the request where the page has them,
-// else by the bytes that the estimate states.
+// Which nodes form which kernel, and what each kernel saves: by the formulas for the current request if the page has
+// them, else by the bytes in the estimate.
 function fused_kernels() {
   const s = series(), items = s.items;
   if (!what) {
@@ -28,7 +28,7 @@ function fused_kernels() {
   }).filter(Boolean);
 }
 const has_fusion = () => (what ? what.group_of.some((id) => id >= 0) || what.fused : !!series().items.saved_bytes);
-// "MatMul + Add + Erf": alike neighbours once, with their number.
+// "MatMul + Add + Erf": equal neighbours are written once, with their number.
 function recipe(types) {
   const parts = [];
   for (const type of types) {
@@ -70,7 +70,7 @@ function draw_fusion(rows, holder) {
   const says = made("p", { class: "lead" }, made("b", {}, `${all.toLocaleString("en")} kernels of several nodes save ${si(saved_bytes, "B")} of ${si(saved_bytes + bytes, "B")}`), knows_time ? ` and ${si(saved, "s")} of the lower bound` : "", ". A kernel opens to its nodes.");
   holder.replaceChildren(says, plain_table(columns, list, { label: "Fused kernels", by: knows_time ? "saved" : "saved_bytes", each: (tr, kernel) => link_row(tr, s.row_of[kernel.main]) }));
 }
-// A line of a tab's table that stands for a row: hover and click are those of the row.
+// Links a line of a tab's table to a row: hovering and clicking act on that row.
 const linked = new WeakMap();
 function link_row(tr, row) {
   if (row) linked.set(tr, row);

@@ -1,4 +1,4 @@
-// What a dot is: a card beside the pointer, and a ruler from the axis to every roof at the dot's intensity.
+// Describes a dot: a card beside the pointer, and a ruler from the axis to every roof at the dot's intensity.
 const card = document.getElementById("card");
 const ruler = document.getElementById("ruler");
 
@@ -91,13 +91,13 @@ function point_at(row, event) {
   else card.hidden = true;
 }
 
-// The page may leave room beside the picture: only its own matrix knows where a pointer is.
+// The picture may not fill its element: only its own matrix converts pointer positions correctly.
 function in_picture(event) {
   const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
   return [point.x, point.y];
 }
 
-// The nearest dot within reach, so that the smallest can be hit.
+// The nearest dot within reach of the pointer, so that small dots can be hit.
 function row_near(event) {
   const [x, y] = in_picture(event), reach = 6 / svg.getScreenCTM().a;
   let best = null, least = Infinity;

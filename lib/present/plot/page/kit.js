@@ -1,4 +1,4 @@
-// What pages of charts and of reports share: elements, tabs, tables that sort by their headers, downloads.
+// Shared by the pages of charts and of reports: elements, tabs, tables that sort by their headers, downloads.
 const kSvg = "http://www.w3.org/2000/svg";
 const by_id = (id) => document.getElementById(id);
 const element = (tag, attributes, parent) => {
@@ -14,7 +14,7 @@ const made = (tag, attributes, ...children) => {
   return node;
 };
 
-// Tabs: a click or ← and → choose one; only its panel is shown.
+// Tabs: a click, or ← and →, selects one; only its panel is shown.
 function connect_tabs(bar, choose) {
   bar.addEventListener("click", (event) => { const tab = event.target.closest("[role=tab]"); if (tab) choose(tab.dataset.tab); });
   bar.addEventListener("keydown", (event) => {
@@ -36,7 +36,7 @@ function show_tab(bar, chosen) {
   }
 }
 
-// Numbers from the largest, text from A on, or the other way; what is not known comes last either way.
+// Sorts numbers largest first and text from A, or the reverse if `up`; unknown values always come last.
 function sorted_by(rows, column, up) {
   const sign = up === !!column.is_number ? 1 : -1;
   return [...rows].sort((a, b) => {
@@ -54,7 +54,7 @@ function header_cells(columns, by, up) {
     return cell;
   });
 }
-// Sorts by the header that the reader clicks; `fill` writes the sorted rows.
+// Sorts by the header that the user clicks; `fill` writes the sorted rows.
 function sort_by_header(table, columns, rows, fill, by = null) {
   let up = false;
   const show = () => {
@@ -86,7 +86,7 @@ function plain_table(columns, rows, { label, by, each }) {
   if (rows.length > kMostRows) holder.append(made("p", { class: "note" }, `${kMostRows} of ${rows.length.toLocaleString("en")}, the first by the chosen column; filters narrow them`));
   return holder;
 }
-// A bar of parts of one whole: [[part, class of its colour], …].
+// A bar made of parts of one whole: [[part, class of its colour], …].
 function bar_of(parts, width = 90) {
   const picture = element("svg", { width, height: 10, class: "cell-bar", "aria-hidden": "true" });
   let x = 0;
@@ -96,7 +96,7 @@ function bar_of(parts, width = 90) {
   }
   return picture;
 }
-// A bar and its number, which line up with those above and below.
+// A bar and its number, aligned with the rows above and below.
 const barred = (bar, text) => [bar, made("span", { class: "amount" }, text)];
 
 function download(blob, name) {
@@ -105,7 +105,7 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 const file_name = (title, extension) => title.replace(/[^\w.=-]+/g, "-").slice(0, 80) + "." + extension;
-// A cell that a spreadsheet would run as a formula gets a quote before it.
+// A cell that a spreadsheet would run as a formula gets a leading quote.
 function csv_cell(text) {
   const safe = /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;

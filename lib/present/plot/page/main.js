@@ -1,4 +1,4 @@
-// Controls, zoom, export: everything that changes the state, and one function that shows it.
+// Controls, zoom, export: all code that changes the state, and one function that displays it.
 let rows_in_view = [];
 
 function update(part = "all") {
@@ -65,7 +65,7 @@ function show_frame() {
   by_id("zoom-reset").setAttribute("aria-pressed", state.view === null);
   by_id("machine").setAttribute("aria-pressed", state.view === "machine");
 }
-// Types with their share of the time: a switch each. And what is not a dot.
+// Types with their share of the time, each with a switch; also lists what has no dot.
 function show_legend() {
   const sums = new Map();
   for (const row of series().rows) {
@@ -109,12 +109,12 @@ function fill_choices() {
   const options = (id, list) => by_id(id).append(...list.map(([value, text]) => new Option(text, value)));
   options("series", all_series.map((s, i) => [i, s.label + (s.source ? ` (${s.source})` : "")]));
   by_id("series").parentElement.hidden = all_series.length < 2;
-  // Nothing but roofs: no filters of operators and no table of them.
+  // Only roofs: hide the filters and the table of operators.
   if (!all_series.length)
     for (const id of ["search", "color", "limit", "level", "share", "save-csv", "operators", "rows", "y", "legend"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
   fill_roofs();
 }
-// Of this device.
+// The choices of roofs for the current device.
 function fill_roofs() {
   const options = (id, list) => by_id(id).replaceChildren(...list.map(([value, text]) => new Option(text, value)));
   options("precision", chart.roofs.compute.map((roof, i) => [i, roof.name]));
@@ -171,7 +171,7 @@ function connect() {
 }
 
 // Zoom ---------------------------------------------------------------------------------------------------------------
-// Both axes by one factor, about a point: slopes stay what they are.
+// Zooms both axes by the same factor about a point, so that slopes do not change.
 function zoom(factor, px, py) {
   const v = view(), full = full_view();
   const width = (v.x1 - v.x0) * factor;
@@ -234,12 +234,12 @@ function connect_plot() {
 }
 
 // Export -------------------------------------------------------------------------------------------------------------
-// The picture as it is now, in light colours and with the one rule of style that the page else brings.
+// The current picture, in light colours and with the one style rule that the page otherwise provides.
 function still_svg() {
   const copy = svg.cloneNode(true);
   copy.querySelector("#ruler").replaceChildren();
   copy.querySelectorAll('[display="none"]').forEach((node) => node.remove());
-  // The page's own headline and legend stand outside of it.
+  // The page's headline and legend are outside the picture: add them.
   const { width, height } = plot, title = (document.getElementById("verdict")?.textContent ?? chart.title).replace(/\s+/g, " ");
   copy.setAttribute("viewBox", `0 -30 ${width} ${height + 54}`);
   copy.setAttribute("height", height + 54);

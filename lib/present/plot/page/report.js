@@ -1,10 +1,10 @@
-// A page of results: its tables sort, one search narrows them all, and a row of a table and its mark in the picture show
-// each other.
+// A page of results: its tables can be sorted, one search filters all of them, and a table row and its mark in the
+// picture highlight each other.
 const state = { q: "", tab: null, dark: null, row: null };
 const tables = [...document.querySelectorAll("#tabs table")], tab_bar = by_id("tab-bar"), marks = new Map();
 for (const mark of document.querySelectorAll("figure [data-k]")) (marks.get(mark.dataset.k) ?? marks.set(mark.dataset.k, []).get(mark.dataset.k)).push(mark);
 const kScale = { n: 1e-9, µ: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
-// "1.23 ms", "≥ 4.5 kB", "12 %": what it sorts by; null for no number.
+// The number by which a cell like "1.23 ms", "≥ 4.5 kB" or "12 %" is sorted; null if it is not a number.
 function value_of(text) {
   const found = /^[≤≥≈<\s]*([-+−]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(?:([nµmkMGTP])(?=(?:s|B|J|W|Hz|FLOP|items)\b))?/.exec(text);
   return found ? Number(found[1].replace("−", "-").replaceAll(",", "")) * (kScale[found[2]] ?? 1) : null;

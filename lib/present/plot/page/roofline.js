@@ -1,15 +1,15 @@
-// The roofline itself: the SVG that came with the page, moved to the current view. Positions are computed anew for each
-// view instead of scaling a group, so that strokes, dots and text keep their size.
+// The roofline itself: the SVG in the page, updated to the current view. Positions are recomputed for each view instead
+// of scaling a group, so that strokes, dots and text keep their size.
 const svg = document.getElementById("roofline");
 const frame = svg.querySelector(".frame");
-// Of the axes, in pixels of the screen; `axis`: where their labels end and the column of rows without FLOPs begins.
+// The axes in screen pixels; `axis`: where their labels end and the rail, the column of rows without FLOPs, begins.
 const plot = {};
 const kRail = 40, kHistogram = 34;
 const X = (x) => { const v = view(); return plot.x0 + ((plot.x1 - plot.x0) * (Math.log10(x) - v.x0)) / (v.x1 - v.x0); };
 const Y = (y) => { const v = view(); return plot.y1 - ((plot.y1 - plot.y0) * (Math.log10(y) - v.y0)) / (v.y1 - v.y0); };
 const fix = (value) => Math.round(value * 100) / 100;
 
-// Takes the room that the page gives, so that text keeps its size.
+// Fits the picture to the space in the page, so that text keeps its size.
 function lay_out() {
   const width = Math.max(300, Math.round(svg.parentElement.clientWidth)), is_narrow = width < 520;
   const height = Math.round(clamp(is_narrow ? 1.1 * width : Math.min(0.72 * width, innerHeight - 330), 380, 760));
@@ -28,7 +28,7 @@ function lay_out() {
   place(document.getElementById("title-y"), { x: 14, y: middle, transform: `rotate(-90 14 ${middle})` });
 }
 
-// Elements of each row, once.
+// Looks up the SVG elements of each row once.
 function take_elements(one) {
   const group = svg.querySelector(`.series[data-s="${one.index}"]`), by_dot = new Map();
   one.group = group;
@@ -40,10 +40,10 @@ function take_elements(one) {
     for (const node of group.querySelector(selector).children) {
       if (node.dataset[key] === undefined) continue;
       if (by_dot.has(+node.dataset[key])) by_dot.get(+node.dataset[key]).nodes[name] = node;
-      else node.setAttribute("display", "none");  // of a row that is part of a kernel now
+      else node.setAttribute("display", "none");  // its row is now part of a kernel
     }
   };
-  // Fused kernels of a page of nodes have dots of their own.
+  // On a page of nodes, fused kernels get their own dots.
   group.querySelectorAll(".estimated > [data-made]").forEach((node) => node.remove());
   take(".estimated", "e");
   for (const row of one.rows)
@@ -56,7 +56,7 @@ function take_elements(one) {
 all_series.forEach(take_elements);
 
 function ticks(low, high, line, middle, text = tick_text) {
-  // Labels at 1, and when little more than a decade is seen also at 2 and 5.
+  // Labels at 1, and also at 2 and 5 if less than 1.5 decades are visible.
   const steps = high - low < 1.5 ? [1, 2, 5] : [1];
   let major = "", minor = "";
   const labels = [];
@@ -90,7 +90,7 @@ function draw_ticks() {
   write("ticks-y", y.labels, (at) => ({ x: plot.axis - 8, y: at + 4 }));
 }
 
-// The part of a roof in the view, as [x0, y0, x1, y1] in pixels; null: none.
+// The visible part of a roof as [x0, y0, x1, y1] in pixels; null: none.
 function roof_segment(roof, is_compute, value) {
   const v = view(), low = 10 ** v.x0, high = 10 ** v.x1, bottom = 10 ** v.y0, top = 10 ** v.y1;
   if (is_compute) {
@@ -183,7 +183,7 @@ function draw_ridge() {
   if (!group) return;
   const roofs = new Map();
   for (const row of series().rows) if (row.roof !== null && row.roof >= 0) roofs.set(row.roof, (roofs.get(row.roof) ?? 0) + row.share);
-  // Left and right of a ridge mean something where one roof holds for all, and no measured dot is far below it.
+  // The zones left and right of the ridge are only meaningful if one roof applies to all rows and none are measured.
   const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && state.y === "rate" && state.level === "dram" && series().time !== "measured";
   for (const zone of zones) zone?.setAttribute("display", is_single ? "inline" : "none");
   const peak = chart.roofs.compute[state.roof].value;
@@ -191,7 +191,7 @@ function draw_ridge() {
   const x = X(peak / bandwidth), y = Y(peak);
   const slope = roof_segment(null, false, bandwidth);
   const low = 10 ** view().x0;
-  // Polygons may leave the frame; the clip path cuts them.
+  // Polygons may extend beyond the frame; the clip path cuts them.
   const left = X(low), left_y = Y(low * bandwidth);
   zones[0].setAttribute("d", slope ? `M${fix(left)} ${fix(left_y)}L${fix(x)} ${fix(y)}V${Math.max(plot.y1, fix(left_y))}H${fix(left)}Z` : "M0 0");
   zones[1].setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
@@ -213,7 +213,7 @@ function draw_ridge() {
 }
 
 const radius = (share) => Math.min(14, Math.max(2.2, 14 * Math.sqrt(Math.max(0, share) / 0.25)));
-// Others than those of types: by kLimit, as the style has them.
+// Colours other than by type; by limit: in the order of kLimit, from the style.
 const kLimitColors = kLimit.map((limit) => getComputedStyle(document.documentElement).getPropertyValue("--" + limit).trim());
 const kShareSteps = [[0.2, "#D55E00"], [0.4, "#E69F00"], [0.6, "#CC79A7"], [0.8, "#56B4E9"], [Infinity, "#0072B2"]];
 function color_of(row) {
@@ -224,7 +224,7 @@ function color_of(row) {
 }
 const precisions = () => (series().precisions ??= [...new Set(series().rows.filter((r) => r.dot !== null).sort((a, b) => b.seconds - a.seconds).map((r) => r.dtype))]);
 
-// Types differ in shape as in colour; all shapes of one radius have the area of its circle.
+// Types differ in shape as well as colour; all shapes of one radius have the area of its circle.
 const kShapes = [
   (r) => `m${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
   (r) => `m${fix(-0.89 * r)} ${fix(-0.89 * r)}h${fix(1.77 * r)}v${fix(1.77 * r)}h${fix(-1.77 * r)}Z`,
@@ -259,7 +259,7 @@ function move(node, x, y, r, row, is_hollow) {
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const show = (node, visible) => node && node.getAttribute("display") !== (visible ? "inline" : "none") && node.setAttribute("display", visible ? "inline" : "none");
-// What lies out of view is a triangle at the edge that points to it.
+// Dots outside the view are triangles at the edge that point to them.
 function draw_dots(rows) {
   const wanted = new Set(rows);
   for (const one of all_series) show(one.group, one === series());
@@ -289,7 +289,7 @@ function draw_dots(rows) {
     show(whisker, b && state.y === "rate");
     if (e && a) move(e, ...a, r, row, true);
     if (m && b) move(m, ...b, r, row, false);
-    // Thin at the measured dot, wide at what it could be.
+    // The link is thin at the measured dot and wide at its bound.
     if (link && a && b) {
       link.setAttribute("d", `M${fix(b[0])} ${fix(b[1])}L${fix(a[0] - 2.5)} ${fix(a[1])}h5Z`);
       link.setAttribute("fill", color);
@@ -319,7 +319,7 @@ function draw_outside(rows) {
   out_of_view = { count: rows.reduce((sum, row) => sum + row.list.length, 0), share: rows.reduce((sum, row) => sum + row.share, 0) };
 }
 let out_of_view = { count: 0, share: 0 };
-// Rows that only move bytes, in a column: heights are shares of its time.
+// Rows that only move bytes, in the rail column: heights are shares of the column's time.
 function draw_rail(rows) {
   const group = extra("rail");
   group.replaceChildren();
@@ -340,7 +340,7 @@ function draw_rail(rows) {
   say(plot.y0 + 10, "0 FLOP", "normal");
   say(plot.y0 + 23, percent(series().seconds > 0 ? all / series().seconds : 0), "bold");
 }
-// Time over intensity, by limit.
+// Histogram of time over intensity, by limit.
 function draw_histogram(rows) {
   const group = extra("histogram");
   group.replaceChildren();
@@ -358,7 +358,7 @@ function draw_histogram(rows) {
       const tall = (part / most) * (kHistogram - 6);
       if (!tall) return;
       y -= tall;
-      // What is near neither roof is hollow: its grey alone would not tell it apart.
+      // Time near neither roof is hollow: grey alone would not distinguish it.
       const is_hollow = limit === 3 && tall > 3;
       element("rect", { x: fix(plot.x0 + bin * 8 + 0.5 + is_hollow / 2), y: fix(y + is_hollow / 2), width: 7 - is_hollow, height: fix(tall - is_hollow), fill: is_hollow ? "none" : kLimitColors[limit], stroke: is_hollow ? kLimitColors[limit] : "none" }, group);
     });
@@ -366,7 +366,8 @@ function draw_histogram(rows) {
   element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = "time over intensity, by limit";
 }
 
-// The same speed at the intensity of each level: circle DRAM, diamond L2, triangle L1; for the ten with the most time.
+// The measured speed at the intensity of each level (circle DRAM, diamond L2, triangle L1), for the ten rows with most
+// time.
 function draw_levels() {
   const group = series().group?.querySelector(".levels");
   if (!group) return;
@@ -383,7 +384,8 @@ function draw_levels() {
   }
 }
 
-// The same rings of candidates as in the still picture, for what is in view now; what finds no free one is in the table.
+// Labels of visible dots, with the same rings of candidate places as in the still picture; without a free place, only
+// the table shows the name.
 const kGaps = [4, 14, 26, 42, 62, 86, 112];
 function draw_labels(taken, lines) {
   const group = series().group?.querySelector(".labels");
@@ -421,7 +423,7 @@ function draw_labels(taken, lines) {
   }
 }
 const box_of = (row) => [row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r];
-// A line as small boxes.
+// Covers a line with small boxes.
 function along([x0, y0, x1, y1]) {
   const parts = Math.max(1, Math.floor((Math.abs(x1 - x0) + Math.abs(y1 - y0)) / 8)), boxes = [];
   for (let i = 0; i <= parts; ++i) {
@@ -437,7 +439,7 @@ function short_name(name, columns) {
   return text.length > columns ? text.slice(0, columns / 2 - 1) + "…" + text.slice(-columns / 2) : text;
 }
 
-// Names by their ends; those that would look alike begin with the part in which they differ.
+// Shortens names to their ends; names that would look alike begin with the part in which they differ.
 function short_names(names, columns) {
   const shorter = new Map(names.map((name) => [name, name.length > columns ? short_name(name, columns) : name])), alike = new Map();
   for (const [name, text] of shorter) (alike.get(text) ?? alike.set(text, []).get(text)).push(name.split("/").filter(Boolean));
@@ -498,7 +500,7 @@ function draw_stars(taken) {
   }
   taken.push(...stars_at, ...names);
   for (const group of svg.querySelectorAll("#plot > g.path[data-kind]")) {
-    // Of one model, or in a chart of several of the one chosen.
+    // The path of its own model, or without data-s of the selected series.
     const of = group.dataset.s ? all_series[group.dataset.s] : series(), kind = group.dataset.kind;
     const stars = (kind == "across" ? chart.path : of[kind]) ?? [];
     const points = stars.map(place), color = group.getAttribute("fill"), is_bound = kind == "trajectory" && !!of.runs;
@@ -545,7 +547,7 @@ function draw_stars(taken) {
   return names;
 }
 
-// Rooflines of other machines: a path and a label each.
+// Rooflines of other machines: one path and one label each.
 function draw_machines() {
   document.getElementById("machines")?.setAttribute("display", state.y === "time" ? "none" : "inline");
   document.querySelectorAll("#machines path").forEach((path, i) => {

@@ -1,17 +1,17 @@
-// What the reader chose. It lives in the address, so that a view can be linked; nothing is stored.
+// The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
 const kDefault = { s: 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
   row: null, view: null, y: "rate", sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
 
-// The machine's frame: the same for every model. Of times: what the dots need.
+// The machine's frame, the same for every model. With time on the y axis: a frame fitted to the dots.
 function full_view() {
   const [x0, x1] = chart.axes.intensity.map(Math.log10), [y0, y1] = chart.axes.performance.map(Math.log10);
   if (state.y === "time") return around(series().rows, 0.1) ?? { x0, x1, y0: -7, y1: 0 };
   return { x0, x1, y0, y1 };
 }
-// The frame about the dots of some rows, with a margin on each side; at least a decade wide and half of one high where
-// they lie together.
+// The frame around the dots of some rows, with a margin on each side; if the dots lie close together, at least a decade
+// wide and half a decade high.
 function around(rows, margin) {
   const xs = [], ys = [];
   for (const row of rows) {
@@ -27,7 +27,7 @@ function around(rows, margin) {
   const [x0, x1] = ends(xs, 1), [y0, y1] = ends(ys, 0.5);
   return { x0, x1, y0, y1 };
 }
-// The dots that carry 99 % of the time of all dots.
+// The dots with the most time, which together carry 99 % of the time of all dots.
 function heavy_dots() {
   const dots = series().rows.filter((row) => row.dot !== null && row.absence !== 2 && row.seconds > 0).sort((a, b) => b.seconds - a.seconds);
   const all = dots.reduce((sum, row) => sum + row.seconds, 0);
@@ -36,7 +36,7 @@ function heavy_dots() {
 }
 const fit_view = () => around(heavy_dots(), 0.14) ?? full_view();
 const view = () => (state.view === "machine" ? full_view() : state.view ?? (fitted ??= fit_view()));
-let fitted = null;  // until what is drawn changes
+let fitted = null;  // cached until the drawn rows change
 const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...chart.roofs.bandwidth].filter((r) => r.shown).map((r) => r.id));
 
 function write_state() {
@@ -60,11 +60,11 @@ function write_state() {
   else if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
   const text = hash.toString();
   hash_written = performance.now();
-  // A file opened from disk may not rewrite its address everywhere.
+  // Some browsers do not let a file opened from disk rewrite its address.
   try { history.replaceState(null, "", text ? "#" + text : location.pathname + location.search); } catch { location.hash = text; }
 }
 
-// Browsers refuse to rewrite an address hundreds of times in a row, as a wheel would.
+// Browsers refuse to rewrite the address hundreds of times in a row, as a mouse wheel would.
 let hash_written = -Infinity, hash_waits = 0;
 function write_state_soon() {
   clearTimeout(hash_waits);
@@ -112,7 +112,7 @@ function visible_rows(s = series()) {
   return s.rows.filter((row) => words.every((word) => row.text.includes(word)) && !state.hidden.has(type_key(row)) &&
     (!state.limit || kLimit[row.limit] === state.limit) && (!heavy || heavy.has(row)));
 }
-// Types without a colour of their own are one entry of the legend.
+// Types without their own colour share one entry in the legend.
 const type_key = (row) => (row.color === 6 ? "other" : row.type);
 function heaviest(s, part) {
   const sorted = [...s.rows].sort((a, b) => b.seconds - a.seconds), chosen = new Set();

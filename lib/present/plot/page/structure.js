@@ -1,10 +1,10 @@
-// Where the time goes by the model's own parts: an icicle whose widths are time, with alike layers folded into one.
+// Time by part of the model: an icicle chart whose widths are time, with similar layers folded into one.
 const kDepth = 6, kStepHeight = 24;
 function parts_of(series, i) {
   const name = series.items.name[i].split("/").filter(Boolean), scope = strings[series.items.scope[i]].split("/").filter(Boolean);
   return name.length > 1 || !scope.length ? name : [...scope, ...name];
 }
-// Layers that differ in their numbers alone are one part.
+// Layers whose names differ only in numbers form one part.
 function grow_tree(rows) {
   const s = series(), root = { seconds: 0, parts: new Map(), limits: [0, 0, 0, 0, 0], names: new Set(), words: [] };
   const add = (node, row, seconds) => { node.seconds += seconds; node.limits[row.limit] += seconds; };

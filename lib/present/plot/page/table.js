@@ -1,10 +1,10 @@
-// Every operator as text: the accessible equivalent of the picture. Only the rows in sight are in the document.
+// Every operator as text: the accessible equivalent of the picture. Only visible rows are in the document.
 const kRowHeight = 26;
 const rate = (row) => (row.measured ?? row.bound);
-// In columns: one decimal, so that they line up.
+// Percentages in columns have one decimal, so that they line up.
 const column_percent = (value) => (value === null ? "–" : value > 0 && value < 0.0005 ? "<0.1%" : (100 * value).toFixed(1) + "%");
 const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is_number: true });
-let shown_names = new Map();  // of the rows in sight
+let shown_names = new Map();  // of the visible rows
 const name_room = () => (scroller.clientWidth < 640 ? 27 : 36);
 const kColumns = [
   { key: "name", title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
@@ -24,8 +24,8 @@ const kColumns = [
   { key: "rate", title: "FLOP/s", tip: "Operations over time", ...number_of((r) => ratio(r.flops, rate(r)), (v) => si(v)) },
   { key: "bandwidth", title: "B/s", tip: "Bytes over time", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
 ];
-// Times of a column in the unit of its longest row.
-const kPrinted = 20;  // the page holds them all
+// Times of a column are in the unit of its longest row.
+const kPrinted = 20;  // rows on paper; the page contains all rows
 let unit = -2, most_share = 0;
 function choose_unit(rows) {
   const most = rows.reduce((longest, row) => Math.max(longest, row.seconds), 0);
@@ -68,7 +68,7 @@ function fill_table(rows) {
   draw_rows();
 }
 
-// On paper as text: browsers leave buttons out where a header is repeated on the next page.
+// On paper, headers are text: browsers leave out buttons when they repeat a header on the next page.
 function draw_header() {
   table.tHead.rows[0].replaceChildren(...header_cells(columns(), state.sort, state.up));
   if (printing) for (const cell of table.tHead.rows[0].cells) cell.textContent = cell.textContent;
@@ -164,12 +164,12 @@ function show_row(row) {
   draw_rows();
 }
 
-// The row of the dot under the pointer; where it is out of sight the table moves to it, unless the pointer is in the table.
+// Marks the row of the dot under the pointer, and scrolls to it unless the pointer is in the table.
 function mark_pointed() {
   for (const tr of table.tBodies[0].rows) tr.classList.toggle("pointed", tr.dataset.line !== undefined && pointed !== null && lines[tr.dataset.line]?.row === pointed);
   if (pointed && !scroller.matches(":hover")) show_row(pointed);
 }
-// The heaviest row first; ↑ and ↓ walk through the lines that are rows.
+// Starts at the heaviest row; ↑ and ↓ move through the lines that are rows.
 function step_row(step) {
   const rows = lines.filter((line) => line.item === undefined).map((line) => line.row);
   const at = rows.indexOf(series().rows[state.row]);

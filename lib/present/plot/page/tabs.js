@@ -1,5 +1,5 @@
-// The views below the chart, of which one is shown. All take the rows that pass the filters; what a reader points at or
-// chooses there is a row of the table and a dot of the chart.
+// The views below the chart; one is shown at a time. All use the rows that pass the filters; an element that the user
+// points at or selects in a view corresponds to a row of the table and a dot of the chart.
 const tab_bar = by_id("tab-bar");
 const figures = (kind) => [...document.querySelectorAll(`.view[data-view="${kind}"]`)];
 const of_figures = (kind) => ({ is_there: () => figures(kind).some((figure) => +figure.dataset.s === state.s), draw: () => figures(kind).forEach((figure) => (figure.hidden = +figure.dataset.s !== state.s)) });

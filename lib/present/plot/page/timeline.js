@@ -1,5 +1,5 @@
-// The run in order of execution: widths are time, colours those of the chart, above them the activations alive, where the
-// plan has a step for each row. A row here is the row of the table and the dot of the chart.
+// The run in execution order: widths are time, colours those of the chart; above them the live activations, if the
+// memory plan has one step per row. Each rectangle corresponds to a row of the table and a dot of the chart.
 const timeline = by_id("timeline");
 const kStrip = 30, kCurve = 64;
 let spans = [];
@@ -18,7 +18,7 @@ function draw_timeline(rows, holder) {
     if (wide > 0 && row) {
       const color = color_of(row), faded = !wanted.has(row);
       spans.push({ x, to: x + wide, row, i });
-      // Neighbours of one colour that are thinner than a pixel are one rectangle.
+      // Merges neighbours of one colour that are thinner than a pixel.
       if (drawn && drawn.color === color && drawn.faded === faded && (wide < 1 || drawn.to - drawn.x < 1)) drawn.to = x + wide;
       else {
         flush();

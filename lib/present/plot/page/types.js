@@ -30,7 +30,7 @@ function draw_types(rows, holder) {
     tr.classList.toggle("selected", state.q.toLowerCase() === type.type.toLowerCase());
   } }));
 }
-// A click on what has a filter searches for it; again: for nothing.
+// Searches for the words of a clicked element; a second click clears the search.
 function filter_by(words) {
   state.q = state.q.toLowerCase() === words.toLowerCase() ? "" : words;
   update();

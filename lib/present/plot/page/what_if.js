@@ -1,10 +1,10 @@
-// Other sizes, precisions and devices: the table of formulas that came with the page, evaluated by walking it. The bound of
-// a kernel is that of core/roofline_table.h; everything the page shows of another request follows from its sums.
+// Other sizes, precisions and devices: evaluates the table of formulas in the page. The bound of a kernel is computed
+// as in core/roofline_table.h; everything that the page shows for a changed request follows from the sums over kernels.
 const what = JSON.parse(document.getElementById("what-if-data")?.textContent ?? "null");
 const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused };
 let asked = what && structuredClone(as_asked);
 
-// Values of formulas with symbols at these sizes; those that no control sets are 1.
+// Returns a function that evaluates formulas at these sizes; symbols that no control sets are 1.
 function formulas_at(sizes) {
   const symbols = new Map(), atoms = [], monomials = [], formulas = [];
   what.sizes.forEach((size, i) => size.symbols.forEach((symbol) => symbols.set(symbol, sizes[i] ?? 1)));
@@ -22,8 +22,8 @@ function formulas_at(sizes) {
   return value;
 }
 
-const kPart = 7;  // numbers of a part of a kernel
-// Busy seconds of tensor units, lanes, and lanes with special units; null where no rate is known.
+const kPart = 7;  // numbers per part of a kernel
+// Busy seconds of tensor units, of lanes, and of lanes with special units; null if a rate is unknown.
 function units_of(kernel, which, value, device) {
   const busy = [0, 0, 0];
   for (let k = 2; k < kernel.length; k += kPart) {
@@ -60,7 +60,7 @@ function bound_of(kernel, value, device) {
   return { bytes, flops, memory, compute: runs ? compute : 0, seconds: runs ? Math.max(compute, memory) : 0, runs, known: true,
     roof: rate ? (value(kernel[main]) > 0 ? rate[2] : rate[4]) : null };
 }
-// Sums over kernels, as roofline() forms them.
+// Sums over kernels, as in roofline().
 function sums_of(work, unmodelled, value, device) {
   const sums = { seconds: 0, memory_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
   let needed = 0;
@@ -90,7 +90,7 @@ function answer_of(request) {
     bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
-// The answer in the words of the command line.
+// The answer in the wording of the command line.
 function facts_of_answer(answer) {
   const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 ? "≥ " : "", time = chosen.seconds;
   const split = time > 0 ? chosen.memory_bound / time : 0;
@@ -107,7 +107,8 @@ function facts_of_answer(answer) {
   ];
 }
 
-// Whether it fits, and the largest batch that does; nothing where the need is not a formula or only a lower bound.
+// Whether the model fits, and the largest batch that fits. No answer if the memory is unknown, or if a lower bound of
+// it fits.
 const fits_text = (answer) => (answer.memory === null || answer.device.memory === null || (what.bytes_at_least && answer.memory <= answer.device.memory) ? ""
   : `${answer.memory <= answer.device.memory ? "fits" : "does not fit"}: ${what.bytes_at_least ? "≥ " : ""}${exact_count(answer.memory, "B")} of ${exact_count(answer.device.memory, "B")}`);
 function fit_facts(answer) {
@@ -139,7 +140,7 @@ function command_of(request) {
   return words.join(" ");
 }
 
-// The chart's rows at the request: new columns in place of those the page came with.
+// The chart's rows for the request: new columns replace the original ones.
 const still_items = what && structuredClone(chart.series[0].items), still_roofs = what && chart.roofs, still_star = what && chart.series[0].bound_star;
 const still_shapes = what && chart.series[0].items.shape, still_total = what && chart.series[0].seconds;
 let answered = what && answer_of(asked);
@@ -162,7 +163,7 @@ function put_rows(answer) {
     column((b) => (!b.known ? 4 : b.compute === 0 && b.memory === 0 ? 0 : b.compute >= b.memory ? 1 : 2), "limit");
     column((b) => (b.roof !== null && b.roof >= 0 ? b.roof : null), "roof");
     put_kernels(answer, items);
-    // Shapes and types are texts of the file's sizes.
+    // Shapes and types are texts for the original request: blank them if they no longer apply.
     let blank = strings.indexOf("");
     if (blank < 0) blank = strings.push("") - 1;
     items.shape = same_sizes ? still_shapes : still_shapes.map(() => blank);
@@ -176,7 +177,7 @@ function put_rows(answer) {
   put_gains(answer);
 }
 const kPartOfKernel = { bytes: 0, flops: 0, memory: 0, compute: 0, seconds: 0, runs: false, known: true, roof: null };
-// The bound of what each row of the table stands for: a node, a fused kernel, or the nodes of one together.
+// The bound of each row of the table: of a node, of a fused kernel, or summed over the nodes of a kernel.
 function bounds_of_items(answer) {
   if (asked.fused === what.fused) return what.class_of.map((each) => answer.chosen.bounds[answer.of.classes[each]] ?? null);
   if (!asked.fused) return what.rows_of.map((rows) => sum_of_bounds(rows.map((row) => answer.rows.bounds[answer.of.row_classes[row]]).filter(Boolean)));
@@ -190,7 +191,8 @@ function sum_of_bounds(bounds) {
   return { bytes: sum((b) => b.bytes), flops: sum((b) => b.flops), seconds, memory: by_memory ? seconds : sum((b) => b.memory), compute: by_memory ? sum((b) => b.compute) : seconds,
     runs: bounds.some((b) => b.runs), known: bounds.every((b) => b.known), roof: main.roof };
 }
-// Of a page of nodes: their bounds, and the row that stands for each fused kernel, the one with the most work, else time.
+// For a page of nodes: the bounds of the nodes, and the row that represents each fused kernel: the one with the most
+// work, then the most time.
 function add_leads(answer) {
   const nodes = what.class_of.map((each) => answer.rows.bounds[answer.of.classes[each]] ?? null), leads = new Map();
   const weight = (i) => [nodes[i]?.flops ?? 0, nodes[i]?.seconds ?? 0];
@@ -201,7 +203,8 @@ function add_leads(answer) {
   });
   Object.assign(answer, { nodes, leads });
 }
-// A page of nodes asked for fused kernels: the lead of a kernel has its name, the others are part of it.
+// For a page of nodes when fused kernels are requested: the lead row gets the kernel's name and dot, the others get no
+// dot.
 function put_kernels(answer, items) {
   for (const key of ["name", "dot", "absence"]) items[key] = still_items[key];
   if (!asked.fused || what.fused) return;
@@ -223,8 +226,8 @@ function put_kernels(answer, items) {
     if (members.get(id) > 1) items.name[i] += " + " + (members.get(id) - 1);
   });
 }
-// What each row would save in the kernel that its group becomes: fusing saves traffic, so the rows that memory bounds
-// share the gain by their time, and the others what is left. Fused pages have no groups left.
+// The time that each row would save if its group were fused. Fusing saves traffic: memory-bound rows share the gain in
+// proportion to their time, up to that time, and the other rows share the rest. Fused pages have no groups.
 function put_gains(answer) {
   if (!what.group_of.length || asked.fused) return;
   const s = all_series[0], groups = new Map();
@@ -275,7 +278,7 @@ function put_roofs(answer, is_still) {
 }
 const still_axes = chart.axes;
 
-// Headline, ladder, answer and what goes grey.
+// Updates headline, ladder and answer, and greys out what no longer applies.
 const still_verdict = ["model", "device", "time", "bound", "fit"].map((key) => document.getElementById("verdict-" + key)?.textContent);
 function put_verdict(answer) {
   const is_still = is_as_asked(), { device, of, chosen } = answer, text = (key, value) => { const node = document.getElementById("verdict-" + key); if (node) node.textContent = value; };
@@ -313,20 +316,20 @@ function put_verdict(answer) {
     return pair;
   }));
   for (const node of document.querySelectorAll("#actions, .view, .energy")) node.classList.toggle("stale", !is_still);
-  // Energy constants hold for one device and one precision.
+  // Energy constants are valid for one device and one precision.
   by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
   document.getElementById("what-if-note").hidden = is_still;
   document.getElementById("what-if-command").textContent = command_of(asked);
   document.getElementById("what-if-reset").disabled = is_still;
 }
-// Predictions and measured runs of the request as asked.
+// Predictions and measured runs, which only exist for the original request.
 const kept_rungs = [...document.querySelectorAll("#ladder li")].filter((item) => ["predicted", "measured"].includes(item.dataset.rung))
   .map((item) => { const found = chart_rungs().find(([name]) => name === item.dataset.rung); return [...found, true]; });
 function chart_rungs() {
   return [...document.querySelectorAll("#ladder li")].map((item) => [item.dataset.rung, +item.dataset.seconds]);
 }
 
-// Whether every count at this size is one: kernels of a picture larger than the picture make it negative.
+// Whether every count is valid at this size: convolution kernels larger than the image make counts negative.
 function is_possible(i, size) {
   const value = formulas_at(asked.sizes.with(i, size));
   return what.formulas.every((_, id) => value(id) >= 0) && answer_of({ ...asked, sizes: asked.sizes.with(i, size) }).bytes > 0;

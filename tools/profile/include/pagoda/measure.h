@@ -1,5 +1,5 @@
-// Regions of a C++ program, measured: ranges that pagoda-profile attributes kernels to, or, where the program profiles
-// itself, a session that does it. Target pagoda::measure; nothing of CUDA is linked.
+// Measures regions of a C++ program: ranges to which pagoda-profile attributes kernels, and a session with which a
+// program profiles itself. Target pagoda::measure; no part of CUDA is linked.
 //
 //   {
 //     pagoda::measure::Range range("encoder");   // NVTX, domain "pagoda"; costs a few ns where nobody listens
@@ -12,9 +12,9 @@
 //     for (const pagoda::documents::MeasuredKernel& kernel : session.finish().kernels) …   // or at the end of scope
 //   }
 //
-// A session makes this process what pagoda-profile makes of its program; where it runs under pagoda-profile already, it
-// leaves the work to that and finish() is empty. `problem()` says why nothing is measured where there is no driver, no
-// privilege or no libpagoda_inject.so: the program runs on without.
+// A session profiles its own process as pagoda-profile profiles a program. If the process already runs under
+// pagoda-profile, the session does nothing and finish() returns an empty result. Without a driver, the privilege or
+// libpagoda_inject.so, nothing is measured, problem() gives the reason, and the program runs on.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@
 
 #include "pagoda/documents/measured.h"
 
-// Defined by the installed target, which knows where its library lies.
+// Defined by the installed target as the path of its library.
 #ifndef PAGODA_INJECT_LIBRARY
 #define PAGODA_INJECT_LIBRARY ""
 #endif
@@ -40,25 +40,26 @@ class Range {
 };
 
 struct SessionOptions {
-  std::string mode = "quick";          // "time", "quick", "exact": as of pagoda-profile
-  std::string precision = {};          // quick: count this one, as "tf32.tensor"
-  std::string kernel = {}, nvtx = {};  // extended regular expressions of what is measured; empty: everything
+  std::string mode = "quick";          // "time", "quick" or "exact", as in pagoda-profile
+  std::string precision = {};          // quick: the precision to count, such as "tf32.tensor"
+  std::string kernel = {}, nvtx = {};  // extended regular expressions that select what is measured; empty: all
   std::string output = {};             // pagoda.measured/1, written by finish(); empty: none
-  // Path of libpagoda_inject.so; empty: beside the program, or where it was built.
+  // Path of libpagoda_inject.so; empty: next to the program, or in the build folder.
   std::string library = PAGODA_INJECT_LIBRARY;
 };
 
 class Session {
  public:
-  // Throws Error for a mode or a precision that there is not. Sets CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH of
-  // this process, which CUDA and NVTX read at their first call.
+  // Throws Error for an unknown mode or precision. Sets CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH in the
+  // environment of this process, which CUDA and NVTX read at their first call.
   explicit Session(const SessionOptions& options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   const std::string& problem() const;  // with its remedy; empty: none
-  // Stops, reads and gives what was measured; writes `output`. Later launches are not measured. Empty the second time.
+  // Stops measuring and returns the results; writes `output`. Later launches are not measured. A second call returns an
+  // empty result.
   pagoda::documents::Measured finish();
 
  private:

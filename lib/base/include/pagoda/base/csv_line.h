@@ -1,4 +1,4 @@
-// One line of RFC 4180 at a time.
+// Writes CSV (RFC 4180) one line at a time.
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@ namespace pagoda::base {
 class CsvLine {
  public:
   CsvLine& add(std::string_view text);
-  // A text from the file. One that a spreadsheet would run as a formula gets a quote before it.
+  // Text from the model file. A quote is prepended if a spreadsheet would run it as a formula.
   CsvLine& name(const std::string& text);
   CsvLine& add(const char* text) { return add(std::string_view(text)); }
   CsvLine& add(const std::string& text) { return add(std::string_view(text)); }
@@ -30,7 +30,7 @@ class CsvLine {
   CsvLine& add(const std::optional<T>& maybe) {
     return maybe ? add(*maybe) : add("");
   }
-  // Other types write themselves: write_csv(CsvLine&, const T&), found beside the type.
+  // Other types write themselves: write_csv(CsvLine&, const T&), found by argument-dependent lookup.
   template <typename T>
   requires requires(CsvLine& line, const T& content) { write_csv(line, content); }
   CsvLine& add(const T& content) {
@@ -44,7 +44,7 @@ class CsvLine {
   bool has_any_ = false;
 };
 
-// A line of texts: a header.
+// A line of texts, such as a header.
 template <typename Texts = std::initializer_list<std::string_view>>
 std::string csv_line(const Texts& texts) {
   CsvLine line;

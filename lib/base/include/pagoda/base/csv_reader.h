@@ -15,9 +15,9 @@ class CsvReader {
   // Errors name `subject`. A byte order mark of UTF-8 is skipped.
   CsvReader(std::string_view text, std::string_view subject);
 
-  // The next row that is not empty into `cells`; false at the end. Throws Error for a quote that is never closed.
+  // Reads the next non-empty row into `cells`; false at the end. Throws Error for an unclosed quote.
   bool next(std::vector<std::string>& cells);
-  std::size_t line() const { return row_line_; }  // of the row read last, from 1
+  std::size_t line() const { return row_line_; }  // of the last row read, from 1
   std::string place() const;                      // "FILE, line 12"
 
  private:
@@ -25,7 +25,7 @@ class CsvReader {
   std::size_t position_ = 0, line_ = 1, row_line_ = 1;
 };
 
-// "1,234.5", "7 (0: 7)", " 3e9 "; empty for what is not a number, "n/a" and "nan" among them.
+// "1,234.5", "7 (0: 7)", " 3e9 "; empty for anything that is not a number, including "n/a" and "nan".
 std::optional<double> printed_number(std::string_view text);
 
 }  // namespace pagoda::base

@@ -8,7 +8,7 @@
 namespace pagoda::base {
 
 struct EmbeddedFile {
-  std::string_view name;  // without its folder: "h200.json"
+  std::string_view name;  // without the folder: "h200.json"
   std::string_view text;
 };
 

@@ -1,5 +1,5 @@
-// Error: how the library says that input cannot be used at all (missing file, malformed protobuf, contradictory
-// bindings). The library never prints, exits or logs.
+// Error: thrown when input cannot be used at all (missing file, malformed protobuf, contradictory bindings). The
+// library never prints, exits or logs.
 #pragma once
 
 #include <stdexcept>

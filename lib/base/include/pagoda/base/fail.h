@@ -1,4 +1,4 @@
-// Errors that begin with what they are about.
+// Errors whose message begins with their subject.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Files, read and written whole.
+// Reads and writes whole files.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
-// The whole file, of at most `limit` bytes. A pipe or a device is read to its end. Throws Error, which names the file,
-// the cause and `expected` ("a device file").
+// Reads the whole file, at most `limit` bytes. A pipe or a device is read to its end. Throws Error, which names the
+// file, the cause and `expected` ("a device file").
 std::string read_file(const std::string& path, std::string_view expected,
                       std::size_t limit = std::numeric_limits<std::size_t>::max());
 
-// Writes `text` to a new file beside `path` and renames it to `path`, so that readers see the old file or the whole
-// new one. A pipe or a device (/dev/stdout) is written directly. Throws Error.
+// Writes `text` to a new file beside `path` and renames it to `path`, so that readers see either the old file or the
+// complete new one. A pipe or a device (/dev/stdout) is written directly. Throws Error.
 void write_file(const std::string& path, std::string_view text);
 
-// Throws what write_file() would for a missing folder, a folder in its place or missing permission, and changes
-// nothing: for programs that compute long before they write.
+// Throws what write_file() would for a missing folder, a folder in place of the file, or missing permission, and
+// changes nothing. For programs that compute for a long time before they write.
 void check_writable(const std::string& path);
 
-// A new folder in the system's folder for temporary files, removed with all it holds at the end of its life. Throws
-// Error where none can be made.
+// A new folder in the system's temporary folder, removed with its contents on destruction. Throws Error if it cannot be
+// created.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(std::string_view purpose);  // begins its name: "pagoda-plot"
+  explicit TemporaryFolder(std::string_view purpose);  // prefix of its name: "pagoda-plot"
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -1,4 +1,4 @@
-// Int: the integer of counts.
+// Int: the integer type of counts.
 #pragma once
 
 #include <string>

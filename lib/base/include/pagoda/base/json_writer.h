@@ -1,4 +1,4 @@
-// JSON written piece by piece into one string: 128-bit integers as integers, any bytes as valid UTF-8.
+// Writes JSON piece by piece into one string: 128-bit integers as integers, any bytes as valid UTF-8.
 //
 //   JsonWriter json;
 //   json.begin_object();
@@ -27,11 +27,11 @@ struct JsonValue;
 
 class JsonWriter {
  public:
-  // Block: a line per element; Line: the object or array, and all it holds, on one line; Compact: without spaces, too.
+  // Block: one line per element; Line: the object or array and its contents on one line; Compact: Line without spaces.
   enum class Layout { Block, Line, Compact };
-  // Readable: what a terminal would obey is escaped, numbers are as short as can be. Plain: only what JSON itself does
-  // not allow is escaped, and doubles stay doubles ("1.0"); for text that is hashed or that other readers take types
-  // from.
+  // Readable: terminal control characters are escaped, numbers are as short as possible. Plain: only characters that
+  // JSON forbids are escaped, and doubles stay doubles ("1.0"); for text that is hashed or read by type-sensitive
+  // readers.
   enum class Style { Readable, Plain };
 
   explicit JsonWriter(Style style = Style::Readable) : style_(style) {}
@@ -52,7 +52,7 @@ class JsonWriter {
     return value(static_cast<Int>(number));
   }
   JsonWriter& value(bool truth) { return raw(truth ? "true" : "false"); }
-  JsonWriter& value(double number);  // a decimal that reads back; null when not finite
+  JsonWriter& value(double number);  // a decimal that reads back exactly; null if not finite
   JsonWriter& null() { return raw("null"); }
   JsonWriter& value(const Setting& setting);
   JsonWriter& value(const Settings& settings, Layout layout = Layout::Line);
@@ -70,7 +70,7 @@ class JsonWriter {
     return maybe ? value(*maybe) : null();
   }
 
-  // Other types write themselves: write_json(JsonWriter&, const T&), found beside the type.
+  // Other types write themselves: write_json(JsonWriter&, const T&), found by argument-dependent lookup.
   template <typename T>
   requires requires(JsonWriter& json, const T& content) { write_json(json, content); }
   JsonWriter& value(const T& content) {
@@ -87,13 +87,13 @@ class JsonWriter {
   JsonWriter& member_or_null(std::string_view name, const std::string& text) {
     return text.empty() ? key(name).null() : member(name, text);
   }
-  // The member, where there is one.
+  // The member; nothing for an empty text.
   JsonWriter& member_if_any(std::string_view name, const std::string& text) {
     return text.empty() ? *this : member(name, text);
   }
 
   std::string text() && { return std::move(text_) + "\n"; }
-  std::string line() && { return std::move(text_); }  // without the end of the line
+  std::string line() && { return std::move(text_); }  // without the line end
 
  private:
   template <typename Items>

@@ -1,5 +1,5 @@
-// Child processes: programs started by their words, never by a shell, and questions put to a copy of this process that
-// may crash or hang.
+// Child processes: programs started from an argument list, never through a shell, and functions run in a copy of this
+// process because they may crash or hang.
 //
 //   const Output output = run_and_capture({"git", "rev-parse", "HEAD"}, {.err = Stream::Null, .seconds = 10});
 //   if (output.end.succeeded()) use(output.out);
@@ -22,24 +22,24 @@ namespace pagoda::base {
 enum class Stream : std::uint8_t {
   Inherit,  // this process's own
   Null,     // /dev/null
-  Pipe,     // a pipe whose other end is this process's
+  Pipe,     // a pipe to this process
 };
 
 struct ProcessOptions {
   Stream in = Stream::Inherit, out = Stream::Inherit, err = Stream::Inherit;
-  std::vector<std::pair<std::string, std::string>> environment = {};  // set in addition to this process's own
+  std::vector<std::pair<std::string, std::string>> environment = {};  // added to this process's own
   std::string folder = {};                                            // the working directory; empty: this process's
-  bool is_group = false;         // leads a process group of its own and is killed when this process dies
-  bool is_first_victim = false;  // where memory runs out the kernel takes it first
+  bool is_group = false;                           // leads its own process group and is killed when this process dies
+  bool is_first_victim = false;                    // the kernel kills it first when memory runs out
   std::optional<sigset_t> blocked = std::nullopt;  // signals blocked in the child; empty: as in this process
-  double seconds = 0;                              // of run_and_capture(): killed after this; 0: no limit
+  double seconds = 0;                              // for run_and_capture(): time limit; 0: none
 };
 
 // How a process ended.
 struct ProcessEnd {
-  std::optional<int> code, signal;  // one of them
+  std::optional<int> code, signal;  // one of them is set
   bool is_late = false;             // killed at its time limit
-  std::int64_t peak_bytes = 0;      // resident, of the largest among it and the children it waited for
+  std::int64_t peak_bytes = 0;      // peak resident size: the largest of the process and the children it waited for
   bool succeeded() const { return code == 0 && !is_late; }
 };
 // "exited with 3", "was ended by signal 11", "did not end within its time".
@@ -55,12 +55,12 @@ class CannotStart : public Error {
 // One running process.
 class ChildProcess {
  public:
-  // `words`: the program, looked for in PATH where it holds no slash, and its arguments. Throws CannotStart.
+  // `words`: the program, looked up in PATH if it contains no slash, and its arguments. Throws CannotStart.
   explicit ChildProcess(const std::vector<std::string>& words, const ProcessOptions& options = {});
   // Runs `body` in a copy of this process, which exits with its result; an exception is exit code 1. `body` must not
   // depend on other threads. Throws CannotStart.
   ChildProcess(const std::function<int()>& body, const ProcessOptions& options);
-  ~ChildProcess();  // kills and waits where nobody has waited
+  ~ChildProcess();  // kills the process and waits, unless it was waited for
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
@@ -70,12 +70,12 @@ class ChildProcess {
   int take_out() { return std::exchange(out_, -1); }
   int take_err() { return std::exchange(err_, -1); }
 
-  std::optional<ProcessEnd> ended();  // without waiting
+  std::optional<ProcessEnd> ended();  // does not block
   ProcessEnd wait();
-  void kill() const;  // the whole group where it leads one
+  void kill() const;  // the whole group if it leads one
 
  private:
-  // `body` learns whether streams and folder are as they should be.
+  // The argument of `body` says whether the streams and the folder were set up.
   void start(const std::function<int(bool)>& body, const std::string& program, const ProcessOptions& options);
   void close_pipes();
   std::optional<ProcessEnd> collect(int wait_options);
@@ -87,16 +87,16 @@ class ChildProcess {
 
 struct Output {
   ProcessEnd end;
-  std::string out, err;  // of the streams that are pipes
+  std::string out, err;  // contents of the streams that are pipes
 };
-// Runs to the end. `out` is a pipe, and `err` where it is asked for; `in` is not to be a pipe. Throws CannotStart.
+// Runs the program to its end. Captures `out`, and `err` if it is a pipe; `in` must not be a pipe. Throws CannotStart.
 Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options = {});
 
-// What `ask` writes to the descriptor it is given, asked in a copy of this process: a crash or a hang costs the answer
-// and nothing else. Throws CannotStart.
+// Runs `ask` in a copy of this process and returns what it writes to the given descriptor: a crash or a hang loses only
+// the answer. Throws CannotStart.
 Output ask_in_child(const std::function<int(int to)>& ask, double seconds);
 
-// Writes all of it; false where the other end is closed.
+// Writes all of `text`; false on error, such as a closed other end.
 bool write_all(int descriptor, std::string_view text);
 
 }  // namespace pagoda::base

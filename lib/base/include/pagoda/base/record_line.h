@@ -1,5 +1,5 @@
-// Lines of a record and of the settings: words with tabs between them. Header alone, since the injected library, which
-// links nothing of Pagoda, writes what the library reads.
+// Lines of records and settings: words separated by tabs. Header-only, since the injected library, which does not link
+// Pagoda, writes what this library reads.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
-// Tabs, line ends and backslashes of a word, so that they do not end it.
+// Escapes the tabs, line ends and backslashes of a word.
 inline std::string escaped(std::string_view word) {
   std::string result;
   for (const char c : word) {
@@ -19,7 +19,7 @@ inline std::string escaped(std::string_view word) {
   return result;
 }
 
-// The words of a line, without escapes.
+// The words of a line, unescaped.
 inline std::vector<std::string> split_line(std::string_view line) {
   std::vector<std::string> words(1);
   for (std::size_t i = 0; i < line.size(); ++i) {

@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4): names the inputs of a chart in its footer and the page's script and style in its security
-// policy.
+// SHA-256 (FIPS 180-4): identifies the inputs of a chart in its footer, and a page's script and style in its content
+// security policy.
 #pragma once
 
 #include <array>

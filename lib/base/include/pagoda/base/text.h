@@ -1,4 +1,4 @@
-// Text for people: UTF-8 that terminals do not obey, columns, SI units.
+// Text for people: UTF-8 without terminal control characters, columns, SI units.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ namespace pagoda::base {
 
 inline constexpr char32_t kReplacement = 0xFFFD;
 
-// The code point at `position`, which moves past it; kReplacement past one byte for what is no UTF-8.
+// The code point at `position`, which advances past it; for invalid UTF-8, kReplacement, advancing one byte.
 char32_t next_code_point(std::string_view text, std::size_t& position);
 void append_utf8(std::string& text, char32_t code_point);
 
-// Whether a terminal or a reader could be misled: control characters, direction marks, invisible spaces.
+// Whether it could mislead a terminal or a reader: control characters, direction marks, invisible spaces.
 bool is_unsafe(char32_t code_point);
 
 // Whether the text is printable ASCII throughout.
@@ -32,7 +32,7 @@ std::size_t display_width(std::string_view text);
 // At most `width` columns: the middle is replaced by "…".
 std::string elide(std::string_view text, std::size_t width);
 
-// "a, b, c". `text` makes a text of each item.
+// "a, b, c". `text` converts each item to text.
 template <typename Items, typename Text = std::identity>
 std::string joined(const Items& items, std::string_view separator = ", ", Text text = {}) {
   std::string result;
@@ -64,8 +64,8 @@ std::string rounded(double value, int digits = 3);
 struct Column {
   std::string header;
   bool is_number = false;          // aligned right
-  int drop_order = 0;              // 0: always shown; the highest goes first where the width is short
-  std::size_t shortest_width = 0;  // elided down to this many columns; 0: never
+  int drop_order = 0;              // 0: always shown; if space is short, the highest is dropped first
+  std::size_t shortest_width = 0;  // may be elided to this width; 0: never elided
 };
 
 struct Grid {
@@ -76,14 +76,13 @@ struct Grid {
 // The grid as aligned lines. `width` 0: unlimited.
 std::string aligned(const Grid& grid, std::size_t width);
 
-// `text` without anything that a terminal would obey: control and direction characters become \x1b or \u{202e},
-// invalid UTF-8 becomes U+FFFD.
+// `text` safe for terminals: control and direction characters become \x1b or \u{202e}, invalid UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
 // ASCII letters in lower case.
 std::string lower(std::string_view text);
 
-// How many letters to insert, drop or replace to turn one text into the other.
+// Number of letters to insert, delete or replace to turn one text into the other.
 std::size_t edit_distance(std::string_view from, std::string_view to);
 
 }  // namespace pagoda::base

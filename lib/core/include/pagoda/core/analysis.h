@@ -1,4 +1,4 @@
-// What an analysis is asked and what it finds: types of all values, cost of every node, totals.
+// Options and results of an analysis: types of all values, cost of every node, totals.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@
 namespace pagoda::inline core {
 
 struct AnalyzeOptions {
-  // Size of the first dim of every data input, also where the file fixes it. 0: as the file says.
+  // Size of the first dim of every data input, even where the file fixes it. 0: keep the file's size.
   std::int64_t batch = 0;
   // Leaves a fixed batch symbolic as "batch" instead of binding it.
   bool symbolic_batch = false;
   Bindings dims = {};     // values of named dims
   Bindings assumed = {};  // values of Analysis::symbols
-  // Whole shapes of inputs by name. Sizes that the file fixes are followed through the constants derived from them;
-  // analyze() throws where the file does not say how one of them changes.
+  // Full shapes of inputs, by name. Replacing a size that the file fixes also updates the constants derived from it;
+  // analyze() throws where the file does not show how such a constant changes.
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};
-  // Sizes that the file fixes, INPUT.AXIS such as "images.2", to be left symbolic: as images_2.
+  // Fixed sizes to leave symbolic, as INPUT.AXIS: "images.2" becomes images_2.
   std::vector<std::string> symbolic_sizes = {};
-  std::vector<ExtraRule> extra_rules = {};  // win over the built-in ones
-  // Stores and computes all floats in this format, whatever the file says; weights stored in 8 or fewer bits and
-  // integers stay. Of a format that only products run in (float8, float4, integers) the operands of products are, all
-  // other floats are float16. Empty: as the file has them.
+  std::vector<ExtraRule> extra_rules = {};  // override the built-in ones
+  // Stores and computes all floats in this format, whatever the file says; integers and weights stored in 8 or fewer
+  // bits keep their type. For a format that only products support (float8, float4, integers), only operands of products
+  // use it, and all other floats are float16. Empty: the types of the file.
   std::optional<Precision> precision = std::nullopt;
-  std::size_t max_inlined_rows = 50'000;  // rows from function bodies beyond which a call stays one row
+  std::size_t max_inlined_rows = 50'000;  // most rows from function bodies; a call beyond it stays one row
 };
 
 // An output of a reported node.
@@ -53,11 +53,12 @@ struct NodeReport {
   OpCost cost;
   Dim params;       // elements of the weights that this row is the first to use
   Dim param_bytes;  // their stored bytes
-  // Bytes of weights and of the model's inputs, caches included, that this row is the first to need: those that it
-  // reads, or that a later row reads where this one updates a cache in place.
+  // Bytes of weights and model inputs, caches included, that this row is the first to need: those it reads, and those
+  // that a later row reads where this one updates a cache in place.
   Dim needed_bytes;
   // For a product whose operands are both dequantised from one narrow type: that type. An engine that folds
-  // QuantizeLinear and DequantizeLinear into the product multiplies in it. `cost` states the row as the file has it.
+  // QuantizeLinear and DequantizeLinear into the product multiplies in it. `cost` describes the row as the file states
+  // it.
   ElementType dequantized_from = ElementType::Undefined;
   std::string problem;  // why the row is unmodelled; empty otherwise
   // For a function call that stays one row (see AnalyzeOptions::max_inlined_rows): unmodelled nodes in its body.
@@ -69,8 +70,8 @@ struct Totals {
   Dim params, param_bytes;
   std::optional<Dim> activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
-  std::vector<std::string> unmodelled_ops;  // sorted, each once, with domain where it is not ai.onnx
-  OpCost at_load;  // of nodes that compute on stored tensors alone: done once, part of no other total
+  std::vector<std::string> unmodelled_ops;  // sorted, without duplicates; with the domain unless it is ai.onnx
+  OpCost at_load;  // of nodes that compute on stored tensors only: done once, in no other total
 };
 
 struct InputInfo {
@@ -78,10 +79,11 @@ struct InputInfo {
   TensorType type;
 };
 
-// Sizes that an operator takes to be equal, though that depends on the sizes bound: beyond it the formulas do not hold.
+// Two sizes that an operator requires to be equal, which depends on the bound sizes: where they differ, the formulas do
+// not hold.
 struct Requirement {
   Dim size, other;
-  bool or_one = false;  // of a broadcast: `other` may be 1 as well
+  bool or_one = false;  // broadcast: either size may also be 1
   std::string node;
 };
 
@@ -93,12 +95,12 @@ struct Analysis {
   std::vector<NodeReport> nodes;                   // in execution order
   Totals totals;
   std::vector<Symbol> symbols;                 // sizes that no input names
-  std::vector<std::string> free_dims;          // dims of inputs left unset, sorted
+  std::vector<std::string> free_dims;          // input dims left unbound, sorted
   std::map<std::string, std::string> renamed;  // dim names as in the file → identifiers used in formulas
-  // Dims of inputs that formulas no longer hold, and what they must be equal to: operators require it, or see the
-  // diagnostics. bind_dims checks them and solves for the dims they leave open.
+  // Input dims that no longer appear in formulas, and what each must equal: an operator requires it, or the diagnostics
+  // give the reason. bind_dims checks them and solves for the dims they leave open.
   std::map<std::string, Dim> equalities;
-  std::map<std::string, Dim> ones_or;  // dims of inputs that broadcast against a constant: 1, or equal to it
+  std::map<std::string, Dim> ones_or;  // input dims that broadcast against a constant: 1 or that constant
   std::vector<Requirement> requirements;
   Bindings bindings;                   // what was bound
   std::optional<Precision> precision;  // AnalyzeOptions::precision
@@ -106,13 +108,13 @@ struct Analysis {
   bool partial = false;  // some node is unmodelled: totals are lower bounds
 };
 
-// The same analysis with symbols replaced by values: equal to binding first, and much faster. Throws Error for values
-// that contradict Analysis::equalities, ones_or or requirements: there the formulas do not hold; bind
-// first to see what does.
+// The same analysis with symbols replaced by values: the result equals an analysis with these bindings, but much
+// faster. Throws Error for values that contradict Analysis::equalities, ones_or or requirements, where the formulas do
+// not hold; set AnalyzeOptions::dims to analyse such sizes.
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
-// Which of Analysis::requirements the sizes break, and where; empty where they break none. What depends on a size that
-// is not bound breaks none.
+// Describes the first of Analysis::requirements that the sizes violate, with its node; empty when all hold.
+// Requirements on unbound sizes are not checked.
 std::string broken_requirement(const Analysis& analysis, const Bindings& bindings);
 
 }  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// Throws Error for contradictory bindings, cycles and what else makes the whole model unusable.
+// Throws Error for contradictory bindings, cycles and anything else that makes the whole model unusable.
 Analysis analyze(const Model& model, const AnalyzeOptions& options = {});
 
 }  // namespace pagoda::inline core

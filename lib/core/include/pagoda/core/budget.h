@@ -1,4 +1,4 @@
-// Budgets: whether a model stays within limits on its work, size, memory or time; for gates in a model repository.
+// Budgets: check whether a model stays within limits on work, size, memory or time, as a gate in a model repository.
 //
 //   Budget limit = parse_budget(BudgetKind::Memory, "8GiB");
 //   BudgetResult result = check_budget(limit, analysis, {});
@@ -20,18 +20,18 @@
 namespace pagoda::inline core {
 
 enum class BudgetKind : std::uint8_t {
-  Flops,    // in the convention asked for
-  Bytes,    // moved, in the traffic model asked for
+  Flops,    // in the requested convention
+  Bytes,    // moved, in the requested traffic model
   Params,   // elements of the weights
-  Memory,   // bytes of the weights and of the activations at their peak
+  Memory,   // bytes of the weights plus the activation peak
   Seconds,  // the time bound on a device
 };
 std::string_view to_string(BudgetKind kind);  // "flops", "bytes", "params", "memory", "seconds"
 
 struct Budget {
   BudgetKind kind = BudgetKind::Flops;
-  Int limit = 0;             // of counts, exact
-  double limit_seconds = 0;  // of Seconds
+  Int limit = 0;             // for counts, exact
+  double limit_seconds = 0;  // for BudgetKind::Seconds
   std::string text;          // as the user wrote it
 };
 
@@ -45,8 +45,8 @@ std::string_view to_string(Verdict verdict);  // "fits", "exceeds", "cannot tell
 struct BudgetOptions {
   Convention count = Convention::Flops;
   const Traffic* traffic = nullptr;      // null: unfused
-  const RooflineTotals* time = nullptr;  // needed by Seconds
-  // Where given, every one of its points has to keep to the limit; `swept` are the symbols that its axes set.
+  const RooflineTotals* time = nullptr;  // required for BudgetKind::Seconds
+  // If given, every one of its points must stay within the limit; `swept` holds the symbols that its axes set.
   const Sweep* sweep = nullptr;
   std::vector<std::string> swept = {};
 };
@@ -54,12 +54,12 @@ struct BudgetOptions {
 struct BudgetResult {
   Budget budget;
   Verdict verdict = Verdict::CannotTell;
-  // With free dims at 1, of a sweep its largest; a lower bound where nodes are not modelled.
+  // With free dims at 1; for a sweep, the largest value. A lower bound where nodes are not modelled.
   std::optional<double> value;
-  std::vector<std::string> causes;  // why it is undecided; of a sweep also where the largest value is
+  std::vector<std::string> causes;  // why it is undecided; for a sweep also where the largest value occurs
 };
 
-// A count that is only known from below exceeds a limit as soon as its known part does, and never fits.
+// A count that is only a lower bound exceeds a limit as soon as its known part does, and never fits.
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options);
 
 }  // namespace pagoda::inline core

@@ -1,13 +1,13 @@
-// Fits the coefficients of predict.h to measured times, and says how well they hold for models of other families.
+// Fits the coefficients of predict.h to measured times, and measures how well they predict models of other families.
 //
 //   std::vector<TimedRun> runs = …;                    // a model, its family, the device's rates, the measured seconds
 //   CalibrationResult result = calibrate(runs, {.id = "my-gpu", .regime = "PyTorch 2.4, autocast, NCHW"});
 //   result.calibration.mean_error;                     // on families that the fit did not see
 //   result.runs[3].predicted;                          // by a fit without that run's family
 //
-// The fit minimises Σ w · huber(log(predicted / measured)) plus a prior that pulls every coefficient towards what a
-// kernel close to the roofline has, so that classes nobody measured stay plausible. w gives a family the weight √n of
-// its n models. All coefficients are positive by construction: the search is over their logarithms.
+// The fit minimises Σ w · huber(log(predicted / measured)) plus a prior that pulls every coefficient towards that of a
+// kernel close to the roofline, so that classes without measurements stay plausible. w gives a family of n models the
+// total weight √n. All coefficients are positive by construction: the search runs over their logarithms.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ namespace pagoda::inline core {
 
 struct TimedRun {
   std::string name;
-  std::string family;  // models that share code: all of them are left out of the fit together
+  std::string family;  // models that share code; left out of the fit together
   std::vector<KernelLaunch> kernels;
   std::string device;          // its id
   bool channels_last = false;  // layout of images
@@ -31,14 +31,14 @@ struct TimedRun {
 
 struct CalibrationOptions {
   std::string id = {}, regime = {}, source = {};
-  std::size_t folds = 10;   // groups into which families are dealt, in the order of their names
+  std::size_t folds = 10;   // cross-validation groups; families are assigned to them in order of name
   double coverage = 0.9;    // of the interval
   double prior = 0.15;      // weight of the prior; 0 trusts the data alone
-  double tolerance = 0.08;  // relative error from which an error counts linearly and no longer squared
+  double tolerance = 0.08;  // relative error above which the loss is linear, not quadratic
 };
 
 struct RunPrediction {
-  double predicted = 0;      // s, by a fit that did not see the family
+  double predicted = 0;      // s, by a fit without the family
   double low = 0, high = 0;  // the interval, from the errors of other families alone
 };
 
@@ -46,21 +46,22 @@ struct CalibrationResult {
   Calibration calibration;          // fitted to all runs
   std::vector<RunPrediction> runs;  // in the order of the runs
   double fitted_mean_error = 0;     // of the calibration on the runs it was fitted to
-  double covered = 0;               // share of runs inside the interval made without their family
+  double covered = 0;               // share of runs inside the interval computed without their family
   double covered_families = 0;      // the same, each family weighing 1
 };
 
-// Coefficients alone: figures and interval are left empty. Throws Error without runs, or for a run without kernels or
-// time.
+// Fits the coefficients only; error figures and interval stay empty. Throws Error without runs, or for a run without
+// kernels or time.
 Calibration fit(std::span<const TimedRun> runs, const CalibrationOptions& options = {});
 
-// Throws Error as fit() does, and for fewer than two families. `elsewhere`: runs on devices other than those of `runs`,
-// which the fit does not see; they give the interval for such devices.
+// Throws Error as fit() does, and for fewer than two families. `elsewhere`: runs on devices other than those of `runs`;
+// they are not part of the fit and give the interval for such devices.
 CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOptions& options = {},
                             std::span<const TimedRun> elsewhere = {});
 
-// Factors on a prediction between which `coverage` of the models of a new family lie, given log(measured / predicted)
-// of models by family. Each family weighs the same, and one more family of any error is assumed (split conformal).
+// Factors on a prediction that enclose `coverage` of the models of a new family, given log(measured / predicted) of
+// models by family. Each family has the same weight, and one more family with an arbitrary error is assumed (split
+// conformal).
 Factors interval_factors(std::span<const double> log_errors, std::span<const std::string> families, double coverage);
 
 // Spearman's rank correlation; ties share their mean rank.

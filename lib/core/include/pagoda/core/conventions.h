@@ -1,5 +1,5 @@
-// The published Pagoda estimator's own count (arXiv 2509.20189, dream-lab/pagoda), reproduced to the last digit with
-// its faults, so that its published figures can be checked and compared. For anything else use Convention::Flops.
+// The published Pagoda estimator's own count (arXiv 2509.20189, dream-lab/pagoda), reproduced to the last digit, faults
+// included, so that its published figures can be checked and compared. For anything else use Convention::Flops.
 //
 //   Model model = load_model("resnet50.onnx");
 //   PagodaCounts counts = pagoda_counts(model, analyze(model), 32);
@@ -7,8 +7,9 @@
 //   counts.total.memory_bytes;  // 7611123456
 //
 // Its rules: every element is 4 bytes; a size that is symbolic or 0 is 1; all shape products are multiplied by the
-// batch; an op whose first input is an initializer, and every op that it does not list, counts 0; branches, loops and
-// functions are not entered; nodes of one name count once (the last). src/conventions/pagoda.cpp has the rules per op.
+// batch; an op whose first input is an initializer counts 0, as does every op that it does not list; branches, loops
+// and functions are not entered; of nodes with the same name only the last counts. lib/core/conventions/pagoda.cpp has
+// the rules per op.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,11 @@ struct PagodaCount {
 struct PagodaCounts {
   std::vector<PagodaCount> nodes;  // by index of the main graph's nodes
   PagodaCount total;
-  // The node at which the published program ends with an exception and why; there are no counts then (all are 0).
+  // The node at which the published program ends with an exception, and why; all counts are then 0.
   std::string failure;
 };
 
-// `analysis` is that of the model as its file says, not re-batched; the counts are those of `batch` times that graph.
+// `analysis` is of the model as in its file, not re-batched; the counts are for `batch` times that graph.
 PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch = 1);
 
 }  // namespace pagoda::inline core

@@ -1,4 +1,4 @@
-// What one operator does: work in four kinds and traffic in two directions, all exact and symbolic.
+// What one operator does: four kinds of work and traffic in two directions, all exact and symbolic.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ enum class Mark : std::uint8_t {
 };
 std::string_view to_string(Mark mark);
 
-// Bytes of one tensor of a node that are not all of it, or not read just once.
+// Bytes moved of one tensor of a node, where it is moved in part or more than once.
 struct PartMoved {
-  static constexpr int kAttributes = -1;  // as `place`: data that the node itself holds
+  static constexpr int kAttributes = -1;  // as `place`: data in the node's own attributes
   bool is_output = false;
   int place = 0;  // in the node's list of inputs or outputs
   Dim bytes;
@@ -40,18 +40,18 @@ struct OpCost {
   ElementType precision = ElementType::Undefined;  // type in which the work is done
   Mark mark = Mark::Compute;
 
-  // Which tensors bytes_read and bytes_written consist of: bit i is set where input (output) i is moved in full, equal
-  // inputs together once; the last bit stands for all from there on. Parts are listed.
+  // The tensors that make up bytes_read and bytes_written. Bit i is set where input (output) i is moved in full; equal
+  // inputs count once. The last bit stands for all places from 31 on. Tensors moved in part are listed in `parts`.
   std::uint32_t whole_inputs = 0, whole_outputs = 0;
   std::vector<PartMoved> parts;
 
   Dim bytes() const { return bytes_read + bytes_written; }
-  // Adds bytes read of an input, or written to an output.
+  // Adds bytes read from an input, or written to an output.
   void read(int input, const Dim& bytes);
   void write(int output, const Dim& bytes);
   bool reads_whole(int input) const { return (whole_inputs >> place_bit(input) & 1) != 0; }
   bool writes_whole(int output) const { return (whole_outputs >> place_bit(output) & 1) != 0; }
-  // Bytes of an input (output) that are listed as a part; 0 where none are.
+  // Bytes of an input (output) listed in `parts`; 0 if it is not listed.
   Dim part_read(int input) const;
   Dim part_written(int output) const;
 
@@ -62,7 +62,7 @@ struct OpCost {
   static constexpr int place_bit(int place) { return place < 31 ? place : 31; }
 };
 
-// How counts become one number of FLOPs.
+// How the counts combine into one number of FLOPs.
 enum class Convention : std::uint8_t {
   Flops,        // 2·macs + arith + special: the default
   Macs,         // macs
@@ -73,7 +73,7 @@ enum class Convention : std::uint8_t {
 std::optional<Convention> convention(std::string_view name);
 std::string_view to_string(Convention convention);
 
-// Not for Convention::Pagoda, which is not a function of these counts.
+// Not for Convention::Pagoda, which does not follow from these counts.
 Dim flops(const OpCost& cost, Convention convention = Convention::Flops);
 
 }  // namespace pagoda::inline core

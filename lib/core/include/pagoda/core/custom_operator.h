@@ -1,5 +1,5 @@
-// An operator that Pagoda does not know, stated by formulas over the sizes of its inputs: a value, as files hold it
-// (documents/custom_operators.h). Mathematics that formulas cannot say take a rule in C++ (rule.h).
+// An operator that Pagoda does not know, described by formulas over its input sizes: plain data, as read from files
+// (documents/custom_operators.h). Mathematics beyond formulas needs a rule in C++ (rule.h).
 //
 //   CustomOperator linear{.domain = "my.ops", .op_type = "BiasedMatMul"};
 //   linear.inputs = {{.name = "x", .shape = {{"*rows", "k"}}},  // *rows: any number of axes
@@ -9,8 +9,8 @@
 //   linear.work = CustomWork{.macs = "rows*k*n", .arith = "rows*n"};
 //   Analysis analysis = analyze(model, {.batch = 8}, {linear});
 //
-// A formula is one of Dim::parse() over names: sizes that an input's shape names, the product of axes that "*rows"
-// names, integers of attributes and of small inputs, and sizes that the data decide.
+// Formulas are parsed by Dim::parse(). Their names are sizes named in input shapes, the product of the axes that
+// "*rows" matches, integers from attributes and small inputs, and data-dependent sizes.
 #pragma once
 
 #include <cstdint>
@@ -30,29 +30,29 @@ struct Model;
 
 struct CustomInput {
   std::string name;
-  // One text an axis: a name, "*name" for any number of axes (once), "_" for any size, or a formula that the size must
-  // equal. Empty: of any shape.
+  // One text per axis: a name, "*name" for any number of axes (once), "_" for any size, or a formula that the size must
+  // equal. Empty: any shape.
   std::optional<std::vector<std::string>> shape = std::nullopt;
   std::vector<std::string> values = {};  // of an integer input: names of its elements
   std::string elements_read = {};        // formula; empty: all, once
-  bool is_optional = false;              // a name that it alone gives is in no formula
+  bool is_optional = false;              // no formula may use a name that only this input defines
 };
 
 struct CustomAttribute {
-  std::string name;                                      // of an integer; also its name in formulas
-  std::optional<std::int64_t> otherwise = {};            // where the node leaves it out; empty: it must be there
-  std::optional<std::vector<std::string>> members = {};  // of a list of integers: a name for each
+  std::string name;                                      // of an integer attribute; also its name in formulas
+  std::optional<std::int64_t> otherwise = {};            // default where the node omits it; empty: required
+  std::optional<std::vector<std::string>> members = {};  // for a list of integers: a name for each
 };
 
-// A size that only the data decide. An output's shape holds its name as an axis.
+// A data-dependent size. Its name appears as an axis of an output's shape.
 struct CustomDataSize {
   std::string name;
-  std::string upper = {};  // formula of what it never exceeds; empty: not known
+  std::string upper = {};  // formula of its upper bound; empty: not known
 };
 
 struct CustomOutput {
-  std::string type;                   // "float32", or an input's name: of its type
-  std::vector<std::string> shape;     // a formula an axis, or "*name" for the axes that it names in an input
+  std::string type;                   // "float32", or an input's name for that input's type
+  std::vector<std::string> shape;     // a formula per axis, or "*name" for the axes that it matches in an input
   std::string elements_written = {};  // formula; empty: all, once
 };
 
@@ -67,17 +67,17 @@ struct CustomOperator {
   std::vector<CustomAttribute> attributes = {};
   std::vector<CustomDataSize> data_sizes = {};
   std::vector<CustomOutput> outputs = {};
-  std::optional<CustomWork> work = std::nullopt;  // empty: not known; its nodes have types but are not modelled
-  std::string precision = {};  // of the work: a type or an input's name; empty: of the first input of floats
-  // Pointwise may be fused and run in place, View moves nothing, Layout moves bytes; Other is a kernel of its own.
+  std::optional<CustomWork> work = std::nullopt;  // empty: not known; nodes get types but are not modelled
+  std::string precision = {};  // of the work: a type or an input's name; empty: that of the first float input
+  // Pointwise may be fused and run in place, View moves nothing, Layout moves bytes; Other is a separate kernel.
   OpKind kind = OpKind::Other;
 };
 
-// What contradicts itself in a statement, and where: "outputs[0].shape[1]: …"; empty: nothing.
+// The first inconsistency in a description, and where: "outputs[0].shape[1]: …"; empty if there is none.
 std::string problem_of(const CustomOperator& stated);
 
-// analyze() of a model with such operators; they win over built-in rules and over AnalyzeOptions::extra_rules. Throws
-// Error for a statement that has a problem_of(), too.
+// analyze() of a model with such operators; they override built-in rules and AnalyzeOptions::extra_rules. Also throws
+// Error for a description with a problem_of().
 Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated);
 
 }  // namespace pagoda::inline core

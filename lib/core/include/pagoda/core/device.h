@@ -1,4 +1,4 @@
-// Devices: what a machine can do at most, every number with its source.
+// Devices: the peak rates of a machine, every number with its source.
 //
 //   DeviceSpec h100 = device("h100-sxm");
 //   h100.peak(Precision::Bfloat16, Unit::Tensor)->flops_per_second.value;  // 9.894e14, dense
@@ -8,8 +8,8 @@
 //   DeviceSpec here = load_device("ceilings.json");                        // as ert-ceilings measured it
 //
 // Built-in devices are the files of data/devices, compiled in. All rates are dense: structured sparsity never counts.
-// A rate of a datasheet holds at the clock its source names; a card that runs above that clock can exceed it by the
-// ratio of the clocks. What no source states is absent, never 0.
+// A datasheet rate holds at the clock that its source names; a card that runs above that clock can exceed the rate by
+// the ratio of the clocks. Values without a source are absent, never 0.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ enum class Unit : std::uint8_t {
 };
 std::string_view to_string(Unit unit);  // "vector", "tensor"
 
-// Most arithmetic of one kind in a second; a multiply-accumulate is two operations.
+// Peak rate of one kind of arithmetic; a multiply-accumulate is two operations.
 struct Peak {
   Precision precision = Precision::Float32;
   Unit unit = Unit::Vector;
@@ -52,18 +52,18 @@ struct MemoryLevel {
   std::string level;          // "dram", "l3", "l2", "l1", "shared"
   Quantity bytes_per_second;  // of the whole device
   Quantity capacity_bytes;
-  bool per_unit = false;  // the capacity is that of one SM, compute unit or core
+  bool per_unit = false;  // the capacity is per SM, compute unit or core
 };
 
-// A way to other devices or to the host.
+// A connection to other devices or to the host.
 struct Link {
   std::string name;           // "nvlink", "infinity-fabric", "nvlink-c2c", "pcie"
   Quantity bytes_per_second;  // in one direction, over all lanes of the device
-  std::int64_t devices = 0;   // that it joins at most: 2 for a bridge of two boards; 0: not stated
-  std::string sums_source;    // that its switches add up what devices send (NVLink SHARP); empty: not stated
+  std::int64_t devices = 0;   // most devices it joins: 2 for a two-board bridge; 0: not stated
+  std::string sums_source;    // source for summation in its switches (NVLink SHARP); empty: not stated
 };
 
-// What work, traffic and time cost in energy at the clocks of a device or of one of its power modes (energy.h).
+// Energy cost of work, traffic and time at the clocks of a device or of one of its power modes (energy.h).
 struct DeviceEnergy {
   struct Work {
     Precision precision = Precision::Float32;
@@ -74,7 +74,7 @@ struct DeviceEnergy {
   Quantity constant_watts;   // drawn while anything runs
 };
 
-// A configuration of units and clocks that holds power down.
+// A configuration of units and clocks that limits power.
 struct PowerMode {
   std::string id;
   Quantity units, clock_hz, dram_bytes_per_second, watts;
@@ -89,24 +89,24 @@ struct DeviceSpec {
   bool measured = false;           // read from a ceilings file
   Quantity units;                  // SMs, compute units, cores
   Quantity boost_clock_hz;
-  Quantity tensor_clock_hz;          // at which the tensor peaks are stated, if it differs
+  Quantity tensor_clock_hz;          // at which the tensor peaks are stated, if different
   Quantity memory_clock_hz;          // at which the bandwidth of memory is stated
   Quantity watts;                    // thermal design power
   Quantity launch_overhead_seconds;  // from one kernel launch to the next when the kernels do nothing
-  Quantity special_per_second;       // exp, log, sin, rsqrt … of units of their own
+  Quantity special_per_second;       // exp, log, sin, rsqrt … on special-function units
   std::vector<Peak> peaks;           // by precision, unit, accumulator
-  std::vector<MemoryLevel> levels;   // from memory inwards
+  std::vector<MemoryLevel> levels;   // from DRAM inwards
   std::vector<Link> links;
   std::vector<PowerMode> power_modes;
   std::optional<DeviceEnergy> energy;  // at these clocks; empty: not known
   std::string power_mode;              // the one this spec is in; empty: as the vendor states the peaks
-  std::vector<Precision> lacks;        // formats in which it is known not to compute
-  std::vector<std::string> notes;      // of a ceilings file: what of it could not be used, and why
-  // What of the numbers used is less than certain: "float32 vector peak: contended".
+  std::vector<Precision> lacks;        // formats it is known not to support
+  std::vector<std::string> notes;      // parts of a ceilings file that could not be used, and why
+  // Numbers in use that are uncertain: "float32 vector peak: contended".
   std::vector<std::string> cautions;
 
-  // The fastest peak of a kind; null when there is none. `accumulate` asks for that accumulator; peaks that do not
-  // name theirs always match.
+  // The fastest peak of a kind; null when there is none. `accumulate` requires that accumulator; peaks that do not name
+  // one always match.
   const Peak* peak(Precision precision, Unit unit, std::optional<Precision> accumulate = std::nullopt) const;
   // Capacity of the outermost memory; empty: not known.
   std::optional<Int> memory_bytes() const;
@@ -119,15 +119,15 @@ class UnknownDevice : public Error {
   using Error::Error;
 };
 
-// The device with the units, clocks, bandwidth and power of one of its modes: peaks and on-chip rates scale with
-// units × clock. Throws UnknownDevice.
-// Constants of energy are those of the mode; where it states none, they are kept only if nothing else changes.
+// The device with the units, clocks, bandwidth and power of one of its modes: peaks and on-chip rates scale with units
+// × clock. Energy constants are those of the mode; if it states none, the device's are kept only when no rate changes.
+// Throws UnknownDevice.
 DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode);
 
 // The device at other clocks, units or both: "gpu=918MHz,mem=2133MHz", "gpu=624.75MHz,units=8". Peaks and on-chip rates
-// scale with units × gpu clock, memory bandwidth with the memory clock; what is left out stays. Constants of energy are
-// dropped: they hold only at the clocks they were fitted at. Throws UnknownDevice for a text without clocks, and Error
-// where the device does not state the clock that its rates hold at.
+// scale with units × gpu clock, memory bandwidth with the memory clock; omitted ones stay. Energy constants are dropped
+// when a rate changes: they hold only at the clocks of their fit. Throws UnknownDevice for a text without clocks, and
+// Error where the device does not state the clock of its rates.
 DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks);
 
 }  // namespace pagoda::inline core

@@ -11,11 +11,11 @@ namespace pagoda::inline core {
 
 enum class Severity : std::uint8_t { Info, Warning, Error };
 
-// Why a diagnostic exists, for those who group or count them.
+// Why a diagnostic exists, for grouping and counting.
 enum class Cause : std::uint8_t {
   Note,          // a fact worth knowing, or an assumption that was made
   Unmodelled,    // the node has no rule, contradicts its operator, or not enough is known of it
-  UnknownInput,  // the node is unmodelled only because a node before it is: an input's rank is not known
+  UnknownInput,  // the node is unmodelled only because a node before it is: an input's rank is unknown
 };
 
 // One finding about one node (or about the whole model when `node` is empty).

@@ -1,5 +1,5 @@
-// Dim: an exact integer expression over named symbols. Sizes, counts of work and bytes are all Dims, so a model
-// with free dimensions has closed formulas instead of unknowns.
+// Dim: an exact integer expression over named symbols. Sizes, counts of work and bytes are all Dims, so a model with
+// free dimensions gets closed formulas instead of unknowns.
 //
 //   Dim batch = Dim::symbol("batch"), seq = Dim::symbol("seq");
 //   Dim macs = 768 * batch * seq + 2 * batch * seq * seq;
@@ -7,10 +7,10 @@
 //   macs.factored();                          // "2*batch*seq*(seq + 384)"
 //   macs.bind({{"batch", 8}, {"seq", 128}});  // 1048576
 //
-// Canonical form: a sum of monomials (integer coefficient × product of atoms), equal expressions compare equal.
-// An atom is a symbol or an opaque floor_div(a, b), min(a, b), max(a, b). Symbols stand for sizes: integers ≥ 0.
+// Canonical form: a sum of monomials (integer coefficient × product of atoms), so equal expressions compare equal. An
+// atom is a symbol or an opaque floor_div(a, b), min(a, b), max(a, b). Symbols stand for sizes: integers ≥ 0.
 // ceil_div(a, b) is floor_div(a + b - 1, b). Arithmetic is checked in 128 bits: overflow throws Error, expressions
-// beyond the limits below throw TooComplex. A count is exact or it is an error, never a wrapped number.
+// beyond the limits below throw TooComplex. A count is either exact or an error, never a wrapped number.
 #pragma once
 
 #include <concepts>
@@ -28,9 +28,9 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-using base::to_string;  // of counts, beside the overloads for this layer's types
+using base::to_string;  // for counts, beside the overloads for this layer's types
 
-// A formula grew beyond what is useful to carry on: an expression of over kMaxTerms monomials, say.
+// A formula grew too large to be useful, such as an expression of more than kMaxTerms monomials.
 class TooComplex : public Error {
  public:
   using Error::Error;
@@ -58,10 +58,10 @@ class Dim {
     if (poly_ != nullptr) drop();
   }
 
-  // The symbol `name`, made an identifier first (see identifier()).
+  // The symbol `name`, converted to an identifier first (see identifier()).
   static Dim symbol(std::string_view name);
 
-  // Reads a formula of + - * / // % ( ) max min floor_div ceil_div over identifiers and integers, as exporters
+  // Reads a formula of + - * / // % ** ( ) max min floor floor_div ceil_div over identifiers and integers, as exporters
   // write them ("past + seq", "((n//80) - 3)//2 + 1"). Empty when the text is not a formula.
   static std::optional<Dim> parse(std::string_view formula);
 
@@ -77,17 +77,17 @@ class Dim {
   Dim bind(const Bindings& bindings) const;
   // Replaces symbols by expressions.
   Dim substitute(const std::map<std::string, Dim, std::less<>>& replacements) const;
-  // The value with every symbol missing in `bindings` taken as `otherwise`.
+  // The value, with `otherwise` for every symbol missing in `bindings`.
   Int evaluate(const Bindings& bindings, std::int64_t otherwise = 1) const;
 
   // The names of all symbols, sorted, each once.
   std::vector<std::string> symbols() const;
   bool is_symbol() const;  // exactly one symbol, coefficient 1
 
-  // A number that the expression can never be below, given symbols ≥ 0; empty when none is known.
+  // A lower bound of the expression, given symbols ≥ 0; empty when none is known.
   std::optional<Int> lower_bound() const;
 
-  // Canonical text: pasteable into Python given floor_div; min and max are Python's.
+  // Canonical text: valid Python once floor_div is defined; min and max are Python's.
   std::string to_string() const;
   // The form with common factors taken out, or to_string() where that is shorter.
   std::string factored() const;
@@ -101,7 +101,7 @@ class Dim {
   friend Dim operator-(const Dim& a) { return Dim(0) - a; }
   friend bool operator==(const Dim& a, const Dim& b);
 
-  // The representation, defined in src/graph/dim_poly.h.
+  // The representation, defined in lib/core/graph/dim_poly.h.
   enum class AtomKind : std::uint8_t { Symbol, FloorDiv, Min, Max };
   struct Atom;
   struct Factor;
@@ -123,13 +123,13 @@ class Dim {
   void hold(Poly poly);
   void drop() noexcept;
 
-  // Owned. A plain pointer, because <memory> brings the streams into every source that includes this header: a fifth of
+  // Owned. A plain pointer, because <memory> pulls the streams into every source that includes this header, a fifth of
   // its compile time.
   Int constant_ = 0;      // the value when poly_ is null, else unused (0)
   Poly* poly_ = nullptr;  // null for constants: most dims are
 };
 
-// ⌊a / b⌋. Throws Error when b is the constant 0. Parts of `a` divisible by `b` are taken out of the atom.
+// ⌊a / b⌋. Throws Error when b is the constant 0. Terms of `a` divisible by `b` are moved out of the atom.
 Dim floor_div(const Dim& a, const Dim& b);
 // ⌈a / b⌉ for b > 0.
 Dim ceil_div(const Dim& a, const Dim& b);

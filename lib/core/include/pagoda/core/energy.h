@@ -5,10 +5,11 @@
 //   joules(model, flops, bytes);        // ε_f·W + ε_m·Q + π_0·T
 //   flops_per_joule(model, intensity);  // the arch: smooth where the time roofline has its edge
 //
-// Work W in FLOP, traffic Q in B, intensity I = W/Q in FLOP/B. Time is that of the roofline, T = max(W·τ_f, Q·τ_m) with
-// τ_f = 1/flops_per_second and τ_m = 1/bytes_per_second, and under a cap on the power of work and traffic also
-// (W·ε_f + Q·ε_m)/cap. Model: Choi, Bedard, Fowler, Vuduc, "A roofline model of energy", IPDPS 2013; the cap: Choi,
-// Dukhan, Liu, Vuduc, "Algorithmic time, energy, and power on candidate HPC compute building blocks", IPDPS 2014.
+// Work W in FLOP, traffic Q in B, intensity I = W/Q in FLOP/B. Time is the roofline's, T = max(W·τ_f, Q·τ_m) with
+// τ_f = 1/flops_per_second and τ_m = 1/bytes_per_second; a cap on the power of work and traffic adds the term
+// (W·ε_f + Q·ε_m)/cap to the maximum. Model: Choi, Bedard, Fowler, Vuduc, "A roofline model of energy", IPDPS 2013;
+// the cap: Choi, Dukhan, Liu, Vuduc, "Algorithmic time, energy, and power on candidate HPC compute building blocks",
+// IPDPS 2014.
 #pragma once
 
 #include <optional>
@@ -25,11 +26,11 @@ struct EnergyModel {
   double constant_watts = 0;                       // π_0: drawn while anything runs
   double flops_per_second = 0;                     // 1/τ_f
   double bytes_per_second = 0;                     // 1/τ_m
-  std::optional<double> cap_watts = std::nullopt;  // above constant_watts: what work and traffic may draw
+  std::optional<double> cap_watts = std::nullopt;  // power that work and traffic may draw on top of constant_watts
 };
 
 // The energy model of a device for work of one precision, from its energy constants, its fastest peak and its memory.
-// Empty where the device file lacks one of them. Without `precision`, it is the precision of the constants.
+// Empty where the device file lacks one of them. Without `precision`, it uses the precision of the constants.
 std::optional<EnergyModel> energy_model(const DeviceSpec& device, std::optional<Precision> precision = std::nullopt);
 
 // Throws Error unless rates are above 0, energies and constant power at least 0, and a cap above 0.
@@ -37,34 +38,34 @@ void check(const EnergyModel& model);
 
 double seconds(const EnergyModel& model, double flops, double bytes);
 double joules(const EnergyModel& model, double flops, double bytes);
-// The same of a run that takes `seconds`, such as kernels one after the other: ε_f·W + ε_m·Q + π_0·seconds.
+// The same for a run that takes `seconds`, such as consecutive kernels: ε_f·W + ε_m·Q + π_0·seconds.
 double joules(const EnergyModel& model, double flops, double bytes, double seconds);
 
 // W/E as a function of intensity: 1 / (ε_f + ε_m/I + π_0·max(τ_f, τ_m/I)) where no cap binds.
 double flops_per_joule(const EnergyModel& model, double intensity);
-// What W/E approaches as intensity grows.
+// The limit of W/E as intensity grows.
 double peak_flops_per_joule(const EnergyModel& model);
 
 // β_t = τ_m/τ_f, FLOP/B: where work and traffic take the same time, cap aside.
 double time_balance(const EnergyModel& model);
 // β_ε = ε_m/ε_f, FLOP/B: where work and traffic take the same energy, constant power aside.
 double energy_balance(const EnergyModel& model);
-// η = ε_f/(ε_f + π_0·τ_f): the part of the energy of a FLOP at peak that the FLOP itself takes.
+// η = ε_f/(ε_f + π_0·τ_f): the share of a FLOP's energy at peak that the FLOP itself takes, without constant power.
 double flop_efficiency(const EnergyModel& model);
 // B(I) = η·β_ε + (1 − η)·max(0, β_t − I): E = W·(ε_f + π_0·τ_f)·(1 + B(I)/I), cap aside.
 double effective_balance(const EnergyModel& model, double intensity);
 // Where W/E is half of its peak: the I with I = B(I), cap aside.
 double half_peak_intensity(const EnergyModel& model);
-// η·β_ε ≤ β_t: what is compute-bound in time is past half of the peak efficiency, so finishing early saves energy.
+// η·β_ε ≤ β_t: compute-bound work exceeds half of the peak efficiency, so finishing early saves energy.
 bool race_to_halt(const EnergyModel& model);
 
 // Average power, E/T. Without a cap: π_0 + π_f·(I + β_ε)/β_t left of β_t and π_0 + π_f·(1 + β_ε/I) right of it, with
 // π_f = ε_f/τ_f; never above constant_watts + cap_watts.
 double watts(const EnergyModel& model, double intensity);
-// Its maximum over intensities: at β_t, π_0 + ε_f/τ_f + ε_m/τ_m, or what the cap leaves of it.
+// Its maximum over intensities, at β_t: π_0 + ε_f/τ_f + ε_m/τ_m, limited by the cap.
 double peak_watts(const EnergyModel& model);
-// The intensities between which the cap and not the roofline sets the time; `second` may be infinite. Empty where no
-// cap binds.
+// The intensities between which the cap, not the roofline, sets the time; `second` may be infinite. Empty where no cap
+// binds.
 std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& model);
 
 }  // namespace pagoda::inline core

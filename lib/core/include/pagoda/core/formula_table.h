@@ -1,5 +1,5 @@
-// Formulas taken apart, for programs that evaluate them without this library: every distinct one once, as a weighted
-// sum of monomials that all share.
+// Formulas in parts, for programs that evaluate them without this library: each distinct formula once, as a weighted
+// sum of shared monomials.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace pagoda::inline core {
 struct FormulaTable {
   struct Atom {
     Dim::AtomKind kind = Dim::AtomKind::Symbol;
-    std::string symbol;          // of a Symbol
-    std::uint32_t a = 0, b = 0;  // of the others: their arguments in `formulas`
+    std::string symbol;          // for Symbol
+    std::uint32_t a = 0, b = 0;  // for the others: arguments, as indices in `formulas`
   };
   struct Term {
     double coefficient = 0;

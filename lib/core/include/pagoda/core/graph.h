@@ -1,5 +1,5 @@
-// The model as Pagoda sees it: graphs of nodes over values, by index. Weights are never held, only where they lie.
-// Plain data: built once by the loader, then read by everyone.
+// The model as Pagoda sees it: graphs of nodes over values, by index. Weights are not stored, only their locations.
+// Plain data: built once by the loader, then only read.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using ValueId = std::int32_t;  // index into Graph::values
 using GraphId = std::int32_t;  // index into Model::graphs
 inline constexpr ValueId kAbsent = -1;
 
-// A rational multiple of a symbolic integer: what Cast(Shape) * 0.5 is before Floor.
+// A rational multiple of a symbolic integer, such as Cast(Shape) * 0.5 before Floor.
 struct Ratio {
   Dim numerator;
   std::int64_t denominator = 1;
@@ -30,10 +30,10 @@ struct Ratio {
 // One element of a known tensor value: unknown, an integer or bool (Dim), a real, or a Ratio.
 using Scalar = std::variant<std::monostate, Dim, double, Ratio>;
 
-// The elements of a small tensor whose value matters to shapes, row-major; its shape is the value's type's.
+// The elements of a small tensor whose value affects shapes, row-major; its shape is in the value's type.
 using TensorValue = std::vector<Scalar>;
 
-// Where the bytes of an initializer lie.
+// Where the bytes of an initializer are stored.
 struct Extent {
   std::string location;  // external data file as the model names it; empty: inside the model file
   std::uint64_t offset = 0;
@@ -56,7 +56,7 @@ using AttributeValue =
 struct Attribute {
   std::string name;
   AttributeValue value;
-  std::string reference;  // inside a function body: name of the function attribute it stands for
+  std::string reference;  // inside a function body: name of the function attribute it refers to
 };
 
 struct Node {
@@ -64,21 +64,21 @@ struct Node {
   std::string op_type;
   std::string domain;    // "" for ai.onnx
   std::string overload;  // of a local function
-  std::string scope;     // module path that the exporter recorded, dots or slashes as it wrote them; may be empty
+  std::string scope;     // module path as the exporter recorded it, with dots or slashes; may be empty
   std::vector<ValueId> inputs;  // kAbsent for an omitted optional input
   std::vector<ValueId> outputs;
   std::vector<Attribute> attributes;
 
-  // The input or output in a place; kAbsent beyond the list.
+  // The input or output at index i; kAbsent beyond the list.
   ValueId input(std::size_t i) const { return i < inputs.size() ? inputs[i] : kAbsent; }
   ValueId output(std::size_t i) const { return i < outputs.size() ? outputs[i] : kAbsent; }
 
   const Attribute* attribute(std::string_view name) const;
-  // An attribute's value; if missing or of another type: `otherwise`, null, or an empty text.
+  // An attribute's value; `otherwise`, null or an empty text if it is missing or of a different type.
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   const std::vector<std::int64_t>* integers(std::string_view name) const;
   std::string_view text(std::string_view name) const;
-  std::vector<GraphId> bodies() const;  // the graphs that attributes hold
+  std::vector<GraphId> bodies() const;  // the graphs in attributes
 };
 
 struct Value {
@@ -94,9 +94,9 @@ struct Graph {
   std::vector<Node> nodes;  // in topological order
   std::vector<Value> values;
   std::vector<Tensor> initializers;
-  std::vector<ValueId> inputs;  // excluding those that are initializers as well
+  std::vector<ValueId> inputs;  // excluding those that are also initializers
   std::vector<ValueId> outputs;
-  GraphId parent = -1;  // the graph whose node holds this one as an attribute; -1 for main graph and functions
+  GraphId parent = -1;  // the graph whose node has this one as an attribute; -1 for main graph and functions
 
   const Node& node(std::int32_t id) const { return nodes[static_cast<std::size_t>(id)]; }
   const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
@@ -112,7 +112,7 @@ struct Function {
   std::map<std::string, std::int64_t, std::less<>> opsets;
 };
 
-// Domains as opset tables and operators are looked up by: "" for ai.onnx, however the file spells it.
+// The domain as used in lookups of opsets and operators: "" for ai.onnx, however the file spells it.
 std::string_view plain_domain(std::string_view domain);
 
 struct Model {
@@ -122,13 +122,12 @@ struct Model {
   std::map<std::string, std::int64_t, std::less<>> opsets;  // domain → version; "" is ai.onnx
   std::vector<Graph> graphs;                                // graphs[0] is the main graph
   std::vector<Function> functions;
-  std::map<std::string, std::string>
-      renamed_dims;  // dim params that are no identifiers → the symbols standing for them
+  std::map<std::string, std::string> renamed_dims;  // dim params that are not identifiers → the symbols used for them
   std::uint64_t file_bytes = 0;
 
   const Graph& main() const { return graphs.front(); }
   const Graph& graph(GraphId id) const { return graphs[static_cast<std::size_t>(id)]; }
-  // The imported version of a domain; where it is not imported the newest of ai.onnx, 1 of others.
+  // The imported version of a domain; if it is not imported, the newest for ai.onnx and 1 for others.
   std::int64_t opset(std::string_view domain) const;
   const Function* function(std::string_view domain, std::string_view name, std::string_view overload) const;
 };

@@ -1,8 +1,8 @@
 // Reading ONNX files without their weights.
 //
-// The file is mapped and its messages are walked; the bytes of weights are stepped over without touching their
-// pages, so a model of any size loads in milliseconds and a few megabytes. What stays is the skeleton: the same
-// ModelProto with every large tensor turned into an external-data reference that keeps its place and length.
+// The file is mapped and its messages are parsed; the bytes of weights are skipped without touching their pages, so a
+// model of any size loads in milliseconds and a few megabytes. The result is the skeleton: the same ModelProto with
+// every large tensor replaced by an external-data reference that keeps its offset and length.
 #pragma once
 
 #include <cstddef>
@@ -17,39 +17,39 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// Tensors that keep their data in a skeleton, and whose values shape arithmetic can therefore see.
+// Largest tensors that keep their data in a skeleton, so that shape arithmetic can use their values.
 inline constexpr std::size_t kInlineIntegerElements = 1024;  // int64, int32, bool and other integers
 inline constexpr std::size_t kInlineFloatElements = 16;      // scales, epsilons, scalar bounds
 
 struct SkeletonOptions {
   std::string weights_location = {};  // external file name written for dropped tensors; empty: "<in the model>"
-  bool keep_stack_traces = true;      // false drops metadata entries whose key holds "stack_trace"
+  bool keep_stack_traces = true;      // false drops metadata entries whose key contains "stack_trace"
   std::string directory =
-      {};  // where external data is looked for: small tensors move into the skeleton; empty: nowhere
+      {};  // where to find external data, whose small tensors move into the skeleton; empty: nowhere
 };
 
-// Loads the model at `path`. Throws Error (with the byte offset for malformed protobuf) when it is unusable.
-// External data files are opened only for small integer tensors; a missing one is recorded in Tensor::unread.
+// Loads the model at `path`. Throws Error when it is unusable, with the byte offset for malformed protobuf. External
+// data files are opened only for small integer tensors; a missing one is recorded in Tensor::unread.
 Model load_model(const std::string& path);
 
-// The same from memory. `directory` is where external data is looked for; empty: nowhere.
+// The same from memory. `directory`: where to find external data; empty: nowhere.
 Model parse_model(std::span<const std::byte> bytes, const std::string& path = "", const std::string& directory = "");
 
-// A part of a file that lies in memory by itself.
+// A part of a file in its own piece of memory.
 struct FileSlice {
   std::uint64_t offset = 0;  // in the file
   std::string_view bytes;
 };
 
-// The same from slices in order of offset, of a file of `file_bytes`. What lies between slices is never looked at: it
-// can only be the data of large tensors. A slice begins and ends where such data do.
+// The same from slices, in order of offset, of a file of `file_bytes`. The gaps between slices are never read: they may
+// hold only data of large tensors, and begin and end where such data do.
 Model parse_model(std::span<const FileSlice> slices, std::uint64_t file_bytes, const std::string& path = "",
                   const std::string& directory = "");
 
-// Fills `bytes` with the file's from `offset` on, all of them within the file. Throws Error when it cannot.
+// Fills `bytes` from the file, starting at `offset`; the range lies within the file. Throws Error when it cannot.
 using ReadBytes = std::function<void(std::uint64_t offset, std::span<char> bytes)>;
 
-// The same of a file that is read piece by piece, such as one in a browser: a few kilobytes for each large tensor.
+// The same for a file that is read in pieces, such as one in a browser: a few kilobytes per large tensor.
 Model parse_model(const ReadBytes& read, std::uint64_t file_bytes, const std::string& path = "",
                   const std::string& directory = "");
 
@@ -57,16 +57,17 @@ Model parse_model(const ReadBytes& read, std::uint64_t file_bytes, const std::st
 std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& options = {});
 
 // Writes the skeleton of the model at `model_path` to `output_path`, whole or not at all. `options.directory` is the
-// model's own when empty. Throws Error when the model is unusable, the output cannot be written, or both are one file.
+// model's own when empty. Throws Error when the model is unusable, the output cannot be written, or both are the same
+// file.
 void write_skeleton(const std::string& model_path, const std::string& output_path, const SkeletonOptions& options = {});
 
-// Writes the model at `model_path`, or the model that a skeleton there was taken from, with random weights that run:
-// the same ones for the same seed. Weights go into `output_path`, or beside it into `output_path`.data when the model
+// Writes the model at `model_path`, or the original model of a skeleton there, with random weights that let it run; the
+// same seed gives the same weights. Weights go into `output_path`, or beside it into `output_path`.data when the model
 // would exceed protobuf's 2 GB. Everything else is as in the skeleton.
 void write_filled(const std::string& model_path, const std::string& output_path, std::uint64_t seed,
                   const SkeletonOptions& options = {});
 
-// A file mapped read-only for the lifetime of the object. Throws Error for what is not a regular readable file.
+// A file mapped read-only for the lifetime of the object. Throws Error unless it is a readable regular file.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -74,7 +75,7 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  // Gives back the memory of the pages within [begin, end); they are read again when they are touched again.
+  // Releases the memory of the pages within [begin, end); a later access reads them again.
   void release(std::size_t begin, std::size_t end) const;
 
  private:

@@ -1,10 +1,10 @@
-// What an operator is beside its mathematics: what fusion, memory, batch sizes, training and made-up weights ask of it.
-// Each row of an operator states these once, from a preset that it may change:
+// Facts about an operator besides its mathematics, for fusion, memory, batch sizes, training and generated weights.
+// Each operator's table row states them once, from a preset that it may modify:
 //
 //   {"Relu", infer_unary, cost_compare, nullptr, "1 comparison per element", kPointwise},
 //   {"Conv", infer_conv, cost_conv, nullptr, "…", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
 //
-// A user's rule that states nothing is Unknown in all: it is counted, and never fused.
+// A user's rule without facts is Unknown in all: it is counted but never fused.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@ namespace pagoda::inline core {
 
 enum class OpKind : std::uint8_t {
   Unknown,
-  // What fusion knows how to join.
+  // Kinds that fusion can join:
   Product,     // convolutions and matrix products
   Pointwise,   // each output element from the elements at its place in the (broadcast) operands; may run in place
-  Reduction,   // joins elements along axes
-  Norm,        // statistics along axes and then element by element: norms and softmax
-  Quantize,    // to integers, element by element
+  Reduction,   // combines elements along axes
+  Norm,        // statistics along axes, then element-wise: norms and softmax
+  Quantize,    // to integers, element-wise
   Dequantize,  // from integers
   Transpose,
   Expand,
-  // All others are kernels of their own.
+  // All others run as separate kernels:
   View,       // another name for the same bytes
-  Layout,     // elements in other places: concatenated, cut, padded, tiled
+  Layout,     // moves elements: concatenate, slice, pad, tile
   Gather,     // picks or places elements by index
-  Attention,  // queries, keys and values in one operator, and what prepares or updates them
+  Attention,  // queries, keys and values in one operator; also operators that prepare or update them
   Pool,       // windows, regions and interpolation
   Recurrent,
   Signal,    // transforms, windows, running sums
@@ -46,15 +46,16 @@ constexpr bool is_fusible(OpKind kind) { return kind >= OpKind::Product && kind 
 
 // How a product stores and multiplies its operands, inputs 0 and 1.
 enum class ProductForm : std::uint8_t {
-  Other,          // packed or scaled operands, or in other places
+  Other,          // packed or scaled operands, or operands at other inputs
   Convolution,    // output channels of the weights come first
   Deconvolution,  // input channels come first
   Matrix,         // of two axes
-  Matrices,       // numpy's matmul: of as many matrices as the leading axes say
+  Matrices,       // numpy's matmul: batched over the leading axes
   Einsum,
   Integers,  // matrices of integers and their zero points
 };
-// Whether it multiplies inputs 0 and 1 as they are, so that engines fold a DequantizeLinear before each into it.
+// Whether it multiplies inputs 0 and 1 unchanged, so that engines can fold a preceding DequantizeLinear of each into
+// it.
 constexpr bool multiplies_first_two(ProductForm form) {
   return form >= ProductForm::Convolution && form <= ProductForm::Matrices;
 }
@@ -65,21 +66,21 @@ enum class Epilogue : std::uint8_t { Activation, Add, Multiply, BatchNorm };
 // The axes over which a norm takes its statistics.
 enum class RowAxes : std::uint8_t {
   Other,
-  Softmax,       // attribute axis; up to opset 12 all from there on
+  Softmax,       // the attribute axis; up to opset 12 also all after it
   FromAxis,      // from the attribute axis on
   Last,          // the last
-  Channel,       // all behind the channels
-  ChannelGroup,  // a group of channels, and all behind them
+  Channel,       // all after the channels
+  ChannelGroup,  // a group of channels, and all axes after them
 };
 
 // Where the axes of output 0 come from, for following a batch axis up to the inputs.
 enum class BatchAxis : std::uint8_t {
   Unknown,
-  Lost,      // not one axis of the output alone
-  Same,      // those of the first operand that is not a weight
-  First,     // those of input 0, up to the last two of a product
-  Permuted,  // those of input 0, by the attribute perm
-  Indexed,   // those of the indices, input 1, where rows of a stored table are picked
+  Lost,      // not a single axis of the output
+  Same,      // as in the first operand that is not a weight
+  First,     // as in input 0, except a product's last two
+  Permuted,  // as in input 0, permuted by the attribute perm
+  Indexed,   // as in the indices, input 1, where they select rows of a stored table
   Sequence,  // a recurrent operator: inputs 0, 5 and 6 are [sequence, batch, …], with layout 1 [batch, …]
 };
 
@@ -87,19 +88,19 @@ enum class BatchAxis : std::uint8_t {
 enum class Gradient : std::uint8_t {
   Unknown,
   Rule,
-  Unmodelled,  // gradients could flow: their work is reported as not modelled
-  // None, by nature:
+  Unmodelled,  // differentiable, but its work is reported as not modelled
+  // Not differentiable:
   Integers,  // the operands or results are integers
   Truth,     // the result is a truth value
   Index,     // an index or a size
   Bits,
   Text,
   Constant,  // constant almost everywhere
-  NoInput,   // no input that could have one
+  NoInput,   // no input that could have a gradient
 };
 constexpr bool has_gradient(Gradient gradient) { return gradient <= Gradient::Unmodelled; }
 
-// What an operator of constants or of shape arithmetic may become.
+// Where an operator on constants or shape arithmetic may run.
 enum class Placement : std::uint8_t {
   Any,           // done before the first run, or on the host
   NeverFolded,   // random numbers, and weights that runtimes keep at their stored width
@@ -107,14 +108,14 @@ enum class Placement : std::uint8_t {
   AsksShape,     // reads no elements: host arithmetic begins here
 };
 
-// Whether output 0 holds the numbers of input 0.
+// Whether output 0 contains the numbers of input 0.
 enum class Numbers : std::uint8_t {
   New,
-  Rearranged,  // maybe in another order
+  Rearranged,  // possibly in a different order
   Same,        // in the same order, maybe rounded or scaled
 };
 
-// How an operator reads a stored weight: decides which random numbers let a model run with sensible values.
+// How an operator reads a stored weight: determines which random numbers keep a model's values sensible.
 enum class WeightUse : std::uint8_t {
   Unknown,
   Weight,      // of a product
@@ -130,9 +131,9 @@ enum class WeightUse : std::uint8_t {
 // from `output` on. One buffer can hold both, because what the update leaves unchanged stays in place.
 struct Updates {
   std::int8_t input = 0, output = 0, count = 0;
-  bool in_pages = false;  // [pages, tokens of one, heads, size], shared out among the sequences
+  bool in_pages = false;  // [pages, tokens per page, heads, size], shared among the sequences
 
-  // The input that output `place` continues; -1 for none.
+  // The input that output `place` updates; -1 for none.
   constexpr int input_of(int place) const {
     return place >= output && place < output + count ? input + (place - output) : -1;
   }
@@ -149,7 +150,7 @@ struct OpFacts {
   Gradient gradient = Gradient::Unknown;
   Placement placement = Placement::Any;
   Numbers numbers = Numbers::New;
-  // Where it lengthens or updates a key-value cache: the axis of the tokens, unless the attribute axis states one.
+  // If it lengthens or updates a key-value cache: the token axis, unless the attribute axis states one.
   std::int8_t token_axis = kNoTokens;
   Updates updates = {};
   std::array<WeightUse, 8> weights = {};  // by input
@@ -158,7 +159,7 @@ struct OpFacts {
     return input < weights.size() ? weights[input] : WeightUse::Unknown;
   }
 
-  // The same facts but for one, which its type names.
+  // The same facts with one replaced; the argument's type selects which.
   template <typename Fact>
   constexpr OpFacts with(Fact fact) const {
     OpFacts facts = *this;

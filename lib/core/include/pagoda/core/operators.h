@@ -13,15 +13,15 @@ namespace pagoda::inline core {
 struct OperatorInfo {
   std::string domain;  // "ai.onnx" for the default
   std::string name;
-  std::string versions;  // of the domain's opset that define or change it, ascending, separated by blanks
-  bool folds = false;    // the values of small outputs, too, where those of the inputs are known
+  std::string versions;  // opset versions that define or change it, ascending, separated by blanks
+  bool folds = false;    // also computes values of small outputs from known inputs
   std::string work;      // the cost formula in words
 };
 
 // Sorted by domain and name.
 std::vector<OperatorInfo> operators();
 
-// What an operator is beside its mathematics; Unknown in all where it has no rule. "" and "ai.onnx" are one domain.
+// An operator's facts besides its mathematics; all Unknown where it has no rule. "" and "ai.onnx" are the same domain.
 OpFacts operator_facts(std::string_view domain, std::string_view name);
 
 }  // namespace pagoda::inline core

@@ -1,4 +1,4 @@
-// Tables that hold for one exporter, framework or engine say for which.
+// States which exporter, framework or engine a table applies to.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@ namespace pagoda::inline core {
 
 struct Peculiarity {
   std::string_view of;        // the exporter, framework or engine
-  std::string_view versions;  // for which it was checked
+  std::string_view versions;  // versions for which it was checked
   std::string_view source;
 };
 

@@ -1,4 +1,4 @@
-// Precision: a format of numbers that hardware multiplies, and what people call it.
+// Precision: a number format that hardware multiplies, and its names.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// Formats that hardware multiplies. Both 8-bit floats run at one rate, as do signed and unsigned integers of a width.
+// Formats that hardware multiplies. Both 8-bit floats run at the same rate, as do signed and unsigned integers of the
+// same width.
 enum class Precision : std::uint8_t {
   Float64,
   Float32,
@@ -28,7 +29,7 @@ enum class Precision : std::uint8_t {
 std::string_view to_string(Precision precision);  // "float64", "tf32", "bfloat16", "int8", …
 // Also reads the short names: fp64 fp32 fp16 bf16 fp8 fp4, half, single, double. Any case.
 std::optional<Precision> precision(std::string_view name);
-std::string_view option_name(Precision precision);  // "fp16", as people give it to options
+std::string_view option_name(Precision precision);  // "fp16", as in command-line options
 std::string precision_names();  // of all precisions, for messages
 int bits(Precision precision);  // in memory: 32 for tf32
 // The format in which work on `type` is done; empty for strings and unknown types. 64-bit integers are done as Int32.

@@ -1,17 +1,18 @@
-// Predicted time: what a framework that runs a model operator by operator will really take, beside the roofline's
-// bound on what anything could take.
+// Predicted time: how long a framework that runs a model operator by operator will actually take, as opposed to the
+// roofline's lower bound.
 //
 //   Prediction time = predict(model, analysis, device("rtx-3090"), calibration("rtx-3090-amp-nchw"));
 //   *time.seconds;          // the prediction
 //   time.low, time.high;    // holds the measured time in `coverage` of models of families never seen
 //
 // The model is lowered to the kernels of eager PyTorch under automatic mixed precision (float16): convolution, bias,
-// normalisation and activation are kernels of their own; casts appear where autocast puts them, copies where a view
-// does not do, attention as one kernel where it was exported from one. A kernel takes
+// normalisation and activation are separate kernels; casts appear where autocast inserts them, copies where a view is
+// not enough, and attention is one kernel where it was exported from one. A kernel takes
 //   launch + ((work · c_w / (rate · curve))^p + (bytes · c_b / bandwidth)^p)^(1/p),   curve = N/(N + n0) · K/(K + k0)
-// with c_w, c_b, n0 and k0 of its class, p common to all, and N, K the inner sizes of a product (see KernelClass). The
-// coefficients have no unit, so that they carry over to another device; rates and bandwidth are the device's.
-// A calibration is fitted to measured times (calibrate.h) and holds for what it was fitted to: see Calibration::regime.
+// where c_w, c_b, n0 and k0 belong to its class, p is common to all, and N, K are the inner sizes of a product (see
+// KernelClass). The coefficients have no unit, so they carry over to other devices; rates and bandwidth are the
+// device's. A calibration is fitted to measured times (calibrate.h) and holds only in its regime: see
+// Calibration::regime.
 #pragma once
 
 #include <array>
@@ -33,8 +34,8 @@ enum class KernelClass : std::uint8_t {
   // Tensor units; N = output channels of a group, K = multiply-accumulates per output element.
   Conv,           // row-major (NCHW): the library changes layouts around it
   ConvPointwise,  // 1×1, NCHW
-  ConvStem,       // of at most 4 input channels
-  ConvPatch,      // the same with windows side by side: patch embedding
+  ConvStem,       // at most 4 input channels
+  ConvPatch,      // the same with adjacent, non-overlapping windows: patch embedding
   ConvGrouped,
   ConvChannelsLast,  // input already in NHWC
   Linear,            // product with a weight
@@ -53,31 +54,31 @@ enum class KernelClass : std::uint8_t {
   PointwiseBroadcast,  // a smaller operand is repeated: bias, scale, gate
   PointwiseMixed,      // float16 with float32
   PointwiseStrided,    // operands in different layouts
-  Activation,          // with evaluations of exp, erf, tanh, or their like
+  Activation,          // evaluates exp, erf, tanh or similar
   BatchNorm,
   BatchNormChannelsLast,
   LayerNorm,
   GroupNorm,
   Softmax,
   Reduce,
-  Cast,             // float32 to float16 and back
-  Copy,             // to another layout with the same fastest axis
-  CopyTransposing,  // … with another fastest axis
+  Cast,             // between float32 and float16
+  Copy,             // to a different layout with the same fastest axis
+  CopyTransposing,  // … with a different fastest axis
   Concat,
   Pad,
   Gather,
   Resize,
-  Other,  // whatever has no class: bytes as counted
+  Other,  // any operator without a class: bytes as counted
 };
 
-// Which rate a class of kernels works at.
+// The rate that limits a class of kernels.
 enum class Place : std::uint8_t { Tensor, Vector, Memory };
 Place place_of(KernelClass kind);
 inline constexpr std::size_t kKernelClasses = static_cast<std::size_t>(KernelClass::Other) + 1;
 std::string_view to_string(KernelClass kind);  // "conv_pointwise"
 std::optional<KernelClass> kernel_class(std::string_view name);
 
-// A kernel launch. Sizes are numbers: prediction is for one point.
+// A kernel launch. Sizes are numbers: a prediction is for one set of sizes.
 struct KernelLaunch {
   KernelClass kind = KernelClass::Other;
   std::int32_t row = 0;  // in Analysis::nodes
@@ -86,25 +87,25 @@ struct KernelLaunch {
   double width = 0;      // N; 0 outside products
   double depth = 0;      // K
   double tiles = 0;      // 128 × 128 blocks of output; 0 outside products
-  double written = 0;    // of `bytes`; 0 where it is not known
-  double fresh = 0;      // of `bytes`: read of what an earlier kernel has written
-  double distance = 0;   // bytes that all kernels moved in between
+  double written = 0;    // written part of `bytes`; 0 if unknown
+  double fresh = 0;      // part of `bytes` that reads an earlier kernel's output
+  double distance = 0;   // bytes that all kernels move between that write and this read
 };
 
 struct EagerKernels {
   std::vector<KernelLaunch> kernels;  // in order
-  std::int64_t unknown_rows = 0;      // rows that are unmodelled: they launch kernels nobody counts
+  std::int64_t unknown_rows = 0;      // unmodelled rows: their kernels are not counted
 };
 
 struct EagerOptions {
-  Bindings bindings = {};      // sizes of free dims; those left out are 1
+  Bindings bindings = {};      // sizes of free dims; missing ones are 1
   bool channels_last = false;  // images and convolution weights are stored as N, H, W, C (NHWC)
 };
 
 // The kernels of eager PyTorch with autocast to float16.
 EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const EagerOptions& options = {});
 
-// Coefficients of one class: `work` and `bytes` multiply the time at the device's rate, 1 being the roofline.
+// Coefficients of one class: `work` and `bytes` multiply the time at the device's rate; 1 is the roofline.
 struct ClassCoefficients {
   double work = 1, bytes = 1;
   double width = 0, depth = 0;  // n0, k0
@@ -115,7 +116,7 @@ struct Factors {
   double low = 0, high = 0;
 };
 
-// The precision of every prediction and calibration: autocast runs products in it.
+// The precision of every prediction and calibration: the one in which autocast runs products.
 inline constexpr Precision kPredictedPrecision = Precision::Float16;
 
 struct Calibration {
@@ -123,47 +124,48 @@ struct Calibration {
   std::string regime;  // what was measured: framework, precision, layout, batches
   std::string source;  // of the measured times
   std::array<ClassCoefficients, kKernelClasses> classes = {};
-  double launch = 1;                 // kernel launches, in the device's launch overhead
-  double norm = 4;                   // p: 1 adds work and traffic, large p takes the longer one
-  std::vector<std::string> devices;  // that were measured, by id
+  double launch = 1;                 // time of a launch, in units of the device's launch overhead
+  double norm = 4;                   // p: 1 adds work and traffic, a large p takes the longer one
+  std::vector<std::string> devices;  // measured devices, by id
   std::vector<std::string> layouts;  // of images in the measured runs: "nchw", "nhwc"
-  // prediction · interval.low … prediction · interval.high holds `coverage` of the models of unseen families on a
-  // measured device in a measured layout; `elsewhere` does so on other devices or in other layouts, from runs on the
-  // devices of `judge`, which had no part in the fit. Empty: too few families were measured to claim one.
+  // prediction · interval.low … prediction · interval.high contains `coverage` of the models of unseen families on a
+  // measured device in a measured layout; `elsewhere` does the same for other devices or layouts, from runs on the
+  // devices of `judge`, which were not part of the fit. Empty: too few measured families to state one.
   double coverage = 0;
   std::optional<Factors> interval, elsewhere;
   std::string judge;
-  double shortest_kernel_seconds = 0;  // least mean time of a kernel among the models it was fitted to
+  double shortest_kernel_seconds = 0;  // smallest mean kernel time of a model in the fit
   // On families left out of the fit:
   double models = 0, families = 0;
   double mean_error = 0, median_error = 0, p90_error = 0;  // |predicted / measured - 1|
   double rank_correlation = 0;                             // Spearman's
 };
 
-// The interval's factors for a device and layout: those of measured ones, or those of elsewhere.
+// The interval for a device and layout: `interval` if both were measured, else `elsewhere`.
 std::optional<Factors> interval(const Calibration& calibration, std::string_view device, bool channels_last);
 
 struct Prediction {
-  std::optional<double> seconds;  // empty when the device states no rate that the calibration needs: see `problem`
-  std::optional<double> low, high, coverage;  // empty where the calibration claims nothing for this device
+  std::optional<double> seconds;  // empty when the device lacks a rate that the calibration needs: see `problem`
+  std::optional<double> low, high, coverage;  // empty where the calibration has no interval for this device
   std::string calibration;
-  std::string problem;  // why there is no prediction, or why it reaches beyond what was measured; else empty
+  std::string problem;              // why there is no prediction, or why it goes beyond the measurements; else empty
   std::vector<double> row_seconds;  // by Analysis::nodes: sums to `seconds`
   std::int64_t kernels = 0;
-  std::int64_t unknown_rows = 0;  // > 0: the prediction is of the rest
+  std::int64_t unknown_rows = 0;  // > 0: the prediction covers only the other rows
 };
 
 Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpec& device,
                    const Calibration& calibration, const EagerOptions& options = {});
 
-// The rates that kernels run at. Empty where the device lacks one (a CPU without float16 products, say).
+// The rates that kernels run at; kernel_rates() is empty where the device lacks one, such as a CPU without float16
+// products.
 struct KernelRates {
   double tensor = 0;     // FLOP/s, float16 with float32 accumulation
   double vector = 0;     // FLOP/s, float32
   double bandwidth = 0;  // B/s of the outermost memory
   double launch = 0;     // s
   double units = 1;      // SMs
-  double cache = 0;      // B of the level before the outermost memory; 0 where the device states none
+  double cache = 0;      // B in the level inside the outermost memory; 0 if not stated
 };
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device);
 

@@ -3,8 +3,8 @@
 //   const Dim work = 2 * Dim::symbol("batch");
 //   std::cout << work << " = " << work.evaluate({{"batch", 8}}) << '\n';  // 2*batch = 16
 //
-// Int is not a class, so argument-dependent lookup does not find its operator. The global namespace and pagoda have it;
-// a namespace with operators << of its own needs: using pagoda::operator<<;
+// Int is not a class, so argument-dependent lookup does not find its operator. The global namespace and pagoda declare
+// it; a namespace with its own operators << needs: using pagoda::operator<<;
 #pragma once
 
 #include <concepts>

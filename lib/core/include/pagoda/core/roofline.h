@@ -5,22 +5,22 @@
 //   bound.totals.eager_seconds;  // one launch a row
 //   bound.rows[0].bound;         // Bound::Memory: faster arithmetic would not help this row
 //
-// This is a bound and no prediction: real kernels take longer. A row takes at least the longest of
+// This is a bound, not a prediction: real kernels take longer. A row takes at least the longest of
 //   work / peak of its precision and unit,   bytes / bandwidth of each level of memory,   a launch (eager only).
-// Units work side by side, so the slowest one counts and not their sum; what shares a unit adds up:
+// Units work in parallel, so the slowest one counts, not their sum; work on the same unit adds up:
 //   contractions  run at the best rate among the tensor and vector peaks of the formats that hold every value of the
 //                 row's type. float32 products use TF32 only where AnalyzeOptions::precision asks for it. Of several
 //                 accumulators the fastest counts unless `accumulate` names one.
 //   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
 //                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
-//                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits.
+//                 A format that the unit does not list is assumed packed: its rate scales with the ratio of widths.
 //                 One that the device is known to lack runs as a wider one.
 //                 A product whose operands are dequantised runs in floats as the file has it, and in the narrow type
 //                 where a group of `traffic` dequantises them inside; floor_seconds takes the narrow type always.
-//   special       evaluations (exp, erf, rsqrt …) take an issue of the special-function units or of a vector lane.
-// Each row is a kernel of its own that reads its operands from memory and writes its results there, and does the work
-// as counted: Winograd convolutions, emulated precisions and sparsity are other work. An engine that fuses rows or
-// keeps tensors in cache moves fewer bytes than the sum over rows says; totals.floor_seconds holds for it, too. Given a
+//   special       each evaluation (exp, erf, rsqrt …) takes an issue slot of a special-function unit or a vector lane.
+// Each row is a separate kernel that reads its operands from memory and writes its results there, and does the work as
+// counted: Winograd convolutions, emulated precisions and sparsity do different work. An engine that fuses rows or
+// keeps tensors in cache moves fewer bytes than the sum over rows; totals.floor_seconds holds for it, too. Given a
 // Traffic, its groups are the kernels: each moves the group's bytes and does the work of its rows. Rates hold at the
 // clocks of their sources.
 #pragma once
@@ -43,13 +43,13 @@ namespace pagoda::inline core {
 
 struct RooflineOptions {
   std::optional<Precision> accumulate = std::nullopt;  // only tensor rates with this accumulator
-  Convention convention = Convention::Flops;           // of `flops` and `intensity`; no time depends on it
-  Bindings bindings = {};                              // sizes of free dims; those left out are 1
+  Convention convention = Convention::Flops;           // for `flops` and `intensity`; no time depends on it
+  Bindings bindings = {};                              // sizes of free dims; missing ones are 1
 };
 
-// What the time of a row is bound by.
+// What limits the time of a row.
 enum class Bound : std::uint8_t {
-  None,  // it takes none: a view, work of the host, folded away, or empty
+  None,  // it takes no time: a view, host work, folded, or empty
   Compute,
   Memory,
   Latency,  // a launch takes longer than its work and traffic
@@ -58,14 +58,14 @@ enum class Bound : std::uint8_t {
 std::string_view to_string(Bound bound);  // "compute", "memory", "latency", "none", "unknown"
 
 struct RowBound {
-  std::size_t row = 0;      // index in Analysis::nodes; of a group: in Traffic::groups
-  std::int32_t group = -1;  // that the row runs in; -1 for rows that run nothing, and without groups
+  std::size_t row = 0;      // index in Analysis::nodes; for a group, in Traffic::groups
+  std::int32_t group = -1;  // the row's group; -1 for rows that run nothing, and without groups
   Bound bound = Bound::None;
-  double seconds = 0;  // the longer of the next two: in a graph no launch is waited for
+  double seconds = 0;  // the longer of the next two: a graph does not wait for launches
   double compute_seconds = 0, memory_seconds = 0;
   double share = 0;  // of the sum over rows, 0 … 1
-  // How many times faster the row could be if what bounds it vanished: its time over that of the next limit. A
-  // memory-bound row of 8 is 8× from the compute roof. Empty where nothing else limits it.
+  // How many times faster the row would be without its limiting factor: its time divided by the time of the next limit.
+  // A memory-bound row with 8 is 8× from the compute roof. Empty where nothing else limits it.
   std::optional<double> headroom;
   double flops = 0, bytes = 0;
   std::optional<double> intensity;     // flops / bytes; empty without bytes
@@ -76,31 +76,32 @@ struct RowBound {
 
 struct RooflineTotals {
   double seconds = 0;  // sum over rows
-  // No execution of this work is faster, whatever it fuses and keeps on chip: all rows side by side, each unit busy
-  // without a pause, and from memory only what a run needs and the chip cannot hold. A run needs its weights and what
-  // it reads of its inputs, caches included, each once; run after run, all but the sum of the capacities on the chip
-  // (caches, shared memory) must come from memory anew.
+  // No execution of this work is faster, whatever it fuses and keeps on chip: all rows run in parallel, each unit is
+  // always busy, and memory supplies only what a run needs and the chip cannot hold. A run needs its weights and the
+  // parts of its inputs that it reads, caches included, each once; in every run, all but the sum of the on-chip
+  // capacities (caches, shared memory) must come from memory again.
   double floor_seconds = 0;
-  // The longer of `seconds` and one launch a row: launches are asynchronous and overlap with the rows before. Empty
+  // The longer of `seconds` and one launch per row: launches are asynchronous and overlap with earlier rows. Empty
   // where the device states no launch overhead.
   std::optional<double> eager_seconds;
   double compute_seconds = 0, memory_seconds = 0;  // sums over rows
   std::int64_t launches = 0;                       // kernels that run
   std::int64_t unknown_rows = 0;                   // counted as 0 s
-  bool at_least = false;  // some row is unknown: all times are lower bounds of the modelled part
+  bool at_least = false;                           // some row is unknown: all times are lower bounds
 
-  // Of the whole model: the larger of the sums of compute and memory times, unless launches take longer still.
+  // The bound of the whole model: the larger of the sums of compute and memory times, unless launches take longer than
+  // both.
   Bound bound() const;
 };
 
-// A peak that the device does not state, and without which rows are Bound::Unknown.
+// A peak that the device does not state, which makes rows Bound::Unknown.
 struct MissingPeak {
   Precision precision = Precision::Float32;
   Unit unit = Unit::Vector;
   std::int64_t rows = 0;
 };
 
-// The peak at which products run whose own format the device does not state.
+// The peak used for products in a format that the device does not state.
 struct AssumedPeak {
   Precision precision = Precision::Float32;
   std::int64_t rows = 0;
@@ -109,8 +110,8 @@ struct AssumedPeak {
 };
 
 struct Roofline {
-  // One for each of Analysis::nodes. Those of a group of several share its bytes and its time, by what each would move
-  // and take alone, and its bound: they sum to the totals as groups do.
+  // One for each of Analysis::nodes. Rows of one group have its bound and share its bytes and time, in proportion to
+  // what each would move and take alone: they sum to the totals as groups do.
   std::vector<RowBound> rows;
   std::vector<RowBound> groups;  // one for each of Traffic::groups; empty where every row is a kernel
   RooflineTotals totals;
@@ -123,18 +124,18 @@ Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const Roof
 Roofline roofline(const Analysis& analysis, const Traffic& traffic, const DeviceSpec& device,
                   const RooflineOptions& options = {});
 
-// The totals at many sizes, each point's bindings beside those of `options`: the same numbers as roofline(), faster.
-// A null `traffic` takes every row as a kernel; the bytes of a resident one hold at its own sizes only.
+// The totals at many sizes, with each point's bindings added to those of `options`: the same numbers as roofline(), but
+// faster. With a null `traffic` every row is a kernel; the bytes of a resident one hold only at its own sizes.
 std::vector<RooflineTotals> roofline_sweep(const Analysis& analysis, const DeviceSpec& device,
                                            const RooflineOptions& options, std::span<const Bindings> points,
                                            const Traffic* traffic = nullptr);
 
-// The intensity at which work and traffic take the same time: left of it memory bounds, right of it the peak.
+// The intensity at which work and traffic take the same time: memory limits below it, the peak above it.
 struct Ridge {
   Peak peak;
   double flops_per_byte = 0;
 };
-// One for each peak of the device, in its order. Empty where the level's bandwidth is not known.
+// One for each peak of the device, in its order. Empty where the level's bandwidth is unknown.
 std::vector<Ridge> ridge_points(const DeviceSpec& device, std::string_view level = "dram");
 
 // The roofline itself: min(peak, intensity × bandwidth).

@@ -1,5 +1,5 @@
-// The bounds of roofline.h as data, for programs that take them at other sizes and on other devices by themselves, such
-// as a page in a browser.
+// The bounds of roofline.h as data, for programs that evaluate them for other sizes and devices themselves, such as a
+// web page.
 //
 //   Model model = load_model("bert.onnx");
 //   Analysis analysis = analyze(model);                  // dims may be free
@@ -32,11 +32,11 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// The work of one row; numbers are places in FormulaTable::formulas.
+// The work of one row, as indices into FormulaTable::formulas.
 struct RooflinePart {
   std::uint32_t macs = 0, arith = 0, comparisons = 0, special = 0, needed_bytes = 0;
   std::optional<Precision> precision;  // empty: no rate is known
-  std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
+  std::optional<Precision> narrowest;  // in which an engine that folds quantisation may multiply
 
   bool operator==(const RooflinePart&) const = default;
   // Not <=>, which libc++ lacks for vectors and optionals before 17.
@@ -49,7 +49,7 @@ struct RooflinePart {
   }
 };
 
-// What runs as one: a row, or a group of them that moves its bytes together.
+// A unit of execution: a row, or a group of rows that moves its bytes together.
 struct RooflineKernel {
   std::vector<RooflinePart> parts;
   std::uint32_t bytes_read = 0, bytes_written = 0;
@@ -78,14 +78,14 @@ class RooflineTables {
   // Without `traffic` every row is a kernel.
   RooflineWork add(const Analysis& analysis, const Traffic* traffic = nullptr);
   std::uint32_t add(const Dim& formula);
-  // Of all that was added.
+  // The formulas of everything added.
   FormulaTable formulas();
 
  private:
   std::unique_ptr<DimTable> table_;
 };
 
-// What a device does in a second.
+// What a device does per second.
 struct DeviceRates {
   struct Rate {
     double contraction = 0;                    // operations of multiply-accumulates; 0: not known
@@ -96,11 +96,11 @@ struct DeviceRates {
   struct Level {
     std::string level;
     double bytes_per_second = 0;
-    double inside_bytes = 0;  // what the levels inside it hold
+    double inside_bytes = 0;  // capacity of the levels inside it
   };
   std::vector<Rate> rates;  // by Precision
   double special_per_second = 0;
-  std::vector<Level> levels;  // that bound a kernel
+  std::vector<Level> levels;  // levels that limit a kernel
 };
 DeviceRates device_rates(const DeviceSpec& device);
 

@@ -1,4 +1,4 @@
-// Rules of operators, for those who add their own: a rule is a row of three pure functions over an OpContext.
+// Operator rules, for users who add their own: a rule is a row of three pure functions over an OpContext.
 //
 //   void infer_swish(OpContext& op) { op.set_output(0, op.input(0)); }
 //   OpCost cost_swish(const OpContext& op) {
@@ -9,9 +9,9 @@
 //   AnalyzeOptions options;
 //   options.extra_rules = {{"my.domain", {"Swish", infer_swish, cost_swish, nullptr, "1 sigmoid, 1 mul / element"}}};
 //
-// A rule holds only mathematics: no I/O, no caches, no look at other nodes. What a rule cannot know it asks for and
-// the context ends the rule: shape(i) of a value of unknown rank, an absent mandatory input or attribute, a
-// contradiction reported by fail(). The driver turns that into a diagnostic with the node's name.
+// A rule contains only mathematics: no I/O, no caches, no access to other nodes. The context ends a rule that asks for
+// something unknown: shape(i) of a value of unknown rank, an absent mandatory input or attribute; fail() ends it for a
+// contradiction. The driver turns that into a diagnostic with the node's name.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct OpRule {
   OpCost (*cost)(const OpContext&) = nullptr;  // work and traffic, given the types of inputs and outputs
   void (*fold)(OpContext&) = nullptr;          // sets values of small outputs, where the inputs' values allow
   std::string_view work;                       // the cost formula in words
-  OpFacts facts = {};                          // what fusion, memory, batch and training ask of it
+  OpFacts facts = {};                          // for fusion, memory, batch and training
 };
 
 struct ExtraRule {
@@ -45,26 +45,26 @@ struct ExtraRule {
   OpRule rule;
 };
 
-// A symbol that no input of the model names, and why it is there.
+// A symbol that no input of the model names, and why it exists.
 struct Symbol {
   std::string name;
   std::string node;          // the node that decides it
   std::string cause;         // "number of non-zero elements", "trip count" …
-  std::optional<Dim> upper;  // what it can never exceed, where that is known
+  std::optional<Dim> upper;  // its upper bound, where known
 };
 
-// Sizes of inputs that the file fixes and the caller asks for otherwise. They are symbols while the graph is walked, so
-// that the numbers which the file derived from them can follow. Every formula over them has an exported size.
+// Input sizes that the file fixes and the caller changes. They are symbols while the graph is walked, so that numbers
+// the exporter derived from them can be updated. Every formula over them has an exported size.
 struct FixedSizes {
   Bindings exported;  // symbol → its size in the file
-  Bindings asked;     // symbol → the size asked for, where it is known before the walk ends
+  Bindings asked;     // symbol → the requested size, where known before the walk ends
   std::string batch;  // the symbol of the batch; empty where the file does not fix the batch
 
   Dim as_exported(const Dim& size) const { return size.bind(exported); }
   Dim as_asked(const Dim& size) const { return size.bind(asked); }
-  bool hold(const Dim& size) const;        // it depends on one of them
+  bool hold(const Dim& size) const;        // `size` depends on one of them
   bool hold_batch(const Dim& size) const;  // on the batch
-  bool hold_other(const Dim& size) const;  // on one that is not the batch
+  bool hold_other(const Dim& size) const;  // on one other than the batch
 };
 
 // One node as its rule sees it. Index arguments are positions in the node's input or output list.
@@ -87,9 +87,9 @@ class OpContext {
   const TensorValue* value(int i) const;  // elements where known, else null; also null when absent
   // The elements as integers where every one is known, e.g. axes; empty otherwise.
   std::optional<std::vector<std::int64_t>> integers(int i) const;
-  bool is_constant(int i) const;                   // an initializer or computed from initializers alone
+  bool is_constant(int i) const;                   // an initializer or computed only from initializers
   bool same_value(int i, int j) const;             // both inputs are the same tensor
-  const std::vector<Shape>* members(int i) const;  // of a sequence whose members are known one by one; else null
+  const std::vector<Shape>* members(int i) const;  // of a sequence with individually known members; else null
 
   // --- attributes ---
   bool has_attribute(std::string_view name) const;
@@ -99,7 +99,7 @@ class OpContext {
   std::int64_t required_integer(std::string_view name) const;
   std::optional<std::vector<std::int64_t>> integer_list(std::string_view name) const;
   const AttributeValue* attribute_value(std::string_view name) const;
-  // Axes and the like, which moved from attribute to input in later opsets: the attribute, else the input's value.
+  // For axes and similar, which moved from attribute to input in later opsets: the attribute, else the input's value.
   std::optional<std::vector<std::int64_t>> integer_list_or_input(std::string_view name, int input) const;
 
   // --- outputs ---
@@ -110,27 +110,27 @@ class OpContext {
   const TensorType& output(int i) const;                // for cost and fold; ends the rule when absent
   const Shape& output_shape(int i) const;               // ends the rule when the rank is unknown
   void set_value(int i, TensorValue value);             // for fold
-  void set_members(int i, std::vector<Shape> members);  // of a sequence; no effect beyond 256 of them
+  void set_members(int i, std::vector<Shape> members);  // of a sequence; no effect beyond 256 members
   const TensorValue* output_value(int i) const;
 
   // --- symbols ---
-  // A new symbol for a size that only the data decide. `hint` names it, `cause` says why it is there.
-  // Also for work that only the data decide, as long as no output has it in its shape.
+  // A new symbol for a data-dependent size. `hint` is its name, `cause` the reason it exists. Also for data-dependent
+  // work, as long as no output's shape contains it.
   Dim fresh(std::string_view hint, std::string_view cause, std::optional<Dim> upper = std::nullopt) const;
-  // Two sizes that must be equal: the more telling one. Unequal constants end the rule with `what` as the subject.
-  // A number that the file derived from a size which it fixes gives way to the formula of that size.
+  // Of two sizes that must be equal, returns the more informative one. Unequal constants end the rule with `what` as
+  // the subject. A number that the file derived from a fixed size yields to that size's formula.
   Dim unify(const Dim& a, const Dim& b, std::string_view what);
   // Numpy broadcasting of two dims / shapes.
   Dim broadcast(const Dim& a, const Dim& b);
   Shape broadcast(const Shape& a, const Shape& b);
-  // The sizes that the file fixes and the caller asks for otherwise; null where there are none.
+  // The sizes that the file fixes and the caller changes; null where there are none.
   const FixedSizes* fixed_sizes() const;
-  // Sizes over them that tensors were seen to have, of this exported size: at any axis, or at this axis of this rank.
+  // Formulas over them, seen as tensor sizes, that have this exported size: at any axis, or at this axis of this rank.
   std::vector<Dim> seen_sizes(std::int64_t exported) const;
   std::vector<Dim> seen_sizes(std::int64_t exported, std::size_t rank, std::size_t axis) const;
-  // A size stated as a number that may follow one of them: a symbol until an operator further on decides.
+  // A size given as a number that may depend on one of them: a symbol until a later operator decides.
   Dim pending_size(std::int64_t exported) const;
-  // The same of two sizes whose product is `whole`: once one is decided, so is the other.
+  // The same for two sizes whose product is `whole`: deciding one decides the other.
   std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner) const;
   void note(std::string message);  // an informational diagnostic of this node
 
@@ -141,10 +141,10 @@ class OpContext {
   Dim output_bytes(int i) const;     // 0 for an absent output
   // Every distinct present input read once, every present output written once; precision of input 0.
   OpCost streamed() const;
-  // The same, reading only the listed inputs (the others are arguments such as axes, known before launch).
+  // The same, reading only the listed inputs; the others are arguments such as axes, known before launch.
   OpCost streamed(std::initializer_list<int> inputs_read) const;
   OpCost streamed(const std::vector<int>& inputs_read) const;
-  // Bytes of an input (output) that `cost` else moves in full.
+  // Replaces the bytes of an input (output) that `cost` otherwise moves in full.
   void read_only(OpCost& cost, int input, const Dim& bytes) const;
   void write_only(OpCost& cost, int output, const Dim& bytes) const;
 

@@ -4,16 +4,16 @@
 //   ServingTime time = predict_serving(model, share, documents::find_device("l40s"), {}, fitted);
 //   time.seconds;  time.kernels;  // the sum, and what it is of
 //
-// What engines do, taken as given: the whole step is one CUDA graph; products that share an operand are one (queries,
-// keys and values; gate and up); the head runs on the last position of each sequence; attention writes the new rows and
-// reads a paged cache, behind a small kernel that rotates; a norm with its residual is one kernel, as is what lies
-// between up and down; biases, casts and layouts cost nothing of their own; floats are bfloat16, or 8 bits where the
-// products of the analysis are and the device multiplies them; all-reduces take one shot or two, and rings between more
-// than two devices without NVLink. A kernel takes launch_cycles / clock + (work^p + bytes^p)^(1/p), work at a part of
-// the device's peak, bytes at a part of its bandwidth, each fitted to kernels that others measured
-// (data/calibration/serving). The part of a peak falls with how much a unit multiplies in a cycle, because feeding it
-// does not get faster: 1 / (1 + feed · FLOP per cycle and unit). A product's work comes in whole waves of tiles over
-// the device's units, of the best of several shapes of tiles and parts of its contraction.
+// Assumptions about engines: the whole step is one CUDA graph; products that share an operand are merged (queries, keys
+// and values; gate and up); the head runs on the last position of each sequence; attention writes the new rows and
+// reads a paged cache, after a small rotation kernel; a norm with its residual is one kernel, and so are the operators
+// between up and down; biases, casts and layouts cost nothing extra; floats are bfloat16, or 8 bits where the analysis
+// has 8-bit products and the device supports them; all-reduces are one-shot or two-shot, or rings between more than two
+// devices without NVLink. A kernel takes launch_cycles / clock + (work^p + bytes^p)^(1/p), with work at a fraction of
+// the device's peak and bytes at a fraction of its bandwidth, fitted to published kernel measurements
+// (data/calibration/serving). The fraction of a peak falls as a unit multiplies more per cycle, because its operand
+// supply does not get faster: 1 / (1 + feed · FLOP per cycle and unit). A product's work comes in whole waves of tiles
+// over the device's units, with the best of several tile shapes and contraction splits.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// Coefficients without a unit: cycles of the device's clock, parts of its rates.
+// Coefficients independent of a device: cycles of its clock, fractions of its rates.
 struct ServingKernels {
   struct Product {
     double launch_cycles = 0, feed = 0, bandwidth = 1, small = 1, norm = 2;
@@ -51,7 +51,7 @@ struct ServingKernels {
   struct Collective {
     double launch_cycles = 0, bandwidth = 1;
   };
-  double small_seconds = 0;  // that a kernel takes whatever it does
+  double small_seconds = 0;  // fixed time of a "small" kernel, bytes come on top
   Product products, products_float8;
   Kernel prefill_attention, mixtures;
   Decode decode_attention;
@@ -61,18 +61,18 @@ struct ServingKernels {
 };
 
 struct ServingCalibration {
-  // Of one measured device, for those whose chips run the same kernels.
+  // The fit of one measured device, for devices whose chips run the same kernels.
   struct Set {
     std::string device;
     std::vector<std::string> compute_capabilities;
     ServingKernels kernels;
   };
   std::string id, regime, source;
-  std::vector<std::string> devices;  // that were measured
-  ServingKernels kernels;            // of all of them, for other devices
+  std::vector<std::string> devices;  // measured devices
+  ServingKernels kernels;            // fitted to all of them, for other devices
   std::vector<Set> sets;
-  // prediction · interval.low … prediction · interval.high holds `coverage` of the longer products on a device that was
-  // left out of the fit.
+  // prediction · interval.low … prediction · interval.high contains `coverage` of the longer products on a device left
+  // out of the fit.
   double coverage = 0;
   Factors interval;
 };
@@ -81,14 +81,14 @@ const ServingKernels& kernels_of(const ServingCalibration& calibration, const De
 
 // The rates of a device that kernels run at.
 struct ServingRates {
-  double bfloat16 = 0;  // FLOP/s of tensor units with float32 accumulation; of float16 where a device lacks it
-  double float8 = 0;    // 0: none
+  double bfloat16 = 0;  // FLOP/s of tensor units with float32 accumulation; float16 where a device lacks it
+  double float8 = 0;    // 0: unsupported
   double bandwidth = 0, units = 1, clock = 0;
 };
 // Empty where the device states no rate of 16-bit products, bandwidth or clock.
 std::optional<ServingRates> serving_rates(const DeviceSpec& device);
 
-// How devices reach each other.
+// The connection between devices.
 struct ServingLink {
   double bytes_per_second = 0;
   bool is_bus = false;  // PCIe: engines leave all-reduces of more than two devices to NCCL's rings
@@ -101,14 +101,14 @@ struct ProductSize {
   bool is_float8 = false;
 };
 double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingKernels& kernels);
-// Causal attention of `tokens` new tokens of each of `batch` sequences behind `past`; window 0: none.
+// Causal attention of `tokens` new tokens per sequence, for `batch` sequences, after `past` tokens; window 0: none.
 struct AttentionSize {
   double batch = 0, tokens = 0, past = 0, heads = 0, kv_heads = 0, size = 0, window = 0;
   double cache_width = 2;  // bytes
-  bool decodes = false;    // by the kernel for few tokens, which splits keys over the units
+  bool decodes = false;    // with the kernel for few tokens, which splits keys over the units
 };
 double attention_seconds(const AttentionSize& size, const ServingRates& rates, const ServingKernels& kernels);
-// Tokens of all groups of experts together; experts and inner channels of one device.
+// Tokens of all expert groups together; experts and inner channels of one device.
 struct MixtureSize {
   double tokens = 0, hidden = 0, inner = 0, experts = 0, k = 0, groups = 1, weight_width = 2;
 };
@@ -118,7 +118,7 @@ double collective_seconds(CollectiveKind kind, double bytes, std::int64_t device
 
 struct ServingKernel {
   std::string_view kind;  // "product", "attention", "mixture", "small", "all_reduce" …
-  std::int32_t row = 0;   // in Analysis::nodes; of products that run as one the first
+  std::int32_t row = 0;   // in Analysis::nodes; the first of merged products
   double seconds = 0;
 };
 
@@ -127,8 +127,8 @@ struct ServingTime {
   std::vector<ServingKernel> kernels;
 };
 
-// `share` is what one device does: share_of_device, also of one device. Throws Error where the device lacks a rate, and
-// where the model has no product with a weight.
+// `share` is one device's work, from share_of_device, even for a single device. Throws Error where the device lacks a
+// rate, and where the model has no product with a weight.
 ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
                             const ServingCalibration& calibration);
 

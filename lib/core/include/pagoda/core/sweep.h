@@ -21,22 +21,22 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// "batch", the name of a dim as the file has it, or of a size that the data decide; and its values, in order.
+// "batch", the name of a dim as in the file, or the name of a data-dependent size; and its values, in order.
 struct SweepAxis {
   std::string dim;
   std::vector<std::int64_t> sizes;
 };
 
-// Reads NAME=LIST. LIST holds sizes and ranges, separated by commas. "a..b" counts up by one; "a,b..c" continues the
-// difference of a and b; "a,b,c..d" continues a constant difference or a constant ratio: "128,256,384..1024",
-// "1,2,4..1024". A range ends with the size it names, even where a step would pass it. Throws Error.
+// Reads NAME=LIST. LIST holds sizes and ranges, separated by commas. "a..b" counts up by one; "a,b..c" continues with
+// the difference of a and b; "a,b,c..d" continues with a constant difference or ratio: "128,256,384..1024",
+// "1,2,4..1024". A range always ends with the named size, even where a step would pass it. Throws Error.
 SweepAxis parse_axis(std::string_view text);
 
-// `options` with the swept dims left free; a batch that the file fixes becomes one. Throws Error where an axis is also
+// `options` with the swept dims left free; a batch that the file fixes becomes free. Throws Error where an axis is also
 // bound.
 AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis>& axes);
 
-// The names that stand for an axis in the formulas of an analysis. Throws Error without one.
+// The symbols of an axis in the formulas of an analysis. Throws Error if there are none.
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis);
 
 struct SweepTime {
@@ -45,39 +45,39 @@ struct SweepTime {
 };
 
 struct SweepOptions {
-  Convention count = Convention::Flops;  // of flops; for Pagoda they and the bytes are the published estimator's
+  Convention count = Convention::Flops;  // for `flops`; with Pagoda, flops and bytes are the published estimator's
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<SweepTime> time = std::nullopt;
-  std::int64_t l2_bytes = 0;  // for a resident traffic
-  bool is_step = false;       // the analysis is a training step: published counts are those of its published rule
-  // What a run processes, for rates; empty: the size of a swept batch.
+  std::int64_t l2_bytes = 0;  // for resident traffic
+  bool is_step = false;       // the analysis is a training step: Pagoda counts follow the published training rule
+  // Items that a run processes, for rates; empty: the size of a swept batch.
   std::optional<Dim> items = std::nullopt;
 };
 
-// Empty numbers are not known. Where a node is not modelled, counts are lower bounds (see Analysis::partial).
+// Empty numbers are unknown. Where a node is not modelled, counts are lower bounds (see Analysis::partial).
 struct SweepPoint {
-  std::vector<std::int64_t> sizes;  // one an axis
+  std::vector<std::int64_t> sizes;  // one per axis
   std::optional<Int> macs, flops, bytes_read, bytes_written, bytes;
   std::optional<Int> param_bytes;
   std::optional<Int> activation_peak_bytes;
   std::optional<Int> memory_bytes;  // weights and the activation peak together
   std::optional<double> intensity;
-  std::optional<Int> items;  // of one run; empty where neither a batch is swept nor items are asked for
+  std::optional<Int> items;  // of one run; empty without a swept batch or requested items
   std::optional<RooflineTotals> time;
   Bound bound = Bound::Unknown;  // RooflineTotals::bound()
-  std::string problem;           // why the formulas do not hold here (see broken_requirement): then nothing is known
+  std::string problem;           // why the formulas do not hold here (see broken_requirement); numbers are then empty
 };
 
-// Where the sum of compute times first reaches the sum of memory times.
+// The size at which the sum of compute times first reaches the sum of memory times.
 struct RidgeCrossing {
   std::int64_t size = 0;
-  bool at_start = false;  // at the first size of the axis already
+  bool at_start = false;  // already at the first size of the axis
 };
 
 struct Sweep {
   std::vector<SweepAxis> axes;
   std::vector<SweepPoint> points;      // the last axis varies fastest
-  std::optional<RidgeCrossing> ridge;  // of a sweep over one ascending axis; empty where it is not reached
+  std::optional<RidgeCrossing> ridge;  // of a sweep over one ascending axis; empty if not reached
   TrafficModel traffic = TrafficModel::Unfused;
 };
 

@@ -1,4 +1,4 @@
-// TensorType: what is known of a value's element type and shape.
+// TensorType: what is known about a value's element type and shape.
 #pragma once
 
 #include <optional>
@@ -55,7 +55,7 @@ enum class Container : std::uint8_t { Tensor, Sequence, Optional, OptionalSequen
 struct TensorType {
   ElementType element = ElementType::Undefined;
   std::optional<Shape> shape;               // empty: rank unknown
-  Container container = Container::Tensor;  // for the others, element and shape are those of the members
+  Container container = Container::Tensor;  // for the others, element and shape are the members'
 
   bool operator==(const TensorType&) const = default;
 };

@@ -9,20 +9,20 @@
 //
 // Fused: rows form groups by the rules of fusion_rules(). A group reads each distinct tensor from outside once, writes
 // each tensor that something outside reads (or that is an output of the model) once, and moves nothing else. A group is
-// closed: nothing outside lies between two of its rows. Rules look at the graph, never at sizes, so that the formula
-// holds for every binding; a row of a normalisation, a tile of a product, is taken to fit on the chip. Rows of
-// branches, loop bodies and functions are groups of one.
+// closed: no path between two of its rows leaves it. Rules look at the graph, never at sizes, so that the formula holds
+// for every binding; a row of a normalisation and a tile of a product are assumed to fit on the chip. Rows of branches,
+// loop bodies and functions are groups of one.
 //
-// Caches: an operator that takes a past and returns a present, and TensorScatter, read the rows that queries see and
-// write the new ones under every model, since engines bind both to one buffer. A Concat copies as the file says it;
-// fused, one that lengthens an input into an output appends in place as well, which engines do whose tensors may grow.
-// Bounds hold for either; what a copy moves on top is KvCache::copied_bytes (memory.h).
+// Caches: under every model, an operator that takes a past and returns a present, and TensorScatter, read the rows that
+// queries need and write the new ones, since engines bind both to one buffer. A Concat copies, as in the file; in the
+// fused model, a Concat that extends an input into an output also appends in place, as in engines whose tensors may
+// grow. Bounds hold in both cases; the extra bytes of a copy are KvCache::copied_bytes (memory.h).
 //
-// Resident: groups as in Fused run one after another before an L2 cache of `l2_bytes`, which is cold at the start and
-// keeps or drops whole tensors, the least recently used first. What a group writes enters the cache; what it reads
-// enters it when it will be read again. A tensor larger than the cache, or of which only picked elements are read,
-// passes by. A tensor that is dropped before its last reader has run, and an output of the model, is written to
-// memory, once; one that is never read again leaves without. Bodies read and write memory.
+// Resident: groups as in Fused run in sequence on an L2 cache of `l2_bytes`, which starts cold and keeps or evicts
+// whole tensors, least recently used first. Tensors that a group writes enter the cache; tensors that it reads enter if
+// they will be read again. A tensor larger than the cache, or of which only selected elements are read, bypasses it. A
+// tensor evicted before its last reader runs, and an output of the model, is written to memory once; a tensor that is
+// never read again is dropped without a write. Bodies read and write memory.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ enum class TrafficModel : std::uint8_t { Unfused, Fused, Resident };
 std::optional<TrafficModel> traffic_model(std::string_view name);  // "unfused", "fused", "resident"
 std::string_view to_string(TrafficModel model);
 
-// Why a row is in a group. In the order of fusion_rules(): a group is named by the first that it has.
+// Why a row is in a group. In the order of fusion_rules(): a group is named after its first rule in this order.
 enum class Fusion : std::uint8_t {
   Attention,
   Normalisation,
@@ -78,17 +78,17 @@ struct TrafficOptions {
 struct TrafficGroup {
   Fusion rule = Fusion::None;      // None for a group of one
   std::vector<std::int32_t> rows;  // in Analysis::nodes, ascending
-  std::vector<Fusion> joined_by;   // for each row, None for the one that the others joined
+  std::vector<Fusion> joined_by;   // per row; None for the row that the others joined
   OpCost cost;                     // the rows' work, and the bytes that the group moves
-  Dim saved;                       // bytes that the same rows move more one by one
+  Dim saved;                       // extra bytes that the same rows move one by one
 };
 
-// A tensor that the cache kept for some reader.
+// A tensor that stayed in the cache for at least one reader.
 struct ResidentTensor {
   ValueId value = kAbsent;
   Int bytes = 0;
-  Int bytes_saved = 0;     // reads and the write that did not reach memory
-  bool in_memory = false;  // whether it was read from or written to memory all the same
+  Int bytes_saved = 0;     // by reads and the write that did not reach memory
+  bool in_memory = false;  // whether it was nevertheless read from or written to memory
 };
 
 struct Traffic {

@@ -14,12 +14,12 @@
 namespace pagoda::documents {
 
 std::vector<std::string> calibration_ids();  // sorted
-// A built-in calibration. Throws Error for an unknown id, listing those there are.
+// A built-in calibration. Throws Error for an unknown id and lists the known ones.
 Calibration calibration(std::string_view id);
-// A file of schema pagoda.calibration/1, or its text. Throws Error.
+// Loads a file of schema pagoda.calibration/1, or parses its text. Throws Error.
 Calibration load_calibration(const std::string& path);
 Calibration parse_calibration(std::string_view json, std::string_view subject);
-// The text of such a file.
+// The inverse of parse_calibration().
 std::string to_json(const Calibration& calibration);
 
 }  // namespace pagoda::documents

@@ -1,4 +1,4 @@
-// Measured ceilings: what a CPU or GPU was seen to reach, how sure that is, and what it could reach by theory.
+// Measured ceilings: the rates a CPU or GPU reached, their confidence, and their theoretical limits.
 //
 //   CeilingsDocument here = load_ceilings("ceilings.json");   // as ert-ceilings wrote it
 //   const Ceiling* fma = find_ceiling(here, "float64.avx512.fma.all");
@@ -8,7 +8,7 @@
 //   write_ceilings(here);                        // JSON of schema pagoda.ceilings/1
 //
 // load_device of device.h reads the same files as a device for rooflines. All rates are dense and in SI units without
-// prefix. What was not measured is absent, never 0; what did not settle says so by `converged`.
+// prefix. Values that were not measured are absent, never 0; values that did not settle have `converged` false.
 #pragma once
 
 #include <array>
@@ -27,15 +27,15 @@ namespace pagoda::documents {
 enum class CeilingKind : std::uint8_t { Compute, Bandwidth, Latency, Energy };
 std::string_view to_string(CeilingKind kind);  // "compute", "bandwidth", …
 
-// How it was driven: `issue` with zeros as data, so that power does not hold the clock down; `burst` for a moment;
-// `sustained` with random data after power and clock settled.
+// How the ceiling was measured: `issue` with zeros as data, so that power does not limit the clock; `burst` for a short
+// time; `sustained` with random data after power and clock settled.
 enum class CeilingMode : std::uint8_t { Issue, Burst, Sustained };
 std::string_view to_string(CeilingMode mode);
 
-// Ok; NotConverged: the interval did not become narrow enough in the time given; Contended: other work disturbed the
-// samples; Ambiguous: the level's edges in the sweep are not where its capacity says; Throttled: the clock was held
-// down by heat or hardware; Impossible: above theory at the observed clock, never to be used; WrongResult: the kernel's
-// output is not what its work must give; Unavailable: could not be run, `note` says why.
+// Ok; NotConverged: the interval did not become narrow enough in the given time; Contended: other work disturbed the
+// samples; Ambiguous: the level's edges in the sweep do not match its capacity; Throttled: heat or hardware limited the
+// clock; Impossible: above theory at the observed clock, must not be used; WrongResult: the kernel's output is wrong;
+// Unavailable: could not be run, `note` says why.
 enum class CeilingStatus : std::uint8_t {
   Ok,
   NotConverged,
@@ -48,7 +48,7 @@ enum class CeilingStatus : std::uint8_t {
 };
 std::string_view to_string(CeilingStatus status);  // "ok", "not_converged", …
 
-// The same rate under three assumptions on the clock; empty: no source for it.
+// The theoretical rate under three assumptions about the clock; empty: no source for it.
 struct CeilingTheory {
   std::optional<double> datasheet;       // as the vendor prints it
   std::optional<double> max_clock;       // units × work per clock × highest clock
@@ -65,34 +65,34 @@ struct Ceiling {
   std::string unit_type;   // compute: "vector", "tensor", "scalar", "special"
   std::string accumulate;  // format of the accumulator, where it matters
   std::string op;          // "fma", "add", "load", "triad", …
-  std::string scope;       // "device", "core", "node0", …: what part of the machine it is of
-  std::string data;        // what the operands hold: "zeros", "uniform[-1,1]", …
+  std::string scope;       // "device", "core", "node0", …: the part of the machine it covers
+  std::string data;        // the values of the operands: "zeros", "uniform[-1,1]", …
   std::string unit;        // "FLOP/s", "OP/s", "B/s", "s", "J/FLOP", "J/B", "W"
 
-  std::optional<double> value;  // median of the best configuration on samples that did not choose it
+  std::optional<double> value;  // median of the best configuration, over samples that were not used to choose it
   std::optional<double> median, p5, p95, min, max;
   std::optional<std::array<double, 2>> ci95;  // of the median
   std::int64_t n = 0;                         // samples behind these
-  std::int64_t dropped = 0;                   // samples thrown away as disturbed
+  std::int64_t dropped = 0;                   // samples discarded as disturbed
   bool converged = false;
-  bool contended = false;  // p95 over median above 1.03: some samples were much faster than the middle one
+  bool contended = false;  // p95 / median > 1.03: some samples were much faster than the median
 
   std::optional<double> clock_hz;        // while it ran
   std::optional<double> per_clock_unit;  // FLOP, OP or B per clock and SM or core
   std::optional<double> units;           // SMs or cores that took part
   std::optional<double> watts;
-  std::vector<std::string> throttle;  // reasons seen: "sw_power_cap", "hw_slowdown", …
+  std::vector<std::string> throttle;  // observed reasons: "sw_power_cap", "hw_slowdown", …
   CeilingTheory theory;
 
   std::string kernel;
   base::Settings config;
-  base::Settings code;      // of the hot loop as embedded: instruction → how often, "sha256"
+  base::Settings code;      // the hot loop as embedded: instruction → count, and "sha256"
   base::Settings counters;  // what the hardware counted over what was credited
   CeilingStatus status = CeilingStatus::Ok;
-  bool pending = false;  // the run ended before its turn; a resumed one measures it
+  bool pending = false;  // the run ended before measuring it; a resumed run will
   std::string note;
 
-  // value over a theory, in percent; empty where one is unknown.
+  // value / theory in percent; empty if either is unknown.
   std::optional<double> percent(const std::optional<double>& of) const;
 };
 
@@ -103,35 +103,35 @@ struct CeilingCheck {
   std::string detail;
 };
 
-// Where the kernel of Berkeley's Empirical Roofline Tool was run beside ours: one level, one intensity, many pairs.
+// A comparison of the kernel of Berkeley's Empirical Roofline Tool with ours: one level, one intensity, many pairs.
 struct ErtPoint {
   std::string scope;  // "core", "device"
   std::string level;
-  std::int64_t flops_per_element = 0;  // of 8 bytes that are read and written
-  double intensity = 0;                // FLOP/B: that over 16
+  std::int64_t flops_per_element = 0;  // per element of 8 bytes, which is read and written
+  double intensity = 0;                // FLOP/B: flops_per_element / 16
   std::int64_t working_set_bytes = 0;  // of one core
-  std::string kernel;                  // of ours, on the side of the roof that is the lower one
-  // FLOP/s of that kernel, and the roof: the lower of our arithmetic and the intensity times our bandwidth, measured
-  // beside it in random order.
+  std::string kernel;                  // our kernel for the lower side of the roof
+  // FLOP/s of ERT's kernel, and of our roof: the lower of our arithmetic rate and intensity times our bandwidth. Both
+  // are measured next to each other, in random order.
   std::vector<std::array<double, 2>> pairs;
 
-  // Of the first over the second, by judge(): median and interval.
+  // The first divided by the second: median and interval, set by judge().
   double ratio = 0;
   std::optional<std::array<double, 2>> interval;  // empty: too few pairs for that confidence
 };
 
 struct ErtComparison {
-  double confidence = 0.99;  // that no point at all is called faster where none is
+  double confidence = 0.99;  // probability that no point is wrongly called faster
   std::vector<ErtPoint> points;
 };
 
-// What a fit of E = Σ ε·work + P0·T says, beside its ceilings of kind energy.
+// Quality of the fit of E = Σ ε·work + P0·T; its coefficients are ceilings of kind Energy.
 struct EnergyReport {
   std::string source;  // "nvml", "rapl", "rails"
   std::int64_t rows = 0;
   double relative_rms = 0;      // of the residuals
   double condition_number = 0;  // of the scaled design matrix
-  base::Settings constants;     // idle and active watts, apart from the fitted one
+  base::Settings constants;     // idle and active watts, separate from the fitted one
 };
 
 struct CeilingsDocument {
@@ -144,36 +144,36 @@ struct CeilingsDocument {
   std::vector<CeilingCheck> checks;
   std::optional<EnergyReport> energy;
   std::optional<ErtComparison> ert;
-  std::vector<std::string> not_run;  // what was asked for or exists but was not measured, with the reason
+  std::vector<std::string> not_run;  // requested or existing ceilings that were not measured, with the reason
 
-  std::string name() const;  // of the machine; empty when unknown
+  std::string name() const;  // name of the machine; empty if unknown
 };
 
-// The first ceiling of that id; of several modes, the sustained, else the burst, else the issue one. Null: none.
+// The ceiling with that id; among several modes the sustained one, else burst, else issue. Null if there is none.
 const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view id);
 
 // JSON of schema pagoda.ceilings/1.
 std::string write_ceilings(const CeilingsDocument& document);
-// The reverse. Unknown keys are ignored, so that newer files still read. Throws Error; `subject` names the text in it.
+// The inverse. Unknown keys are ignored, so that newer files still read. Throws Error; `subject` names the text in it.
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject);
 CeilingsDocument load_ceilings(const std::string& path);
 
-// A ceiling that moved against a baseline, beyond what the two intervals and `tolerance` (a fraction) allow.
+// A ceiling that differs from a baseline by more than the two intervals and `tolerance` (a fraction) allow.
 struct CeilingChange {
   std::string id;
   double before = 0, now = 0;
   bool worse = false;
 };
-// Compares what both hold by id and mode. Only settled values of both are compared.
+// Compares ceilings that occur in both documents with the same id and mode, if both values are settled.
 std::vector<CeilingChange> compare_ceilings(const CeilingsDocument& now, const CeilingsDocument& baseline,
                                             double tolerance);
 
-// How well two runs of one machine agree. Honest intervals of equal width miss each other in 1 of 180 cases, not in 1
-// of 20: two estimates of deviations h/1.96 (h: half widths) differ by more than h1 + h2 with the probability
-// erfc(1.96·(h1 + h2)/√(2(h1² + h2²))); `expected_apart` is the sum of these.
+// How well two runs on one machine agree. Correct 95 % intervals of equal width fail to overlap in 1 of 180 cases, not
+// in 1 of 20: two estimates with standard deviations h/1.96 (h: half width) differ by more than h1 + h2 with
+// probability erfc(1.96·(h1 + h2)/√(2(h1² + h2²))); `expected_apart` is the sum of these probabilities.
 struct Agreement {
-  std::int64_t compared = 0;  // ceilings that both hold with an interval, settled or not
-  std::int64_t apart = 0;     // whose intervals do not meet
+  std::int64_t compared = 0;  // ceilings with an interval in both runs, settled or not
+  std::int64_t apart = 0;     // of these, ceilings whose intervals do not overlap
   double expected_apart = 0;
 };
 Agreement agreement(const CeilingsDocument& now, const CeilingsDocument& baseline);

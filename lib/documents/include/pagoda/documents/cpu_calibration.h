@@ -16,20 +16,20 @@ namespace pagoda::documents {
 struct CpuCalibrationRun {
   std::string name, family;
   double seconds = 0;
-  std::optional<double> predicted;  // by a fit without its family; empty: no other family could tell
+  std::optional<double> predicted;  // by a fit without its family; empty: no other family constrains the fit
 };
 
 struct CpuCalibrationFile {
   std::string engine;  // "onnxruntime-cpu"
   CpuCalibration fitted;
   std::vector<CpuCalibrationRun> runs;
-  std::string ceilings;  // of the machine: JSON of pagoda.ceilings/1
-  DeviceSpec device;     // the same as a device
+  std::string ceilings;  // the machine's ceilings: JSON of pagoda.ceilings/1
+  DeviceSpec device;     // `ceilings` read as a device
 };
 
 CpuCalibrationFile load_cpu_calibration(const std::string& path);
 CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view subject);
-std::string to_json(const CpuCalibrationFile& file);  // `device` follows from `ceilings`
+std::string to_json(const CpuCalibrationFile& file);  // without `device`, which is derived from `ceilings`
 
 }  // namespace pagoda::documents
 #pragma GCC visibility pop

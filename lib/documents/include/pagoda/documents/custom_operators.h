@@ -1,4 +1,4 @@
-// Operators stated by a user: schema pagoda.custom-operators/1.
+// Operators defined by a user: schema pagoda.custom-operators/1.
 //
 //   Analysis analysis = analyze(model, {.batch = 8}, load_custom_operators({"my_ops.json"}));
 //   std::string file = custom_operator_template(model, analysis);  // to fill in: what has no rule
@@ -14,16 +14,16 @@
 #pragma GCC visibility push(default)
 namespace pagoda::documents {
 
-// Files, or the text of one. Throws Error, which names the member, for a statement that has a problem_of() and for an
-// operator that is stated twice.
+// Reads files, or the text of one. Throws Error, which names the member, for an operator with a problem_of() and for an
+// operator that is defined twice.
 std::vector<CustomOperator> load_custom_operators(const std::vector<std::string>& paths);
 std::vector<CustomOperator> parse_custom_operators(std::string_view json, std::string_view subject);
 
-// The operators of nodes without a rule, sorted: a file could state them.
+// The operators of nodes without a rule, sorted; a file could define them.
 std::vector<std::string> operators_without_rule(const EstimateDocument& estimate);
 
-// A file that states every operator of the model without a rule: its inputs as the analysis found them, and what only a
-// person knows as null. Throws Error where every operator has one.
+// A file that defines every operator of the model without a rule: its inputs as the analysis found them, and null for
+// what only the user knows. Throws Error if every operator has a rule.
 std::string custom_operator_template(const Model& model, const Analysis& analysis);
 
 }  // namespace pagoda::documents

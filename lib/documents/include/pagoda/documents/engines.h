@@ -1,4 +1,4 @@
-// The engines that a time can be predicted under, a row each.
+// The engines for which time can be predicted, one row each.
 //
 //   EstimateRequest request{.device = device("h100-sxm")};
 //   set_prediction("llm-serving", "", request);                  // by the engine's own calibration
@@ -17,19 +17,20 @@ namespace pagoda::documents {
 
 struct Engine {
   std::string_view id, what;
-  std::string_view calibration;  // the one taken unless another is named; empty: one has to be
+  std::string_view calibration;  // the default; empty: one must be named
   std::vector<std::string> (*calibrations)();
   // Sets the request's prediction by a calibration's name or file.
   void (*set)(const std::string& name, EstimateRequest& request);
-  bool brings_device = false;  // the calibration is of one machine: no device is asked for
+  bool brings_device = false;  // the calibration is of one machine and includes its device
 };
 inline constexpr std::string_view kDefaultEngine = "pytorch-amp";
 
 std::span<const Engine> engines();
 std::vector<std::string> engine_ids();
 
-// Sets what the request's time is predicted by. `engine` empty: kDefaultEngine; `calibration` empty: the engine's own.
-// Throws Error for an engine or calibration that is not known, and for a device beside a calibration that brings one.
+// Sets the engine and calibration that predict the request's time. `engine` empty: kDefaultEngine; `calibration` empty:
+// the engine's default. Throws Error for an unknown engine or calibration, and if the request has a device but the
+// calibration brings its own.
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request);
 bool brings_device(std::string_view engine);
 

@@ -1,4 +1,4 @@
-// One experiment: what is run, by the names and values that decide its result.
+// One experiment: the names and values that determine its result.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ namespace pagoda::documents {
 // What one experiment runs: axis → value. "model_file" is the path of a model's file, and "model_sha256" its content.
 using Config = base::Settings;
 
-// JSON with sorted keys and no spaces; numbers shortest. What the key is the hash of.
+// JSON with sorted keys, no spaces and shortest numbers. The key is a hash of it.
 std::string canonical(const Config& config);
 Config parse_config(std::string_view json, std::string_view subject);
 
-// The value of an axis; empty where the config has none, or one of another type.
+// The value of an axis; empty if the config has none or its type is different.
 std::string text_of(const Config& config, const std::string& axis);
 std::optional<std::int64_t> integer_of(const Config& config, const std::string& axis);
-std::optional<double> number_of(const Config& config, const std::string& axis);  // an integer, too
-bool is_set(const Config& config, const std::string& axis);                      // to true
+std::optional<double> number_of(const Config& config, const std::string& axis);  // integers are converted
+bool is_set(const Config& config, const std::string& axis);                      // present and true
 
 // The first 32 hexadecimal digits of the SHA-256 of the canonical JSON of {"config": …, "schema": "pagoda.result/1"}.
-// The config holds all that decides the result and can be known before the run: the model by its content and not by
-// its path (model_file is left out), backend, sizes, options, seed, the number of the repeat, and how it is measured.
-// Limits, the host and the versions of frameworks are not in it: results of several hosts merge by key.
+// The config contains everything that determines the result and is known before the run: the model by its content, not
+// its path (model_file is left out), backend, sizes, options, seed, the repeat number, and how it is measured. Limits,
+// the host and framework versions are not part of it, so results from several hosts merge by key.
 std::string config_key(const Config& config);
 
-// "resnet50 ort batch=1 optimization=all": what people read and filters search. `without` leaves out axes.
+// "resnet50 ort batch=1 optimization=all": for display and for filters. `without` lists axes to leave out.
 std::string config_label(const Config& config, const std::vector<std::string>& without = {});
 
-// Whether a key of a config is an axis. The others say how it is measured, which repeat it is, and the model's file.
+// Whether a key of a config is an axis. Other keys are measurement settings, the repeat number and the model's file.
 bool is_axis(std::string_view key);
 
 struct Experiment {

@@ -1,4 +1,4 @@
-// From a model to its estimate.
+// Makes the estimate of a model.
 //
 //   Model model = load_model("resnet50.onnx");
 //   documents::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
@@ -24,13 +24,13 @@
 #pragma GCC visibility push(default)
 namespace pagoda::documents {
 
-// The link between devices: one by name, or its rate; neither: the fastest that the device's file states.
+// The link between devices, by name or by rate; if neither is set, the fastest in the device's file.
 struct LinkChoice {
   std::string name = {};
   std::optional<double> bytes_per_second = std::nullopt;  // in one direction
 };
 
-// Speculative decoding: tokens that a draft proposes in each step, and the chance that one is accepted.
+// Speculative decoding: draft tokens per step, and the probability that one is accepted.
 struct Speculation {
   std::int64_t tokens = 0;
   double acceptance = 0;
@@ -38,61 +38,61 @@ struct Speculation {
 
 struct EstimateRequest {
   AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
-  std::vector<CustomOperator> custom_operators = {};  // operators without a rule, stated by their user
+  std::vector<CustomOperator> custom_operators = {};  // user-defined operators for nodes without a rule
   std::optional<PhaseOptions> phase = std::nullopt;   // of a language model with a cache
-  Convention count = Convention::Flops;               // what "flops" are
-  TrafficModel traffic = TrafficModel::Unfused;       // what "bytes" are
+  Convention count = Convention::Flops;               // the definition of "flops"
+  TrafficModel traffic = TrafficModel::Unfused;       // the definition of "bytes"
   std::optional<DeviceSpec> device = std::nullopt;    // time bounds
   std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
-  // Predicts the time, too; needs a device.
+  // Also predicts the time, under PyTorch; needs a device.
   std::optional<Calibration> calibration = std::nullopt;
-  // … or under a serving engine; of these one is given (engines.h).
+  // … or under a serving engine; at most one of these is set (engines.h).
   std::optional<ServingCalibration> serving = std::nullopt;
   // … or under TensorRT, in float16 or, with that precision, with products in int8.
   std::optional<TensorRtCalibration> tensorrt = std::nullopt;
   // … or under ONNX Runtime on the CPU of `device`, which was measured with it.
   std::optional<CpuCalibration> cpu = std::nullopt;
   std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
-  std::optional<ParallelOptions> parallel = std::nullopt;  // several devices alike; needs a device
+  std::optional<ParallelOptions> parallel = std::nullopt;  // several identical devices; needs a device
   LinkChoice link = {};
-  // Of a prefill: hands its cache to as many of these devices, which decode.
+  // For a prefill: its cache is handed over to the same number of these devices, which decode.
   std::optional<DeviceSpec> decode_device = std::nullopt;
-  std::optional<Speculation> speculation = std::nullopt;  // of a decode step, whose tokens are one more
+  std::optional<Speculation> speculation = std::nullopt;  // of a decode step, which adds one token
   std::optional<TrainingOptions> training = std::nullopt;
   std::vector<SweepAxis> sweep = {};
   std::vector<Budget> budgets = {};
-  std::optional<Measured> measured = std::nullopt;  // runs of the model, held against the bound
-  // Says what would shorten the time: looks at other traffic, precisions and batches of the device.
+  std::optional<Measured> measured = std::nullopt;  // measured runs of the model, compared with the bound
+  // Adds EstimateDocument::advice: tries other traffic models, precisions and batches on the device.
   bool advice = false;
-  // Looks at every combination of these, for one row each; an empty list stands for what is asked for above.
+  // Adds a variant for every combination of these; an empty list means the value requested above.
   std::vector<DeviceSpec> other_devices = {};
   std::vector<Precision> other_precisions = {};
   std::vector<TrafficModel> other_traffic = {};
   std::map<std::string, double> price_per_hour = {};  // by device
-  bool by_type = false;                               // EstimateDocument::types, too
-  bool formulas = false;                              // totals as formulas, also where no dim is free
-  bool row_formulas = false;                          // and each row
+  bool by_type = false;                               // also fills EstimateDocument::types
+  bool formulas = false;                              // totals as formulas, even if no dim is free
+  bool row_formulas = false;                          // formulas for each row as well
   std::string tool = {};                              // name and version of the program
 };
 
-// The analysis that a request asks for: at its sizes, in its phase, with the dims of a sweep left free.
+// The requested analysis: at the request's sizes, in its phase, with the dims of a sweep left free.
 Analysis analysis_of(const Model& model, const EstimateRequest& request);
 
-// Parts of a request that do not go together, as onnx-estimate spells them, with the remedy; empty where all do.
+// Names incompatible parts of a request, as onnx-estimate spells them, with the remedy; empty if there are none.
 std::string refusal(const EstimateRequest& request);
 
-// Everything that a request asks for. A merged decoder must be on the side of the request's phase: set_phase_flag().
-// Throws Error for a refusal(), for sizes that contradict the model or each other, and for a time or a plan where a
-// size makes no sense with free dims at 1.
+// Computes everything requested. A merged decoder must be set to the branch of the request's phase: set_phase_flag().
+// Throws Error if there is a refusal(), if sizes contradict the model or each other, and if a time or a memory plan is
+// requested but a size is impossible with free dims at 1.
 EstimateDocument make_estimate(const Model& model, const EstimateRequest& request = {});
 
-// The first size that makes no sense with free dims taken as 1, negative or a division by 0, and which to set; empty
-// where there is none: "with samples taken as 1, floor_div(samples, 5) - 1 of conv is no size; set --dim samples=V".
+// The first size that is impossible (negative or a division by 0) with free dims taken as 1, and the dim to set; empty
+// if there is none: "with samples taken as 1, floor_div(samples, 5) - 1 of conv is not a size; set --dim samples=V".
 std::string impossible_size(const EstimateDocument& estimate);
 
-// The dims that nothing sets: neither a binding nor a sweep.
+// The dims set neither by a binding nor by a sweep.
 std::vector<std::string> free_dims(const EstimateDocument& estimate);
-// The sizes that the data decide and no sweep sets.
+// The data-dependent sizes that no sweep sets.
 std::vector<Symbol> unset_symbols(const EstimateDocument& estimate);
 
 }  // namespace pagoda::documents

@@ -1,4 +1,4 @@
-// Measurements: what an engine, a profiler or a board was seen to take, kernel by kernel or for a whole model.
+// Measurements of an engine, a profiler or a board, per kernel or for a whole model.
 //
 //   Measured run = load_measured("measured.json");     // as pagoda-import or pagoda-profile wrote it
 //   run.kernels[0].seconds;                            // in one run of the model; the median over run.repeats runs
@@ -6,9 +6,9 @@
 //   run.kernels[0].joined->nodes;                      // rows of the estimate that it executed (pagoda/join.h)
 //   write_measured(run);                               // JSON of schema pagoda.measured/1
 //
-// All numbers are of ONE run of the model: a kernel that a run launches 12 times has launches = 12, and seconds, flops,
-// bytes and joules are the sums of the 12. What was not collected is absent (null in JSON), never 0, and `missing` says
-// what that is and why; 0 means that it was looked at and there was none. SI units without prefix.
+// All numbers are for ONE run of the model: a kernel that a run launches 12 times has launches = 12, and seconds,
+// flops, bytes and joules are the sums over the 12 launches. Values that were not collected are absent (null in JSON),
+// never 0, and `missing` lists them with the reason; 0 means measured as zero. SI units without prefix.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::documents {
 
-// A quantity over repeated runs, beside its median.
+// Spread of a quantity over repeated runs, in addition to its median.
 struct Spread {
   double min = 0, max = 0, mean = 0;
   std::int64_t n = 0;  // runs
@@ -34,63 +34,64 @@ struct Spread {
 // Bytes that crossed each level of the memory hierarchy.
 struct LevelBytes {
   std::optional<double> dram_read, dram_write;
-  std::optional<double> dram;  // both; also where a counter does not tell them apart
+  std::optional<double> dram;  // read + write; also set if a counter does not separate them
   std::optional<double> l2;    // between the L1s and the L2
-  std::optional<double> l1;    // of loads, stores and textures; not of bulk copies and tensor operands
-  std::optional<double> shared;  // of shared memory, on Hopper also operands that tensor units read there
+  std::optional<double> l1;    // loads, stores and textures; without bulk copies and tensor operands
+  std::optional<double> shared;  // shared memory; on Hopper including operands that tensor units read from it
 };
 
-// Rows of an estimate that a kernel executed. Several: the engine fused them, or one kernel's name covers them all;
-// only their sum can be held against the kernel.
+// Rows of an estimate that a kernel executed. Several rows: the engine fused them, or one kernel name covers them all;
+// only their sum can be compared with the kernel.
 struct Joined {
   std::string rule;                // "name", "output", "decorated name", "fused name", … (pagoda/join.h)
   std::vector<std::size_t> nodes;  // indices in the estimate's nodes, ascending
 };
 
-// One kernel, layer or operator call; or several launches of one that a run makes for the same node.
+// One kernel, layer or operator call; or several launches of it in a run, for the same node.
 struct MeasuredKernel {
   std::string name;                // as the engine spells it, demangled
-  std::string op_type;             // as the engine calls it: "Conv", "com.microsoft.FusedConv"; empty: not said
-  std::string node;                // the model's node, where the source names exactly one; empty: it does not
-  std::vector<std::string> nodes;  // all that the source names: several for a fused layer
+  std::string op_type;             // as the engine calls it: "Conv", "com.microsoft.FusedConv"; empty: unknown
+  std::string node;                // the model's node, if the source names exactly one; else empty
+  std::vector<std::string> nodes;  // all nodes that the source names: several for a fused layer
   std::string nvtx;                // ranges open at the launch, outermost first, joined by '/'; empty: none
-  std::string provider;            // what ran it: "CPUExecutionProvider", "stream 7"; empty: not said
-  std::string detail;              // types and shapes, grid and block, … as the source prints them; empty: not said
+  std::string provider;            // where it ran: "CPUExecutionProvider", "stream 7"; empty: unknown
+  std::string detail;              // types and shapes, grid and block, … as the source prints them; empty: unknown
   std::optional<std::int64_t> launches;
   std::optional<double> seconds;  // median over runs
-  std::optional<Spread> spread;   // of seconds, where there were several runs
-  // By precision as in device.h; work of tensor cores apart: "float32", "float16.tensor". A precision with no value was
-  // not collected; an empty map: none was.
+  std::optional<Spread> spread;   // of seconds, if there were several runs
+  // By precision as in device.h, with tensor cores separate: "float32", "float16.tensor". A precision without a value
+  // was not collected; an empty map: no precision was.
   std::map<std::string, std::optional<double>> flops;
   LevelBytes bytes;
   std::optional<double> energy_joules;
-  std::optional<Joined> joined;       // empty: not joined, or no join was asked for
-  std::optional<std::size_t> device;  // place in Measured::devices; empty: not said
+  std::optional<Joined> joined;       // empty: not joined, or no join was requested
+  std::optional<std::size_t> device;  // index in Measured::devices; empty: unknown
 };
 
-// What a unit of a device does at best, as the device itself tells it.
+// Peak rate of a unit, as the device itself reports it.
 struct DevicePeak {
-  double per_cycle = 0;              // FLOP or B in a cycle of the unit's clock, of all units together
+  double per_cycle = 0;              // FLOP or B per cycle of the unit's clock, over all units
   std::optional<double> per_second;  // at the clock of the run
 };
 
 struct MeasuredDevice {
-  std::string name, chip;  // "NVIDIA H200", "GH100"; empty: not said
-  // Hz while kernels ran, means over them: "sm", "l1", "l2", "dram".
+  std::string name, chip;  // "NVIDIA H200", "GH100"; empty: unknown
+  // Mean clocks in Hz while kernels ran: "sm", "l1", "l2", "dram".
   std::map<std::string, double> clocks;
-  // By precision as in MeasuredKernel::flops, of dense operands; and of levels as "bytes.dram", "bytes.l2", "bytes.l1".
+  // By precision as in MeasuredKernel::flops, for dense operands; memory levels as "bytes.dram", "bytes.l2",
+  // "bytes.l1".
   std::map<std::string, DevicePeak> peaks;
 };
 
-// A whole run of a model in one configuration of the machine, where a source has no kernels.
+// A whole run of a model in one configuration of the machine, for sources without kernels.
 struct MeasuredRun {
   base::Settings config;  // "batch", "gpu_hz", "cores", …
   std::optional<double> seconds;
   std::optional<double> watts, energy_joules;
-  std::string note;  // why the values are doubtful; empty: they are not
+  std::string note;  // why the values are doubtful; empty if they are not
 };
 
-// What the source does not hold.
+// A quantity that the source does not contain.
 struct Missing {
   std::string what;  // "bytes", "flops.float16.tensor", "kernel seconds", …
   std::string why;
@@ -99,78 +100,78 @@ struct Missing {
 // Why a counter and the estimate differ (pagoda/join.h says when each is set).
 enum class CountFlag : std::uint8_t {
   Fused,            // several nodes: only their sum can be compared
-  Incomplete,       // a precision was not collected, so that the sum of operations is not known
-  Padding,          // more multiplications, no more than tiles filled up to their size explain
-  ExtraWork,        // more than tiles explain: another algorithm, or work of nodes that are not named
-  FewerOperations,  // fewer multiplications: FFT, a structure that the kernel skips
-  Winograd,         // fewer multiplications, as Winograd's transforms of a convolution leave
-  Sparsity,         // a kernel of structured sparsity, which skips half
+  Incomplete,       // a precision was not collected, so the sum of operations is not known
+  Padding,          // more multiplications, but no more than padding to full tiles explains
+  ExtraWork,        // more than tile padding explains: a different algorithm, or work of unnamed nodes
+  FewerOperations,  // fewer multiplications: FFT, or structure that the kernel skips
+  Winograd,         // fewer multiplications, as expected of a Winograd convolution
+  Sparsity,         // a structured-sparsity kernel, which skips half of them
   Tf32,             // float32 multiplied in TF32, as frameworks allow by default
-  OtherPrecision,   // multiplied in another format than the file's
-  SplitK,           // a product's depth was split: partial results were written, read and added
-  Dequantisation,   // weights of few bits were widened on the way
-  LayoutChange,     // a kernel that only moves elements to other places ran for the node
-  Specials,         // the estimate holds functions and comparisons that hardware does not count one for one
-  CacheResident,    // memory saw less than must cross: the tensors were in the cache
-  ExtraTraffic,     // memory saw more: fetched again, workspace, or what another kernel left dirty
+  OtherPrecision,   // multiplied in a format other than the model's
+  SplitK,           // the K dimension was split: partial results were written, read and added
+  Dequantisation,   // low-bit weights were widened in the kernel
+  LayoutChange,     // a kernel that only rearranges elements ran for the node
+  Specials,         // the estimate includes functions and comparisons that hardware does not count one for one
+  CacheResident,    // less DRAM traffic than the minimum: the tensors were in the cache
+  ExtraTraffic,     // more DRAM traffic: refetches, workspace, or dirty lines of another kernel
 };
 std::string_view to_string(CountFlag flag);  // "padding", "cache resident", …
 
-// Counters of one group of kernels and nodes that only make sense together, beside the estimate's numbers.
+// Counters of a group of kernels and nodes that can only be compared as a whole, with the estimate's numbers.
 struct NodeCounts {
   std::vector<std::size_t> nodes, kernels;  // indices in the estimate and in `kernels`; ascending
   std::optional<double> seconds;
-  // Of all precisions; the estimate's as hardware counts: 2·macs + arith − comparisons.
+  // Over all precisions; static_flops as hardware counts: 2·macs + arith − comparisons.
   std::optional<double> measured_flops, static_flops;
-  // Of tensor units, and 2·macs. Empty where no tensor unit worked: then products are among measured_flops.
+  // FLOPs of tensor units, and 2·macs. Empty if no tensor unit was used: products are then part of measured_flops.
   std::optional<double> measured_contraction, static_contraction;
-  // Of memory; the estimate's are those that must cross when the nodes run as one.
+  // DRAM bytes; static_bytes is the minimum traffic if the nodes run as one kernel.
   std::optional<double> measured_bytes, static_bytes;
-  // Those read alone: what a kernel writes leaves the cache during later ones.
+  // DRAM reads only: data that a kernel writes may leave the cache during later kernels.
   std::optional<double> measured_read, static_read;
   std::vector<CountFlag> flags;
 
-  std::optional<double> flops_ratio() const;  // measured / static; empty where one is not known
+  std::optional<double> flops_ratio() const;  // measured / static; empty if either is unknown
   std::optional<double> contraction_ratio() const;
   std::optional<double> bytes_ratio() const;
   std::optional<double> read_ratio() const;
 };
 
-// What a join did (pagoda/join.h).
+// Summary of a join (pagoda/join.h).
 struct JoinSummary {
   std::string model;                      // path of the estimate's model
   std::optional<double> seconds;          // of all kernels
-  std::optional<double> joined_seconds;   // of those that joined
-  std::vector<std::size_t> silent_nodes;  // rows marked compute that no kernel executed: folded or fused unseen
+  std::optional<double> joined_seconds;   // of the joined kernels
+  std::vector<std::size_t> silent_nodes;  // rows marked compute without a kernel: folded, or fused invisibly
   std::vector<NodeCounts> counts = {};    // groups with a counter, most time first
 
-  std::optional<double> share() const;  // joined_seconds / seconds; empty where there is no time
+  std::optional<double> share() const;  // joined_seconds / seconds; empty if there is no time
 };
 
 struct Measured {
   std::string source;             // "onnxruntime", "tensorrt", "ncu", "kineto", "jetson", "pagoda-profile", "torch"
-  std::string tool;               // what measured, with its version; empty: not said
-  std::string device;             // empty: not said
+  std::string tool;               // the measuring tool, with its version; empty: unknown
+  std::string device;             // empty: unknown
   base::Settings clocks;          // frequencies and power mode while it ran
   base::Settings env;             // driver, threads, optimisation level, …
   std::int64_t repeats = 1;       // runs behind the medians
-  std::int64_t warmup = 0;        // runs in the source that were left out
-  std::optional<double> seconds;  // of a whole run by the clock on the wall, median; more than the kernels' sum by
-                                  // what the engine does between them, less where they overlap
+  std::int64_t warmup = 0;        // runs in the source that were skipped
+  std::optional<double> seconds;  // median wall time of a whole run; exceeds the kernels' sum by engine overhead, or is
+                                  // less if kernels overlap
   std::optional<Spread> spread;   // of seconds
   std::vector<MeasuredKernel> kernels;  // in the order of their first launch
   std::vector<MeasuredRun> runs;        // whole runs in several configurations
-  std::vector<MeasuredDevice> devices;  // that counters were read of; equal ones once
+  std::vector<MeasuredDevice> devices;  // devices whose counters were read; identical ones once
   std::vector<Missing> missing;
-  std::vector<std::string> notes;  // what in the source looked wrong and was left out or kept
+  std::vector<std::string> notes;  // suspicious data in the source, and whether it was kept or left out
   std::optional<JoinSummary> join;
 
-  std::optional<double> kernel_seconds() const;  // sum over kernels; empty where one of them has no time
+  std::optional<double> kernel_seconds() const;  // sum over kernels; empty if one of them has no time
 };
 
 // JSON of schema pagoda.measured/1.
 std::string write_measured(const Measured& measured);
-// The reverse. Unknown keys are ignored, so that newer files still read. Throws Error; `subject` names the text in it.
+// The inverse. Unknown keys are ignored, so that newer files still read. Throws Error; `subject` names the text in it.
 Measured parse_measured(std::string_view json, std::string_view subject);
 Measured load_measured(const std::string& path);
 

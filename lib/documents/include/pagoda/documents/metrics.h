@@ -1,5 +1,5 @@
-// The catalogue of hardware counters: which of a chip's metrics add up to FLOPs, bytes and time, and which of them the
-// chip can count in one pass.
+// The catalogue of hardware counters: which metrics of a chip give FLOPs, bytes and time, and which of them can be
+// collected in one pass.
 //
 //   const ChipMetrics& chip = chip_metrics("GH100");                     // as CUPTI names the chip; H100 and H200
 //   MetricPlan plan = plan_metrics(chip, MetricMode::Quick);             // one pass: no replay of kernels
@@ -14,17 +14,17 @@
 // | bytes.dram, .l2         | B     | both directions; between the L1s and the L2                                    |
 // | bytes.l1                | B     | of loads, stores and textures (LSU, TEX); not of bulk copies and wgmma         |
 // | bytes.shared            | B     | of shared memory, on Hopper also operands that tensor units read there         |
-// | bytes.l2_miss           | B     | sectors asked for and not in the L2; no write-backs: less than memory's        |
+// | bytes.l2_miss           | B     | sectors requested but not in the L2; no write-backs, so less than DRAM bytes   |
 // | flops.P                 | FLOP  | vector units in precision P: adds + multiplies + 2·fused ones                  |
 // | flops.P.tensor          | FLOP  | tensor units with operands P: 2·M·N·K of a product, padding of tiles included  |
 // | peak.P, peak.P.tensor   | FLOP per cycle | best of the whole chip, of dense operands; float16.tensor: into float32
 // | | peak.bytes.dram, …      | B per cycle | best of the whole chip, in a cycle of that level's own clock |
 //
-// A peak is a constant that CUPTI gives with any counters and that takes none itself.
+// A peak is a constant that CUPTI reports with any set of counters, at no extra cost.
 //
-// No name is the same on every chip, so each quantity has formulas in order of preference, found and counted by CUPTI's
-// own host library for every chip it knows (data/metrics, written by pagoda-metrics). Blackwell's `float8.tensor` may
-// hold float6 and mixed float4 operands, where the chip counts them together.
+// Metric names differ between chips, so each quantity has formulas in order of preference, with pass counts from
+// CUPTI's own host library for every chip it supports (data/metrics, written by pagoda-metrics). Blackwell's
+// `float8.tensor` may include float6 and mixed float4 operands, since the chip counts them together.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ namespace pagoda::documents {
 
 enum class QuantityKind : std::uint8_t { Other, Bytes, Flops, Peak };
 
-// What the name of a quantity says: "flops.tf32.tensor" is Flops of "tf32.tensor", "peak.bytes.dram" Peak of
-// "bytes.dram"; "seconds" and "cycles.l2" are Other, of themselves.
+// The parsed name of a quantity: "flops.tf32.tensor" is Flops of "tf32.tensor", "peak.bytes.dram" is Peak of
+// "bytes.dram"; for Other ("seconds", "cycles.l2") `of` is the whole name.
 struct QuantityName {
   QuantityKind kind = QuantityKind::Other;
   std::string_view of;  // part of the name
@@ -53,20 +53,20 @@ QuantityName quantity_name(std::string_view id);
 
 struct MetricTerm {
   std::string metric;  // with rollup: "dram__bytes_read.sum"
-  double weight = 1;   // into SI units and operations
+  double weight = 1;   // converts to SI units and operations
 };
 
 // quantity = Σ weight · metric.
 struct MetricFormula {
   std::vector<MetricTerm> terms;
-  std::int64_t passes = 1;       // of all terms together and alone
-  std::int64_t term_passes = 1;  // of the term that needs most; 1: terms can be counted in different runs
-  std::int64_t base_passes = 1;  // together with time, cycles and bytes of each level; 1: quick can collect it
+  std::int64_t passes = 1;       // for all terms together, without other metrics
+  std::int64_t term_passes = 1;  // for the term that needs most; 1: terms can be collected in different runs
+  std::int64_t base_passes = 1;  // with time, cycles and the bytes of each level; 1: quick mode can collect it
 };
 
 struct MetricQuantity {
   std::string id;
-  std::vector<MetricFormula> formulas;  // the first whose metrics were collected holds; at least one
+  std::vector<MetricFormula> formulas;  // the first whose metrics were all collected is used; at least one
 
   QuantityName name() const { return quantity_name(id); }
 };
@@ -77,47 +77,46 @@ struct MetricGroup {
 };
 
 struct ChipMetrics {
-  std::string family;              // the file's name: chips with the same metrics
+  std::string family;              // chips with the same metrics; also the file's name
   std::vector<std::string> chips;  // as CUPTI spells them
-  std::string cupti;               // version that listed them: "13.0.1"
+  std::string cupti;               // CUPTI version that listed the metrics: "13.0.1"
   bool collectable = true;         // by the range profiler: compute capability 7.5 and later
   std::vector<MetricQuantity> quantities;
-  // What to collect. The first is the most one pass can tell of a roofline; groups of one pass need no replay.
+  // Metrics to collect. The first group is the best single pass for a roofline; groups of one pass need no replay.
   std::vector<MetricGroup> groups;
-  std::vector<Missing> missing;  // quantities that no metric of the chip tells
+  std::vector<Missing> missing;  // quantities that no metric of the chip measures
 
-  const MetricQuantity* quantity(std::string_view id) const;  // null when there is none
+  const MetricQuantity* quantity(std::string_view id) const;  // null if there is none
 };
 
 // Families of the catalogue, sorted; parsed once.
 std::span<const ChipMetrics> metric_catalogue();
-// Throws Error that lists the chips, if none has this name.
+// Throws Error, which lists the known chips, for an unknown name.
 const ChipMetrics& chip_metrics(std::string_view chip);
 // One file of data/metrics.
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject);
 
 enum class MetricMode : std::uint8_t {
   Quick,   // the first group: one pass
-  Rotate,  // every group of one pass, one after the other over equal runs
+  Rotate,  // every group of one pass, in turn over equal runs
   Exact,   // everything, by replaying each kernel
 };
 
 struct MetricPlan {
-  std::vector<MetricGroup> groups;     // a run collects one of them
-  std::vector<std::string> constants;  // the chip's peaks: told beside any group, in no further pass
-  std::vector<Missing> missing;        // quantities that they do not tell, with the reason
+  std::vector<MetricGroup> groups;     // a run collects one group
+  std::vector<std::string> constants;  // the chip's peaks: available with any group, without a further pass
+  std::vector<Missing> missing;        // quantities that the groups do not measure, with the reason
 };
 
-// `has` says whether the device can count a metric (all, where it is empty): what it cannot is left out of groups.
-// `precision` ("tf32.tensor"): Quick counts its operations in place of those of other precisions; Error where it
-// cannot.
+// `has` says whether the device can count a metric (empty: all of them); other metrics are left out of the groups.
+// `precision` ("tf32.tensor"): Quick counts its operations instead of those of other precisions; Error if it cannot.
 MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_view precision = "",
                         const std::function<bool(const std::string&)>& has = {});
 
 // Whether a metric is a constant of the chip.
 bool is_peak_metric(std::string_view metric);
 
-// By quantity, those that `values` (by metric) tell.
+// The quantities that can be computed from `values` (by metric).
 std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values);
 
 }  // namespace pagoda::documents

@@ -1,5 +1,5 @@
-// Several models that run one after another for one result, each as often as it takes: the text encoder, the denoiser
-// and the decoder of a diffusion pipeline.
+// Several models that run one after another for one result, each a number of times: the text encoder, the denoiser and
+// the decoder of a diffusion pipeline.
 //
 //   Pipeline pipeline = sum_up({{make_estimate(encoder, request), 1}, {make_estimate(unet, request), 50}});
 //   pipeline.seconds;         // of one result, at least
@@ -25,19 +25,19 @@ struct PipelinePart {
 
 struct Pipeline {
   std::vector<PipelinePart> parts;
-  // Of one result: sums over all runs. Empty where a part's is not known.
+  // For one result: sums over all runs. Empty if the value of any part is not known.
   Count macs, flops, bytes, params, weight_bytes;
   std::optional<double> seconds, floor_seconds, predicted_seconds;
-  Count items;  // that a result holds: those of the batch
-  // All weights on the device and the largest activations; weights loaded for each part's turn.
+  Count items;  // per result: the batch size
+  // resident_bytes: all weights, plus the largest activations; in_turn_bytes: weights are loaded part by part.
   Count resident_bytes, in_turn_bytes;
   Count device_bytes;
-  bool partial = false;  // a node of some part is not modelled: sums are lower bounds
+  bool partial = false;  // some node of a part is not modelled: sums are lower bounds
 
   std::optional<bool> fits(const Count& need) const;  // empty: not known
 };
 
-// The parts in their order; of one request, so that all have the same device, precision and traffic.
+// Sums the parts, in order. All must come from one request, so that device, precision and traffic are the same.
 Pipeline sum_up(std::vector<PipelinePart> parts);
 
 }  // namespace pagoda::documents

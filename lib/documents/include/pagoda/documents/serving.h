@@ -13,7 +13,7 @@
 namespace pagoda::documents {
 
 std::vector<std::string> serving_calibration_ids();  // sorted
-// A built-in calibration. Throws Error for an unknown id, listing those there are.
+// A built-in calibration. Throws Error for an unknown id and lists the known ones.
 ServingCalibration serving_calibration(std::string_view id);
 // A file, or its text. Throws Error.
 ServingCalibration load_serving_calibration(const std::string& path);

@@ -13,7 +13,7 @@
 namespace pagoda::documents {
 
 std::vector<std::string> tensorrt_calibration_ids();  // sorted
-// A built-in calibration. Throws Error for an unknown id, listing those there are.
+// A built-in calibration. Throws Error for an unknown id and lists the known ones.
 TensorRtCalibration tensorrt_calibration(std::string_view id);
 // A file, or its text. Throws Error.
 TensorRtCalibration load_tensorrt_calibration(const std::string& path);

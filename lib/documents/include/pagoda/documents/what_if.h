@@ -1,4 +1,4 @@
-// What a page needs to answer for other sizes, precisions and devices by itself: formulas with the dims left open, and
+// The data a page needs to recompute an estimate for other sizes, precisions and devices: formulas with free dims, and
 // the devices' rates.
 //
 //   Model model = load_model("bert.onnx");
@@ -6,8 +6,8 @@
 //   std::optional<documents::WhatIf> open = documents::what_if(model, request);
 //   open->sizes;  // that a reader may change, at those of the request
 //
-// Every number that follows from it is the one of make_estimate() at those sizes. What does not follow from formulas of
-// rows and kernels, such as predictions and the layout of an arena, is not in it.
+// Numbers computed from it equal those of make_estimate() at the same sizes. Results that do not follow from formulas
+// of rows and kernels, such as predictions and arena layout, are not included.
 #pragma once
 
 #include <cstdint>
@@ -23,38 +23,38 @@
 namespace pagoda::documents {
 
 struct WhatIf {
-  // A size that a reader may change.
+  // A size that the reader of the page can change.
   struct Size {
     std::string name;                   // as in the file: "batch", "sequence"; "past" of a phase
-    std::string option;                 // that sets it: "--batch ", "--dim sequence="
-    std::vector<std::string> symbols;   // of the formulas, all alike
-    std::optional<std::int64_t> value;  // at which the request sets it; empty: free, taken as 1
-    std::optional<std::int64_t> most;   // beyond it the file's operators contradict each other; empty: not found
-    bool is_batch = false;              // items are counted in it
+    std::string option;                 // the option that sets it: "--batch ", "--dim sequence="
+    std::vector<std::string> symbols;   // symbols of the formulas, all set to this size
+    std::optional<std::int64_t> value;  // value set by the request; empty: free, taken as 1
+    std::optional<std::int64_t> most;   // above it, the model's operators contradict each other; empty: not found
+    bool is_batch = false;              // it is the number of items
   };
   struct Counts {
     std::uint32_t macs = 0, arith = 0, special = 0, comparisons = 0, bytes_read = 0, bytes_written = 0;
   };
-  // One precision, rows and fused kernels.
+  // Rows and fused kernels at one precision.
   struct Case {
     std::optional<Precision> precision;
     RooflineWork rows, fused;
     Counts totals;
     std::uint32_t fused_read = 0, fused_written = 0;
-    std::optional<std::uint32_t> memory;  // bytes that a run needs (core/fit.h); empty: no formula is known
+    std::optional<std::uint32_t> memory;  // bytes needed by a run (core/fit.h); empty: no formula is known
   };
   FormulaTable formulas;
   std::vector<Size> sizes;
   std::vector<Case> cases;
-  std::size_t at = 0;                   // in cases: the request's
-  std::vector<std::int32_t> group_of;   // by row: in Case::fused
-  std::optional<std::uint32_t> tokens;  // of a phase: new ones of a run
-  std::vector<DeviceSpec> devices;      // the request's first
-  std::vector<std::string> arguments;   // of onnx-estimate, that hold for all: model, phase, count
+  std::size_t at = 0;                   // index in `cases` of the request's precision
+  std::vector<std::int32_t> group_of;   // by row: index in Case::fused
+  std::optional<std::uint32_t> tokens;  // in a phase: new tokens of a run
+  std::vector<DeviceSpec> devices;      // the request's device first
+  std::vector<std::string> arguments;   // onnx-estimate arguments common to all: model, phase, count
 };
 
-// Empty where the request is of a training step, several devices, a sweep, a resident traffic or published counts, or
-// has no device.
+// Empty if the request has a training step, several devices, a sweep, resident traffic or published counts, or has no
+// device.
 std::optional<WhatIf> what_if(const Model& model, const EstimateRequest& request);
 
 }  // namespace pagoda::documents

@@ -1,4 +1,4 @@
-// The axes of studies and what the built-in backends make of them: one table, so that what is supported is data.
+// The axes of studies and the built-in backends that support them. Support is defined by data, in tables.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct AxisRow {
   AxisType type;
 };
 
-// In the order in which they multiply, slowest first.
+// In the order of the cross product, slowest-varying first.
 // clang-format off
 inline constexpr std::array<AxisRow, 15> kAxes = {{
     // name           plural           type
@@ -42,16 +42,16 @@ inline constexpr std::array<AxisRow, 15> kAxes = {{
 }};
 // clang-format on
 
-const AxisRow* find_axis(std::string_view name);  // by name or plural; null: there is none
+const AxisRow* find_axis(std::string_view name);  // by name or plural; null if there is none
 
-// The values of a list: texts as they are; integers of at least 1 with ranges as sweeps have them ("1,2,4..64",
-// "64,96..256"); sizes, too, of which some may be HEIGHTxWIDTH ("224,224x320"). Throws Error.
+// Parses a list of values: texts unchanged; integers of at least 1, with ranges as in sweeps ("1,2,4..64",
+// "64,96..256"); sizes likewise, or as HEIGHTxWIDTH ("224,224x320"). Throws Error.
 std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view list);
 
-// Height and width of an input_size; empty where it is not one.
+// Height and width of an input_size; empty if it is not one.
 std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting& size);
 
-// Whether the axis multiplies experiments of the backend. User backends have all.
+// Whether the backend has the axis, so that it multiplies experiments. User backends have every axis.
 bool has_axis(std::string_view backend, std::string_view axis);
 bool is_built_in(std::string_view backend);
 std::string backend_list();  // "ort, torch, jax, …"

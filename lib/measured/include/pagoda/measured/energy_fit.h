@@ -1,11 +1,11 @@
-// Fits what operations and bytes cost in energy to measured runs: E = Σ ε_i·work_i + P0·T.
+// Fits the energy per operation and per byte to measured runs: E = Σ ε_i·work_i + P0·T.
 //
 //   EnergyFit fit = fit_energy({"float64", "dram"}, rows);   // row: {FLOP, B}, seconds, joules
 //   fit.terms[0].value, fit.terms[0].interval;               // J/FLOP with its 95 % interval
 //   fit.terms.back();                                        // "constant_watts": P0
 //
 // No constant is below 0 (non-negative least squares; Lawson and Hanson, Solving Least Squares Problems, 1974, chapter
-// 23). Residuals count relative to each row's energy, so that long runs do not drown short ones.
+// 23). Residuals are relative to each row's energy, so that long runs do not dominate short ones.
 #pragma once
 
 #include <array>
@@ -32,25 +32,25 @@ struct EnergyTerm {
 };
 
 struct EnergyFit {
-  std::vector<EnergyTerm> terms;          // as named, then "constant_watts"
+  std::vector<EnergyTerm> terms;          // in the order of names, then "constant_watts"
   std::vector<double> relative_residual;  // (measured - fitted) / measured, by row
   double relative_rms = 0;
   double mean_error = 0;        // mean of |relative_residual|
   double condition_number = 0;  // of the design matrix with columns scaled to length 1; large: terms are not separable
-  // Names of constants that the runs do not tell apart: where one grows the others shrink, and the fit hardly changes.
-  // For each direction whose singular value is kIndistinct times below the largest: the terms with more than half of
-  // their variance in it (Belsley, Kuh, Welsch, Regression Diagnostics, 1980, chapter 3). Empty: all are separable.
+  // Groups of constants that the runs cannot separate: if one grows, the others shrink and the fit hardly changes. For
+  // each direction whose singular value is kIndistinct times below the largest: the terms with more than half of their
+  // variance in it (Belsley, Kuh, Welsch, Regression Diagnostics, 1980, chapter 3). Empty: all are separable.
   std::vector<std::vector<std::string>> indistinct;
 };
-inline constexpr double kIndistinct = 30;  // theirs: "moderate to strong" dependence
+inline constexpr double kIndistinct = 30;  // from the same book: "moderate to strong" dependence
 
 struct EnergyFitOptions {
   int resamples = 400;
   std::uint64_t seed = 1;
 };
 
-// Throws Error where there are fewer rows than terms, where a row has a different number of works, and for joules or
-// seconds that are not above 0.
+// Throws Error if there are fewer rows than terms, if a row has the wrong number of works, and for joules or seconds
+// that are not above 0.
 EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows,
                      const EnergyFitOptions& options = {});
 

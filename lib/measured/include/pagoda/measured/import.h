@@ -1,4 +1,4 @@
-// Importers: the profiles that engines and profilers write, as pagoda.measured/1.
+// Importers: convert the profiles of engines and profilers to pagoda.measured/1.
 //
 //   Measured run = load_profile("onnxruntime_profile.json");            // the format is recognised by its content
 //   Measured trt = load_profile("profile.json", {.layer_info = "layers.json"});
@@ -8,15 +8,15 @@
 // |----------|-------------------------------------------------------------------------------|----------------------|
 // | ort      | ONNX Runtime with SessionOptions.enable_profiling                             | a node of the run    |
 // | tensorrt | trtexec --exportProfile, with --exportLayerInfo as layer_info                 | a layer              |
-// | ncu      | Nsight Compute: ncu --csv --page raw (or its table of one metric a row)       | kernel, NVTX, grid   |
+// | ncu      | Nsight Compute: ncu --csv --page raw (or its table of one metric per row)     | kernel, NVTX, grid   |
 // | kineto   | torch.profiler's export_chrome_trace                                          | a launch, or a CPU op|
 // | rocprof  | rocprofv3 --kernel-trace or --pmc, rocprof-compute (pmc_perf.csv)             | kernel, grid         |
 // | nsys     | nsys stats --report cuda_gpu_trace --format csv                               | kernel, grid         |
 // | measured | pagoda-profile, models/run_torch.py, this importer: to join it with an estimate | as there             |
 // | jetson   | the power-mode tables of Pagoda (arXiv 2509.20189): a run for each row        | none                 |
 //
-// Numbers are those of one run of the model: medians over the runs in the file, the first left out where there are
-// three or more. Errors name the place in the file.
+// Numbers are for one run of the model: over the runs in the file, medians of times and means of counters, without the
+// first run if there are three or more. Errors name the place in the file.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +35,17 @@ std::string_view to_string(
     ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"
 std::optional<ProfileFormat> profile_format(std::string_view name);
 
-// By the beginning of the text; empty where it is not one of them.
+// Recognises the format by the beginning of the text; empty if unknown.
 std::optional<ProfileFormat> recognise_profile(std::string_view text);
 
 struct ImportOptions {
   std::optional<ProfileFormat> format = std::nullopt;  // empty: recognised
   std::string layer_info = {};                         // path of TensorRT's layer information
-  // Runs of the model that the file holds, where it does not say so itself (ncu, rocprof, nsys, kineto without
-  // ProfilerStep ranges). Their launches must be the same. Empty: one.
+  // Number of runs of the model in the file, for formats that do not record it (ncu, rocprof, nsys, kineto without
+  // ProfilerStep ranges). The launches of all runs must be the same. Empty: one.
   std::optional<std::int64_t> runs = std::nullopt;
-  // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes by its formulas in the catalogue
-  // (pagoda/metrics.h). Empty: by the names of metrics that several chips share.
+  // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes are computed by its formulas in the catalogue
+  // (pagoda/metrics.h). Empty: from metric names common to several chips.
   std::string chip = {};
   std::optional<std::int64_t> warmup = std::nullopt;  // runs to leave out at the start; empty: 1 of three or more
 };

@@ -1,4 +1,4 @@
-// Kernels of ONNX Runtime's CPU provider out of a profile, by the sizes that it states of each.
+// Extracts the kernels of ONNX Runtime's CPU provider from a profile, by the tensor sizes it records.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 #pragma GCC visibility push(default)
 namespace pagoda::measured {
 
-// The channels of a block: the largest power of two up to 64 that divides the outputs of every two-dimensional
-// convolution, which the engine fills up; 0 below 4: it works on whole images.
+// Channels per block in the blocked layout: the largest power of two up to 64 that divides the output channels of every
+// two-dimensional convolution (as the engine pads them); 0 if below 4: the engine does not use blocks.
 int channel_block(const documents::Measured& profile);
 
-// Kernels with a time whose sizes tell their work. Weights that the engine packed anew are not in a profile: integer
-// convolutions, attention and other products whose sizes do not tell their depth are looked up in `named`, by the
-// node's name in the model.
+// Timed kernels whose sizes determine their work. A profile does not contain repacked weights: integer convolutions,
+// attention and other products whose depth does not follow from the sizes are looked up in `named`, by the node's name
+// in the model.
 std::vector<TimedCpuKernel> timed_kernels(const documents::Measured& profile, int channel_block,
                                           const std::map<std::string, CpuKernel>& named);
 

@@ -1,4 +1,4 @@
-// How much of a device's own peaks a kernel reached.
+// The shares of a device's reported peaks that a kernel reached.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 #pragma GCC visibility push(default)
 namespace pagoda::measured {
 
-// Of each peak that is known, the share that the kernel reached over its time: 0.62 of "bytes.dram". Peaks of
-// precisions that were not collected are left out, and all of them where the kernel has no time.
+// For each known peak, the share that the kernel reached over its time: 0.62 for "bytes.dram". Precisions that were not
+// collected are left out; empty if the kernel has no time.
 std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& kernel,
                                              const documents::MeasuredDevice& device);
 

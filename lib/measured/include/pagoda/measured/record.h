@@ -1,11 +1,11 @@
-// What the injected library left of each process, and what it amounts to: one row a kernel and range, in
+// The records that the injected library wrote for each process, and their evaluation: one row per kernel and range, in
 // pagoda.measured/1.
 //
 //   std::vector<ProcessRecord> run = {parse_record(text, path), …};     // one a process of the program
 //   Measured measured = measured_of({run}, chip_metrics("GH100"), {.mode = "quick"});
 //
-// A run counted with one group of metrics is merged with runs counted with the others, launch by launch; where they did
-// not launch the same, the row keeps its launches and its numbers are unknown.
+// Runs counted with different groups of metrics are merged launch by launch; if their launches differ, the row keeps
+// its launches and its numbers are unknown.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ namespace pagoda::measured::profile {
 
 struct RecordedLaunch {
   std::string context, kernel, nvtx, node, detail;
-  std::int64_t group = 0, iteration = 0, kernels = 1;  // kernels: of a graph or a user's range
+  std::int64_t group = 0, iteration = 0, kernels = 1;  // kernels: number in a graph or a user's range
   std::size_t metrics = 0;                             // index into ProcessRecord::metrics
-  std::vector<double> values;                          // one a metric; empty: not known
+  std::vector<double> values;                          // one per metric; empty: not known
 };
 
 struct RecordedDevice {
@@ -37,61 +37,60 @@ struct ProcessRecord {
   std::string process, command;
   std::vector<std::vector<std::string>> metrics;
   std::vector<RecordedLaunch> launches;  // in order
-  std::string cupti;                     // that counted or timed: version and place
+  std::string cupti;                     // the CUPTI that counted or timed: version and path
   std::vector<std::string> chips, devices, notes, ranges;
   std::map<std::string, RecordedDevice> device_of;  // by context
-  std::vector<documents::Missing> lost;             // what: how many launches
+  std::vector<documents::Missing> lost;             // `what` is the number of launches
   std::int64_t lost_launches = 0;
-  std::optional<double> joules, seconds;  // of the window between the first launch and the end
-  bool has_ended = false;                 // in order; else it was killed, and what was not yet read is lost
+  std::optional<double> joules, seconds;  // between the first launch and the end
+  bool has_ended = false;                 // ended normally; else it was killed and unread data is lost
 };
 
-// Throws Error where the text is not a record. A last line without its end is left out.
+// Throws Error if the text is not a record. An incomplete last line is ignored.
 ProcessRecord parse_record(std::string_view text, std::string_view subject);
 
 using RecordedRun = std::vector<ProcessRecord>;
 
 struct RecordOptions {
-  std::string mode;                                   // as pagoda-profile names it
-  std::vector<documents::Missing> missing = {};       // what the mode does not collect
+  std::string mode;                                   // as pagoda-profile spells it
+  std::vector<documents::Missing> missing = {};       // quantities that the mode does not collect
   std::optional<std::int64_t> warmup = std::nullopt;  // iterations to leave out; empty: 1 of three or more
 };
 
 // `runs`: the program's runs, each with one group of metrics, or one run with several groups in its iterations. A
-// launch is evaluated by the formulas of its own device's chip; by `chip`'s where the record does not tell.
+// launch is evaluated by the formulas of its own device's chip, or those of `chip` if the record does not name one.
 documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
                                 const RecordOptions& options);
-// Times alone, of a chip that need not be known.
+// Times only; the chip need not be known.
 documents::Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options);
 
-// Devices that the launches ran on, equal ones once, with their clocks and peaks. `place_of` gets where each context of
-// each process (in the order of the runs) is among them.
+// The devices that the launches ran on, identical ones once, with their clocks and peaks. Sets in `place_of` the index
+// of the device of each context of each process.
 using DevicePlaces = std::map<std::pair<const ProcessRecord*, std::string>, std::size_t>;
 std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of);
 
-// What a launch's values amount to, by quantity; not finite ones are unknown. Empty where its device's chip is not
-// known.
+// The quantities that a launch's values give; non-finite values are unknown. Empty if the launch has no values.
 std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
                                              const documents::ChipMetrics& chip);
 
-// The part of a measurement that devices of one chip did.
+// The kernels of a measurement that ran on devices of one chip.
 documents::Measured of_chip(const documents::Measured& measured, const std::string& chip);
 
-// Of each peak, the share that a launch reached in its own cycles, by what it amounts to.
+// For each peak, the share that a launch reached over its own cycles, from its `amounts`.
 std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts,
                                             const documents::MeasuredDevice& device);
 
-// The lists of metrics that a run's sessions get: all in one where kernels are replayed, else one a group.
+// The lists of metrics for the sessions of a run: one list if kernels are replayed, else one per group.
 std::vector<std::vector<std::string>> session_metrics(const documents::MetricPlan& plan, documents::MetricMode mode);
 
-// One row a launch in the columns of Nsight Compute's raw page, which pagoda-import reads back; behind them the model's
-// node and, by the device's peaks, the percentage of each that the launch reached over its own cycles.
+// One row per launch in the columns of Nsight Compute's raw page, which pagoda-import can read; also the model's node
+// and, for each of the device's peaks, the percentage that the launch reached over its own cycles.
 std::string record_csv(const std::vector<RecordedRun>& runs);
 
-// What a row of the table is of.
+// The grouping of the table's rows.
 enum class TableBy : std::uint8_t { Kernel, Node };
 
-// For people: kernels or nodes by time, the `top` first; the rest in one line.
+// For people: the `top` kernels or nodes by time; the rest in one line.
 std::string profile_table(const documents::Measured& measured, std::size_t top, TableBy by = TableBy::Kernel);
 
 }  // namespace pagoda::measured::profile

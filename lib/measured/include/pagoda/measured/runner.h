@@ -1,4 +1,4 @@
-// Studies run from a program, and functions of its own measured like them.
+// Runs studies from a program, and measures the program's own functions in the same way.
 //
 //   Study study = load_study("study.toml");
 //   StudyRun run = run_study(study, {.folder = "out"});       // each experiment in a process of its own
@@ -10,8 +10,8 @@
 //   mine.timing->latency.p50;                                 // warmed up, repeated until the interval is narrow
 //   documents::append_result("out/results.jsonl", mine);      // pagoda-report reads it beside the others
 //
-// run_study() starts the program pagoda-bench, which must be installed or named; it may be called again on the same
-// folder and then runs what has no record.
+// run_study() starts the program pagoda-bench, which must be installed or named. A second call on the same folder runs
+// only experiments without a record.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@
 #pragma GCC visibility push(default)
 namespace pagoda::measured {
 
-// plan.json of a study's folder, schema pagoda.plan/1: what resume, status and cluster tasks read.
+// plan.json of a study's folder, schema pagoda.plan/1; read by resume, status and cluster tasks.
 struct PlanFile {
   std::string name;
-  std::vector<documents::Experiment> experiments;  // in the order in which they run
+  std::vector<documents::Experiment> experiments;  // in execution order
   std::vector<UnsupportedExperiment> unsupported;
   ExperimentLimits limits;
   std::map<std::string, std::vector<std::string>> backends;  // the user's
@@ -39,31 +39,31 @@ struct PlanFile {
 std::string write_plan(const PlanFile& plan);
 // Throws Error.
 PlanFile load_plan(const std::string& folder);
-// The plan of a study that is already expanded and put into an order.
+// The plan file of a study that is already expanded and ordered.
 PlanFile plan_file(const Study& study, const StudyPlan& plan, std::vector<documents::Experiment> experiments);
 
 struct StudyRunOptions {
-  std::string folder;        // of results; made where it is missing
+  std::string folder;        // folder of results; created if missing
   std::string program = {};  // empty: $PAGODA_BENCH, else pagoda-bench on the PATH
   StudySelection selection = {};
-  std::vector<documents::ResultStatus> retry = {};  // records that are run again, as if there were none
+  std::vector<documents::ResultStatus> retry = {};  // statuses whose experiments run again, as if they had no record
 };
 
 struct StudyRun {
-  std::vector<documents::Result> results;  // of the study, in the order of its plan
+  std::vector<documents::Result> results;  // of the study, in plan order
   std::vector<UnsupportedExperiment> unsupported;
   std::size_t not_ok = 0;  // results without a time
 };
 
-// Throws Error where the program cannot be started, or ended before every experiment had its record.
+// Throws Error if the program cannot be started, or ends before every experiment has a record.
 StudyRun run_study(const Study& study, const StudyRunOptions& options);
 
 struct FunctionOptions {
   base::TimingOptions timing = {};
-  std::optional<double> items = std::nullopt;  // that one call handles; throughput is items / p50
+  std::optional<double> items = std::nullopt;  // per call; throughput is items / p50
 };
-// Calls `function` until its time is known, by the steady clock of this process. `config` says what it is, as records
-// do: "model", "backend" (here "function" unless given), "batch" … What `function` throws comes through.
+// Calls `function` until its time is known, by the steady clock of this process. `config` describes it, as in records:
+// "model", "backend" (default "function"), "batch" … Exceptions of `function` propagate.
 documents::Result time_function(documents::Config config, const std::function<void()>& function,
                                 const FunctionOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Studies and experiments: what is to be measured, before anything runs.
+// Studies and experiments: what to measure, determined before anything runs.
 //
 //   Study study = load_study("study.toml");
 //   StudyPlan plan = expand(study);               // the cross product of what is supported
@@ -6,7 +6,7 @@
 //   select_experiments(plan, {.filter = "resnet50.*batch=1"});
 //   for (const Experiment& run : run_order(plan, study)) …   // repeats interleaved, each round in another random order
 //
-// A study in TOML: lists multiply, a single value is a list of one. Axes at the top hold for every [[experiments]].
+// A study in TOML: lists multiply, a single value is a list of one. Axes at the top apply to every [[experiments]].
 //
 //   repeats = 3
 //   batch = [1, 8]
@@ -26,9 +26,9 @@
 //   seconds = 300
 //   memory = "8GiB"
 //
-// Axes are model, backend, mode, device, dtype, batch, sequence, input_size, compile, optimization, algorithm, threads
-// and data, and any name under [experiments.options]. An axis that a backend does not have does not multiply its
-// experiments: `compile` means nothing to ONNX Runtime.
+// Axes are model, backend, mode, device, dtype, batch, sequence, input_size, compile, optimization, algorithm, threads,
+// data, command, optimizer, and any name under [experiments.options]. An axis that a backend does not have does not
+// multiply its experiments: ONNX Runtime has no `compile`.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@
 #pragma GCC visibility push(default)
 namespace pagoda::measured {
 
-// The forms of a model; empty: there is none. A study's model without an entry in [models] is a file when its name
-// ends in .onnx, and a name otherwise.
+// The forms of a model; empty: none. A study's model without an entry in [models] is a file if its name ends in .onnx,
+// else a name.
 struct ModelForms {
   std::string onnx;   // path
   std::string named;  // as torchvision or transformers spell it
@@ -61,23 +61,23 @@ struct UserBackend {
 };
 
 struct ExperimentLimits {
-  double seconds = 600;           // of wall time, for one experiment
-  std::int64_t memory_bytes = 0;  // resident, of all its processes together; 0: none
+  double seconds = 600;           // wall time of one experiment
+  std::int64_t memory_bytes = 0;  // resident, total over all its processes; 0: no limit
 };
 
 using Axis = std::pair<std::string, std::vector<base::Setting>>;
 
 struct Study {
   std::string name;
-  std::vector<std::vector<Axis>> blocks;  // each a cross product, axes in the order of the list above
+  std::vector<std::vector<Axis>> blocks;  // one cross product each, axes in the order of kAxes, options last
   std::map<std::string, ModelForms> models;
   std::map<std::string, UserBackend> backends;
   base::TimingOptions measure;
   ExperimentLimits limits;
   std::int64_t repeats = 1;
-  std::int64_t seed = 1;  // of the order, and of inputs and weights
-  bool layers = false;    // measure layers, too, after the whole
-  bool verify = false;    // hold outputs against a reference run
+  std::int64_t seed = 1;  // for the order, inputs and weights
+  bool layers = false;    // also measure layers, after the whole model
+  bool verify = false;    // compare outputs with a reference run
 };
 
 // Throws Error; `subject` names the text in it. Paths are relative to `folder`.
@@ -93,21 +93,21 @@ struct UnsupportedExperiment {
 };
 
 struct StudyPlan {
-  std::vector<documents::Experiment> experiments;  // no key twice
+  std::vector<documents::Experiment> experiments;  // unique keys
   std::vector<UnsupportedExperiment> unsupported;  // never run
 };
 
-// Why a config cannot run, where it cannot; empty where it may.
+// The reason why a config cannot run; empty if it can.
 using SupportCheck = std::function<std::optional<std::string>(const documents::Config&)>;
 
-// Which axes and values the built-in backends have; user backends take everything.
+// Checks a config against the axes and values of the built-in backends; user backends accept everything.
 std::optional<std::string> unsupported_reason(const documents::Config& config, const Study& study);
 
-// Hashes each model's file once. `also` is asked where the built-in table has no objection. Experiments are of repeat
-// 0; further repeats are made by run_order().
+// Hashes each model file once. `also` is called if the built-in table has no objection. Experiments are repeat 0;
+// run_order() adds further repeats.
 StudyPlan expand(const Study& study, const SupportCheck& also = {});
 
-// Sanity: one experiment. Quick: about ten that show every value of every axis as far as ten can. Full: all.
+// Sanity: one experiment. Quick: up to ten, which cover as many values of the axes as possible. Full: all.
 enum class StudyStage : std::uint8_t { Sanity, Quick, Full };
 
 struct StudySelection {
@@ -117,15 +117,16 @@ struct StudySelection {
 // Throws Error for an expression that is not valid.
 void select_experiments(StudyPlan& plan, const StudySelection& selection);
 
-// Every repeat of every experiment: rounds, each in a random order of its own, so that a slow hour of the machine
-// falls on all alike. The same for the same seed on every machine.
+// Every repeat of every experiment, in rounds, each in its own random order, so that a slow period of the machine
+// affects all experiments alike. The order depends only on the seed, not on the machine.
 std::vector<documents::Experiment> run_order(const StudyPlan& plan, const Study& study);
 
-// How far a study is.
+// Progress of a study.
 struct StudyStatus {
   std::int64_t total = 0, ok = 0, left = 0;
   std::map<std::string, std::int64_t> not_ok;  // by status
-  // left, each at the median wall time of finished ones of the same model and backend, or of all; empty: none is done
+  // sum over experiments left of the median wall time of finished ones with the same model and backend, or of all
+  // finished ones; empty: none finished
   std::optional<double> seconds_left;
 };
 StudyStatus study_status(const std::vector<documents::Experiment>& experiments, const documents::ResultSet& done);

@@ -1,4 +1,5 @@
-// Which power mode: of measured runs the front of time and energy, and the mode that saves most within a limit.
+// Compares the power modes of measured runs: the Pareto front of time and energy, and the mode that saves the most
+// energy within a limit on the slow-down.
 //
 //   std::vector<ModeStudy> studies = study_modes(measured::load_profile("orin.csv", {}), 0.05);
 //   studies[0].modes[studies[0].chosen].name;       // "cores=8, gpu 918 MHz"
@@ -16,29 +17,29 @@
 namespace pagoda::present {
 
 struct ModeRun {
-  std::string name;  // the settings in which modes differ
+  std::string name;  // the settings that differ between modes
   double seconds = 0, joules = 0;
   bool is_on_front = false;  // no other mode is faster and takes less energy
 };
 
-// The modes of one work, such as a batch.
+// The modes of one workload, such as one batch size.
 struct ModeStudy {
-  std::string work;  // "batch=8"; empty: all runs are of one work
+  std::string work;  // "batch=8"; empty: all runs have the same workload
   double slow_down = 0;
   std::vector<ModeRun> modes;  // fastest first
-  std::size_t least = 0;       // in modes: with the least energy
-  std::size_t chosen = 0;      // in modes: with the least energy of those within the limit
-  std::size_t left_out = 0;    // runs of all works without seconds or joules
+  std::size_t least = 0;       // index in modes: the least energy
+  std::size_t chosen = 0;      // index in modes: the least energy within the limit
+  std::size_t left_out = 0;    // runs without seconds or joules, over all workloads
 
   double saving() const { return 1 - modes[chosen].joules / modes.front().joules; }
 };
 
-// Runs with seconds and joules; those whose power is doubtful are left out. Runs with equal values of `same` are of one
-// work. Throws Error where there are none.
+// Uses the runs that have seconds and joules, without those whose power is doubtful. Runs with equal values of the
+// settings in `same` form one workload. Throws Error if no run is left.
 std::vector<ModeStudy> study_modes(const documents::Measured& measured, double slow_down,
                                    const std::vector<std::string>& same = {"batch"}, std::string_view subject = "runs");
 
-// Text: the choice of each work. CSV: every mode. Pictures: energy over time, the front, the choice.
+// Text: the chosen mode of each workload. CSV: every mode. Pictures: energy over time, the front, the chosen mode.
 std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat format, const std::string& title);
 
 }  // namespace pagoda::present

@@ -1,4 +1,4 @@
-// What results of experiments say: tables, comparisons with intervals, histories, and why models differ.
+// Reports on experiment results: tables, comparisons with intervals, histories, and explanations of why models differ.
 //
 //   std::vector<Result> base = load_results("main").results, now = load_results("branch").results;
 //   std::string csv = results_csv(now, ResultColumns::Tidy);
@@ -6,7 +6,7 @@
 //   c.geomean.ratio;                    // how many times faster than base
 //   c.regressed();                      // beyond noise; where nothing changed, at most 1 comparison in 20 is
 //
-// Speed-ups are ratios of medians, base over new: above 1 is faster. A number that is not known is empty, never 0.
+// Speed-ups are ratios of medians, base over new: above 1 is faster. An unknown number is empty, never 0.
 #pragma once
 
 #include <array>
@@ -27,39 +27,39 @@ namespace pagoda::present {
 
 // --- selection ------------------------------------------------------------------------------------------------------
 
-// "AXIS=VALUE,…" in parts. Throws Error.
+// Splits "AXIS=VALUE,…". Throws Error.
 std::vector<std::pair<std::string, std::string>> conditions_of(std::string_view text);
-// The records that have all values of all conditions. Beside axes: accelerator=NAME, the device or a part of what the
-// accelerator or the processor is called; test=train or eval, the mode. Throws Error where no record is left.
+// The records that meet all conditions. Besides axes, a condition may be accelerator=NAME (the device, or part of the
+// name of the accelerator or processor) or test=train or eval (the mode). Throws Error if no record is left.
 std::vector<documents::Result> results_where(const std::vector<documents::Result>& results,
                                              const std::vector<std::string>& conditions);
 
 // --- tables ---------------------------------------------------------------------------------------------------------
 
-// Tidy: a row an experiment, SI units, every axis a column. TidyLayers: a row a layer. The others have the columns that
-// tools before had, so that their notebooks go on: Overall and Layers (Model, Algorithm, …, Execution_Time_ms), Latency
-// (engine, version, …, average_latency_ms, … of ONNX Runtime's benchmarks), MetricReport (timestamp, suite_name, …,
-// median_total_time of PyTorch/XLA's). What a record does not hold is empty in them. Calibration: what pagoda-calibrate
-// reads (model, family, batch, device, seconds), of inference of ONNX files; a family is the name up to its first digit
-// or underscore.
+// Tidy: one row per experiment, SI units, one column per axis. TidyLayers: one row per layer. Overall, Layers, Latency
+// and MetricReport have the columns of earlier tools, so that their notebooks keep working: Overall and Layers (Model,
+// Algorithm, …, Execution_Time_ms), Latency (engine, version, …, average_latency_ms, … of ONNX Runtime's benchmarks),
+// MetricReport (timestamp, suite_name, …, median_total_time of PyTorch/XLA's benchmarks); values that a record lacks
+// are empty. Calibration: the input of pagoda-calibrate (model, family, batch, device, seconds), for inference of ONNX
+// files; a family is the file's name up to its first digit, underscore, hyphen or dot.
 enum class ResultColumns : std::uint8_t { Tidy, TidyLayers, Overall, Layers, Latency, MetricReport, Calibration };
 std::optional<ResultColumns> result_columns(std::string_view name);  // "tidy", "tidy-layers", "overall", "layers", …
 inline constexpr std::string_view kResultColumnNames =
     "tidy, tidy-layers, overall, layers, latency, metric_report, calibration";
 
-// Numbers about models by the name of the model: columns to join.
+// Features by model name, to join as columns.
 using ModelFeatures = std::map<std::string, std::vector<Feature>>;
 
-// `machine`: the device, as `onnx-estimate --device` takes it, that calibration rows are of.
+// `machine`: the device column of calibration rows, as `onnx-estimate --device` takes it.
 std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,
                         const ModelFeatures& features = {}, std::string_view machine = {});
 
 // --- comparison -----------------------------------------------------------------------------------------------------
 
 struct CompareOptions {
-  double tolerance = 0.02;    // smaller changes do not count, however sure
-  double false_alarm = 0.05;  // probability that anything is called slower (or faster) where nothing changed
-  std::vector<std::string> without = {};  // axes that do not tell configurations apart
+  double tolerance = 0.02;    // ignore smaller changes, even significant ones
+  double false_alarm = 0.05;  // probability that anything is called slower (or faster) although nothing changed
+  std::vector<std::string> without = {};  // axes to ignore when matching configurations
 };
 
 enum class SpeedVerdict : std::uint8_t { Same, Faster, Slower, CannotTell };
@@ -67,33 +67,33 @@ std::string_view to_string(SpeedVerdict verdict);  // "same", "faster", "SLOWER"
 
 struct SpeedUp {
   std::string name, model;
-  std::optional<double> ratio, low, high;  // base / new; 95 % interval of this one
+  std::optional<double> ratio, low, high;  // base / new; 95 % interval of this ratio
   double base_seconds = 0, new_seconds = 0;
-  std::size_t base_units = 0, new_units = 0;  // independent measurements behind it
+  std::size_t base_units = 0, new_units = 0;  // numbers of independent measurements
   std::string units;                          // "repeats", "blocks of one process"
   std::string test;                           // "rank sum, exact", "Welch on logarithms"
   std::optional<double> p_slower, p_faster;   // one-sided
   SpeedVerdict verdict = SpeedVerdict::CannotTell;
-  std::optional<double> base_error, new_error;  // of verification
+  std::optional<double> base_error, new_error;  // verification errors
   std::string note;
 };
 
 struct MeanRatio {
-  std::string name;  // model, or the mode where there are several; empty: all
+  std::string name;  // the model, or the mode if there are several; empty: all
   std::size_t count = 0;
   double ratio = 1;                 // geometric mean
-  std::optional<double> low, high;  // 95 %, of the noise of measurement; not of the choice of models
+  std::optional<double> low, high;  // 95 % interval for measurement noise, not for the choice of models
 };
 
 struct ResultComparison {
   CompareOptions options;
   std::vector<SpeedUp> rows;      // slowest ratio first
   std::vector<MeanRatio> models;  // geometric mean over the configurations of each
-  // Over models. Of one mode: inference and training never share a mean; empty count where there are several.
+  // Over models of one mode: inference and training never share a mean. With several modes its count is 0.
   MeanRatio geomean;
-  std::vector<MeanRatio> by_mode;  // over the models of each mode, where there are several
+  std::vector<MeanRatio> by_mode;  // over the models of each mode, if there are several modes
   std::vector<std::string> only_base, only_new;
-  std::vector<std::string> broken, repaired;  // ok before and not now, with the reason; the reverse
+  std::vector<std::string> broken, repaired;  // broken: ok before but not now, with the reason; repaired: the reverse
   std::size_t tested = 0;                     // pairs with enough repeats for a verdict
 
   std::size_t count(SpeedVerdict verdict) const;
@@ -107,10 +107,10 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
 // --- history --------------------------------------------------------------------------------------------------------
 
 struct Snapshot {
-  std::string name, time;  // time: ISO 8601, as records have it; may be empty
+  std::string name, time;  // time: ISO 8601, copied from the records; may be empty
   std::vector<documents::Result> results;
 };
-// Results of one file by the day of their records, oldest first; records without a time are in one without a name.
+// Groups the results of one file by day, oldest first; records without a time share a snapshot with an empty name.
 std::vector<Snapshot> by_day(const std::vector<documents::Result>& results);
 
 struct HistoryPoint {
@@ -118,7 +118,7 @@ struct HistoryPoint {
   std::size_t workloads = 0;
   double geomean = 1;
   std::optional<double> low, high;
-  std::array<double, 3> percentiles = {};  // 5th, 50th, 95th of the speed-ups of workloads
+  std::array<double, 3> percentiles = {};  // 5th, 50th, 95th percentile of the speed-ups of the workloads
 };
 
 struct CurvePoint {
@@ -129,54 +129,55 @@ struct CurvePoint {
   std::optional<std::string> code;  // "PASS", …
 };
 
-// One way of running models (backend, compile mode, algorithm …) over time.
+// The history of one way of running models (backend, compile mode, algorithm …).
 struct SeriesHistory {
   std::string name;
   std::vector<HistoryPoint> points;  // by snapshot
-  std::vector<CurvePoint> latest;    // of the newest snapshot that has the series, slowest first
+  std::vector<CurvePoint> latest;    // from the newest snapshot that contains the series, slowest first
   std::string latest_snapshot;
 };
 
 struct History {
   std::string baseline;
   std::vector<std::string> snapshots;
-  std::vector<std::string> dates;  // of each snapshot's first record, "2026-01-31"; empty: not known
+  std::vector<std::string> dates;  // of each snapshot's earliest record, "2026-01-31"; empty: unknown
   std::vector<SeriesHistory> series;
 };
 
-// `baseline`: "oldest": each workload's oldest record in the same series; the name of a snapshot: the same series in
-// it; "AXIS=VALUE,…": each workload's oldest record of the series with these values. Throws Error where nothing fits.
+// `baseline` is one of: "oldest" (each workload's oldest record in the same series); the name of a snapshot (the same
+// series in that snapshot); "AXIS=VALUE,…" (each workload's oldest record in the series with these values). Throws
+// Error if nothing matches.
 History history(const std::vector<Snapshot>& snapshots, const std::string& baseline = "oldest");
 
 // --- why ------------------------------------------------------------------------------------------------------------
 
-// A quantity of models, and what of their structure goes with it.
+// How a structural feature of models correlates with a quantity.
 struct Correlation {
   std::string feature;
   std::size_t count = 0;
   double rank = 0;       // Spearman's ρ
   double linear = 0;     // Pearson's r with the logarithm of the quantity
-  double explained = 0;  // of the variance of the logarithm, by this feature alone in a straight line: r²
+  double explained = 0;  // r²: share of the logarithm's variance that a linear fit of this feature alone explains
 };
 
 struct TreeNode {
   std::size_t count = 0;
-  double mean = 0;       // of the quantity (geometric)
+  double mean = 0;       // geometric mean of the quantity
   std::string feature;   // empty: a leaf
-  double threshold = 0;  // left: at most
-  double explained = 0;  // of all the variance, by this split
+  double threshold = 0;  // values up to it go left
+  double explained = 0;  // share of the total variance that this split explains
   std::size_t left = 0, right = 0;
-  std::vector<std::string> models;  // of a leaf
+  std::vector<std::string> models;  // leaves only
 };
 
 struct Explanation {
   std::string quantity;
-  std::vector<std::pair<std::string, double>> ranks;   // models by the quantity, least first
+  std::vector<std::pair<std::string, double>> ranks;   // models and their quantity, least first
   std::vector<Correlation> correlations;               // strongest rank correlation first
   std::vector<TreeNode> tree;                          // [0] is the root
-  double explained = 0;                                // of the variance, by the tree on the models it saw
-  std::optional<double> explained_unseen;              // on models left out, one at a time; may be negative
-  std::vector<std::pair<std::string, double>> shares;  // features by what their splits explain
+  double explained = 0;                                // share of the variance that the tree explains on its own models
+  std::optional<double> explained_unseen;              // the same, leaving out one model at a time; may be negative
+  std::vector<std::pair<std::string, double>> shares;  // features, by the variance that their splits explain
   std::vector<std::string> missing;                    // models without features
 };
 
@@ -192,21 +193,22 @@ Explanation explain(const std::string& quantity, const std::map<std::string, dou
 
 enum class ReportFormat : std::uint8_t { Text, Csv, Svg, Png, Html };
 
-// Throw Error where a format needs what is not installed.
+// Throw Error if a format needs a program that is not installed.
 std::string comparison_report(const ResultComparison& comparison, ReportFormat format, const std::string& title = "");
 std::string history_report(const History& history, ReportFormat format, const std::string& title = "");
 std::string latest_report(const History& history, ReportFormat format, const std::string& title = "");
 std::string explanation_report(const Explanation& explanation, ReportFormat format, const std::string& title = "");
 
-// A row a configuration: p50, p95, p99, throughput, memory, energy, power; repeats by their median, what differs between
-// rows as columns, what failed with its reason. Pictures show latency and throughput over the batch, the image size or
-// the sequence, whichever has the most values. `most`: rows of text, 0: all. Throws Error where nothing can be drawn.
+// One row per configuration: p50, p95, p99, throughput, memory, energy, power. Repeats are merged by their median; axes
+// that differ between rows become columns; failures show their reason. Pictures show latency and throughput over the
+// batch, image size or sequence, whichever has the most values. `most`: most rows of text, 0: all. Throws Error if
+// nothing can be drawn.
 std::string times_report(const std::vector<documents::Result>& results, ReportFormat format,
                          const std::string& title = "", std::size_t most = 0);
 
-// Layers of a record as kernels, the whole as seconds: what roofline-plot and pagoda-import take.
+// The layers of a record as kernels and its total as seconds: the input of roofline-plot and pagoda-import.
 documents::Measured measured_of(const documents::Result& result);
-// Whole runs of several records, a run each with its configuration: what `onnx-estimate --sweep --measured` takes.
+// One whole run per record, with its configuration: the input of `onnx-estimate --sweep --measured`.
 documents::Measured measured_runs_of(const std::vector<documents::Result>& results);
 
 }  // namespace pagoda::present

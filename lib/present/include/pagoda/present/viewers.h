@@ -1,4 +1,4 @@
-// An estimate beside the graph in the viewers that people have: Netron, model-explorer, and any that shows the
+// Shows an estimate beside the graph in common viewers: Netron, model-explorer, and any viewer that shows the
 // metadata_props of an annotated model.
 //
 //   Model model = load_model("resnet50.onnx");
@@ -8,8 +8,8 @@
 //   base::write_file("time.json", present::model_explorer_data({estimate}, *present::metric("seconds")));
 //   write_annotated(model, "annotated.onnx", present::annotations({estimate}, documents::analysis_of(model, request)));
 //
-// A node that the estimate has several times, as that of a function called twice, gets the sums. What is not known is
-// left out, never 0.
+// A node that occurs several times in the estimate, such as in a function that is called twice, gets the sums. Unknown
+// values are left out, never 0.
 #pragma once
 
 #include <cstddef>
@@ -25,35 +25,36 @@
 #pragma GCC visibility push(default)
 namespace pagoda::present {
 
-// What stands beside each node.
+// The source of the values shown at each node.
 struct Viewed {
   const documents::EstimateDocument& estimate;
-  const documents::Measured* run = nullptr;  // joined with the estimate; null: nothing was measured
+  const documents::Measured* run = nullptr;  // joined with the estimate; null: no measurement
 };
 
-// A number of a node: "seconds" (at least), "compute_seconds", "memory_seconds", "predicted_seconds",
+// A number of a node: "seconds" (a lower bound), "compute_seconds", "memory_seconds", "predicted_seconds",
 // "measured_seconds", "flops", "macs", "arith", "special", "comparisons", "params", "param_bytes", "bytes_read",
 // "bytes_written", "bytes", "intensity". Empty for other names.
 struct Metric;
 const Metric* metric(std::string_view name);
 std::vector<std::string> metric_names();
-// What keeps the metric from being known for any node, with the remedy: "needs --device"; empty: nothing.
+// Why the metric is unknown for every node: "--metric seconds needs --device"; empty if some node has it.
 std::string refusal(const Metric& metric, const Viewed& viewed);
 
-// A file for Netron to attach, by dropping it on an open model: signature "netron:attachment". Nodes are targets by
-// their names; one without, or whose name another node has, by its first output's. `only`: that metric alone.
+// A Netron attachment (signature "netron:attachment"), to be dropped on an open model. Nodes are addressed by name; a
+// node without a name of its own is addressed by the name of its first output. `only`: write this metric alone.
 std::string netron_attachment(const Viewed& viewed, const Metric* only = nullptr);
 
-// Node data for model-explorer (--node_data_paths): one metric of the nodes that have a name of their own.
+// Node data for model-explorer (--node_data_paths): one metric of the nodes that have a unique name.
 std::string model_explorer_data(const Viewed& viewed, const Metric& metric);
 
-// Nodes that model_explorer_data() leaves out because they have no name of their own.
+// The number of nodes that model_explorer_data() leaves out because they have no unique name.
 std::size_t nodes_without_name(const documents::EstimateDocument& estimate);
 
-// The metrics of every node as notes in the model itself, with exact numbers: "pagoda.flops", "pagoda.seconds", … and
-// "pagoda.bound", "pagoda.precision", "pagoda.mark", "pagoda.problem"; "pagoda.kernel", the number of the fused kernel
-// that it runs in, "pagoda.kernel_nodes" and "pagoda.kernel_seconds". A measurement of several nodes together is noted
-// at each as "pagoda.measured_together_seconds" with their names. The model gets the totals and what they are of.
+// The metrics of every node as annotations in the model itself, with exact numbers: "pagoda.flops", "pagoda.seconds", …
+// and "pagoda.bound", "pagoda.precision", "pagoda.mark", "pagoda.problem"; "pagoda.kernel", the number of the node's
+// fused kernel, with "pagoda.kernel_nodes" and "pagoda.kernel_seconds". A measurement of several nodes together is
+// repeated at each of them as "pagoda.measured_together_seconds", with their names. The model gets the totals and their
+// conditions (device, precision, sizes …).
 Annotations annotations(const Viewed& viewed, const Analysis& analysis);
 
 }  // namespace pagoda::present
