@@ -1,5 +1,5 @@
-// Of any two options of a tool each changes what it gives, or the pair is refused by the name of one: none is dropped.
-// onnx-estimate has its own walk; options of runs that take minutes, or a GPU, are held against rules below.
+// With any two options of a tool, each must change the result, or the pair is refused by the name of one: none is
+// ignored. onnx-estimate has its own test; options of runs that take minutes or need a GPU are tested by rules below.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,13 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of options of which the second adds nothing to the first by its nature, or, where the first is empty, to any.
+// Pairs of options: by design the second has no additional effect with the first; with "", it never has.
 using Implied = std::vector<std::pair<const char*, const char*>>;
 
-// Options as a person types them; the first word is the name.
+// Options as a user types them; the first word is the name.
 struct Walk {
   const char* tool;
-  const char* start;  // with its inputs; writes files that begin with "out"
+  const char* start;  // includes inputs; files written begin with "out"
   std::vector<const char*> options;
   Implied implied = {};
 };
@@ -48,7 +48,7 @@ struct Shop : test::Workshop {
     std::ofstream(path("modes.csv")) << "cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n"
                                         "12,2201600,1300500000,3199000000,10,1,30\n"
                                         "12,2201600,918000000,3199000000,12,1,20\n";
-    // Joules of 10 pJ/FLOP, 100 pJ/B and 20 W, at four intensities and two clocks.
+    // Joules for 10 pJ/FLOP, 100 pJ/B and 20 W, at four intensities and two clocks.
     std::ofstream energy(path("energy.csv"));
     energy << "flops,bytes,seconds,joules,gpu_hz\n";
     for (int i = 0; i < 16; ++i) {
@@ -70,7 +70,7 @@ struct Shop : test::Workshop {
       for (const documents::Result& result : *results) documents::append_result(path(name), result);
   }
 
-  // All that a run gives: its exit code, what it prints, and the files that it writes.
+  // Everything that a run produces: its exit code, its output, and the files that it writes.
   struct Given {
     int code = -1;
     std::string err, all;
@@ -95,8 +95,7 @@ struct Shop : test::Workshop {
 
 std::string name_of(const std::string& option) { return option.substr(0, option.find(' ')); }
 
-TEST_CASE("of two options of a tool none is dropped") {
-  const Shop shop;
+std::vector<Walk> all_walks() {
   std::vector<Walk> walks = {
       {"onnx-skeleton", "net.onnx -o out.onnx", {"--fill", "--seed 7", "--weights-location w.bin"}},
       {"pagoda-import",
@@ -138,15 +137,15 @@ TEST_CASE("of two options of a tool none is dropped") {
                      {"--title T", "--precision fp16", "--xlim 0.1 1000", "--ylim 1e9 1e15", "--max-dots 3",
                       "--labels 0", "--energy", "--width 85mm", "--font-size 7pt", "--frame machine", "--columns 60",
                       "--lines 20", "--measured runs.csv"},
-                     // CSV and JSON hold joules always; no kernel here has any to be a dot or have a label; an axis
-                     // that is given leaves the other at the machine's.
+                     // CSV and JSON always contain joules; no kernel here has joules for dots or labels; a given axis
+                     // leaves the other one at the machine's range.
                      format == std::string("csv") || format == std::string("json") ? Implied{{"", "--energy"}}
                                                                                    : Implied{{"--energy", "--labels"},
                                                                                              {"--energy", "--max-dots"},
                                                                                              {"--xlim", "--frame"},
                                                                                              {"--ylim", "--frame"}}});
-  // What is listed has the key of all that it is measured with; --timeout and the rest act while it runs. The smallest
-  // of more experiments may be the same one.
+  // Listed experiments have a key of all measurement settings; --timeout and similar options only act during a run.
+  // With more experiments, the smallest may stay the same.
   walks.push_back({"pagoda-bench",
                    "run net.onnx --backend ort,cmd --command x --batch 1,2,4 --list",
                    {"--mode inference,training",
@@ -187,9 +186,14 @@ TEST_CASE("of two options of a tool none is dropped") {
   walks.push_back({"pagoda-doctor",
                    "--python /none --root busy",
                    {"--need gpu", "--strict", "--json out.json", "--nvml /none.so", "--cuda /none.so"},
-                   // Without a device no library of the driver is asked; one of two reasons gives the exit code.
+                   // Without a device, no driver library is loaded; either of two reasons gives the exit code.
                    {{"", "--cuda"}, {"--need", "--strict"}}});
-  for (const Walk& walk : walks) {
+  return walks;
+}
+
+TEST_CASE("of two options of a tool none is dropped") {
+  const Shop shop;
+  for (const Walk& walk : all_walks()) {
     const std::string start = walk.start;
     const Shop::Given nothing = shop.run(walk.tool, start);
     const std::string at_start = std::string(walk.tool) + " " + start + ": " + nothing.err;
@@ -198,7 +202,7 @@ TEST_CASE("of two options of a tool none is dropped") {
       const Shop::Given alone = shop.run(walk.tool, start + " " + a);
       const std::string where = std::string(walk.tool) + " " + start + " " + a;
       const auto is_refused = [](const Shop::Given& given, const std::string& x, const std::string& y) {
-        const auto is_named = [&](const std::string& option) {  // a study's axis has no dashes
+        const auto is_named = [&](const std::string& option) {  // the axis of a study has no dashes
           return !option.empty() &&
                  given.err.find(name_of(option).substr(option.starts_with("--") ? 2 : 0)) != std::string::npos;
         };
@@ -221,52 +225,95 @@ TEST_CASE("of two options of a tool none is dropped") {
   }
 }
 
-// Tools that measure for seconds: what cannot act beside another option is refused before anything runs.
+// Tools that measure for seconds: options without effect are refused before anything runs.
+struct Case {
+  const char* tool;
+  const char* arguments;
+  const char* said;
+};
+constexpr Case kRefused[] = {
+    {"ert-ceilings", "--cpu --gpu 0", "--cpu"},
+    {"ert-ceilings", "--cpu --quick --full", "--quick"},
+    {"ert-ceilings", "--cpu --tolerance 0.1", "--check"},
+    {"ert-ceilings", "--cpu --resume a.json", "--resume"},
+    {"ert-ceilings", "--cpu --audit --json out.json", "--audit answers by itself; it does not go with --json"},
+    {"ert-ceilings", "--cpu --audit --only fma", "--audit answers by itself; it does not go with --only"},
+    {"ert-ceilings", "--cpu --json - --csv -", "only one of"},
+    {"ert-ceilings", "--cpu --csv-ert - --csv-rocprof -", "only one of"},
+    {"ert-ceilings", "--json out.json", "--cpu or --gpu"},
+    {"pagoda-bench", "run net.onnx --backend ort --list-models --batch 2", "--list-models answers by itself"},
+    {"pagoda-bench", "run net.onnx --backend ort -o out --runs 3 --budget 1", "--budget"},
+    {"pagoda-bench", "run net.onnx --backend ort -o out --no-resume --retry failed", "--retry"},
+    {"pagoda-bench", "run net.onnx --backend ort -o out --threshold 0.1", "--threshold needs --verify"},
+    {"pagoda-bench", "run net.onnx --backend ort -o out --compile inductor", "compile: found backend ort"},
+    {"pagoda-bench", "run net.onnx --backend torch -o out --optimizer adam", "optimizer: found mode inference"},
+    {"pagoda-bench", "run net.onnx --backend ort", "--output"},
+    {"pagoda-bench", "conv net.onnx --threads 2 --device cuda", "--threads"},
+    {"pagoda-bench", "conv net.onnx --math tf32", "--math"},
+    {"pagoda-bench", "conv net.onnx --runs 2 --layer-budget 1", "--layer-budget"},
+    {"pagoda-bench", "conv net.onnx --runs 2 --budget 1", "--budget"},
+    {"pagoda-bench", "conv net.onnx --support --csv out.csv", "--support answers by itself; it does not go with --csv"},
+    {"pagoda-bench", "conv --list-algorithms --batch 2", "--list-algorithms answers by itself"},
+    {"pagoda-bench", "conv --list-models --batch 2", "--list-models answers by itself"},
+    {"pagoda-bench", "matmul --device cuda --threads 2", "--threads"},
+    {"pagoda-bench", "matmul --python python3", "--python"},
+    {"pagoda-bench", "matmul --baseline torch", "--baseline"},
+    {"pagoda-metrics", "--check --list GH100", "answers by itself"},
+    {"pagoda-calibrate", "--here onnxruntime-cpu -o out.json --id mine", "--here answers by itself"},
+    {"pagoda-metrics", "--cupti none", "say what to do"},
+};
+
 TEST_CASE("options that others leave without effect are refused by name") {
   const Shop shop;
-  struct Case {
-    const char* tool;
-    const char* arguments;
-    const char* said;
-  };
-  const Case cases[] = {
-      {"ert-ceilings", "--cpu --gpu 0", "--cpu"},
-      {"ert-ceilings", "--cpu --quick --full", "--quick"},
-      {"ert-ceilings", "--cpu --tolerance 0.1", "--check"},
-      {"ert-ceilings", "--cpu --resume a.json", "--resume"},
-      {"ert-ceilings", "--cpu --audit --json out.json", "--audit answers by itself; it does not go with --json"},
-      {"ert-ceilings", "--cpu --audit --only fma", "--audit answers by itself; it does not go with --only"},
-      {"ert-ceilings", "--cpu --json - --csv -", "only one of"},
-      {"ert-ceilings", "--cpu --csv-ert - --csv-rocprof -", "only one of"},
-      {"ert-ceilings", "--json out.json", "--cpu or --gpu"},
-      {"pagoda-bench", "run net.onnx --backend ort --list-models --batch 2", "--list-models answers by itself"},
-      {"pagoda-bench", "run net.onnx --backend ort -o out --runs 3 --budget 1", "--budget"},
-      {"pagoda-bench", "run net.onnx --backend ort -o out --no-resume --retry failed", "--retry"},
-      {"pagoda-bench", "run net.onnx --backend ort -o out --threshold 0.1", "--threshold needs --verify"},
-      {"pagoda-bench", "run net.onnx --backend ort -o out --compile inductor", "compile: found backend ort"},
-      {"pagoda-bench", "run net.onnx --backend torch -o out --optimizer adam", "optimizer: found mode inference"},
-      {"pagoda-bench", "run net.onnx --backend ort", "--output"},
-      {"pagoda-bench", "conv net.onnx --threads 2 --device cuda", "--threads"},
-      {"pagoda-bench", "conv net.onnx --math tf32", "--math"},
-      {"pagoda-bench", "conv net.onnx --runs 2 --layer-budget 1", "--layer-budget"},
-      {"pagoda-bench", "conv net.onnx --runs 2 --budget 1", "--budget"},
-      {"pagoda-bench", "conv net.onnx --support --csv out.csv",
-       "--support answers by itself; it does not go with --csv"},
-      {"pagoda-bench", "conv --list-algorithms --batch 2", "--list-algorithms answers by itself"},
-      {"pagoda-bench", "conv --list-models --batch 2", "--list-models answers by itself"},
-      {"pagoda-bench", "matmul --device cuda --threads 2", "--threads"},
-      {"pagoda-bench", "matmul --python python3", "--python"},
-      {"pagoda-bench", "matmul --baseline torch", "--baseline"},
-      {"pagoda-metrics", "--check --list GH100", "answers by itself"},
-      {"pagoda-metrics", "--cupti none", "say what to do"},
-  };
-  for (const Case& row : cases) {
-    if (!shop.tools.contains(row.tool)) continue;  // of a build without it
+  for (const Case& row : kRefused) {
+    if (!shop.tools.contains(row.tool)) continue;  // this build lacks it
     CAPTURE(row.tool);
     CAPTURE(row.arguments);
     const Shop::Given given = shop.run(row.tool, row.arguments);
     CHECK((given.code == 1 || given.code == 2));
     CHECK_MESSAGE(given.err.find(row.said) != std::string::npos, given.err);
+  }
+}
+
+// Options of tools that measure, which act whatever else is given. A new option belongs here, in a walk, or in a rule.
+const std::map<std::string, std::string> kIndependent = {
+    {"ert-ceilings", "--energy --counters --strict --budget --seed"},
+    {"pagoda-bench run",
+     "--command --backend --batch --list --timeout --memory-limit --full --output --strict --print-subprocess"},
+    {"pagoda-bench conv",
+     "--algorithm --input-size --device --warmup-runs --check --threshold --seed --no-fallback --overall --output"},
+    {"pagoda-bench matmul", "--size --shape --library --type --device --budget --ceilings"},
+    {"pagoda-metrics", "--write --decode"},
+};
+
+TEST_CASE("every option is walked, refused beside another, or listed as independent") {
+  const Shop shop;
+  std::map<std::string, std::string> seen = kIndependent;  // by tool and subcommand
+  const auto add = [&](const std::string& tool, const std::string& arguments) {
+    const std::string command = tool == "pagoda-bench" ? tool + " " + arguments.substr(0, arguments.find(' ')) : tool;
+    seen[command] += " " + arguments;
+  };
+  for (const Walk& walk : all_walks()) {
+    if (std::string_view(walk.tool) == "pagoda-report" || std::string_view(walk.tool) == "pagoda-calibrate") continue;
+    std::string all = walk.start;
+    for (const char* option : walk.options) all += std::string(" ") + option;
+    add(walk.tool, all);
+  }
+  for (const Case& row : kRefused) add(row.tool, row.arguments);
+  for (const auto& [command, options] : seen) {
+    const std::string tool = command.substr(0, command.find(' '));
+    if (!shop.tools.contains(tool)) continue;
+    const std::string help = shop.run(tool, command.substr(tool.size()) + " --help").all;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t at = line.find("--");
+      if (!line.starts_with("  -") || at > 5) continue;
+      const std::string name = line.substr(at, line.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at) - at);
+      const bool is_short_given = name == "--output" && (options + " ").find(" -o ") != std::string::npos;
+      const bool is_seen = (" " + options + " ").find(" " + name + " ") != std::string::npos || is_short_given;
+      const std::string where = command + " " + name;
+      CHECK_MESSAGE((is_seen || name == "--help" || name == "--version"), where);
+    }
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "here.h"
+#include "pagoda/base/text.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -16,7 +18,7 @@ constexpr const char* kExamples = R"(Examples:
       joules of work, of traffic and of time, with intervals, written as a device's energy section
   pagoda-calibrate --here onnxruntime-cpu -o here.json
       measures this machine and ONNX Runtime on it, in minutes; then: onnx-estimate MODEL --predict --engine
-      onnxruntime-cpu --calibration here.json
+      onnxruntime-cpu --calibration here.json; pytorch-cpu and pytorch-cuda do the same for eager PyTorch
   pagoda-calibrate --energy resnet50.csv --estimate resnet50.json --each gpu_hz
       a fit for each clock of a table of power modes
   pagoda-calibrate data/calibration/tensorrt/bert.csv --engine tensorrt --id tensorrt --source "…" -o tensorrt.json
@@ -38,8 +40,9 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   CalibrateArguments arguments;
   CLI::Option* runs = app.add_option("RUNS", arguments.runs, "CSV of models and their measured seconds")->expected(1, 1000);
   CLI::Option* here = app.add_option("--here", arguments.here,
-                                     "Measure this machine and an engine on it: onnxruntime-cpu; -o names the result")
-                          ->check(CLI::IsMember({"onnxruntime-cpu"}))
+                                     "Measure this machine and an engine on it: " + base::joined(engines_here()) +
+                                         "; -o names the result")
+                          ->check(CLI::IsMember(engines_here()))
                           ->type_name("ENGINE")
                           ->excludes(runs);
   app.add_option("--threads", arguments.threads, "With --here: threads of the engine (default: the engine's own)")
@@ -77,6 +80,7 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
       ->needs(energy)
       ->check(CLI::IsMember({"text", "csv"}));
   if (!parse(app, argc, argv)) return std::nullopt;
+  refuse_beside(app, "--here", {"--threads", "--output", "--residuals"});
   arguments.tensorrt = engine == "tensorrt";
   if (arguments.tensorrt && !(arguments.check.empty() && arguments.elsewhere.empty() && !arguments.energy))
     throw UsageError(
