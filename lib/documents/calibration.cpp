@@ -8,6 +8,7 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
 #include "schema_json.h"
 
 namespace pagoda::documents {
@@ -34,16 +35,29 @@ std::optional<Factors> factors(const JsonField& json) {
   return result;
 }
 
+Precision product_precision(const JsonField& json) {
+  for (const Precision each : {Precision::Float16, Precision::Float32})
+    if (json.text() == to_string(each)) return each;
+  json.fail_expected("float16 or float32");
+}
+
 }  // namespace
 
-Calibration parse_calibration(std::string_view json, std::string_view subject) {
+CalibrationFile parse_calibration(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
   const JsonField document = parsed.root();
-  document.only({"schema", "id", "regime", "source", "launch", "norm", "classes", "shortest_kernel_seconds", "interval",
-                 "devices", "layouts", "unseen_families"});
+  document.only({"schema", "id", "engine", "precision", "regime", "ceilings", "source", "launch", "norm", "classes",
+                 "shortest_kernel_seconds", "interval", "devices", "layouts", "unseen_families"});
   require_schema(document, kSchema);
-  Calibration result;
+  CalibrationFile file;
+  Calibration& result = file.fitted;
   result.id = document.at("id").text();
+  if (document.has("engine")) result.engine = document.at("engine").text();
+  if (document.has("precision")) result.precision = product_precision(document.at("precision"));
+  if (document.has("ceilings")) {
+    file.ceilings = document.at("ceilings").value().dump();
+    file.device = parse_device(file.ceilings, std::string(subject) + ": ceilings");
+  }
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.launch = at_least(document, "launch");
@@ -91,21 +105,24 @@ Calibration parse_calibration(std::string_view json, std::string_view subject) {
   result.median_error = at_least(unseen, "median_error");
   result.p90_error = at_least(unseen, "p90_error");
   result.rank_correlation = at_least(unseen, "rank_correlation", -1);
-  return result;
+  return file;
 }
 
-Calibration load_calibration(const std::string& path) {
+CalibrationFile load_calibration(const std::string& path) {
   return parse_calibration(base::read_file(path, "a calibration file"), path);
 }
 
-std::string to_json(const Calibration& calibration) {
+std::string to_json(const CalibrationFile& file) {
+  const Calibration& calibration = file.fitted;
   JsonWriter json(JsonWriter::Style::Plain);
   const auto texts = [&](const char* key, const std::vector<std::string>& items) {
     json.key(key).begin_array();
     for (const std::string& item : items) json.value(item);
     json.end_array();
   };
-  json.begin_object().member("schema", kSchema).member("id", calibration.id).member("regime", calibration.regime);
+  json.begin_object().member("schema", kSchema).member("id", calibration.id);
+  json.member("engine", calibration.engine).member("precision", to_string(calibration.precision));
+  json.member("regime", calibration.regime);
   json.member("source", calibration.source);
   texts("devices", calibration.devices);
   texts("layouts", calibration.layouts);
@@ -132,14 +149,20 @@ std::string to_json(const Calibration& calibration) {
   json.member("models", std::llround(calibration.models)).member("families", std::llround(calibration.families));
   json.member("mean_error", rounded(calibration.mean_error));
   json.member("median_error", rounded(calibration.median_error)).member("p90_error", rounded(calibration.p90_error));
-  json.member("rank_correlation", rounded(calibration.rank_correlation)).end_object().end_object();
+  json.member("rank_correlation", rounded(calibration.rank_correlation)).end_object();
+  if (!file.ceilings.empty()) {
+    const base::JsonDocument ceilings = base::parse_json(file.ceilings, "ceilings", "expected pagoda.ceilings/1");
+    json.key("ceilings").value(ceilings.root().value());
+  }
+  json.end_object();
   return std::move(json).text();
 }
 
 std::vector<std::string> calibration_ids() { return ids_of(calibration_files()); }
 
 Calibration calibration(std::string_view id) {
-  return parse_calibration(embedded_text(calibration_files(), id, "calibration"), "calibration " + std::string(id));
+  return parse_calibration(embedded_text(calibration_files(), id, "calibration"), "calibration " + std::string(id))
+      .fitted;
 }
 
 }  // namespace pagoda::documents

@@ -18,6 +18,10 @@ using doctest::Approx;
 
 namespace {
 
+std::string text_of(const Calibration& calibration) {
+  return documents::to_json(documents::CalibrationFile{.fitted = calibration});
+}
+
 constexpr KernelRates kRates{.tensor = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
 
 // Random numbers that are the same with every standard library.
@@ -214,18 +218,18 @@ TEST_CASE("other devices and layouts have an interval of their own, or none") {
   CHECK(interval(got, "d", true).value().high == interval(got, "other", false).value().high);
   const CalibrationResult alone = calibrate(synthetic_runs(50, 2, 0.1, 5));
   CHECK_FALSE(interval(alone.calibration, "other", false).has_value());
-  CHECK(interval(documents::parse_calibration(documents::to_json(got), "back"), "other", false).value().high ==
+  CHECK(interval(documents::parse_calibration(text_of(got), "back").fitted, "other", false).value().high ==
         Approx(got.elsewhere.value().high).epsilon(1e-3));
 }
 
 TEST_CASE("too few families claim no interval, and their file says null and can be read") {
   const Calibration few = calibrate(synthetic_runs(3, 4, 0.1, 5), {.id = "few"}).calibration;
   CHECK_FALSE(few.interval.has_value());
-  nlohmann::json document = nlohmann::json::parse(documents::to_json(few));
+  nlohmann::json document = nlohmann::json::parse(text_of(few));
   CHECK(document["interval"]["low"].is_null());
   CHECK(document["interval"]["high"].is_null());
-  test::check_schema(documents::to_json(few), "calibration");
-  CHECK_FALSE(interval(documents::parse_calibration(document.dump(), "back"), "d", false).has_value());
+  test::check_schema(text_of(few), "calibration");
+  CHECK_FALSE(interval(documents::parse_calibration(document.dump(), "back").fitted, "d", false).has_value());
   document["interval"]["low"] = document["interval"]["high"] = 0;  // an unknown written as 0
   CHECK_THROWS_WITH_AS(documents::parse_calibration(document.dump(), "file"),
                        doctest::Contains("interval.low: found 0; expected a number above 0"), Error);
@@ -252,8 +256,8 @@ TEST_CASE("runs that cannot be fitted are named") {
 TEST_CASE("a calibration survives its file, and broken files say what is wrong") {
   const CalibrationResult result =
       calibrate(synthetic_runs(40, 2, 0.1, 5), {.id = "test", .regime = "synthetic", .source = "this test"});
-  const std::string text = documents::to_json(result.calibration);
-  const Calibration back = documents::parse_calibration(text, "back");
+  const std::string text = text_of(result.calibration);
+  const Calibration back = documents::parse_calibration(text, "back").fitted;
   CHECK(back.id == "test");
   CHECK(back.launch == Approx(result.calibration.launch).epsilon(1e-3));
   CHECK(back.mean_error == Approx(result.calibration.mean_error).epsilon(1e-3));
@@ -290,7 +294,7 @@ TEST_CASE("built-in calibrations follow their schema and carry their figures") {
     CAPTURE(id);
     const Calibration built_in = documents::calibration(id);
     CHECK(built_in.id == id);
-    test::check_schema(documents::to_json(built_in), "calibration");
+    test::check_schema(text_of(built_in), "calibration");
     CHECK(built_in.mean_error <= 0.12);
     CHECK(built_in.models >= 300);
     CHECK(built_in.coverage >= 0.8);

@@ -8,13 +8,16 @@
 #include <map>
 #include <string>
 
+#include "pagoda/base/files.h"
 #include "pagoda/core/model.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/engines.h"
 #include "pagoda/measured/ort_kernels.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/text_graph.h"
+#include "support/workshop.h"
 
 using namespace pagoda;
 using doctest::Approx;
@@ -284,4 +287,50 @@ TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no devic
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cpu", here, request); }),
                        "another --device"));
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("tvm", "", request); }), "onnxruntime-cpu"));
+}
+
+TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no device") {
+  test::Workshop shop;
+  // Coefficients of another machine in the file that --here writes: the formula is what is checked.
+  documents::CalibrationFile file{
+      .fitted = documents::calibration("rtx-3090-amp-nchw"),
+      .ceilings = documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json")).ceilings};
+  file.fitted.engine = "pytorch-cpu";
+  file.fitted.precision = Precision::Float32;
+  file.fitted.shortest_kernel_seconds = 0;
+  const std::string text = documents::to_json(file), path = shop.path("torch.json");
+  test::check_schema(text, "calibration");
+  base::write_file(path, text);
+  const documents::CalibrationFile back = documents::load_calibration(path);
+  CHECK(back.fitted.engine == "pytorch-cpu");
+  CHECK(back.fitted.precision == Precision::Float32);
+  REQUIRE(back.device);
+
+  documents::EstimateRequest request;
+  documents::set_prediction("pytorch-cpu", path, request);
+  const Model model = test::graph("x:f32[1024,512], w:f32[512,256]=const -> y = MatMul(x, w)");
+  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  REQUIRE(estimate.roofline);
+  REQUIRE(estimate.roofline->predicted);
+  CHECK(estimate.roofline->predicted->engine == "pytorch-cpu");
+  const KernelRates rates = *kernel_rates(*back.device, Precision::Float32);
+  CHECK(rates.tensor == rates.vector);
+  const KernelLaunch product{.kind = KernelClass::Linear,
+                             .macs = 1024.0 * 512 * 256,
+                             .bytes = 4.0 * (1024 * 512 + 512 * 256 + 1024 * 256),
+                             .width = 256,
+                             .depth = 512,
+                             .tiles = 16};
+  CHECK(estimate.roofline->predicted->seconds == Approx(kernel_seconds(product, rates, back.fitted)));
+  test::check_schema(documents::write_estimate(estimate), "estimate");
+
+  request.precision = Precision::Float16;
+  CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "is for float32, not"));
+  documents::EstimateRequest other;
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cuda", path, other); }),
+                       "is a calibration of pytorch-cpu, expected one of pytorch-cuda"));
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-amp", path, other); }),
+                       "--engine pytorch-cpu"));
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cpu", "", other); }),
+                       "--here pytorch-cpu"));
 }

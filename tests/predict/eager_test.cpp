@@ -103,6 +103,21 @@ TEST_CASE("graphs become the kernels that eager execution launches") {
   }
 }
 
+TEST_CASE("in float32 nothing is cast, and on a CPU a convolution adds its bias itself") {
+  const auto kernels = [](const char* text, bool on_cpu) {
+    const Model model = test::graph(text);
+    return text_of(eager_kernels(model, analyze(model), {.products = Precision::Float32, .on_cpu = on_cpu}));
+  };
+  // input 8192 and output 8192 elements, weight 36864, of 4 bytes
+  const char* conv = "x:f32[2,64,8,8], w:f32[64,64,3,3]=const, b:f32[64]=const -> y = Conv(x, w, b) {pads=[1,1,1,1]}";
+  CHECK(kernels(conv, false) == "conv 212992; pointwise_broadcast 65536");
+  CHECK(kernels(conv, true) == "conv 212992");
+  // 1024 × 64, 64 × 32
+  CHECK(kernels("x:f32[1024,64], w:f32[64,32]=const -> p = MatMul(x, w); y = Relu(p)", true) ==
+        "linear 401408; pointwise 262144");
+  CHECK(kernels("x:f32[2,8,8] -> y = Softmax(x)", true) == "softmax 1024");
+}
+
 TEST_CASE("attention in every form that exporters write is the same kernel") {
   const char* const kHead = "q:f16[2,4,64,32], k:f16[2,4,64,32], v:f16[2,4,64,32], c:f16[]=0.42 -> ";
   struct Case {

@@ -7,13 +7,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <span>
 #include <thread>
 
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/calibrate.h"
 #include "pagoda/core/model.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/device.h"
@@ -32,8 +35,9 @@ struct StudyRow {
   const char* model;  // in models/skeletons
   const char* family;
   std::int64_t batch = 0, sequence = 0;  // 0: as in the file
+  const char* named = "";                // the module that PyTorch runs; the file was exported from it
 };
-constexpr StudyRow kStudy[] = {
+constexpr StudyRow kFiles[] = {
     {"resnet50_dynamic", "resnet", 1},
     {"resnet50_dynamic", "resnet", 4},
     {"r3d_18", "resnet"},
@@ -67,12 +71,32 @@ constexpr StudyRow kStudy[] = {
     {"whisper_encoder", "whisper"},
     {"lstm", "lstm", 2},
 };
-
-std::string family_of(const std::string& model) {
-  const auto* found =
-      std::find_if(std::begin(kStudy), std::end(kStudy), [&](const StudyRow& row) { return model == row.model; });
-  return found == std::end(kStudy) ? model : found->family;
-}
+// torchvision's and, where it is installed, transformers'.
+constexpr StudyRow kModules[] = {
+    {"resnet50_dynamic", "resnet", 1, 0, "resnet50"},
+    {"resnet50_dynamic", "resnet", 8, 0, "resnet50"},
+    {"resnet152", "resnet", 1, 0, "resnet152"},
+    {"mobilenet_v3_large", "mobilenet", 1, 0, "mobilenet_v3_large"},
+    {"mobilenet_v3_large", "mobilenet", 8, 0, "mobilenet_v3_large"},
+    {"efficientnet_b0", "efficientnet", 1, 0, "efficientnet_b0"},
+    {"efficientnet_b0", "efficientnet", 4, 0, "efficientnet_b0"},
+    {"densenet121_dynamic", "densenet", 1, 0, "densenet121"},
+    {"densenet121_dynamic", "densenet", 4, 0, "densenet121"},
+    {"googlenet", "inception", 1, 0, "googlenet"},
+    {"googlenet", "inception", 8, 0, "googlenet"},
+    {"alexnet", "alexnet", 1, 0, "alexnet"},
+    {"alexnet", "alexnet", 16, 0, "alexnet"},
+    {"vgg16", "vgg", 1, 0, "vgg16"},
+    {"convnext_tiny", "convnext", 1, 0, "convnext_tiny"},
+    {"convnext_tiny", "convnext", 4, 0, "convnext_tiny"},
+    {"swin_t_dynamic", "swin", 1, 0, "swin_t"},
+    {"swin_t_dynamic", "swin", 4, 0, "swin_t"},
+    {"vit_b_16_dynamic", "vit", 1, 0, "vit_b_16"},
+    {"vit_b_16_dynamic", "vit", 4, 0, "vit_b_16"},
+    {"bert_base", "bert", 1, 16, "bert-base-uncased"},
+    {"bert_base", "bert", 1, 128, "bert-base-uncased"},
+    {"bert_base", "bert", 8, 64, "bert-base-uncased"},
+};
 
 // The folder of the models: in the sources, or installed.
 std::string models_folder() {
@@ -92,45 +116,106 @@ std::string program(const std::string& name, const std::string& build_folder) {
   return name;
 }
 
-std::string engine_version(const documents::Result& result) {
-  const auto found = result.metadata.find("version.onnxruntime");
-  return found == result.metadata.end() ? "of an unknown version" : base::setting_text(found->second);
-}
-
 void say(const std::string& text) {
   if (isatty(STDERR_FILENO) != 0) std::cerr << "pagoda-calibrate: " << text << '\n';
 }
 
-std::string measured_ceilings(const std::string& folder) {
+struct Here;
+
+// What can be measured here, a row each.
+struct Engine {
+  std::string_view id;
+  const char* name;              // for people
+  const char* version;           // in the metadata of its runs
+  const char *backend, *device;  // of pagoda-bench
+  std::span<const StudyRow> study;
+  std::span<const char* const> ceilings;  // arguments of ert-ceilings
+  void (*fit)(const Here& here);
+};
+
+// What was measured.
+struct Here {
+  const Engine& engine;
+  const CalibrateArguments& arguments;
+  std::string folder;
+  std::vector<std::pair<const StudyRow*, const documents::Result*>> runs;  // that gave a time
+  std::string ceilings;
+  DeviceSpec device;
+
+  std::string name_of(std::size_t run) const {
+    std::string name = runs[run].first->model;
+    for (const char* axis : {"batch", "sequence"})
+      if (const auto found = runs[run].second->config.find(axis); found != runs[run].second->config.end())
+        name += std::string(" ") + axis + " " + base::setting_text(found->second);
+    return name;
+  }
+  std::string version() const {
+    const auto& metadata = runs.front().second->metadata;
+    const auto found = metadata.find(engine.version);
+    return found == metadata.end() ? "of an unknown version" : base::setting_text(found->second);
+  }
+  int threads() const {
+    return static_cast<int>(arguments.threads.value_or(std::max<std::int64_t>(std::thread::hardware_concurrency(), 1)));
+  }
+  // "ONNX Runtime 1.31 on a CPU, 2 threads, the engine's default"
+  std::string regime() const {
+    std::string text = std::string(engine.name) + " " + version() + " on " + device.name;
+    if (std::string_view(engine.device) != "cpu") return text;
+    return text + ", " + std::to_string(threads()) + (threads() == 1 ? " thread" : " threads") +
+           (arguments.threads ? "" : ", the engine's default");
+  }
+};
+
+std::string measured_ceilings(const Engine& engine, const std::string& folder) {
   const std::string path = folder + "/ceilings.json";
   if (!fs::exists(path)) {
-    say("ceilings of this CPU, about half a minute");
+    say("ceilings of this machine, about half a minute");
     base::ProcessOptions quiet{.out = base::Stream::Null, .err = base::Stream::Pipe};
-    const std::string tool = program("ert-ceilings", "ceilings");
-    const base::Output output = base::run_and_capture({tool, "--cpu", "--quick", "--json", path}, quiet);
+    std::vector<std::string> command = {program("ert-ceilings", "ceilings"), "--quick", "--json", path};
+    command.insert(command.end(), engine.ceilings.begin(), engine.ceilings.end());
+    const base::Output output = base::run_and_capture(command, quiet);
     if (!output.end.succeeded())
-      throw Error(tool + " --cpu --quick " + to_string(output.end) + ": " + output.err);
+      throw Error(base::joined(command, " ") + " " + to_string(output.end) + ": " + output.err);
   }
-  return base::read_file(path, "ceilings of this CPU");
+  return base::read_file(path, "ceilings of this machine");
 }
 
-measured::Study study_of(const std::string& models, std::optional<std::int64_t> threads) {
+measured::Study study_of(const Engine& engine, const std::string& models, std::optional<std::int64_t> threads) {
   measured::Study study;
   study.name = "here";
-  study.layers = true;
+  study.layers = engine.study.front().named[0] == '\0';
   study.measure.budget_seconds = 1.5;
   study.measure.warmup_seconds = 1;
   study.limits.seconds = 300;
-  for (const StudyRow& row : kStudy) {
-    std::vector<measured::Axis> block = {{"model", {std::string(models + "/" + row.model + ".onnx")}},
-                                         {"backend", {std::string("ort")}},
-                                         {"device", {std::string("cpu")}}};
+  for (const StudyRow& row : engine.study) {
+    const std::string file = models + "/" + row.model + ".onnx";
+    const bool is_module = row.named[0] != '\0';
+    if (is_module) study.models[row.model] = {.onnx = file, .named = row.named};
+    std::vector<measured::Axis> block = {{"model", {is_module ? std::string(row.model) : file}},
+                                         {"backend", {std::string(engine.backend)}},
+                                         {"device", {std::string(engine.device)}}};
     if (row.batch > 0) block.push_back({"batch", {row.batch}});
     if (row.sequence > 0) block.push_back({"sequence", {row.sequence}});
     if (threads) block.push_back({"threads", {*threads}});
     study.blocks.push_back(std::move(block));
   }
   return study;
+}
+
+// The row that a result is of.
+const StudyRow& row_of(const Engine& engine, const documents::Result& result) {
+  const auto number = [&](const char* axis) {
+    const auto found = result.config.find(axis);
+    const auto* value = found == result.config.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+    return value == nullptr ? 0 : *value;
+  };
+  const std::string model = documents::text_of(result.config, "model");
+  const auto found = std::find_if(engine.study.begin(), engine.study.end(), [&](const StudyRow& row) {
+    return model == row.model && row.sequence == number("sequence") &&
+           std::max<std::int64_t>(row.batch, 1) == number("batch");
+  });
+  if (found == engine.study.end()) throw Error(documents::config_label(result.config) + ": is no run of this study");
+  return *found;
 }
 
 Analysis analysis_of(const Model& model, const documents::Result& result) {
@@ -146,25 +231,32 @@ documents::Measured profile_of(const documents::Result& result, const std::strin
   return {};
 }
 
-std::string report(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
+// How the runs fare, each by a fit without its family.
+struct Judged {
+  std::vector<std::optional<double>> predicted = {};  // by run; empty: no other family runs its kernels
+  double models = 0, mean_error = 0, median_error = 0, p90_error = 0, fitted_mean_error = 0;
+};
+
+std::string report(const Here& here, const Judged& judged) {
   const auto percent = [](double part) { return base::rounded(100 * part) + " %"; };
   base::Grid grid{.columns = {{.header = "run"},
                               {.header = "measured", .is_number = true},
                               {.header = "predicted", .is_number = true},
                               {.header = "error", .is_number = true}},
                   .rows = {}};
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    grid.rows.push_back({runs[i].name, base::si_seconds(runs[i].seconds),
-                         fit.predicted[i] ? base::si_seconds(*fit.predicted[i]) : "?",
-                         fit.predicted[i] ? percent(*fit.predicted[i] / runs[i].seconds - 1) : "?"});
-  const CpuCalibration& c = fit.calibration;
-  const bool has_unknown = std::any_of(fit.predicted.begin(), fit.predicted.end(), [](const auto& p) { return !p; });
-  const std::string fitted = "with all of them " + percent(fit.fitted_mean_error) + "\n";
-  const std::string table =
-      base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "");
-  if (c.models == 0) return table + "no family is judged by others; mean error " + fitted;
-  return table + "each by a fit without its family: mean error " + percent(c.mean_error) +
-         ", median " + percent(c.median_error) + ", 90th percentile " + percent(c.p90_error) + "; " + fitted;
+  bool has_unknown = false;
+  for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    const double seconds = here.runs[i].second->timing->latency.p50;
+    const std::optional<double>& predicted = judged.predicted[i];
+    has_unknown = has_unknown || !predicted;
+    grid.rows.push_back({here.name_of(i), base::si_seconds(seconds), predicted ? base::si_seconds(*predicted) : "?",
+                         predicted ? percent(*predicted / seconds - 1) : "?"});
+  }
+  const std::string fitted = "with all of them " + percent(judged.fitted_mean_error) + "\n";
+  const std::string table = base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "");
+  if (judged.models == 0) return table + "no family is judged by others; mean error " + fitted;
+  return table + "each by a fit without its family: mean error " + percent(judged.mean_error) + ", median " +
+         percent(judged.median_error) + ", 90th percentile " + percent(judged.p90_error) + "; " + fitted;
 }
 
 std::size_t disturbed_runs(const std::vector<documents::Result>& results) {
@@ -201,86 +293,160 @@ std::string by_class(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
   return text;
 }
 
+void fit_onnxruntime(const Here& here) {
+  documents::CpuCalibrationFile file{.engine = std::string(here.engine.id),
+                                     .fitted = {},
+                                     .runs = {},
+                                     .ceilings = here.ceilings,
+                                     .device = here.device};
+  std::vector<documents::Measured> profiles;
+  for (const auto& [row, result] : here.runs) profiles.push_back(profile_of(*result, here.folder));
+  CpuCalibration machine;
+  machine.id = "here";
+  machine.threads = here.threads();
+  machine.regime = here.regime();
+  machine.channel_block = 0;
+  for (const documents::Measured& profile : profiles)
+    if (const int block = measured::channel_block(profile); block > 0)
+      machine.channel_block = machine.channel_block > 0 ? std::min(machine.channel_block, block) : block;
+  const documents::CeilingsDocument ceilings = documents::parse_ceilings(here.ceilings, here.folder + "/ceilings.json");
+  for (const char* level : {"l1_bytes", "l2_bytes", "l3_bytes"})
+    if (const auto found = ceilings.machine.find(level); found != ceilings.machine.end())
+      if (const auto* bytes = std::get_if<std::int64_t>(&found->second))
+        machine.cache_bytes = std::max(machine.cache_bytes, static_cast<double>(*bytes));
+
+  std::vector<TimedCpuRun> runs;
+  for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    const auto& [row, result] = here.runs[i];
+    const Model model = load_model(documents::text_of(result->config, "model_file"));
+    TimedCpuRun& run = runs.emplace_back();
+    run.name = here.name_of(i);
+    run.family = row->family;
+    run.seconds = result->timing->latency.p50;
+    const Analysis analysis = analysis_of(model, *result);
+    run.lowered = cpu_kernels(model, analysis, machine.channel_block);
+    std::map<std::string, CpuKernel> named;
+    for (const CpuKernel& kernel : run.lowered.kernels) {
+      const NodeReport& node = analysis.nodes[static_cast<std::size_t>(kernel.row)];
+      if (node.graph == 0 && (is_product(kernel.kind) || kernel.kind == CpuKernelClass::SoftmaxOuter))
+        named.emplace(model.main().node(node.node).name, kernel);
+    }
+    run.timed = measured::timed_kernels(profiles[i], machine.channel_block, named);
+  }
+  const CpuFit fit = fit_cpu(runs, machine);
+  file.fitted = fit.calibration;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    file.runs.push_back({runs[i].name, runs[i].family, runs[i].seconds, fit.predicted[i]});
+  base::write_file(here.arguments.output, to_json(file));
+  if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, by_class(fit, runs));
+  const CpuCalibration& c = fit.calibration;
+  write_output("", report(here, {.predicted = fit.predicted,
+                                 .models = c.models,
+                                 .mean_error = c.mean_error,
+                                 .median_error = c.median_error,
+                                 .p90_error = c.p90_error,
+                                 .fitted_mean_error = fit.fitted_mean_error}));
+}
+
+// Whole runs alone: PyTorch's profiler costs about as much as its shorter operators take.
+void fit_pytorch(const Here& here) {
+  const bool on_cpu = std::string_view(here.engine.device) == "cpu";
+  const std::optional<KernelRates> rates = kernel_rates(here.device, Precision::Float32);
+  if (!rates) throw Error(here.folder + "/ceilings.json: states no float32 rate or memory bandwidth; measure it again");
+  const std::string models = models_folder();
+  std::vector<TimedRun> runs;
+  for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    const auto& [row, result] = here.runs[i];
+    const Model model = load_model(models + "/" + row->model + ".onnx");
+    AnalyzeOptions sizes;
+    sizes.batch = row->batch;
+    if (row->sequence > 0) sizes.dims["sequence"] = row->sequence;
+    const Analysis analysis = analyze(model, sizes);
+    runs.push_back(
+        {.name = here.name_of(i),
+         .family = row->family,
+         .kernels = eager_kernels(model, analysis, {.products = Precision::Float32, .on_cpu = on_cpu}).kernels,
+         .device = here.device.id,
+         .rates = *rates,
+         .seconds = result->timing->latency.p50});
+  }
+  const CalibrationResult fit = calibrate(runs, {.id = "here",
+                                                 .regime = here.regime() + ", float32, eager",
+                                                 .source = "measured on this machine",
+                                                 .coverage = 0.8});
+  documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
+  file.fitted.engine = here.engine.id;
+  file.fitted.precision = Precision::Float32;
+  file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured
+  base::write_file(here.arguments.output, to_json(file));
+  Judged judged{.models = fit.calibration.models,
+                .mean_error = fit.calibration.mean_error,
+                .median_error = fit.calibration.median_error,
+                .p90_error = fit.calibration.p90_error,
+                .fitted_mean_error = fit.fitted_mean_error};
+  std::string residuals = base::csv_line({"run", "seconds", "predicted", "low", "high"});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    judged.predicted.emplace_back(fit.runs[i].predicted);
+    base::CsvLine line;
+    line.add(runs[i].name).add(runs[i].seconds).add(fit.runs[i].predicted).add(fit.runs[i].low).add(fit.runs[i].high);
+    residuals += std::move(line).end();
+  }
+  if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, residuals);
+  write_output("", report(here, judged));
+}
+
+constexpr const char* kCpu[] = {"--cpu"};
+constexpr const char* kGpu[] = {"--gpu", "0"};
+constexpr Engine kEngines[] = {
+    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", kFiles, kCpu, fit_onnxruntime},
+    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", kModules, kCpu, fit_pytorch},
+    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", kModules, kGpu, fit_pytorch},
+};
+
 }  // namespace
+
+std::vector<std::string> engines_here() {
+  std::vector<std::string> ids;
+  for (const Engine& engine : kEngines) ids.emplace_back(engine.id);
+  return ids;
+}
 
 int calibrate_here(const CalibrateArguments& arguments) {
   if (arguments.output.empty())
     throw UsageError("--here " + arguments.here + " needs -o FILE, the calibration; its runs are kept beside it");
+  const Engine& engine = *std::find_if(std::begin(kEngines), std::end(kEngines),
+                                       [&](const Engine& row) { return row.id == arguments.here; });
   const std::string folder = arguments.output + ".runs";
   fs::create_directories(folder);
-  const measured::Study study = study_of(models_folder(), arguments.threads);
-  say("runs of " + std::to_string(std::size(kStudy)) + " models, a few minutes; kept in " + folder +
+  const measured::Study study = study_of(engine, models_folder(), arguments.threads);
+  say("runs of " + std::to_string(engine.study.size()) + " models, a few minutes; kept in " + folder +
       ", the same command goes on after an interruption");
   const measured::StudyRun ran =
       measured::run_study(study, {.folder = folder,
                                   .program = program("pagoda-bench", "bench"),
                                   .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,
                                             documents::ResultStatus::NotAvailable}});
-  std::vector<std::pair<const documents::Result*, documents::Measured>> profiles;
+  Here here{.engine = engine, .arguments = arguments, .folder = folder, .runs = {}, .ceilings = {}, .device = {}};
   std::string reason;
   for (const documents::Result& result : ran.results) {
     if (result.status == documents::ResultStatus::Ok && result.timing)
-      profiles.emplace_back(&result, profile_of(result, folder));
+      here.runs.emplace_back(&row_of(engine, result), &result);
     else if (reason.empty())
       reason = documents::config_label(result.config) + ": " + result.reason;
   }
-  if (profiles.empty())
+  if (here.runs.empty())
     throw Error("--here " + arguments.here + ": none of " + std::to_string(ran.results.size()) +
                 " runs gave a time; the first says " + reason);
-  if (!reason.empty()) std::cerr << "pagoda-calibrate: left out " << reason << '\n';
+  if (!reason.empty())
+    std::cerr << "pagoda-calibrate: left out " << ran.results.size() - here.runs.size() << " of " << ran.results.size()
+              << " runs, the first " << reason << '\n';
   if (const std::size_t disturbed = disturbed_runs(ran.results); disturbed > 0)
-    std::cerr << "pagoda-calibrate: " << disturbed << " of " << profiles.size()
+    std::cerr << "pagoda-calibrate: " << disturbed << " of " << here.runs.size()
               << " runs were disturbed: one of twenty took over twice the fastest; delete " << folder
               << " and measure again on an idle machine\n";
-
-  documents::CpuCalibrationFile file{.engine = arguments.here, .fitted = {}, .runs = {}, .ceilings = {}, .device = {}};
-  file.ceilings = measured_ceilings(folder);
-  file.device = documents::parse_device(file.ceilings, folder + "/ceilings.json");
-
-  CpuCalibration machine;
-  machine.id = "here";
-  machine.threads =
-      static_cast<int>(arguments.threads.value_or(std::max<std::int64_t>(std::thread::hardware_concurrency(), 1)));
-  machine.channel_block = 0;
-  for (const auto& [result, profile] : profiles)
-    if (const int block = measured::channel_block(profile); block > 0)
-      machine.channel_block = machine.channel_block > 0 ? std::min(machine.channel_block, block) : block;
-  const documents::CeilingsDocument ceilings = documents::parse_ceilings(file.ceilings, folder + "/ceilings.json");
-  for (const char* level : {"l1_bytes", "l2_bytes", "l3_bytes"})
-    if (const auto found = ceilings.machine.find(level); found != ceilings.machine.end())
-      if (const auto* bytes = std::get_if<std::int64_t>(&found->second))
-        machine.cache_bytes = std::max(machine.cache_bytes, static_cast<double>(*bytes));
-  machine.regime = "ONNX Runtime " + engine_version(*profiles.front().first) + " on " + file.device.name + ", " +
-                   std::to_string(machine.threads) + (machine.threads == 1 ? " thread" : " threads") +
-                   (arguments.threads ? "" : ", the engine's default");
-
-  std::vector<TimedCpuRun> runs;
-  for (const auto& [result, profile] : profiles) {
-    const Model model = load_model(documents::text_of(result->config, "model_file"));
-    TimedCpuRun& run = runs.emplace_back();
-    run.name = documents::text_of(result->config, "model");
-    for (const char* axis : {"batch", "sequence"})
-      if (const auto found = result->config.find(axis); found != result->config.end())
-        run.name += std::string(" ") + axis + " " + base::setting_text(found->second);
-    run.family = family_of(documents::text_of(result->config, "model"));
-    run.seconds = result->timing->latency.p50;
-    const Analysis analysis = analysis_of(model, *result);
-    run.lowered = cpu_kernels(model, analysis, machine.channel_block);
-    std::map<std::string, CpuKernel> named;
-    for (const CpuKernel& kernel : run.lowered.kernels) {
-      const NodeReport& row = analysis.nodes[static_cast<std::size_t>(kernel.row)];
-      if (row.graph == 0 && (is_product(kernel.kind) || kernel.kind == CpuKernelClass::SoftmaxOuter))
-        named.emplace(model.main().node(row.node).name, kernel);
-    }
-    run.timed = measured::timed_kernels(profile, machine.channel_block, named);
-  }
-  const CpuFit fit = fit_cpu(runs, machine);
-  file.fitted = fit.calibration;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    file.runs.push_back({runs[i].name, runs[i].family, runs[i].seconds, fit.predicted[i]});
-  base::write_file(arguments.output, to_json(file));
-  if (!arguments.residuals.empty()) base::write_file(arguments.residuals, by_class(fit, runs));
-  write_output("", report(fit, runs));
+  here.ceilings = measured_ceilings(engine, folder);
+  here.device = documents::parse_device(here.ceilings, folder + "/ceilings.json");
+  engine.fit(here);
   return kDone;
 }
 

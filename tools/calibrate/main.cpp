@@ -17,7 +17,7 @@ namespace {
 
 Judged held_against(const std::string& name, const Loaded& loaded) {
   const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
-  const Calibration calibration = is_path ? documents::load_calibration(name) : documents::calibration(name);
+  const Calibration calibration = is_path ? documents::load_calibration(name).fitted : documents::calibration(name);
   Judged judged;
   for (const TimedRun& run : loaded.runs) {
     double seconds = 0;
@@ -39,7 +39,8 @@ Judged fitted(const CalibrateArguments& arguments, const Loaded& loaded) {
     judged.predicted.push_back(run.predicted);
     judged.interval.push_back(Factors{run.low, run.high});
   }
-  if (!arguments.output.empty()) base::write_file(arguments.output, documents::to_json(result.calibration));
+  if (!arguments.output.empty())
+    base::write_file(arguments.output, documents::to_json(documents::CalibrationFile{.fitted = result.calibration}));
   return judged;
 }
 

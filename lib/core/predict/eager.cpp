@@ -1,21 +1,22 @@
-// Lowers a graph to the kernels that eager PyTorch launches under autocast. Tracks each tensor's type and strides.
+// Lowers a graph to the kernels that eager PyTorch launches. Tracks each tensor's type and strides.
 #include "predict/eager_state.h"
 
 namespace pagoda::inline core {
 namespace {
 
-// Lowers a row without a rule to its counted work and bytes, with bytes halved if the row computes in float32.
+// Lowers a row without a rule to its counted work and bytes; under autocast bytes are halved if the row computes in
+// float32.
 void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row) {
-  const bool is_single = row.cost.precision == ElementType::Float32;
+  const bool is_halved = row.cost.precision == ElementType::Float32 && state.product_type() == ElementType::Float16;
   KernelLaunch kernel{.kind = KernelClass::Other};
   kernel.macs = state.number(row.cost.macs);
-  kernel.bytes = state.number(row.cost.bytes()) * (is_single ? 0.5 : 1.0);
+  kernel.bytes = state.number(row.cost.bytes()) * (is_halved ? 0.5 : 1.0);
   if (row.cost.mark == Mark::Compute) state.launch(kernel);
   if (graph == nullptr) return;
   for (const ValueId output : graph->nodes[static_cast<std::size_t>(row.node)].outputs) {
     Tile tile = state.declared(output);
     if (!tile.known) continue;
-    if (tile.type == ElementType::Float32) tile.type = ElementType::Float16;
+    if (tile.type == ElementType::Float32) tile.type = state.product_type();
     state.set(output, std::move(tile));
   }
 }

@@ -45,17 +45,19 @@ std::optional<KernelClass> kernel_class(std::string_view name) {
   return static_cast<KernelClass>(std::distance(kNames.begin(), found));
 }
 
-std::optional<KernelRates> kernel_rates(const DeviceSpec& device) {
-  const Peak* tensor = device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
+std::optional<KernelRates> kernel_rates(const DeviceSpec& device, Precision products) {
+  const bool is_single = products == Precision::Float32;
   const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
+  const Peak* tensor = is_single ? vector : device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
   if (tensor == nullptr || vector == nullptr || device.levels.empty()) return std::nullopt;
   const Quantity& bandwidth = device.levels.front().bytes_per_second;
-  if (!bandwidth.known() || !device.launch_overhead_seconds.known()) return std::nullopt;
+  const Quantity& launch = device.launch_overhead_seconds;
+  if (!bandwidth.known() || !(launch.known() || is_single)) return std::nullopt;
   KernelRates rates;
   rates.tensor = *tensor->flops_per_second.value;
   rates.vector = *vector->flops_per_second.value;
   rates.bandwidth = *bandwidth.value;
-  rates.launch = *device.launch_overhead_seconds.value;
+  rates.launch = launch.value.value_or(1e-6);
   rates.units = device.units.value.value_or(1);
   if (device.levels.size() > 1) rates.cache = device.levels[1].capacity_bytes.value.value_or(0);
   return rates;

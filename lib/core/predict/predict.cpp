@@ -20,13 +20,20 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
                    const Calibration& calibration, const EagerOptions& options) {
   Prediction result;
   result.calibration = calibration.id;
-  const auto rates = kernel_rates(device);
+  const auto rates = kernel_rates(device, calibration.precision);
   if (!rates) {
-    result.problem = device.id + " states no float16 rate of tensor units with float32 accumulation, float32 rate, " +
-                     "memory bandwidth or launch overhead; calibration " + calibration.id + " needs them";
+    result.problem = device.id + " states no " +
+                     (calibration.precision == Precision::Float32
+                          ? "float32 rate or memory bandwidth"
+                          : "float16 rate of tensor units with float32 accumulation, float32 rate, memory bandwidth or "
+                            "launch overhead") +
+                     "; calibration " + calibration.id + " needs them";
     return result;
   }
-  const EagerKernels eager = eager_kernels(model, analysis, options);
+  EagerOptions as_measured = options;
+  as_measured.products = calibration.precision;
+  as_measured.on_cpu = calibration.engine == "pytorch-cpu";
+  const EagerKernels eager = eager_kernels(model, analysis, as_measured);
   result.unknown_rows = eager.unknown_rows;
   result.kernels = static_cast<std::int64_t>(eager.kernels.size());
   result.row_seconds.assign(analysis.nodes.size(), 0);

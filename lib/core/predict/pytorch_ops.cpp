@@ -208,12 +208,12 @@ bool lower_assignment(EagerState& state, const Node& node) {
 
 bool lower_recurrent(EagerState& state, const Node& node, const NodeReport& row) {
   const Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
-  Tile output = result_of(state, node.outputs[0], kHalf);
+  Tile output = result_of(state, node.outputs[0], state.product_type());
   if (!input.known || !weight.known || !output.known || input.sizes.size() != 3 || weight.sizes.size() != 3)
     return false;
   KernelLaunch kernel{.kind = KernelClass::Recurrent};
   kernel.macs = state.number(row.cost.macs);
-  kernel.bytes = state.cast(input, kHalf).bytes() + output.bytes();
+  kernel.bytes = state.cast(input, state.product_type()).bytes() + output.bytes();
   kernel.width = static_cast<double>(weight.sizes[1]);
   kernel.depth = static_cast<double>(weight.sizes[2]);
   kernel.tiles = std::ceil(static_cast<double>(input.sizes[1]) / 128) * std::ceil(kernel.width / 128);
@@ -324,7 +324,8 @@ bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId re
       input = state.make_packed(std::move(input));
     state.launch({.kind = kind, .bytes = 2 * input.bytes()});
   } else {  // needs contiguous rows; layer norms run in float32
-    const ElementType type = kind == KernelClass::GroupNorm ? pytorch::kGroupNorm : kSingle;
+    const bool is_halved = kind == KernelClass::GroupNorm && state.product_type() == pytorch::kGroupNorm;
+    const ElementType type = is_halved ? pytorch::kGroupNorm : kSingle;
     input = state.make_contiguous(state.cast(std::move(input), type));
     // A group does not fit into registers: it is read once for its statistics, once to normalise it.
     const double passes = kind == KernelClass::GroupNorm ? 3 : 2;

@@ -10,8 +10,6 @@ namespace {
 
 using pytorch::kDepthwise;
 
-constexpr auto kHalf = ElementType::Float16;
-
 double blocks(double rows, double columns) { return std::ceil(rows / 128) * std::ceil(columns / 128); }
 
 std::vector<std::int64_t> integers(const Node& node, std::string_view name) {
@@ -70,11 +68,11 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
   Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
   Tile output = state.declared(node.outputs[0]);
   if (!input.known || !weight.known || !output.known || input.sizes.size() < 3) return false;
-  input = state.cast(std::move(input), kHalf);
-  weight = state.cast(std::move(weight), kHalf);
+  input = state.cast(std::move(input), state.product_type());
+  weight = state.cast(std::move(weight), state.product_type());
   const bool channels_last = is_channels_last(input.sizes, input.strides);
   input = state.make_packed(std::move(input));
-  output.type = kHalf;
+  output.type = state.product_type();
   if (channels_last) output.strides = pagoda::channels_last(output.sizes);
   KernelLaunch kernel{.kind = conv_class(node, input, weight, channels_last)};
   kernel.macs = state.number(row.cost.macs);
@@ -88,8 +86,8 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
   state.set(node.outputs[0], output);
   if (has_folded_norm(state.graph(), node))
     return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
-  // A separate kernel adds the bias, except with PyTorch's own depthwise kernel.
-  if (node.inputs.size() > 2 && node.inputs[2] != kAbsent && kernel.kind != KernelClass::Depthwise)
+  // A separate kernel adds the bias, except with PyTorch's own depthwise kernel and with oneDNN.
+  if (node.inputs.size() > 2 && node.inputs[2] != kAbsent && kernel.kind != KernelClass::Depthwise && !state.on_cpu())
     state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
   return true;
 }
@@ -99,9 +97,9 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   Tile a = state.tile(operands[0]), b = state.tile(operands[1]);
   Tile output = state.declared(result);
   if (!a.known || !b.known || !output.known || a.sizes.empty() || b.sizes.empty()) return false;
-  a = state.cast(std::move(a), kHalf);
-  b = state.cast(std::move(b), kHalf);
-  output.type = kHalf;
+  a = state.cast(std::move(a), state.product_type());
+  b = state.cast(std::move(b), state.product_type());
+  output.type = state.product_type();
   const bool has_bias = operands.size() > 2 && operands[2] != kAbsent;
   const double columns = static_cast<double>(output.sizes.empty() ? 1 : output.sizes.back());
   const double depth = output.elements() > 0 ? macs / output.elements() : 0;
@@ -142,7 +140,7 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   return true;
 }
 
-// Fused kernels take batch × heads × rows × head size; for other ranks PyTorch computes step by step, in float16.
+// Fused kernels take batch × heads × rows × head size; for other ranks PyTorch computes step by step.
 static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom, Tile query, Tile key, Tile value) {
   Tile output = state.declared(idiom.result);
   const std::size_t rank = output.sizes.size();
@@ -155,8 +153,8 @@ static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom, Tile
   scores[rank - 1] = value.sizes[rank - 2];
   const double rows = static_cast<double>(scores[rank - 2]), keys = static_cast<double>(scores[rank - 1]);
   const double head = static_cast<double>(output.sizes[rank - 1]), heads = element_count(scores) / (rows * keys);
-  const double bytes = 2 * element_count(scores);
-  output.type = kHalf;
+  const double bytes = element_count(scores) * bits(state.product_type()) / 8;
+  output.type = state.product_type();
   state.launch({.kind = KernelClass::BatchedMatmul,
                 .macs = heads * rows * keys * head,
                 .bytes = query.bytes() + key.bytes() + bytes,
@@ -190,9 +188,9 @@ bool lower_attention(EagerState& state, const Idiom& idiom) {
   Tile query = state.tile(idiom.operands[0]), key = state.tile(idiom.operands[1]);
   Tile value = state.tile(idiom.operands[2]), output = state.declared(idiom.result);
   if (!query.known || !key.known || !value.known || !output.known || output.sizes.size() < 3) return false;
-  for (Tile* tile : {&query, &key, &value}) *tile = state.cast(std::move(*tile), kHalf);
+  for (Tile* tile : {&query, &key, &value}) *tile = state.cast(std::move(*tile), state.product_type());
   if (output.sizes.size() != 4) return lower_attention_by_parts(state, idiom, query, key, value);
-  output.type = kHalf;
+  output.type = state.product_type();
   // Stored as batch × rows × heads × head size, so the transpose that follows is free.
   const std::size_t rank = output.sizes.size();
   Sizes stored = output.sizes;
@@ -204,7 +202,7 @@ bool lower_attention(EagerState& state, const Idiom& idiom) {
   kernel.bytes = query.bytes() + key.bytes() + value.bytes() + output.bytes();
   if (const Tile& mask = state.tile(idiom.mask); idiom.mask != kAbsent) {
     kernel.kind = KernelClass::MaskedAttention;
-    if (mask.known) kernel.bytes += state.cast(mask, kHalf).bytes();
+    if (mask.known) kernel.bytes += state.cast(mask, state.product_type()).bytes();
   }
   // Blocks of 64 queries by 64 keys; partial blocks are computed in full.
   const auto padded = [](double size) { return std::ceil(size / 64) * 64; };

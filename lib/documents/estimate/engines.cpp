@@ -12,10 +12,26 @@
 namespace pagoda::documents {
 namespace {
 
+void require_engine(const std::string& found, std::string_view expected, const std::string& name) {
+  if (found != expected)
+    throw Error(name + ": is a calibration of " + found + ", expected one of " + std::string(expected) +
+                "; give --engine " + found);
+}
+
+// A calibration that was measured on one machine predicts that machine.
+void set_machine(DeviceSpec device, const std::string& engine, const std::string& name, EstimateRequest& request) {
+  if (request.device || !request.other_devices.empty())
+    throw Error("--engine " + engine + " predicts the machine that " + name +
+                " was measured on; it does not go with another --device");
+  request.device = std::move(device);
+}
+
 bool is_file(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".json"); }
 
 void set_pytorch(const std::string& name, EstimateRequest& request) {
-  request.calibration = is_file(name) ? load_calibration(name) : calibration(name);
+  CalibrationFile file = is_file(name) ? load_calibration(name) : CalibrationFile{.fitted = calibration(name)};
+  require_engine(file.fitted.engine, "pytorch-amp", name);
+  request.calibration = std::move(file.fitted);
 }
 
 void set_serving(const std::string& name, EstimateRequest& request) {
@@ -28,12 +44,19 @@ void set_tensorrt(const std::string& name, EstimateRequest& request) {
 
 void set_cpu(const std::string& name, EstimateRequest& request) {
   CpuCalibrationFile file = load_cpu_calibration(name);
-  if (request.device || !request.other_devices.empty())
-    throw Error("--engine " + file.engine + " predicts the machine that " + name +
-                " was measured on; it does not go with another --device");
-  request.device = std::move(file.device);
+  set_machine(std::move(file.device), file.engine, name, request);
   request.cpu = std::move(file.fitted);
 }
+
+void set_pytorch_here(std::string_view engine, const std::string& name, EstimateRequest& request) {
+  CalibrationFile file = load_calibration(name);
+  require_engine(file.fitted.engine, engine, name);
+  if (!file.device) throw Error(name + ": states no machine; expected the file that pagoda-calibrate --here wrote");
+  set_machine(std::move(*file.device), file.fitted.engine, name, request);
+  request.calibration = std::move(file.fitted);
+}
+
+std::vector<std::string> no_calibrations() { return {}; }
 
 constexpr Engine kEngines[] = {
     {"pytorch-amp", "eager PyTorch in mixed precision (default)", "rtx-3090-amp-nchw", calibration_ids, set_pytorch},
@@ -42,7 +65,13 @@ constexpr Engine kEngines[] = {
     {"tensorrt", "TensorRT in float16, or with --precision int8 with products in int8", "tensorrt",
      tensorrt_calibration_ids, set_tensorrt},
     {"onnxruntime-cpu", "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured", "",
-     +[] { return std::vector<std::string>(); }, set_cpu, true},
+     no_calibrations, set_cpu, true},
+    {"pytorch-cpu", "eager PyTorch in float32 on the CPU that pagoda-calibrate --here pytorch-cpu -o FILE measured", "",
+     no_calibrations,
+     +[](const std::string& name, EstimateRequest& request) { set_pytorch_here("pytorch-cpu", name, request); }, true},
+    {"pytorch-cuda", "eager PyTorch in float32 on the GPU that pagoda-calibrate --here pytorch-cuda -o FILE measured",
+     "", no_calibrations,
+     +[](const std::string& name, EstimateRequest& request) { set_pytorch_here("pytorch-cuda", name, request); }, true},
 };
 
 const Engine& engine_of(std::string_view id) {

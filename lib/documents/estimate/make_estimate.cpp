@@ -82,10 +82,11 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
   as_filed.precision = std::nullopt;
   const Prediction time =
       predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
-  const auto result = stated(time, "pytorch-amp", fitted.regime, findings);
-  if (result && result->seconds < findings.bound->totals.seconds && !request.precision)
+  const auto result = stated(time, fitted.engine, fitted.regime, findings);
+  if (result && result->seconds < findings.bound->totals.seconds && !request.precision &&
+      fitted.precision == Precision::Float16)
     warn(findings.analysis,
-         "prediction: autocast to " + std::string(to_string(kPredictedPrecision)) +
+         "prediction: autocast to " + std::string(to_string(fitted.precision)) +
              " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives "
              "bounds of the same regime");
   return result;
@@ -343,10 +344,12 @@ std::string refusal(const EstimateRequest& request) {
   if (request.serving && request.precision && request.precision != Precision::Bfloat16 &&
       request.precision != Precision::Float16 && request.precision != Precision::Float8)
     return "--predict --engine llm-serving is of bf16, fp16 and fp8, not --precision " + asked;
-  if (request.calibration && request.precision && request.precision != kPredictedPrecision)
-    return "--predict: calibration " + request.calibration->id + " is for " +
-           std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " + asked +
-           "; give --precision fp16 or none";
+  if (request.calibration && request.precision && request.precision != request.calibration->precision) {
+    const Calibration& fitted = *request.calibration;
+    return "--predict: calibration " + fitted.id + " is for " + std::string(to_string(fitted.precision)) +
+           (fitted.precision == Precision::Float16 ? " under autocast" : "") + ", not --precision " + asked +
+           "; give --precision " + std::string(option_name(fitted.precision)) + " or none";
+  }
   if (request.tensorrt && request.precision && request.precision != Precision::Float16 &&
       request.precision != Precision::Int8)
     return "--predict --engine tensorrt is of fp16 and int8, which its calibration was fitted to, not --precision " +

@@ -5,9 +5,9 @@
 //   *time.seconds;          // the prediction
 //   time.low, time.high;    // holds the measured time in `coverage` of models of families never seen
 //
-// The model is lowered to the kernels of eager PyTorch under automatic mixed precision (float16): convolution, bias,
-// normalisation and activation are separate kernels; casts appear where autocast inserts them, copies where a view is
-// not enough, and attention is one kernel where it was exported from one. A kernel takes
+// The model is lowered to the kernels of eager PyTorch, in float32 or under automatic mixed precision (float16):
+// convolution, bias, normalisation and activation are separate kernels; casts appear where autocast inserts them,
+// copies where a view is not enough, and attention is one kernel where it was exported from one. A kernel takes
 //   launch + ((work · c_w / (rate · curve))^p + (bytes · c_b / bandwidth)^p)^(1/p),   curve = N/(N + n0) · K/(K + k0)
 // where c_w, c_b, n0 and k0 belong to its class, p is common to all, and N, K are the inner sizes of a product (see
 // KernelClass). The coefficients have no unit, so they carry over to other devices; rates and bandwidth are the
@@ -100,9 +100,11 @@ struct EagerKernels {
 struct EagerOptions {
   Bindings bindings = {};      // sizes of free dims; missing ones are 1
   bool channels_last = false;  // images and convolution weights are stored as N, H, W, C (NHWC)
+  Precision products = Precision::Float16;  // by autocast; or Float32: as the file has it, without casts
+  bool on_cpu = false;                      // oneDNN adds the bias within a convolution
 };
 
-// The kernels of eager PyTorch with autocast to float16.
+// The kernels of eager PyTorch.
 EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const EagerOptions& options = {});
 
 // Coefficients of one class: `work` and `bytes` multiply the time at the device's rate; 1 is the roofline.
@@ -116,11 +118,10 @@ struct Factors {
   double low = 0, high = 0;
 };
 
-// The precision of every prediction and calibration: the one in which autocast runs products.
-inline constexpr Precision kPredictedPrecision = Precision::Float16;
-
 struct Calibration {
   std::string id;
+  std::string engine = "pytorch-amp";        // that ran what was measured
+  Precision precision = Precision::Float16;  // of products: Float16 by autocast, or Float32
   std::string regime;  // what was measured: framework, precision, layout, batches
   std::string source;  // of the measured times
   std::array<ClassCoefficients, kKernelClasses> classes = {};
@@ -160,14 +161,14 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
 // The rates that kernels run at; kernel_rates() is empty where the device lacks one, such as a CPU without float16
 // products.
 struct KernelRates {
-  double tensor = 0;     // FLOP/s, float16 with float32 accumulation
+  double tensor = 0;     // FLOP/s of products: float16 with float32 accumulation, or float32
   double vector = 0;     // FLOP/s, float32
   double bandwidth = 0;  // B/s of the outermost memory
-  double launch = 0;     // s
+  double launch = 0;     // s; a microsecond, as a unit, for float32 on a device that states no overhead
   double units = 1;      // SMs
   double cache = 0;      // B in the level inside the outermost memory; 0 if not stated
 };
-std::optional<KernelRates> kernel_rates(const DeviceSpec& device);
+std::optional<KernelRates> kernel_rates(const DeviceSpec& device, Precision products = Precision::Float16);
 
 double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration);
 
