@@ -46,7 +46,7 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
       base::parse_json(json, subject, "expected the file that pagoda-calibrate --here wrote");
   const JsonField root = parsed.root();
   if (parsed.schema() != kSchema)
-    base::fail(subject, "is of schema \"" + parsed.schema() + "\"; expected " + std::string(kSchema) +
+    base::fail(subject, "has schema \"" + parsed.schema() + "\"; expected " + std::string(kSchema) +
                             ", as pagoda-calibrate --here writes it");
   CpuCalibrationFile file;
   file.engine = root.at("engine").text();

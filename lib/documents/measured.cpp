@@ -330,7 +330,7 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   measured.devices = read_each(document, "devices", read_device);
   for (std::size_t i = 0; i < kernels.size(); ++i)
     if (measured.kernels[i].device.value_or(0) >= std::max<std::size_t>(1, measured.devices.size()))
-      kernels[i].at("device").fail("is none of the devices");
+      kernels[i].at("device").fail("is not one of the devices");
   measured.missing = read_each(document, "missing", read_missing);
   measured.notes = document.texts("notes");
   if (const auto join = document.object("join"))

@@ -75,7 +75,7 @@ std::vector<InputTensor> inputs_from(const JsonField& list) {
 template <std::size_t N>
 std::size_t index_of(const std::array<std::string_view, N>& names, const JsonField& field) {
   const auto it = std::find(names.begin(), names.end(), field.text());
-  if (it == names.end()) field.fail("found \"" + field.text() + "\", which is none of those known");
+  if (it == names.end()) field.fail("found \"" + field.text() + "\", which is not a known value");
   return static_cast<std::size_t>(it - names.begin());
 }
 

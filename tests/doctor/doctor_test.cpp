@@ -248,7 +248,7 @@ TEST_CASE("each disturbance of a GPU is found") {
       {"NVML_MIG", "1", "gpu.mig", State::Warning, "on", "whole GPU"},
       {"NVML_PROCESS", "1", "gpu.sharing", State::Warning, "process 1", "CUDA_VISIBLE_DEVICES"},
       {"NVML_INIT", "9", "gpu.driver", State::Warning, "580.65", "--gpus all"},
-      {"NVML_COUNT", "0", "gpu.devices", State::Problem, "knows none", "NVIDIA_VISIBLE_DEVICES"},
+      {"NVML_COUNT", "0", "gpu.devices", State::Problem, "finds none", "NVIDIA_VISIBLE_DEVICES"},
       {"CUDA_INIT", "34", "gpu.cuda", State::Problem, "error 34", "stubs"},
       {"CUDA_INIT", "100", "gpu.cuda", State::Problem, "error 100", "--gpus all"},
       {"CUDA_INIT", "999", "gpu.cuda", State::Problem, "error 999", "nvidia_uvm"},

@@ -41,9 +41,9 @@ TEST_CASE("what is not a profile is refused with the remedy") {
       {"\x1F\x8B\x08", "gzip -d"},
       {std::string("\xFF\xFEI\0", 4), "iconv"},
       {"NVR\0", "ncu --import"},
-      {"hello", "none of the known formats"},
-      {"{\"a\":1}", "none of the known formats"},
-      {"[]", "none of the known formats"},
+      {"hello", "in no known format"},
+      {"{\"a\":1}", "in no known format"},
+      {"[]", "in no known format"},
   };
   for (const auto& [text, says] : rows) {
     const std::string error = test::import_error(text);

@@ -15,7 +15,7 @@ constexpr OpCase kSequences[] = {
     {"a:f32[2], b:i64[2] -> s = SequenceConstruct(a, b)", "error: members are float32 and int64", "", ""},
     {"-> s = SequenceEmpty()", "s:seq(f32)", "mark=folded", "float32 by default"},
     {"-> s = SequenceEmpty() {dtype=i64}", "s:seq(i64)", "", ""},
-    {"-> s = SequenceEmpty() {dtype=77}", "error: no known element type", "", ""},
+    {"-> s = SequenceEmpty() {dtype=77}", "error: not a known element type", "", ""},
     {"s:seq(f32[N,3]), a:f32[N,3] -> t = SequenceInsert(s, a)", "t:seq(f32[N,3])", "mark=view", ""},
     {"a:f32[N,3], b:f32[N,3] -> t = SequenceInsert(a, b)", "error: input 0 is not a sequence", "", ""},
     {"s:seq(f32[N,3]), i:i64[] -> t = SequenceErase(s, i)", "t:seq(f32[N,3])", "mark=view", ""},

@@ -70,7 +70,7 @@ constexpr OpCase kConcat[] = {
     {"opset=1: a:f32[N,3], b:f32[N,5] -> y = Concat(a, b)", "y:f32[N,8]", "", "the default axis was 1"},
     {"a:f32[N,3], b:f32[N,5] -> y = Concat(a, b)", "error: attribute axis is missing", "", "mandatory since opset 4"},
     {"a:f32[2,3], b:f32[4,3] -> y = Concat(a, b) {axis=1}", "error: dims of the inputs along axis 0", "", "2 is not 4"},
-    {"a:f32[2,3], b:f32[2] -> y = Concat(a, b) {axis=0}", "error: inputs are of ranks 2 and 1", "", ""},
+    {"a:f32[2,3], b:f32[2] -> y = Concat(a, b) {axis=0}", "error: inputs have ranks 2 and 1", "", ""},
     {"a:f32[2,3], b:i64[2,3] -> y = Concat(a, b) {axis=0}", "error: different element types", "", ""},
     {"a:f32[2,3], b:f32[2,3] -> y = Concat(a, b) {axis=2}", "error: axis 2", "", "beyond the rank"},
     {"a:f32[2,3], b:f32 -> y = Concat(a, b) {axis=1}", "y:f32[2,?]", "", "one of unknown rank"},

@@ -82,7 +82,7 @@ constexpr OpCase kConversions[] = {
     {"opset=1: x:f32[2] -> y = Cast(x) {to='DOUBLE'}", "y:f64[2]", "written=16", "the type was a name"},
     {"opset=1: x:f32[2] -> y = Cast(x) {to='REAL'}", "error: attribute to is 'REAL'", "", "no such name"},
     {"x:f32[2] -> y = Cast(x)",                  "error: attribute to is missing", "", "mandatory"},
-    {"x:f32[2] -> y = Cast(x) {to=99}",          "error: no known element type", "", "beyond the known types"},
+    {"x:f32[2] -> y = Cast(x) {to=99}",          "error: not a known element type", "", "beyond the known types"},
     {"x:f32[2], t:f16[7] -> y = CastLike(x, t)", "y:f16[2]",   "read=8 written=4", "the second input is not read"},
     {"opset=26: x:f32[N,2] -> y = BitCast(x) {to=i32}", "y:i32[N,2]", "mark=view read=0 written=0", "the same bytes"},
     {"opset=26: x:f32[2] -> y = BitCast(x) {to=i64}", "error: has no bits of int64", "", "widths differ"},

@@ -163,7 +163,7 @@ TEST_CASE("a run with a time and no kernels is a star at the model's work over i
   text.replace(text.find(R"("batch": null)"), 13, R"("batch": 2)");
   input.estimates = {present::read_plot_estimate("net.json", text)};
   CHECK_THROWS_WITH_AS(make_chart(input, {}),
-                       "runs.json: none of its runs can be drawn: it ran batch=1, the estimate is of 2; leave the dim "
+                       "runs.json: none of its runs can be drawn: it ran batch=1, the estimate has 2; leave the dim "
                        "free, or estimate that size",
                        Error);
   input.estimates.clear();

@@ -154,7 +154,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
   CHECK(*predicted.high > predicted.seconds);
   CHECK(std::accumulate(predicted.nodes.begin(), predicted.nodes.end(), 0.0) == Approx(predicted.seconds));
   request.precision = Precision::Bfloat16;
-  CHECK(documents::refusal(request).find("--engine tensorrt is of fp16 and int8") != std::string::npos);
+  CHECK(documents::refusal(request).find("--engine tensorrt covers fp16 and int8") != std::string::npos);
   request.precision = Precision::Float16;
   request.device = documents::find_device("rtx-5090");  // no measurement on a similar generation
   const auto unknown = documents::make_estimate(model, request);

@@ -134,7 +134,7 @@ TEST_CASE("equal devices are told once, others each; a device that CUPTI tells n
   CHECK_THROWS_WITH_AS(documents::parse_measured(R"({"schema": "pagoda.measured/1", "source": "torch", "kernels":
                                           [{"name": "k", "device": 3}]})",
                                                  "text"),
-                       doctest::Contains("none of the devices"), Error);
+                       doctest::Contains("not one of the devices"), Error);
 }
 
 TEST_CASE("a number that is none is unknown") {

@@ -132,9 +132,9 @@ TEST_CASE("runs take the estimate of their name, else the only one, else that of
   CHECK(labels("alexnet.measured" + both) == "alexnet ");
   CHECK(labels("a_runs.json --estimate resnet50.json") == "resnet50 ");
   CHECK(labels("a_runs.json b_runs.json" + both) == "resnet50 alexnet ");
-  CHECK(labels("a_runs.json alexnet.measured" + both).find("a_runs.json: no --estimate is of it by name") !=
+  CHECK(labels("a_runs.json alexnet.measured" + both).find("a_runs.json: no --estimate has its name") !=
         std::string::npos);
-  CHECK(labels("a_runs.json" + both).find("no --estimate is of it by name") != std::string::npos);
+  CHECK(labels("a_runs.json" + both).find("no --estimate has its name") != std::string::npos);
 }
 
 TEST_CASE("TensorRT's calibration is what pagoda-calibrate fits to its table") {

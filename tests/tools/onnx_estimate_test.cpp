@@ -161,7 +161,7 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --sweep batch", "NAME=LIST"},
       {"net.onnx --sweep batch=1,x", "not a size"},
       {"net.onnx --sweep batch=4..1", "ends at 1 before 4"},
-      {"net.onnx --sweep batch=1,2,5..9", "no progression"},
+      {"net.onnx --sweep batch=1,2,5..9", "not a progression"},
       {"net.onnx --sweep batch=1,2 --sweep batch=4", "given twice for 'batch'"},
       {"net.onnx --sweep batch=1,2 --compare fixed.onnx", "different reports"},
       {"net.onnx --device h200 --precision fp17", "fp17"},

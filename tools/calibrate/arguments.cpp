@@ -95,7 +95,7 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   const char* const ways[] = {"--id", "--regime", "--folds", "--coverage", "--elsewhere", "--check", "--engine"};
   for (const char* option : ways)
     if (arguments.energy && app.count(option) > 0)
-      throw UsageError(std::string(option) + " is of calibrations of time; it does not go with --energy");
+      throw UsageError(std::string(option) + " is for calibrations of time; it does not go with --energy");
   // --device only has an effect on balance points in text and on the device's file.
   const bool is_text = arguments.format == "text" && arguments.each.empty(), has_file = !arguments.output.empty();
   if (arguments.energy && !arguments.device.empty() && !is_text && !has_file)
@@ -107,7 +107,7 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
     throw UsageError("--source is written beside the constants; give -o FILE and --device, whose file that is");
   if (!precision.empty()) {
     const auto known = pagoda::precision(precision);
-    if (!known) throw UsageError("--precision " + precision + " is none of " + precision_names());
+    if (!known) throw UsageError("--precision " + precision + ": expected one of " + precision_names());
     arguments.precision = *known;
   }
   return arguments;

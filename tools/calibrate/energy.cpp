@@ -35,7 +35,7 @@ void add_records(measured::EnergyTable& table, const std::string& path,
     if (result.status != documents::ResultStatus::Ok || !result.timing || !result.energy.joules)
       table.left_out.push_back(label + ": " + (result.energy.joules ? "has no time" : "has no joules"));
     else if (estimate == nullptr)
-      table.left_out.push_back(label + ": no --estimate is of " + model);
+      table.left_out.push_back(label + ": no --estimate is for " + model);
     else
       measured::add_energy_runs(table, present::measured_of(result), estimate, label);
   }
@@ -77,7 +77,7 @@ void choose_estimates(std::vector<Input>& inputs, const std::vector<EstimateDocu
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     if (profiles[i]->estimate != nullptr) continue;
     if (estimates.size() != 1 && !is_in_order)
-      throw Error(profiles[i]->path + ": no --estimate is of it by name; give the estimate of " +
+      throw Error(profiles[i]->path + ": no --estimate has its name; give the estimate of " +
                   std::filesystem::path(profiles[i]->path).stem().string() +
                   ".onnx, or one estimate for each file in their order");
     profiles[i]->estimate = &estimates[estimates.size() == 1 ? 0 : i];

@@ -214,7 +214,7 @@ const StudyRow& row_of(const Engine& engine, const documents::Result& result) {
     return model == row.model && row.sequence == number("sequence") &&
            std::max<std::int64_t>(row.batch, 1) == number("batch");
   });
-  if (found == engine.study.end()) throw Error(documents::config_label(result.config) + ": is no run of this study");
+  if (found == engine.study.end()) throw Error(documents::config_label(result.config) + ": is not a run of this study");
   return *found;
 }
 

@@ -232,7 +232,7 @@ void Gpu::load(std::span<const unsigned char> cubin) {
   if (result == 200 || result == 209 || result == 222)
     throw GpuError("the driver (CUDA " + std::to_string(driver_version() / 1000) + "." +
                        std::to_string(driver_version() % 1000 / 10) + ") does not take the kernels (" +
-                       std::to_string(result) + "); build with a CUDA toolkit that is no newer, or update the driver",
+                       std::to_string(result) + "); build with a CUDA toolkit that is not newer, or update the driver",
                    kOldDriver);
   state_->check(result, "cuModuleLoadData");
   state_->modules.push_back(module);

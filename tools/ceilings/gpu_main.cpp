@@ -397,7 +397,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   if (!options.resume.empty()) {
     const CeilingsDocument before = documents::load_ceilings(options.resume);
     if (before.name() != document.name())
-      throw Error(options.resume + ": is of \"" + before.name() + "\", this is \"" + document.name() + "\"");
+      throw Error(options.resume + ": was measured on \"" + before.name() + "\", this is \"" + document.name() + "\"");
     // Keep ceilings with a value, and those that failed or lost the device: they would again.
     for (const Ceiling& c : before.ceilings)
       if (c.value || (c.status == documents::CeilingStatus::Unavailable && !c.pending)) kept.push_back(c);

@@ -82,7 +82,7 @@ int publish(const Options& options, const std::optional<documents::CeilingsDocum
     }
   if (baseline) {
     if (baseline->name() != document.name())
-      std::fprintf(stderr, "ert-ceilings: %s is of \"%s\", this is \"%s\"\n", options.baseline.c_str(),
+      std::fprintf(stderr, "ert-ceilings: %s was measured on \"%s\", this is \"%s\"\n", options.baseline.c_str(),
                    baseline->name().c_str(), document.name().c_str());
     const documents::Agreement agreement = documents::agreement(document, *baseline);
     if (!any_shared(document, *baseline)) {

@@ -23,7 +23,7 @@ void set_picture(const PictureArguments& arguments, const std::string& format, p
   const bool is_picture = format == "svg" || format == "png" || format == "pdf";
   const auto check = [&](const char* option, const std::string& text) {
     if (!text.empty() && !is_picture)
-      throw UsageError(std::string(option) + " is of pictures: svg, png or pdf, not " + format);
+      throw UsageError(std::string(option) + " needs a picture: svg, png or pdf, not " + format);
   };
   const auto length = [&](const char* option, const std::string& text, std::optional<double>& to) {
     check(option, text);

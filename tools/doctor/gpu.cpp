@@ -59,12 +59,12 @@ Finding driver(const SystemFiles& files, const Nvml& nvml) {
 Finding devices(const Nvml& nvml) {
   Finding finding{.id = "gpu.devices", .title = "GPUs"};
   if (nvml.devices().empty()) {
-    finding.found = nvml.is_ready() ? "the management library knows none" : "none";
+    finding.found = nvml.is_ready() ? "the management library finds none" : "none";
     if (nvml.is_ready()) {
       finding.state = State::Problem;
       finding.wrong = "the driver is there, and no device with it";
       finding.remedy =
-          "dmesg | grep -i nvrm tells why; containers: start with --gpus all, and see NVIDIA_VISIBLE_DEVICES";
+          "dmesg | grep -i nvrm says why; containers: start with --gpus all, and see NVIDIA_VISIBLE_DEVICES";
     }
     return finding;
   }
@@ -112,13 +112,13 @@ Finding cuda(const Surroundings& surroundings) {
       {"error 34", "the library is the toolkit's stub for linking, not the driver's",
        "take lib64/stubs out of LD_LIBRARY_PATH"},
       {"error 100", "the driver sees no device", "containers: start with --gpus all, and see CUDA_VISIBLE_DEVICES"},
-      {"error 803", "the library is of another version than the module", "reboot after an update of the driver"},
+      {"error 803", "the library and the module have different versions", "reboot after an update of the driver"},
       {"error 804", "this device takes no forward compatibility", "take cuda-compat out of LD_LIBRARY_PATH"},
-      {"error 999", "the driver is not well", "modprobe nvidia_uvm (as root); dmesg | grep -i nvrm tells more"},
+      {"error 999", "the driver is in a bad state", "modprobe nvidia_uvm (as root); dmesg | grep -i nvrm says more"},
   }};
   finding.found = "cuInit says " + answer;
   finding.wrong = "CUDA cannot start";
-  finding.remedy = "dmesg | grep -i nvrm tells why";
+  finding.remedy = "dmesg | grep -i nvrm says why";
   for (const Row& row : kRows)
     if (answer == row.answer) {
       finding.wrong = row.wrong;

@@ -238,7 +238,7 @@ std::vector<Finding> examine_software(const Surroundings& surroundings) {
     torch.state = State::Absent;
   } else if (version->second.find("+cpu") != std::string::npos) {
     torch.state = State::Note;
-    torch.wrong = "this build knows no CUDA";
+    torch.wrong = "this build has no CUDA support";
     torch.remedy = "pip install torch --index-url https://download.pytorch.org/whl/cu130, where there is a GPU";
   }
   findings.push_back(std::move(torch));

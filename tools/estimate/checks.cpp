@@ -123,7 +123,7 @@ void check_pipeline(const Arguments& arguments) {
       {is_chart(format) || is_for_viewer(format), "a format but table, json, csv and markdown"},
   };
   for (const auto& [is_given, name] : others)
-    if (is_given) throw UsageError(std::string("--then is of several models; it does not go with ") + name);
+    if (is_given) throw UsageError(std::string("--then reports several models; it does not go with ") + name);
 }
 
 // Viewers show the nodes of one run.
@@ -147,7 +147,7 @@ void check_viewers(const Arguments& arguments) {
       {is_for_viewer(format) && arguments.memory, "--memory"},
   };
   for (const auto& [is_given, name] : others)
-    if (is_given) throw UsageError(what + " is of the nodes of one run; it does not go with " + name);
+    if (is_given) throw UsageError(what + " shows the nodes of one run; it does not go with " + name);
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ void check(const Arguments& arguments) {
         has_device && (devices.size() > 1 || !arguments.what_if.empty()));
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
   for (const std::string& name : split_list(arguments.what_if))
-    if (!precision(name)) throw UsageError("--what-if " + name + " is none of " + precision_names());
+    if (!precision(name)) throw UsageError("--what-if " + name + ": expected one of " + precision_names());
   if (devices.size() > 1 || !arguments.what_if.empty()) check_alternatives(arguments, devices.size() > 1);
   needs(arguments.predict, "--predict", "--device", has_device || documents::brings_device(arguments.engine));
   if (documents::brings_device(arguments.engine)) {
@@ -226,7 +226,7 @@ void check(const Arguments& arguments) {
       throw UsageError("a chart shows every node; it does not go with --by, --top or --count pagoda");
   }
   if (!arguments.precision.empty() && !precision(arguments.precision))
-    throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
+    throw UsageError("--precision " + arguments.precision + ": expected one of " + precision_names());
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".svg") && !arguments.timeline.ends_with(".csv"))
     throw UsageError("--memory-timeline " + arguments.timeline + " ends in neither .svg nor .csv");
   check_studies(arguments);

@@ -44,7 +44,7 @@ double price_of(std::string_view text, const std::string& whole) {
   const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), price);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || !(price >= 0))
     throw UsageError("--price-per-hour: '" + std::string(text) + "' in '" + whole +
-                     "' is no price; expected an amount of at least 0, such as h200=3.50");
+                     "' is not a price; expected an amount of at least 0, such as h200=3.50");
   return price;
 }
 

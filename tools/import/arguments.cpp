@@ -59,7 +59,7 @@ std::optional<ImportArguments> parse_import(int argc, char** argv) {
   const bool has_table = arguments.table || !arguments.output.empty() || !arguments.estimate.empty();
   for (const char* option : {"--top", "--width"})
     if (app.count(option) > 0 && !has_table)
-      throw UsageError(std::string(option) + " is of the table by kernel; give --table, -o or --estimate, too");
+      throw UsageError(std::string(option) + " shapes the table by kernel; give --table, -o or --estimate, too");
   if (!format.empty()) arguments.options.format = measured::profile_format(format);
   if (*runs_option) arguments.options.runs = runs;
   if (*warmup_option) arguments.options.warmup = warmup;

@@ -67,7 +67,7 @@ void refuse_unseen(const CLI::App& app, const std::string& format) {
   };
   for (const auto& [option, formats] : kShown)
     if (app.count(option) > 0 && std::find(formats.begin(), formats.end(), format) == formats.end())
-      throw UsageError(std::string(option) + " is of " + base::joined(formats) + "; " + format + " does not show it");
+      throw UsageError(std::string(option) + " is for " + base::joined(formats) + "; " + format + " does not show it");
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   refuse_unseen(app, format);
   if (arguments.options.energy && app.count("--frame") > 0 && format != "html")
     throw UsageError(
-        "--frame is of rooflines of time; that of energy shows what it holds: set its ends by --xlim and --ylim");
+        "--frame is for rooflines of time; an energy roofline fits its data: set its ends with --xlim and --ylim");
   set_picture(arguments.picture, format, arguments.options);
   if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
     throw UsageError("\"" + precision + "\" is not a precision; known: " + precision_names());

@@ -59,7 +59,7 @@ std::string cupti_remedy(int result) {
              "time "
              "needs none";
     case CUPTI_ERROR_NOT_INITIALIZED:
-      return "the driver may be older than this CUPTI: give the CUPTI of a toolkit that is no newer than the driver "
+      return "the driver may be older than this CUPTI: give the CUPTI of a toolkit that is not newer than the driver "
              "with "
              "--cupti or PAGODA_CUPTI";
     case CUPTI_ERROR_HARDWARE_BUSY:

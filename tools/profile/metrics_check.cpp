@@ -41,7 +41,7 @@ class Check {
     std::printf("%d checks, %d failed\n", checks_, failures_);
     if (failures_ == 0) return kDone;
     if (recorded == library) return kUnusable;
-    std::printf("skipped: the catalogue is of CUPTI %s, this is %s\n", recorded.c_str(), library.c_str());
+    std::printf("skipped: the catalogue was made with CUPTI %s, this is %s\n", recorded.c_str(), library.c_str());
     return kNoLibrary;
   }
 

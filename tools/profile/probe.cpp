@@ -51,7 +51,7 @@ int ask(int to, ProbeFor what, const std::string& library) {
   }
   const CudaDriver driver(library_of_driver);
   if (!driver.init || !driver.device_count || !driver.device_name || !driver.version) {
-    say(to, "problem\tlibcuda.so.1 is no CUDA driver; look at what LD_LIBRARY_PATH finds");
+    say(to, "problem\tlibcuda.so.1 is not a CUDA driver; look at what LD_LIBRARY_PATH finds");
     return 1;
   }
   say(to, "stage\tstarting the driver");

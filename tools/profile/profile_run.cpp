@@ -358,7 +358,7 @@ int run(const Options& options) {
   const std::string& chip = probed.devices.front().chip;
   for (const ProbedDevice& device : probed.devices)
     if (device.chip != chip)
-      throw Error("the devices are of several chips (" + chip + ", " + device.chip +
+      throw Error("the devices have different chips (" + chip + ", " + device.chip +
                   "), whose metrics differ; choose one with --chip, and its devices with CUDA_VISIBLE_DEVICES");
   return profile_with_ncu(options, chip);
 }

@@ -115,7 +115,7 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
                    "how much longer than the fastest mode a run may take, as 0.05 or 5%")
       ->transform(CLI::Validator(percent, "PART"))
       ->capture_default_str();
-  modes_command->add_option("--same", flags.same, "settings that are no part of a mode")
+  modes_command->add_option("--same", flags.same, "settings that do not define a mode")
       ->delimiter(',')
       ->capture_default_str();
   with_title(modes_command);

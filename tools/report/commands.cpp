@@ -85,7 +85,7 @@ present::ReportFormat format_of(const std::string& path) {
 const std::string& title_of(const ReportArguments& flags) {
   const present::ReportFormat format = format_of(flags.output);
   if (!flags.title.empty() && (format == present::ReportFormat::Text || format == present::ReportFormat::Csv))
-    throw UsageError("--title is of pictures and pages; write one by -o FILE that ends in .svg, .png or .html");
+    throw UsageError("--title needs a picture or a page; write one with -o FILE that ends in .svg, .png or .html");
   return flags.title;
 }
 

@@ -102,7 +102,7 @@ void infer_remove_padding(OpContext& op) {
   if (const auto counts = known_sizes(op, 1)) {
     for (const Dim& count : *counts) tokens += count;
   } else {
-    tokens = op.fresh("tokens", "tokens that are no padding", input[0] * input[1]);
+    tokens = op.fresh("tokens", "tokens that are not padding", input[0] * input[1]);
   }
   op.set_output(0, op.element(0), {tokens, input[2]});
   op.set_output(1, ElementType::Int32, {input[0], input[1]});

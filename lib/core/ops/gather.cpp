@@ -112,7 +112,7 @@ void fold_gather(OpContext& op) {
 void infer_gather_elements(OpContext& op) {
   if (op.has_shape(0)) {
     axis_of(op, 0);
-    if (op.has_shape(1) && op.rank(0) != op.rank(1)) op.fail("data and indices are of different ranks");
+    if (op.has_shape(1) && op.rank(0) != op.rank(1)) op.fail("data and indices have different ranks");
   }
   op.set_output(0, {.element = op.element(0), .shape = op.input(1).shape});
 }

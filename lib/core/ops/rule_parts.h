@@ -41,7 +41,7 @@ inline ElementType element_attribute(const OpContext& op, std::string_view name,
   constexpr auto kLast = static_cast<std::int64_t>(ElementType::Int2);
   const std::int64_t number = op.attribute(name, static_cast<std::int64_t>(otherwise));
   if (number < 0 || number > kLast || (number == 0 && op.has_attribute(name)))
-    op.fail("attribute " + std::string(name) + " is " + std::to_string(number) + ", which is no known element type");
+    op.fail("attribute " + std::string(name) + " is " + std::to_string(number) + ", which is not a known element type");
   return static_cast<ElementType>(number);
 }
 

@@ -353,7 +353,7 @@ void infer_concat(OpContext& op) {
   for (int i = 0; i < op.input_count(); ++i) {
     if (element == ElementType::Undefined) element = op.element(i);
     if (op.element(i) != element && op.element(i) != ElementType::Undefined)
-      op.fail("inputs are of different element types");
+      op.fail("inputs have different element types");
     if (op.has_shape(i) && with_shape < 0) with_shape = i;
     all_known = all_known && op.has_shape(i);
   }
@@ -364,8 +364,7 @@ void infer_concat(OpContext& op) {
   const auto axis = static_cast<std::size_t>(normal_axis(op, concat_axis(op), rank));
   for (int i = with_shape + 1; i < op.input_count(); ++i) {
     if (!op.has_shape(i)) continue;
-    if (op.rank(i) != rank)
-      op.fail("inputs are of ranks " + std::to_string(rank) + " and " + std::to_string(op.rank(i)));
+    if (op.rank(i) != rank) op.fail("inputs have ranks " + std::to_string(rank) + " and " + std::to_string(op.rank(i)));
     for (std::size_t k = 0; k < shape.size(); ++k) {
       if (k == axis) {
         shape[k] += op.shape(i)[k];

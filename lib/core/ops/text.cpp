@@ -29,7 +29,7 @@ void infer_string_normalizer(OpContext& op) {
   const AttributeValue* listed = op.attribute_value("stopwords");
   const auto* stop_words = listed == nullptr ? nullptr : std::get_if<std::vector<std::string>>(listed);
   if (stop_words == nullptr || stop_words->empty()) return;
-  shape.back() = op.fresh("words", "the number of words that are no stop words", shape.back());
+  shape.back() = op.fresh("words", "the number of words that are not stop words", shape.back());
   op.set_output(0, ElementType::String, std::move(shape));
 }
 

@@ -64,8 +64,9 @@ double amount_of(std::string_view text, bool is_clock, const std::string& whole)
   // A clock without a unit could be in MHz, kHz or Hz: it is in Hz from 1e6 on, else refused.
   const bool is_amount = is_clock ? factor > 1 || value >= 1e6 : unit.empty();
   if (error != std::errc() || !is_amount || !(factor > 0) || !(value > 0))
-    throw UnknownDevice("'" + whole + "': '" + std::string(text) + "' is no " + (is_clock ? "clock" : "count of units") +
-                        "; expected " + (is_clock ? "918MHz or 1.3GHz" : "a number above 0"));
+    throw UnknownDevice("'" + whole + "': '" + std::string(text) + "' is not a " +
+                        (is_clock ? "clock" : "count of units") + "; expected " +
+                        (is_clock ? "918MHz or 1.3GHz" : "a number above 0"));
   return value * factor;
 }
 
@@ -129,7 +130,7 @@ DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks) {
       memory *= given / known_or_fail(spec, spec.memory_clock_hz, "memory_clock");
       result.memory_clock_hz = {given, source};
     } else {
-      throw UnknownDevice("'" + whole + "': '" + std::string(name) + "' is no clock; expected gpu, mem or units");
+      throw UnknownDevice("'" + whole + "': '" + std::string(name) + "' is not a clock; expected gpu, mem or units");
     }
   }
   scale_rates(result, ratio, std::string(clocks));

@@ -64,7 +64,7 @@ class ListReader {
         if (a > 0 && b > a && b % a == 0 && c % b == 0 && b / a == c / b)
           factor = b / a;
         else if (b - a != step)
-          fail("the sizes before '..' are no progression");
+          fail("the sizes before '..' are not a progression");
       }
       if (step <= 0 && factor == 1) fail("the sizes before '..' do not ascend");
     }

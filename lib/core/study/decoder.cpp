@@ -79,7 +79,7 @@ class Reader {
     if (tokens) size_as((*query)[0], sequences * *tokens, "number of new tokens");
     Dim pages = (*table)[1];
     const auto page = (*cache)[1].value64();
-    if (!page) throw Error("--phase: the tokens of a page, " + (*cache)[1].to_string() + ", are no number; set it");
+    if (!page) throw Error("--phase: the tokens of a page, " + (*cache)[1].to_string() + ", are not a number; set it");
     if (options_.past && tokens) {
       pages = Dim((*options_.past + *tokens + *page - 1) / *page);
       size_as((*table)[1], pages, "number of pages");

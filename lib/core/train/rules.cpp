@@ -91,7 +91,7 @@ constexpr BackwardRule kDefault[] = {
     {"NegativeLogLikelihoodLoss",    negative_log_likelihood,        kFirst,    kFirst, "per label"},
     {"OneHot",                       one_hot,                        0b100,     kFirst, "1 add per element"},
     {"PRelu",                        prelu,                          0b11,      kFirst, "x > 0 ? dy : slope·dy; x > 0 ? 0 : x·dy"},
-    {"Pad",                          pad,                            kFirst,    kFirst, "the part that is no padding"},
+    {"Pad",                          pad,                            kFirst,    kFirst, "the part that is not padding"},
     {"Pow",                          pow,                            0b11,      kFirst, "dy·p·x^(p − 1): 2, pow; 2 for p = 2; dy·y·log(x)"},
     {"RMSNormalization",             rms_norm,                       0b11,      kFirst, "7 per element; dγ 3"},
     {"RNN",                          rnn,                            0b101111,  kAll,   "dX, dW, dH, dR: forward macs of their part each; 4 per hidden element"},

@@ -143,7 +143,7 @@ EstimatePrediction predicted_here(const Model& model, const EstimateRequest& req
   const CpuPrediction time = predict_cpu(model, findings.analysis, fitted);
   if (time.unknown_rows > 0)
     warn(findings.analysis, "prediction: " + std::to_string(time.unknown_rows) +
-                                " operators are not modelled: it is of the rest");
+                                " operators are not modelled: the prediction covers the rest");
   for (const SlowCpuKernels& slow : time.slow) {
     const NodeReport& first = findings.analysis.nodes[static_cast<std::size_t>(slow.rows.front())];
     const Graph& graph = model.graph(first.graph);
@@ -343,7 +343,7 @@ std::string refusal(const EstimateRequest& request) {
   const std::string asked = request.precision ? std::string(option_name(*request.precision)) : "";
   if (request.serving && request.precision && request.precision != Precision::Bfloat16 &&
       request.precision != Precision::Float16 && request.precision != Precision::Float8)
-    return "--predict --engine llm-serving is of bf16, fp16 and fp8, not --precision " + asked;
+    return "--predict --engine llm-serving covers bf16, fp16 and fp8, not --precision " + asked;
   if (request.calibration && request.precision && request.precision != request.calibration->precision) {
     const Calibration& fitted = *request.calibration;
     return "--predict: calibration " + fitted.id + " is for " + std::string(to_string(fitted.precision)) +
@@ -352,11 +352,11 @@ std::string refusal(const EstimateRequest& request) {
   }
   if (request.tensorrt && request.precision && request.precision != Precision::Float16 &&
       request.precision != Precision::Int8)
-    return "--predict --engine tensorrt is of fp16 and int8, which its calibration was fitted to, not --precision " +
+    return "--predict --engine tensorrt covers fp16 and int8, which its calibration was fitted to, not --precision " +
            asked;
   for (const Precision other : request.other_precisions)
     if (request.tensorrt && other != Precision::Float16 && other != Precision::Int8)
-      return "--what-if under --engine tensorrt is of fp16 and int8, not " + std::string(option_name(other));
+      return "--what-if under --engine tensorrt covers fp16 and int8, not " + std::string(option_name(other));
   if (request.tensorrt && request.training) return "--predict --engine tensorrt does not go with --training";
   if (request.cpu && request.precision && request.precision != Precision::Float32)
     return "--predict --engine onnxruntime-cpu runs the precisions of the file, not --precision " + asked +

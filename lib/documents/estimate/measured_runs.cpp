@@ -44,14 +44,14 @@ std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSwe
     sweep.measured[i] = {*run.seconds, joules_of(run)};
     is_found = true;
   }
-  return is_found ? "" : "no run is of a size of the sweep";
+  return is_found ? "" : "no run has a size of the sweep";
 }
 
 std::string add_run(const Measured& measured, const MeasuredRun& run, const Bindings& sizes,
                     EstimateDocument& estimate) {
   for (const auto& [dim, size] : sizes)
     if (size != 1)
-      return "a run is of " + dim + "=" + std::to_string(size) +
+      return "a run has " + dim + "=" + std::to_string(size) +
              ", which the estimate takes as 1; set it with --batch or --dim";
   EstimateMeasured& part = estimate.measured.emplace();
   part.source = measured.source;
@@ -121,7 +121,7 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
   if (!run.seconds || *run.seconds <= 0)
     problem = "it has no time";
   else if (!flops || *flops <= 0 || !bytes || *bytes <= 0)
-    problem = "the estimate knows no FLOPs or no bytes";
+    problem = "the FLOPs or bytes of the estimate are unknown";
   return problem.empty() ? std::optional(RunWork{*flops, *bytes}) : std::nullopt;
 }
 
@@ -143,7 +143,7 @@ Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& confi
     if (!bound)
       sizes[dim] = *size;
     else if (*bound != *size)
-      problem = "it ran " + dim + "=" + std::to_string(*size) + ", the estimate is of " + std::to_string(*bound) +
+      problem = "it ran " + dim + "=" + std::to_string(*size) + ", the estimate has " + std::to_string(*bound) +
                 "; leave the dim free, or estimate that size";
   }
   return sizes;
@@ -175,7 +175,7 @@ void add_measured(const Measured& measured, EstimateDocument& estimate) {
     else
       problem = mismatch;
   }
-  if (!is_found) throw Error("--measured: no run of the file is of this estimate: " + problem);
+  if (!is_found) throw Error("--measured: no run of the file matches this estimate: " + problem);
 }
 
 }  // namespace pagoda::documents

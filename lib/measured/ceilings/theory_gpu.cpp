@@ -1,7 +1,7 @@
 // FLOP per clock and SM of NVIDIA's compute capabilities.
-// Sources: V, T: results per clock and SM, "CUDA C++ Programming Guide", section "Arithmetic Instructions", times the
-// FLOP of a result; X: dense tensor rates of the architecture whitepapers and data sheets over SMs × clock, as the
-// device files of data/devices source them one by one.
+// Sources of the vector columns: results per clock and SM, "CUDA C++ Programming Guide", section "Arithmetic
+// Instructions", times the FLOP of a result; of the tensor columns (t_…): dense rates of the architecture whitepapers and
+// data sheets over SMs × clock, as the device files of data/devices source them one by one.
 #include <algorithm>
 #include <array>
 #include <cmath>

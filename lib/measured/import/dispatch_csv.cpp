@@ -297,7 +297,8 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
   measured.source = "nsys";
   measured.tool = "Nsight Systems";
   for (const char* what : {"flops", "bytes"}) measured.missing.push_back({what, "a timeline counts none"});
-  if (copies > 0) measured.notes.push_back(std::to_string(copies) + " copies and fills are no kernels and left out");
+  if (copies > 0)
+    measured.notes.push_back(std::to_string(copies) + " copies and fills are not kernels and are left out");
   return measured;
 }
 

@@ -85,11 +85,11 @@ std::string refusal(ProfileFormat format, const ImportOptions& options) {
     return std::find(formats.begin(), formats.end(), format) != formats.end();
   };
   using enum ProfileFormat;
-  if (!options.layer_info.empty() && !is({TensorRt})) return "--layers is of TensorRT's profiles (tensorrt)";
-  if (!options.chip.empty() && !is({Ncu})) return "--chip is of Nsight Compute's metrics (ncu)";
+  if (!options.layer_info.empty() && !is({TensorRt})) return "--layers needs a profile of TensorRT (tensorrt)";
+  if (!options.chip.empty() && !is({Ncu})) return "--chip needs metrics of Nsight Compute (ncu)";
   if (options.runs && !is({Ncu, Kineto, Rocprof, Nsys}))
-    return "--runs is of files that do not say how often the model ran (ncu, kineto, rocprof, nsys)";
-  if (options.warmup && is({TensorRt, Jetson, Measured})) return "--warmup is of files with several runs of the model";
+    return "--runs needs a file that does not say how often the model ran (ncu, kineto, rocprof, nsys)";
+  if (options.warmup && is({TensorRt, Jetson, Measured})) return "--warmup needs a file with several runs of the model";
   return "";
 }
 
@@ -167,7 +167,7 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
                 (is_layers
                      ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
                        "and this one with --layers"
-                     : "is none of the known formats; expected " + std::string(kKnown)));
+                     : "is in no known format; expected " + std::string(kKnown)));
   }
   if (const std::string problem = refusal(*format, options); !problem.empty())
     throw Error(std::string(subject) + ": it is a file of format " + std::string(to_string(*format)) + ", and " +

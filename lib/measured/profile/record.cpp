@@ -57,7 +57,7 @@ class Reader {
     } else if (kind == "end") {
       record_.has_ended = true;
     } else {
-      fail("\"" + kind + "\" is no line of a record");
+      fail("\"" + kind + "\" is not a known line of a record");
     }
   }
   ProcessRecord finish() && {

@@ -211,7 +211,7 @@ void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMe
           return std::all_of(formula.terms.begin(), formula.terms.end(),
                              [&](const documents::MetricTerm& term) { return counted.contains(term.metric); });
         });
-    if (!is_counted) missing.push_back({quantity.id, "this device counts none of what would tell it"});
+    if (!is_counted) missing.push_back({quantity.id, "no counter on this device measures it"});
   }
 }
 

@@ -63,7 +63,7 @@ Series estimate_series(Chart& chart, std::size_t at) {
   series.items = estimate_items(estimate, chart.roofs, same);
   if (estimate.document.roofline && !same)
     chart.warnings.push_back(
-        estimate.file + ": its time bounds are of " + estimate.document.roofline->device_name +
+        estimate.file + ": its time bounds are for " + estimate.document.roofline->device_name +
         "; here they are taken anew, from the FLOPs, bytes and types of its file under the roofs of " +
         chart.device.name);
   return series;

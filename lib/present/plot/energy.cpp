@@ -182,7 +182,7 @@ Chart energy_view(const Chart& chart) {
                               ": no constants of energy are known at its clocks, so that it has no arch");
   if (!chart.energy->model)
     view.warnings.push_back(
-        "no constants of energy are known, so that there is no arch: fit them with pagoda-calibrate --energy");
+        "the energy constants are not known, so there is no arch to draw: fit them with pagoda-calibrate --energy");
   if (chart.options.title.empty()) view.title = "Energy: " + chart.title;
   return view;
 }

@@ -303,7 +303,7 @@ void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
     const documents::EstimateAdvice& advice = estimate.advice[i];
     lines.push_back({i == 0 ? "faster" : "", base::rounded(advice.gain) + "×",
                      advice.change() + ": ≥ " + base::si_seconds(advice.seconds) +
-                         (advice.batch ? " a run · the gain is of an item's time" : "")});
+                         (advice.batch ? " a run · the gain is in time per item" : "")});
   }
 }
 

@@ -471,7 +471,7 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
     if (!library().available()) throw pagoda::Error(library().why());
     if (library().version() == 0)
       throw OldDriver("CUPTI (" + library().path() + ") does not answer; it may be newer than the driver: give the " +
-                      "CUPTI of a toolkit that is no newer with --cupti or PAGODA_CUPTI");
+                      "CUPTI of a toolkit that is not newer with --cupti or PAGODA_CUPTI");
     const auto asked = static_cast<ProbeFor>(level);
     if (asked == ProbeFor::Times) return 0;
     initialize_profiler();
