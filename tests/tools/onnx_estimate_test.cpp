@@ -501,6 +501,12 @@ TEST_CASE("several devices or precisions are a table of one row each") {
   CHECK(h200["price_per_million"].get<double>() ==
         doctest::Approx(3.6 / 3600 * 1e6 / h200["items_per_second"].get<double>()));
   CHECK_FALSE(devices["variants"][1].contains("price_per_million"));
+  const auto priced = [](const std::string& prices) {
+    return workshop().run("net.onnx --batch 8 --device h200,rtx-3090 --format json " + prices).out;
+  };
+  const std::string listed = priced("--price-per-hour h200=3.6,rtx-3090=0.4");
+  CHECK(listed == priced("--price-per-hour h200=3.6 --price-per-hour rtx-3090=0.4"));
+  CHECK(json::parse(listed)["variants"][1].contains("price_per_million"));
   const json alone = json::parse(workshop().run("net.onnx --batch 8 --device rtx-3090 --format json").out);
   CHECK(devices["variants"][1]["seconds"] == alone["roofline"]["seconds"]);
   CHECK(devices["variants"][1]["total_bytes"] == alone["fit"]["total_bytes"]);

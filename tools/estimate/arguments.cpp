@@ -127,9 +127,10 @@ void add_device(CLI::App& app, Arguments& arguments) {
                  "With --device: one row each for these precisions, with and without fusion: fp32,tf32,fp16,int8")
       ->type_name("P[,P]...");
   app.add_option("--price-per-hour", arguments.prices,
-                 "Of a device, for the price of a million items or tokens; repeatable")
+                 "Of devices, for the price of a million items or tokens; repeatable")
       ->allow_extra_args(false)
-      ->type_name("DEVICE=X");
+      ->delimiter(',')
+      ->type_name("DEVICE=X[,…]");
 }
 
 void add_prediction(CLI::App& app, Arguments& arguments) {
