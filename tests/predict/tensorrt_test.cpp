@@ -193,7 +193,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
   CHECK(mixed.variants[0].predicted->float_products.size() == 1);       // b: its operands are not quantised
   CHECK(mixed.variants[0].predicted->unfused_conversions.size() == 1);  // q: no preceding kernel can absorb it
   request.other_precisions = {Precision::Bfloat16};
-  CHECK(documents::refusal(request).find("of fp16 and int8, not bf16") != std::string::npos);
+  CHECK(documents::refusal(request).find("covers fp16 and int8, not bf16") != std::string::npos);
 }
 
 TEST_CASE("a compute capability that is not a version is refused, and gives no rates") {

@@ -1,8 +1,8 @@
 // Runs of known work, traffic, time and energy, for fitting energy constants and drawing energy rooflines.
 //
 //   EnergyTable table = read_energy_csv(text, "runs.csv");             // columns flops, bytes, seconds, joules
-//   add_energy_runs(table, load_profile("resnet50.csv"), &estimate, "resnet50");  // runs with joules, at the model's
-//   work EnergyFit fit = fit_energy(table.rows);                            // J/FLOP, J/B, W
+//   add_energy_runs(table, load_profile("resnet50.csv"), &estimate, "resnet50");   // measured runs with joules
+//   EnergyFit fit = fit_energy(table.rows);                            // J/FLOP, J/B, W
 #pragma once
 
 #include <string>
