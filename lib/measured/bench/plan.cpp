@@ -78,7 +78,8 @@ void require_used_axes(const std::vector<Axis>& block) {
     return all;
   };
   const std::vector<std::string> backends = texts("backend"), modes = texts("mode");
-  for (const auto& [axis, values] : block) {
+  for (const Axis& each : block) {
+    const std::string& axis = each.first;
     const auto has = [&](const std::string& backend) { return has_axis(backend, axis); };
     if (!backends.empty() && std::none_of(backends.begin(), backends.end(), has))
       throw Error(axis + ": found backend " + base::joined(backends) + ", expected " + backends_with(axis) +
