@@ -68,7 +68,7 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
   for (const auto& [name, json_class] : classes) {
     const auto kind = kernel_class(name);
     if (!kind) json_class.fail("no such class of kernels");
-    json_class.only({"work", "bytes", "width", "depth", "rows"});
+    json_class.only({"work", "bytes", "width", "depth"});
     ClassCoefficients& c = result.classes[static_cast<std::size_t>(*kind)];
     c.bytes = at_least(json_class, "bytes");
     const Place rate = place_of(*kind);
@@ -76,7 +76,6 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
     if (rate == Place::Tensor) {
       c.width = at_least(json_class, "width");
       c.depth = at_least(json_class, "depth");
-      if (json_class.has("rows")) c.rows = at_least(json_class, "rows");
     }
   }
   if (classes.size() != kKernelClasses)
@@ -135,7 +134,6 @@ std::string to_json(const CalibrationFile& file) {
     json.key(to_string(kind)).begin_object().member("bytes", rounded(c.bytes));
     if (place_of(kind) != Place::Memory) json.member("work", rounded(c.work));
     if (place_of(kind) == Place::Tensor) json.member("width", rounded(c.width)).member("depth", rounded(c.depth));
-    if (c.rows > 0) json.member("rows", rounded(c.rows));
     json.end_object();
   }
   json.end_object().member("shortest_kernel_seconds", rounded(calibration.shortest_kernel_seconds));

@@ -98,8 +98,6 @@ TEST_CASE("a kernel's time is its launch and the longer of work and traffic, sof
   few.tiles = 10;  // for 100 units: a tenth are busy
   CHECK(kernel_seconds(few, kRates, calibration) == Approx(6e-6 + std::hypot(10 * work, traffic)));
   CHECK(kernel_seconds({.kind = KernelClass::Copy}, kRates, calibration) == Approx(6e-6));
-  calibration.classes[static_cast<std::size_t>(KernelClass::Linear)].rows = 1e9 / 64 / 32;  // half of the rate
-  CHECK(kernel_seconds(kernel, kRates, calibration) == Approx(6e-6 + std::hypot(2 * work, traffic)));
 }
 
 TEST_CASE("derivatives of a kernel's time are those of its time") {
@@ -109,7 +107,6 @@ TEST_CASE("derivatives of a kernel's time are those of its time") {
     const KernelLaunch kernel = random_kernel(kind, random);
     Calibration calibration = planted();
     ClassCoefficients& c = calibration.classes[static_cast<std::size_t>(kind)];
-    c.rows = 40;
     const KernelTerms terms = kernel_terms(kernel, kRates, calibration);
     const auto slope = [&](double& coefficient) {
       const double saved = coefficient, step = 1e-5;
@@ -125,7 +122,6 @@ TEST_CASE("derivatives of a kernel's time are those of its time") {
     CHECK(slope(c.bytes) / scale == Approx(terms.by_bytes / scale).epsilon(1e-4));
     CHECK(slope(c.width) / scale == Approx(terms.by_width / scale).epsilon(1e-4));
     CHECK(slope(c.depth) / scale == Approx(terms.by_depth / scale).epsilon(1e-4));
-    CHECK(slope(c.rows) / scale == Approx(terms.by_rows / scale).epsilon(1e-4));
     CHECK(slope(calibration.norm) / scale == Approx(terms.by_norm / scale).epsilon(1e-4));
     CHECK(slope(calibration.launch) / scale == Approx(terms.launch / scale).epsilon(1e-4));
   }

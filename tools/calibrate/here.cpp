@@ -373,8 +373,7 @@ void fit_pytorch(const Here& here) {
   const CalibrationResult fit = calibrate(runs, {.id = "here",
                                                  .regime = here.regime() + ", float32, eager",
                                                  .source = "measured on this machine",
-                                                 .coverage = 0.8,
-                                                 .fits_rows = on_cpu});
+                                                 .coverage = 0.8});
   documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
   file.fitted.engine = here.engine.id;
   file.fitted.precision = Precision::Float32;

@@ -30,12 +30,10 @@ double* work_of(Calibration& c, std::size_t k) { return &c.classes[k].work; }
 double* bytes_of(Calibration& c, std::size_t k) { return &c.classes[k].bytes; }
 double* width_of(Calibration& c, std::size_t k) { return &c.classes[k].width; }
 double* depth_of(Calibration& c, std::size_t k) { return &c.classes[k].depth; }
-double* rows_of(Calibration& c, std::size_t k) { return &c.classes[k].rows; }
 
-// Priors: kernels reach three quarters of bandwidth and of a product's peak; products of 24 columns, a depth of 32 or
-// 32 rows reach half of that; vector kernels spend four issues on a multiply-accumulate, give or take a factor of
-// e^1.5.
-std::vector<Parameter> parameters(bool fits_rows) {
+// Priors: kernels reach three quarters of bandwidth and of a product's peak; products of 24 columns or a depth of 32
+// reach half of that; vector kernels spend four issues on a multiply-accumulate, give or take a factor of e^1.5.
+std::vector<Parameter> parameters() {
   std::vector<Parameter> list = {{launch_of, 0, 2, 1}, {norm_of, 0, 3, 0.5}};
   for (std::size_t kind = 0; kind < kKernelClasses; ++kind) {
     const Place place = place_of(static_cast<KernelClass>(kind));
@@ -44,7 +42,6 @@ std::vector<Parameter> parameters(bool fits_rows) {
       list.push_back({work_of, kind, 1.3, 0.5});
       list.push_back({width_of, kind, 24, 1});
       list.push_back({depth_of, kind, 32, 1});
-      if (fits_rows) list.push_back({rows_of, kind, 32, 1.5});
     } else if (place == Place::Vector) {
       list.push_back({work_of, kind, 4, 1.5});
     }
@@ -88,7 +85,7 @@ struct Sample {
 class Problem {
  public:
   Problem(std::span<const TimedRun> runs, const std::vector<bool>& taken, const CalibrationOptions& options)
-      : options_(options), list_(parameters(options.fits_rows)), slots_(kKernelClasses) {
+      : options_(options), list_(parameters()), slots_(kKernelClasses) {
     std::map<std::string, double> members;
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (taken[i]) ++members[runs[i].family];
@@ -109,7 +106,6 @@ class Problem {
       if (list_[i].place == bytes_of) slots.bytes = static_cast<Eigen::Index>(i);
       if (list_[i].place == width_of) slots.width = static_cast<Eigen::Index>(i);
       if (list_[i].place == depth_of) slots.depth = static_cast<Eigen::Index>(i);
-      if (list_[i].place == rows_of) slots.rows = static_cast<Eigen::Index>(i);
     }
   }
 
@@ -122,7 +118,7 @@ class Problem {
 
  private:
   struct Slots {
-    Eigen::Index work = -1, bytes = -1, width = -1, depth = -1, rows = -1;
+    Eigen::Index work = -1, bytes = -1, width = -1, depth = -1;
   };
 
   double cost_at(const Eigen::VectorXd& logs) const {
@@ -156,7 +152,6 @@ class Problem {
         if (slots.work >= 0) row[slots.work] += entry.count * t.by_work;
         if (slots.width >= 0) row[slots.width] += entry.count * t.by_width;
         if (slots.depth >= 0) row[slots.depth] += entry.count * t.by_depth;
-        if (slots.rows >= 0) row[slots.rows] += entry.count * t.by_rows;
       }
       row /= seconds;
       const double error = std::log(seconds / sample.run->seconds);

@@ -70,10 +70,7 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
   double traffic = memory_bytes(kernel, rates) / rates.bandwidth * c.bytes;
   const double narrow = is_product ? c.width / std::max(kernel.width, 1.0) : 0;
   const double shallow = is_product ? c.depth / std::max(kernel.depth, 1.0) : 0;
-  // M of the multiply-accumulates M · N · K.
-  const double rows = kernel.macs / std::max(kernel.width * kernel.depth, 1.0);
-  const double few = is_product ? c.rows / std::max(rows, 1.0) : 0;
-  work *= (1 + narrow) * (1 + shallow) * (1 + few);
+  work *= (1 + narrow) * (1 + shallow);
   // With fewer blocks of output than units, some units are idle.
   const double idle = kernel.tiles > 0 ? std::max(1.0, rates.units / kernel.tiles) : 1;
   (kernel.kind == KernelClass::Resize ? traffic : work) *= idle;
@@ -92,7 +89,6 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
   terms.by_bytes = busy * b / sum;
   terms.by_width = terms.by_work * narrow / (1 + narrow);
   terms.by_depth = terms.by_work * shallow / (1 + shallow);
-  terms.by_rows = terms.by_work * few / (1 + few);
   const auto x_log_x = [](double power, double ratio) { return power > 0 ? power * std::log(ratio) : 0.0; };
   terms.by_norm = busy * ((x_log_x(a, work / longer) + x_log_x(b, traffic / longer)) / sum - std::log(sum) / p);
   return terms;

@@ -35,7 +35,6 @@ struct CalibrationOptions {
   double coverage = 0.9;    // of the interval
   double prior = 0.15;      // weight of the prior; 0 trusts the data alone
   double tolerance = 0.08;  // relative error above which the loss is linear, not quadratic
-  bool fits_rows = false;   // ClassCoefficients::rows as well: for a CPU
 };
 
 struct RunPrediction {

@@ -8,11 +8,10 @@
 // The model is lowered to the kernels of eager PyTorch, in float32 or under automatic mixed precision (float16):
 // convolution, bias, normalisation and activation are separate kernels; casts appear where autocast inserts them,
 // copies where a view is not enough, and attention is one kernel where it was exported from one. A kernel takes
-//   launch + ((work · c_w / (rate · curve))^p + (bytes · c_b / bandwidth)^p)^(1/p),
-//   curve = M/(M + m0) · N/(N + n0) · K/(K + k0)
-// where c_w, c_b, m0, n0 and k0 belong to its class, p is common to all, and a product has M · N · K
-// multiply-accumulates (see KernelClass). The coefficients have no unit, so they carry over to other devices; rates and
-// bandwidth are the device's. A calibration is fitted to measured times (calibrate.h) and holds only in its regime: see
+//   launch + ((work · c_w / (rate · curve))^p + (bytes · c_b / bandwidth)^p)^(1/p),   curve = N/(N + n0) · K/(K + k0)
+// where c_w, c_b, n0 and k0 belong to its class, p is common to all, and N, K are the inner sizes of a product (see
+// KernelClass). The coefficients have no unit, so they carry over to other devices; rates and bandwidth are the
+// device's. A calibration is fitted to measured times (calibrate.h) and holds only in its regime: see
 // Calibration::regime.
 #pragma once
 
@@ -112,7 +111,6 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
 struct ClassCoefficients {
   double work = 1, bytes = 1;
   double width = 0, depth = 0;  // n0, k0
-  double rows = 0;              // m0; 0 on GPUs, where idle units stand for it
 };
 
 // Factors on a prediction.
