@@ -287,12 +287,13 @@ void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arg
   }
   measured::Study& study = arguments.study;
   for (const std::string& text : flags.workers) {
-    const auto [name, command] = named(text, "--worker");
+    const std::pair<std::string, std::string> worker = named(text, "--worker");
+    const auto& [name, command] = worker;
     study.backends[name].command = words(command);
     if (study.backends[name].command.empty()) throw CLI::ValidationError("--worker", name + ": expected a command");
     const auto runs = [&](const Axis& axis) {
       return axis.first == "backend" &&
-             std::find(axis.second.begin(), axis.second.end(), Setting(name)) != axis.second.end();
+             std::find(axis.second.begin(), axis.second.end(), Setting(worker.first)) != axis.second.end();
     };
     if (std::none_of(study.blocks.begin(), study.blocks.end(),
                      [&](const std::vector<Axis>& block) { return std::any_of(block.begin(), block.end(), runs); }))
