@@ -35,10 +35,20 @@ std::optional<Factors> factors(const JsonField& json) {
   return result;
 }
 
-Precision product_precision(const JsonField& json) {
-  for (const Precision each : {Precision::Float16, Precision::Float32})
-    if (json.text() == to_string(each)) return each;
-  json.fail_expected("float16 or float32");
+// The member "engine", whose products have the precision that "precision" states; both may be left out.
+EagerEngine engine_of(const JsonField& document) {
+  EagerEngine engine;
+  if (document.has("engine")) {
+    const JsonField json = document.at("engine");
+    try {
+      engine = eager_engine(json.text());
+    } catch (const Error& error) {
+      json.fail(error.what());
+    }
+  }
+  if (document.has("precision") && document.at("precision").text() != to_string(engine.products))
+    document.at("precision").fail_expected(std::string(to_string(engine.products)) + ", of " + std::string(engine.id));
+  return engine;
 }
 
 }  // namespace
@@ -52,8 +62,7 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
   CalibrationFile file;
   Calibration& result = file.fitted;
   result.id = document.at("id").text();
-  if (document.has("engine")) result.engine = document.at("engine").text();
-  if (document.has("precision")) result.precision = product_precision(document.at("precision"));
+  result.engine = engine_of(document);
   if (document.has("ceilings")) {
     file.ceilings = document.at("ceilings").value().dump();
     file.device = parse_device(file.ceilings, std::string(subject) + ": ceilings");
@@ -121,7 +130,7 @@ std::string to_json(const CalibrationFile& file) {
     json.end_array();
   };
   json.begin_object().member("schema", kSchema).member("id", calibration.id);
-  json.member("engine", calibration.engine).member("precision", to_string(calibration.precision));
+  json.member("engine", calibration.engine.id).member("precision", to_string(calibration.engine.products));
   json.member("regime", calibration.regime);
   json.member("source", calibration.source);
   texts("devices", calibration.devices);
@@ -150,10 +159,7 @@ std::string to_json(const CalibrationFile& file) {
   json.member("mean_error", rounded(calibration.mean_error));
   json.member("median_error", rounded(calibration.median_error)).member("p90_error", rounded(calibration.p90_error));
   json.member("rank_correlation", rounded(calibration.rank_correlation)).end_object();
-  if (!file.ceilings.empty()) {
-    const base::JsonDocument ceilings = base::parse_json(file.ceilings, "ceilings", "expected pagoda.ceilings/1");
-    json.key("ceilings").value(ceilings.root().value());
-  }
+  if (!file.ceilings.empty()) embed_ceilings(json, file.ceilings);
   json.end_object();
   return std::move(json).text();
 }

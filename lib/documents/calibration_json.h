@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
 #include "pagoda/core/predict.h"
 
 namespace pagoda::documents {
@@ -24,6 +25,12 @@ inline Factors claimed_interval(const base::JsonField& document, double& coverag
   coverage = interval.at("coverage").positive();
   if (coverage >= 1) interval.at("coverage").fail_expected("a number below 1");
   return {interval.at("low").positive(), interval.at("high").positive()};
+}
+
+// The member "ceilings" of a calibration by --here: the whole text of the machine's pagoda.ceilings/1.
+inline void embed_ceilings(base::JsonWriter& json, const std::string& text) {
+  const base::JsonDocument ceilings = base::parse_json(text, "ceilings", "expected pagoda.ceilings/1");
+  json.key("ceilings").value(ceilings.root().value());
 }
 
 }  // namespace pagoda::documents

@@ -120,9 +120,9 @@ std::string to_json(const CpuCalibrationFile& file) {
         .member("seconds", rounded(run.seconds))
         .member("predicted", run.predicted ? std::optional(rounded(*run.predicted)) : std::nullopt)
         .end_object();
-  json.end_array().key("ceilings");
-  const base::JsonDocument ceilings = base::parse_json(file.ceilings, "ceilings", "expected pagoda.ceilings/1");
-  json.value(ceilings.root().value()).end_object();
+  json.end_array();
+  embed_ceilings(json, file.ceilings);
+  json.end_object();
   return std::move(json).text();
 }
 

@@ -295,15 +295,14 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   documents::CalibrationFile file{
       .fitted = documents::calibration("rtx-3090-amp-nchw"),
       .ceilings = documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json")).ceilings};
-  file.fitted.engine = "pytorch-cpu";
-  file.fitted.precision = Precision::Float32;
+  file.fitted.engine = eager_engine("pytorch-cpu");
   file.fitted.shortest_kernel_seconds = 0;
   const std::string text = documents::to_json(file), path = shop.path("torch.json");
   test::check_schema(text, "calibration");
   base::write_file(path, text);
   const documents::CalibrationFile back = documents::load_calibration(path);
-  CHECK(back.fitted.engine == "pytorch-cpu");
-  CHECK(back.fitted.precision == Precision::Float32);
+  CHECK(back.fitted.engine.id == "pytorch-cpu");
+  CHECK(back.fitted.engine.products == Precision::Float32);
   REQUIRE(back.device);
 
   documents::EstimateRequest request;
@@ -333,4 +332,12 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
                        "--engine pytorch-cpu"));
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cpu", "", other); }),
                        "--here pytorch-cpu"));
+  const auto refused = [&](const char* what, const char* by) {
+    std::string other_text = text;
+    other_text.replace(other_text.find(what), std::string_view(what).size(), by);
+    return test::error_of([&] { documents::parse_calibration(other_text, "torch.json"); });
+  };
+  CHECK(test::contains(refused("pytorch-cpu", "pytorch-tpu"),
+                       "engine \"pytorch-tpu\" is not known; expected pytorch-amp or pytorch-cpu or pytorch-cuda"));
+  CHECK(test::contains(refused("\"precision\": \"float32\"", "\"precision\": \"float16\""), "expected float32"));
 }

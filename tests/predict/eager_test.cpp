@@ -104,18 +104,18 @@ TEST_CASE("graphs become the kernels that eager execution launches") {
 }
 
 TEST_CASE("in float32 nothing is cast, and on a CPU a convolution adds its bias itself") {
-  const auto kernels = [](const char* text, bool on_cpu) {
+  const auto kernels = [](const char* text, const char* engine) {
     const Model model = test::graph(text);
-    return text_of(eager_kernels(model, analyze(model), {.products = Precision::Float32, .on_cpu = on_cpu}));
+    return text_of(eager_kernels(model, analyze(model), {.engine = eager_engine(engine)}));
   };
   // input 8192 and output 8192 elements, weight 36864, of 4 bytes
   const char* conv = "x:f32[2,64,8,8], w:f32[64,64,3,3]=const, b:f32[64]=const -> y = Conv(x, w, b) {pads=[1,1,1,1]}";
-  CHECK(kernels(conv, false) == "conv 212992; pointwise_broadcast 65536");
-  CHECK(kernels(conv, true) == "conv 212992");
+  CHECK(kernels(conv, "pytorch-cuda") == "conv 212992; pointwise_broadcast 65536");
+  CHECK(kernels(conv, "pytorch-cpu") == "conv 212992");
   // 1024 × 64, 64 × 32
-  CHECK(kernels("x:f32[1024,64], w:f32[64,32]=const -> p = MatMul(x, w); y = Relu(p)", true) ==
+  CHECK(kernels("x:f32[1024,64], w:f32[64,32]=const -> p = MatMul(x, w); y = Relu(p)", "pytorch-cpu") ==
         "linear 401408; pointwise 262144");
-  CHECK(kernels("x:f32[2,8,8] -> y = Softmax(x)", true) == "softmax 1024");
+  CHECK(kernels("x:f32[2,8,8] -> y = Softmax(x)", "pytorch-cpu") == "softmax 1024");
 }
 
 TEST_CASE("attention in every form that exporters write is the same kernel") {

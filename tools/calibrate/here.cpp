@@ -154,8 +154,13 @@ struct Here {
     const auto found = metadata.find(engine.version);
     return found == metadata.end() ? "of an unknown version" : base::setting_text(found->second);
   }
+  // As the worker counted them, where it can.
   int threads() const {
-    return static_cast<int>(arguments.threads.value_or(std::max<std::int64_t>(std::thread::hardware_concurrency(), 1)));
+    const auto& metadata = runs.front().second->metadata;
+    const auto found = metadata.find("threads");
+    const auto* counted = found == metadata.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+    const std::int64_t logical = std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
+    return static_cast<int>(counted != nullptr ? *counted : arguments.threads.value_or(logical));
   }
   // "ONNX Runtime 1.31 on a CPU, 2 threads, the engine's default"
   std::string regime() const {
@@ -183,7 +188,7 @@ std::string measured_ceilings(const Engine& engine, const std::string& folder) {
 measured::Study study_of(const Engine& engine, const std::string& models, std::optional<std::int64_t> threads) {
   measured::Study study;
   study.name = "here";
-  study.layers = engine.study.front().named[0] == '\0';
+  study.layers = std::string_view(engine.backend) == "ort";  // fit_onnxruntime reads profiles
   study.measure.budget_seconds = 1.5;
   study.measure.warmup_seconds = 1;
   study.limits.seconds = 300;
@@ -232,12 +237,12 @@ documents::Measured profile_of(const documents::Result& result, const std::strin
 }
 
 // How the runs fare, each by a fit without its family.
-struct Judged {
+struct Comparison {
   std::vector<std::optional<double>> predicted = {};  // by run; empty: no other family runs its kernels
   double models = 0, mean_error = 0, median_error = 0, p90_error = 0, fitted_mean_error = 0;
 };
 
-std::string report(const Here& here, const Judged& judged) {
+std::string report(const Here& here, const Comparison& judged) {
   const auto percent = [](double part) { return base::rounded(100 * part) + " %"; };
   base::Grid grid{.columns = {{.header = "run"},
                               {.header = "measured", .is_number = true},
@@ -350,8 +355,8 @@ void fit_onnxruntime(const Here& here) {
 
 // Whole runs alone: PyTorch's profiler costs about as much as its shorter operators take.
 void fit_pytorch(const Here& here) {
-  const bool on_cpu = std::string_view(here.engine.device) == "cpu";
-  const std::optional<KernelRates> rates = kernel_rates(here.device, Precision::Float32);
+  const EagerEngine& engine = eager_engine(here.engine.id);
+  const std::optional<KernelRates> rates = kernel_rates(here.device, engine.products);
   if (!rates) throw Error(here.folder + "/ceilings.json: states no float32 rate or memory bandwidth; measure it again");
   const std::string models = models_folder();
   std::vector<TimedRun> runs;
@@ -362,24 +367,26 @@ void fit_pytorch(const Here& here) {
     sizes.batch = row->batch;
     if (row->sequence > 0) sizes.dims["sequence"] = row->sequence;
     const Analysis analysis = analyze(model, sizes);
-    runs.push_back(
-        {.name = here.name_of(i),
-         .family = row->family,
-         .kernels = eager_kernels(model, analysis, {.products = Precision::Float32, .on_cpu = on_cpu}).kernels,
-         .device = here.device.id,
-         .rates = *rates,
-         .seconds = result->timing->latency.p50});
+    EagerKernels kernels = eager_kernels(model, analysis, {.engine = engine});
+    if (kernels.unknown_rows > 0)
+      throw Error(here.name_of(i) + ": " + std::to_string(kernels.unknown_rows) +
+                  " operators have no cost; expected a model of the study without any");
+    runs.push_back({.name = here.name_of(i),
+                    .family = row->family,
+                    .kernels = std::move(kernels.kernels),
+                    .device = here.device.id,
+                    .rates = *rates,
+                    .seconds = result->timing->latency.p50});
   }
   const CalibrationResult fit = calibrate(runs, {.id = "here",
                                                  .regime = here.regime() + ", float32, eager",
                                                  .source = "measured on this machine",
                                                  .coverage = 0.8});
   documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
-  file.fitted.engine = here.engine.id;
-  file.fitted.precision = Precision::Float32;
+  file.fitted.engine = engine;
   file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured
   base::write_file(here.arguments.output, to_json(file));
-  Judged judged{.models = fit.calibration.models,
+  Comparison judged{.models = fit.calibration.models,
                 .mean_error = fit.calibration.mean_error,
                 .median_error = fit.calibration.median_error,
                 .p90_error = fit.calibration.p90_error,

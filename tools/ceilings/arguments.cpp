@@ -59,7 +59,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   if (quick) options.depth = Depth::Quick;
   if (full) options.depth = Depth::Full;
   refuse_beside(app, "--audit", {"--cpu", "--gpu"});
-  const auto outputs = {options.json, options.csv, options.ert_csv, options.rocprof_csv};
+  const std::vector<std::string> outputs = options.outputs();
   if (std::count(outputs.begin(), outputs.end(), "-") > 1)
     throw UsageError("only one of --json, --csv, --csv-ert and --csv-rocprof can be standard output");
   if (options.cpu && !options.resume.empty())

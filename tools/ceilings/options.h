@@ -21,6 +21,7 @@ struct Options {
   std::string baseline, resume, json, csv, ert_csv, rocprof_csv;
   double tolerance = 0.02;
 
+  std::vector<std::string> outputs() const { return {json, csv, ert_csv, rocprof_csv}; }
   bool wants(const std::string& id) const {
     if (only.empty()) return true;
     for (const std::string& part : only)

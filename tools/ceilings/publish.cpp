@@ -56,7 +56,7 @@ bool any_shared(const documents::CeilingsDocument& now, const documents::Ceiling
 std::optional<documents::CeilingsDocument> check_files(const Options& options) {
   std::optional<documents::CeilingsDocument> baseline;
   if (!options.baseline.empty()) baseline = documents::load_ceilings(options.baseline);
-  for (const std::string& path : {options.json, options.csv, options.ert_csv, options.rocprof_csv})
+  for (const std::string& path : options.outputs())
     if (!path.empty() && path != "-") base::check_writable(path);
   return baseline;
 }
@@ -64,7 +64,7 @@ std::optional<documents::CeilingsDocument> check_files(const Options& options) {
 int publish(const Options& options, const std::optional<documents::CeilingsDocument>& baseline,
             const Outcome& outcome) {
   const documents::CeilingsDocument& document = outcome.document;
-  const auto outputs = {options.json, options.csv, options.ert_csv, options.rocprof_csv};
+  const std::vector<std::string> outputs = options.outputs();
   if (std::find(outputs.begin(), outputs.end(), "-") == outputs.end()) std::fputs(table(document).c_str(), stdout);
   bool written = write(options.json, documents::write_ceilings(document));
   written = write(options.csv, csv(document)) && written;

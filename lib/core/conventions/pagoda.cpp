@@ -1,7 +1,7 @@
 // The rules of the published Pagoda estimator (dream-lab/pagoda, src/analytical_model/estimates.py), faults included.
 //
-// Where the estimator would end with an exception (a Conv weight not of rank 4, a 1-D pool), there is no count to
-// reproduce: the rule throws Unanswerable, which the caller reports.
+// Where the estimator ends with an exception (a Conv weight not of rank 4, a 1-D pool), the rule throws Unanswerable,
+// which the caller reports.
 #include "pagoda/core/conventions.h"
 
 #include <algorithm>

@@ -1,8 +1,19 @@
 // Lowers a graph to the kernels that eager PyTorch launches. Tracks each tensor's type and strides.
+#include <algorithm>
+#include <iterator>
+
+#include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 #include "predict/eager_state.h"
 
 namespace pagoda::inline core {
 namespace {
+
+constexpr EagerEngine kEngines[] = {
+    {},
+    {"pytorch-cpu", Precision::Float32, true},
+    {"pytorch-cuda", Precision::Float32},
+};
 
 // Lowers a row without a rule to its counted work and bytes; under autocast bytes are halved if the row computes in
 // float32.
@@ -22,6 +33,17 @@ void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row)
 }
 
 }  // namespace
+
+const EagerEngine& eager_engine(std::string_view id) {
+  const auto* found = std::find_if(std::begin(kEngines), std::end(kEngines),
+                                   [&](const EagerEngine& engine) { return engine.id == id; });
+  if (found == std::end(kEngines)) {
+    std::vector<std::string_view> ids;
+    for (const EagerEngine& engine : kEngines) ids.push_back(engine.id);
+    throw Error("engine \"" + std::string(id) + "\" is not known; expected " + base::joined(ids, " or "));
+  }
+  return *found;
+}
 
 EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const EagerOptions& options) {
   EagerKernels result;

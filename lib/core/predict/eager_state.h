@@ -34,10 +34,10 @@ class EagerState {
   const Analysis& analysis() const { return analysis_; }
   const Graph& graph() const { return model_.main(); }
   const Bindings& bindings() const { return options_.bindings; }
-  bool on_cpu() const { return options_.on_cpu; }
+  bool on_cpu() const { return options_.engine.on_cpu; }
   // What products take and give.
   ElementType product_type() const {
-    return options_.products == Precision::Float32 ? ElementType::Float32 : ElementType::Float16;
+    return options_.engine.products == Precision::Float32 ? ElementType::Float32 : ElementType::Float16;
   }
   double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(bindings())); }
 

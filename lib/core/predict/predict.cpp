@@ -20,10 +20,10 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
                    const Calibration& calibration, const EagerOptions& options) {
   Prediction result;
   result.calibration = calibration.id;
-  const auto rates = kernel_rates(device, calibration.precision);
+  const auto rates = kernel_rates(device, calibration.engine.products);
   if (!rates) {
     result.problem = device.id + " states no " +
-                     (calibration.precision == Precision::Float32
+                     (calibration.engine.products == Precision::Float32
                           ? "float32 rate or memory bandwidth"
                           : "float16 rate of tensor units with float32 accumulation, float32 rate, memory bandwidth or "
                             "launch overhead") +
@@ -31,8 +31,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
     return result;
   }
   EagerOptions as_measured = options;
-  as_measured.products = calibration.precision;
-  as_measured.on_cpu = calibration.engine == "pytorch-cpu";
+  as_measured.engine = calibration.engine;
   const EagerKernels eager = eager_kernels(model, analysis, as_measured);
   result.unknown_rows = eager.unknown_rows;
   result.kernels = static_cast<std::int64_t>(eager.kernels.size());

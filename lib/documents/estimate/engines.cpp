@@ -30,7 +30,7 @@ bool is_file(const std::string& name) { return name.find('/') != std::string::np
 
 void set_pytorch(const std::string& name, EstimateRequest& request) {
   CalibrationFile file = is_file(name) ? load_calibration(name) : CalibrationFile{.fitted = calibration(name)};
-  require_engine(file.fitted.engine, "pytorch-amp", name);
+  require_engine(file.fitted.engine.id, "pytorch-amp", name);
   request.calibration = std::move(file.fitted);
 }
 
@@ -50,9 +50,9 @@ void set_cpu(const std::string& name, EstimateRequest& request) {
 
 void set_pytorch_here(std::string_view engine, const std::string& name, EstimateRequest& request) {
   CalibrationFile file = load_calibration(name);
-  require_engine(file.fitted.engine, engine, name);
+  require_engine(file.fitted.engine.id, engine, name);
   if (!file.device) throw Error(name + ": states no machine; expected the file that pagoda-calibrate --here wrote");
-  set_machine(std::move(*file.device), file.fitted.engine, name, request);
+  set_machine(std::move(*file.device), file.fitted.engine.id, name, request);
   request.calibration = std::move(file.fitted);
 }
 

@@ -82,11 +82,11 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
   as_filed.precision = std::nullopt;
   const Prediction time =
       predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
-  const auto result = stated(time, fitted.engine, fitted.regime, findings);
+  const auto result = stated(time, std::string(fitted.engine.id), fitted.regime, findings);
   if (result && result->seconds < findings.bound->totals.seconds && !request.precision &&
-      fitted.precision == Precision::Float16)
+      fitted.engine.products == Precision::Float16)
     warn(findings.analysis,
-         "prediction: autocast to " + std::string(to_string(fitted.precision)) +
+         "prediction: autocast to " + std::string(to_string(fitted.engine.products)) +
              " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives "
              "bounds of the same regime");
   return result;
@@ -344,11 +344,11 @@ std::string refusal(const EstimateRequest& request) {
   if (request.serving && request.precision && request.precision != Precision::Bfloat16 &&
       request.precision != Precision::Float16 && request.precision != Precision::Float8)
     return "--predict --engine llm-serving covers bf16, fp16 and fp8, not --precision " + asked;
-  if (request.calibration && request.precision && request.precision != request.calibration->precision) {
+  if (request.calibration && request.precision && request.precision != request.calibration->engine.products) {
     const Calibration& fitted = *request.calibration;
-    return "--predict: calibration " + fitted.id + " is for " + std::string(to_string(fitted.precision)) +
-           (fitted.precision == Precision::Float16 ? " under autocast" : "") + ", not --precision " + asked +
-           "; give --precision " + std::string(option_name(fitted.precision)) + " or none";
+    return "--predict: calibration " + fitted.id + " is for " + std::string(to_string(fitted.engine.products)) +
+           (fitted.engine.products == Precision::Float16 ? " under autocast" : "") + ", not --precision " + asked +
+           "; give --precision " + std::string(option_name(fitted.engine.products)) + " or none";
   }
   if (request.tensorrt && request.precision && request.precision != Precision::Float16 &&
       request.precision != Precision::Int8)

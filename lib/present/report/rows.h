@@ -31,6 +31,9 @@ struct GroupRow {
   const RowBound* bound = nullptr;
 };
 
+// Whether there are multiply-accumulates alone, and no FLOPs.
+inline bool counts_macs(const EstimateDocument& estimate) { return estimate.count == Convention::Macs; }
+
 // The rows selected and sorted by the options; all but one list are empty.
 struct Data {
   const EstimateDocument& estimate;
@@ -40,7 +43,7 @@ struct Data {
   std::vector<GroupRow> groups;
 
   TrafficModel traffic() const { return estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused; }
-  bool counts_macs() const { return estimate.count == Convention::Macs; }
+  bool counts_macs() const { return report::counts_macs(estimate); }
   bool published() const { return estimate.count == Convention::Pagoda; }
 };
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);

@@ -49,8 +49,8 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   base::Grid grid;
   for (const std::string& dim : sweep.dims) grid.columns.push_back({.header = base::printable(dim), .is_number = true});
   const std::string unit = report::operation(estimate.count);
-  const bool counts_macs = estimate.count == Convention::Macs;
-  if (!counts_macs) grid.columns.push_back({.header = "MACs", .is_number = true});
+  const bool has_flops = !counts_macs(estimate);
+  if (has_flops) grid.columns.push_back({.header = "MACs", .is_number = true});
   for (const std::string& header : {unit + "s", std::string("bytes"), unit + "/B", std::string("memory")})
     grid.columns.push_back({.header = header, .is_number = true});
   const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();
@@ -81,7 +81,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     const SweepPoint& point = sweep.points[at];
     std::vector<std::string> row;
     for (const std::int64_t size : point.sizes) row.push_back(base::grouped(size));
-    if (!counts_macs) row.push_back(cell(point.macs));
+    if (has_flops) row.push_back(cell(point.macs));
     row.push_back(cell(point.flops));
     row.push_back(cell(point.bytes, "B"));
     row.push_back(point.intensity ? base::rounded(*point.intensity) : "?");

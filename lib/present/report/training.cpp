@@ -10,7 +10,7 @@ Count flops_of(const documents::EstimateWork& work) {
 
 base::Grid training_grid(const documents::EstimateDocument& estimate) {
   const documents::EstimateTraining& training = *estimate.training;
-  const bool has_flops = estimate.count != Convention::Macs;
+  const bool has_flops = !counts_macs(estimate);
   base::Grid grid;
   grid.columns = {{.header = "training step"}, {.header = "MACs", .is_number = true}};
   if (has_flops) grid.columns.push_back({.header = "FLOPs", .is_number = true});

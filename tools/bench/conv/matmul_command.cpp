@@ -154,9 +154,8 @@ std::string digits(const char* format, double value) {
   return text;
 }
 
-int report(const std::vector<Row>& rows, const Flags& flags, const std::string& baseline) {
-  std::optional<documents::CeilingsDocument> ceilings;
-  if (!flags.ceilings.empty()) ceilings = documents::load_ceilings(flags.ceilings);
+int report(const std::vector<Row>& rows, const Flags& flags, const std::string& baseline,
+           const std::optional<documents::CeilingsDocument>& ceilings) {
   std::map<std::string, double> base;
   for (const Row& row : rows)
     if (row.library == baseline && row.seconds.n > 0) base[row.type + text_of(row.shape)] = row.seconds.median;
@@ -204,7 +203,8 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
 
 int run(Flags flags) {
   const bool is_cuda = flags.device.starts_with("cuda");
-  if (!flags.ceilings.empty()) documents::load_ceilings(flags.ceilings);
+  std::optional<documents::CeilingsDocument> ceilings;
+  if (!flags.ceilings.empty()) ceilings = documents::load_ceilings(flags.ceilings);
   if (!flags.csv.empty()) base::check_writable(flags.csv);
   const std::vector<ProductShape> shapes = shapes_of(flags);
   const std::size_t colon = flags.device.find(':');
@@ -227,7 +227,7 @@ int run(Flags flags) {
     if (!missing.empty()) std::cerr << "pagoda-bench: " << name << " is not available: " << missing << '\n';
   }
   if (rows.empty()) return kNoDevice;
-  return report(rows, flags, flags.baseline.empty() ? flags.libraries.front() : flags.baseline);
+  return report(rows, flags, flags.baseline.empty() ? flags.libraries.front() : flags.baseline, ceilings);
 }
 
 std::string script_path() {

@@ -47,6 +47,11 @@ def image_axes(name, dims):
     return None if isinstance(dims[1], int) else slice(2, 4)
 
 
+def thread_count():
+    """Of this process; 0 where the system does not list them."""
+    return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+
+
 class OrtWorker(Worker):
     def prepare(self, config, folder):
         import onnxruntime
@@ -63,9 +68,12 @@ class OrtWorker(Worker):
             self.providers.append((PROVIDERS["cuda"], {"device_id": index or "0"}))
         self.on_device = kind != "cpu"
 
-        start = time.perf_counter()
+        before, start = thread_count(), time.perf_counter()
         self.session = onnxruntime.InferenceSession(config["model_file"], self.options(), providers=self.providers)
         load_seconds = time.perf_counter() - start
+        metadata = {"provider": provider}
+        if before and not self.on_device:
+            metadata["threads"] = thread_count() - before + 1  # the session's own, and the one that calls it
         if self.session.get_providers()[0] != provider:
             raise Unavailable(f"not available: {provider} could not be started; found {', '.join(self.session.get_providers())}")
         self.inputs = self.make_inputs()
@@ -74,7 +82,7 @@ class OrtWorker(Worker):
 
         return {"items": config.get("batch") or self.first_dim(), "load_seconds": load_seconds, "compile_seconds": None,
                 "versions": {"onnxruntime": onnxruntime.__version__, "numpy": numpy.__version__, "python": platform.python_version()},
-                "inputs": described(self.inputs), "metadata": {"provider": provider}}
+                "inputs": described(self.inputs), "metadata": metadata}
 
     def options(self, profile=""):
         options = self.ort.SessionOptions()

@@ -65,6 +65,8 @@ class TorchWorker(Worker):
 
         how = config.get("compile") or "eager"
         metadata = {} if self.program else {"parameters": sum(p.numel() for p in self.module.parameters())}
+        if self.device.type == "cpu":
+            metadata["threads"] = torch.get_num_threads()
         if config.get("graphs"):
             metadata.update(self.write_graphs())
         self.forward = self.compiled(how)

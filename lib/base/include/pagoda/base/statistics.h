@@ -16,7 +16,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
-// Of sorted values, by linear interpolation; `fraction` in [0, 1]. NaN if there are no values.
+// Of sorted values, by linear interpolation; `fraction` in [0, 1]. NaN for an empty list.
 double quantile(std::span<const double> sorted, double fraction);
 double median(std::span<const double> values);
 // Positions in the sorted order, from 1; equal values share their mean position.
@@ -37,7 +37,7 @@ std::optional<std::array<double, 2>> grouped_interval(std::span<const std::vecto
 
 struct Summary {
   std::size_t n = 0;
-  double median = 0, p5 = 0, p95 = 0, min = 0, max = 0;  // NaN if there are no values
+  double median = 0, p5 = 0, p95 = 0, min = 0, max = 0;  // NaN for an empty list
   std::optional<std::array<double, 2>> ci95;
   // Half the interval's width / the median; empty without an interval.
   std::optional<double> relative_half_width() const;

@@ -50,7 +50,7 @@ inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 
 // Whether the model has an input of this name that is a single boolean.
 bool has_flag(const Model& model, std::string_view input);
-// Fixes that input's value, so that an If on it takes one branch. Throws Error if there is no such input.
+// Fixes that input's value, so that an If on it takes one branch. Throws Error if the model has no input of this name.
 void set_flag(Model& model, std::string_view input, bool value);
 // Sets a merged decoder's flag for a phase; other models stay as they are.
 void set_phase_flag(Model& model, const PhaseOptions& phase);

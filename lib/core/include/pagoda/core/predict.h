@@ -97,11 +97,18 @@ struct EagerKernels {
   std::int64_t unknown_rows = 0;      // unmodelled rows: their kernels are not counted
 };
 
+// A way to run operators one by one.
+struct EagerEngine {
+  std::string_view id = "pytorch-amp";
+  Precision products = Precision::Float16;  // by autocast; or Float32: as the file has it, without casts
+  bool on_cpu = false;                      // oneDNN adds the bias within a convolution
+};
+const EagerEngine& eager_engine(std::string_view id);  // an Error names the known ones
+
 struct EagerOptions {
   Bindings bindings = {};      // sizes of free dims; missing ones are 1
   bool channels_last = false;  // images and convolution weights are stored as N, H, W, C (NHWC)
-  Precision products = Precision::Float16;  // by autocast; or Float32: as the file has it, without casts
-  bool on_cpu = false;                      // oneDNN adds the bias within a convolution
+  EagerEngine engine = {};
 };
 
 // The kernels of eager PyTorch.
@@ -120,9 +127,8 @@ struct Factors {
 
 struct Calibration {
   std::string id;
-  std::string engine = "pytorch-amp";        // that ran what was measured
-  Precision precision = Precision::Float16;  // of products: Float16 by autocast, or Float32
-  std::string regime;  // what was measured: framework, precision, layout, batches
+  EagerEngine engine = {};  // that ran what was measured
+  std::string regime;       // what was measured: framework, precision, layout, batches
   std::string source;  // of the measured times
   std::array<ClassCoefficients, kKernelClasses> classes = {};
   double launch = 1;                 // time of a launch, in units of the device's launch overhead
@@ -149,12 +155,13 @@ struct Prediction {
   std::optional<double> seconds;  // empty when the device lacks a rate that the calibration needs: see `problem`
   std::optional<double> low, high, coverage;  // empty where the calibration has no interval for this device
   std::string calibration;
-  std::string problem;              // why there is no prediction, or why it goes beyond the measurements; else empty
+  std::string problem;              // what prevents a prediction, or how it goes beyond the measurements; else empty
   std::vector<double> row_seconds;  // by Analysis::nodes: sums to `seconds`
   std::int64_t kernels = 0;
   std::int64_t unknown_rows = 0;  // > 0: the prediction covers only the other rows
 };
 
+// `options.engine` is ignored: the kernels are those of the calibration's engine.
 Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpec& device,
                    const Calibration& calibration, const EagerOptions& options = {});
 
