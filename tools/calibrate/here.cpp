@@ -387,10 +387,10 @@ void fit_pytorch(const Here& here) {
   file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured
   base::write_file(here.arguments.output, to_json(file));
   Comparison judged{.models = fit.calibration.models,
-                .mean_error = fit.calibration.mean_error,
-                .median_error = fit.calibration.median_error,
-                .p90_error = fit.calibration.p90_error,
-                .fitted_mean_error = fit.fitted_mean_error};
+                    .mean_error = fit.calibration.mean_error,
+                    .median_error = fit.calibration.median_error,
+                    .p90_error = fit.calibration.p90_error,
+                    .fitted_mean_error = fit.fitted_mean_error};
   std::string residuals = base::csv_line({"run", "seconds", "predicted", "low", "high"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     judged.predicted.emplace_back(fit.runs[i].predicted);

@@ -12,16 +12,16 @@
 namespace pagoda::documents {
 namespace {
 
-void require_engine(const std::string& found, std::string_view expected, const std::string& name) {
+void require_engine(std::string_view found, std::string_view expected, const std::string& name) {
   if (found != expected)
-    throw Error(name + ": is a calibration of " + found + ", expected one of " + std::string(expected) +
-                "; give --engine " + found);
+    throw Error(name + ": is a calibration of " + std::string(found) + ", expected one of " + std::string(expected) +
+                "; give --engine " + std::string(found));
 }
 
 // A calibration that was measured on one machine predicts that machine.
-void set_machine(DeviceSpec device, const std::string& engine, const std::string& name, EstimateRequest& request) {
+void set_machine(DeviceSpec device, std::string_view engine, const std::string& name, EstimateRequest& request) {
   if (request.device || !request.other_devices.empty())
-    throw Error("--engine " + engine + " predicts the machine that " + name +
+    throw Error("--engine " + std::string(engine) + " predicts the machine that " + name +
                 " was measured on; it does not go with another --device");
   request.device = std::move(device);
 }

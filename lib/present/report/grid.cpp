@@ -338,8 +338,7 @@ std::string subtitle(const EstimateDocument& estimate) {
 std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate) {
   const documents::EstimateSymbolic& symbolic = *estimate.symbolic;
   std::vector<std::pair<std::string, std::string>> lines = {{"MACs", symbolic.totals.macs}};
-  if (!symbolic.totals.flops.empty() && !counts_macs(estimate))
-    lines.emplace_back("FLOPs", symbolic.totals.flops);
+  if (!symbolic.totals.flops.empty() && !counts_macs(estimate)) lines.emplace_back("FLOPs", symbolic.totals.flops);
   lines.emplace_back("bytes", symbolic.totals.bytes);
   if (!symbolic.activation_peak_bytes.empty())
     lines.emplace_back("activation peak bytes", symbolic.activation_peak_bytes);
