@@ -128,7 +128,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
                   {.header = "change", .is_number = true},
                   {.header = "after/before", .is_number = true}};
   for (const auto& [name, counter] : kCompared) {
-    if (name == "flops" && counts_macs(before)) continue;  // the macs row already shows it
+    if (name == "flops" && report::counts_macs(before)) continue;  // the macs row already shows it
     const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
     const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
     std::string label(name);

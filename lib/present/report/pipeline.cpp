@@ -27,7 +27,7 @@ std::optional<double> seconds_of(const PipelinePart& part) {
 
 Count times(const Count& count, const PipelinePart& part) { return count ? Count(*count * part.runs) : Count(); }
 
-bool has_flops(const Pipeline& pipeline) { return !counts_macs(pipeline.parts.front().estimate); }
+bool has_flops(const Pipeline& pipeline) { return !report::counts_macs(pipeline.parts.front().estimate); }
 
 base::Grid parts_grid(const Pipeline& pipeline) {
   base::Grid grid;

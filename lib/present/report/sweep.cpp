@@ -49,7 +49,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   base::Grid grid;
   for (const std::string& dim : sweep.dims) grid.columns.push_back({.header = base::printable(dim), .is_number = true});
   const std::string unit = report::operation(estimate.count);
-  const bool has_flops = !counts_macs(estimate);
+  const bool has_flops = !report::counts_macs(estimate);
   if (has_flops) grid.columns.push_back({.header = "MACs", .is_number = true});
   for (const std::string& header : {unit + "s", std::string("bytes"), unit + "/B", std::string("memory")})
     grid.columns.push_back({.header = header, .is_number = true});
