@@ -152,7 +152,7 @@ TEST_CASE("every operator that ONNX and ONNX Runtime define has a rule") {
   std::string missing;
   const std::vector<std::vector<std::string>> listed = rows(test::source_path("data/ops.csv"), ',');
   for (std::size_t i = 1; i < listed.size(); ++i) {
-    REQUIRE(listed[i].size() == 5);
+    REQUIRE(listed[i].size() >= 6);  // the last, types, has commas
     const std::string domain = listed[i][0] == "ai.onnx" ? "" : listed[i][0];
     if (domain.empty() && structures.contains(listed[i][1])) continue;
     if (ops::find_rule(domain, listed[i][1]) == nullptr) missing += listed[i][0] + '.' + listed[i][1] + ' ';

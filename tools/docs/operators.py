@@ -18,14 +18,16 @@ DOMAINS = {
 }
 HEAD = """# Operators
 
-Every operator that has a row, with the opsets that define it and its work in words, as `onnx-estimate --list-ops` prints it. An element is one of the output
-unless the text says otherwise. [Counting](counting.md) says what a MAC, an arithmetic operation and a special function are. Bytes follow from types and sizes.
-*Value* marks operators whose small integer results are computed, because sizes may depend on them.
+Every operator that has a row, with the opsets that define it, its work in words and its types, as `onnx-estimate --list-ops --format json` prints it. An
+element is one of the output unless the text says otherwise. [Counting](counting.md) says what a MAC, an arithmetic operation and a special function are. Bytes follow from types and sizes.
+*Value* marks operators whose small integer results are computed, because sizes may depend on them. Types are those of the newest version that states them, by
+ONNX's names: `?` marks what may be left out, `*` any number. `float16-64` is float16, float32 and float64, `int8-64` and `uint8-64` are the four integers of
+8 to 64 bits, `float8` the four formats with a mantissa, `any` every type of the standard.
 """
 
 
 def escape(text):
-    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;").replace("->", "→")
 
 
 def reference(listing):
@@ -36,8 +38,8 @@ def reference(listing):
     for domain, rows in domains.items():
         note = DOMAINS.get(domain)
         parts.append(f"## {domain}\n{len(rows)} operators" + (f": {note}.\n" if note else ".\n"))
-        parts.append("| operator | opsets | value | work |\n|---|---|---|---|\n" + "\n".join(
-            f"| {row['op_type']} | {row['opsets']} | {'yes' if row['folds'] else ''} | {escape(row['work'])} |"
+        parts.append("| operator | opsets | value | work | types |\n|---|---|---|---|---|\n" + "\n".join(
+            f"| {row['op_type']} | {row['opsets']} | {'yes' if row['folds'] else ''} | {escape(row['work'])} | {escape(row['types'])} |"
             for row in rows) + "\n")
     return "\n".join(parts)
 

@@ -24,26 +24,30 @@ constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
     {"SequenceMap", "the body times the length of the sequence"},
 };
 
-// The opsets that define or change each operator, by domain and name.
-std::map<std::pair<std::string, std::string>, std::string> defined_versions() {
+struct Definition {
+  std::string versions, types;
+};
+
+// By domain and name.
+std::map<std::pair<std::string, std::string>, Definition> definitions() {
   const std::string_view text = ops::operator_files().front().text;
   base::CsvReader reader(text.substr(text.find('\n') + 1), "data/ops.csv");  // its first line is a comment
-  std::map<std::pair<std::string, std::string>, std::string> versions;
+  std::map<std::pair<std::string, std::string>, Definition> result;
   std::vector<std::string> cells;
-  while (reader.next(cells)) versions[{cells[0], cells[1]}] = cells[2];
-  return versions;
+  while (reader.next(cells)) result[{cells[0], cells[1]}] = {cells[2], cells[5]};
+  return result;
 }
 
 }  // namespace
 
 std::vector<OperatorInfo> operators() {
-  const auto versions = defined_versions();
+  auto defined = definitions();
   std::vector<OperatorInfo> result;
   const auto add = [&](std::string_view domain, std::string_view name, bool folds, std::string_view work) {
     const std::string spelled(domain.empty() ? "ai.onnx" : domain);
-    const auto found = versions.find({spelled, std::string(name)});
-    result.push_back(
-        {spelled, std::string(name), found == versions.end() ? "" : found->second, folds, std::string(work)});
+    Definition& definition = defined[{spelled, std::string(name)}];
+    result.push_back({spelled, std::string(name), std::move(definition.versions), folds, std::string(work),
+                      std::move(definition.types)});
   };
   for (const ops::Family& family : ops::families())
     for (const OpRule& rule : family.rules) add(family.domain, rule.name, rule.fold != nullptr, rule.work);

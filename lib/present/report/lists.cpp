@@ -100,7 +100,7 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device) {
 void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
   json.begin_object(Layout::Line);
   json.member("domain", op.domain).member("op_type", op.name).member("opsets", op.versions);
-  json.member("folds", op.folds).member("work", op.work);
+  json.member("folds", op.folds).member("work", op.work).member("types", op.types);
   json.end_object();
 }
 

@@ -16,6 +16,9 @@ struct OperatorInfo {
   std::string versions;  // opset versions that define or change it, ascending, separated by blanks
   bool folds = false;    // also computes values of small outputs from known inputs
   std::string work;      // the cost formula in words
+  // Inputs, outputs and their types in the newest version that states them, by ONNX's names: ? marks an optional one, *
+  // any number of them. "X W B?: T -> Y: T; T = float16-64 bfloat16"; empty if a version never stated any.
+  std::string types;
 };
 
 // Sorted by domain and name.
