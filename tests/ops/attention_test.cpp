@@ -65,9 +65,6 @@ constexpr OpCase kAround[] = {
      "y:f32[2,3,20], s:f32[2,2,3,5]", "macs=720 arith=420 special=36", "gated delta, a decay per key element"},
     {"opset=27: q:f32[2,3,12], k:f32[2,3,7], v:f32[2,3,10] -> y, s = LinearAttention(q, k, v) {q_num_heads=4, kv_num_heads=2}", "error: head size", "", "7 is not 6"},
     {"opset=27: q:f32[2,3,12], k:f32[2,3,6], v:f32[2,3,10] -> y, s = LinearAttention(q, k, v)", "error: q_num_heads", "", "mandatory"},
-    {"opset=28: a:f32[N,S,8], b:f32[N,S,8] -> y = SwiGLU(a, b)", "y:f32[N,S,8]", "arith=16*N*S special=8*N*S read=64*N*S", "sigmoid and two products"},
-    {"opset=28: a:f32[2,8], b:f32[2,8] -> y = SwiGLU(a, b) {alpha=1.702}", "y:f32[2,8]", "arith=48", "a scaled gate"},
-    {"opset=28: a:f32[2,8], b:f32[2,1] -> y = SwiGLU(a, b)", "error: dims of A and B", "", "no broadcasting"},
 };
 
 constexpr OpCase kPreview[] = {

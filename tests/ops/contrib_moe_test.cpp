@@ -29,6 +29,15 @@ constexpr OpCase kMoe[] = {
      "y:f16[T,32]", "macs=6144*T", "8 bits and 4 bits, blocks, zero points, weights apart from probabilities"},
     {"x:f16[1,32], r:f16[1,8], u:f8e4m3[8,64,32], g:f32[8], d:f8e4m3[8,32,64] -> y = com.microsoft.QMoE(x, r, u, , , d, , , , , , , , , , g, g) {k=2, quant_type='fp8'}", "y:f16[1,32]", "macs=8192 arith=40+128+96+8192", "a byte a weight, scaled"},
     {"x:f16[1,32], r:f16[1,8], u:u8[8,64,16], d:u8[8,32,32] -> y = com.microsoft.QMoE(x, r, u, , , d) {k=2, expert_weight_bits=3}", "error: is 3", "", "2, 4 or 8"},
+    // Rows of packed bytes; every expert is touched by at most one run.
+    {"x:f16[4,32], r:f32[4,8], g:u8[8,64,18], u:u8[8,64,18], d:u8[8,32,36] -> y = com.microsoft.MoEPacked(x, r, g, u, d) {k=2, gate_type=8, up_type=8, down_type=8}",
+     "y:f16[4,32]", "macs=49152 arith=49152+160+1024+384 special=32+512 comparisons=64 read=256+128+9216+9216+9216", "a scale per weight; softmax, SwiGLU, weighted sum"},
+    {"x:f16[1,32], r:f32[1,8], g:u8[8,64,18], d:u8[8,32,36], m:f32[1,8] -> y = com.microsoft.MoEPacked(x, r, g, , d, m) {k=2, gate_type=16, down_type=16, activation_type='relu2', normalize_routing_weights=1, routed_scaling_factor=2.5}",
+     "y:f16[1,32]", "macs=8192 arith=8192+8+3+2+256+96 special=0 read=64+32+32+2304+2304", "scores as given, two of eight experts, max and square"},
+    {"x:f16[1,32], r:f32[1,8], g:u8[7,64,18], d:u8[8,32,36] -> y = com.microsoft.MoEPacked(x, r, g, , d) {k=2, gate_type=16, down_type=16}", "error: experts of router and weights", "", "7 is not 8"},
+    {"l:f32[B,16], e:f32[16] -> p = com.microsoft.MoEGroupRouter(l, e) {top_k=4, n_group=4, topk_group=2, group_topk=2}", "p:f32[B,16]", "macs=0 arith=48*B+8*B+4*B special=16*B+4*B comparisons=32*B+4*B+4*B", "sigmoid, bias; best of four groups, best four"},
+    {"l:f16[5,64], e:f32[16], w:f16[16,64] -> , s, m = com.microsoft.MoEGroupRouter(l, e, w) {top_k=4}", "s:f32[5,16], m:f32[5,16]", "macs=5120 arith=80 special=80", "scores of all, after a projection"},
+    {"l:f16[5,64], e:f32[16], w:f16[16,63] -> , s, m = com.microsoft.MoEGroupRouter(l, e, w) {top_k=4}", "error: widths of activations and projection", "", "63 is not 64"},
 };
 // clang-format on
 

@@ -41,6 +41,9 @@ constexpr OpCase kGroup[] = {
     {"x:f16[B,T,48], s:f16[16], z:f16[B,T,48] -> y = com.microsoft.GatedRMSNorm(x, s, z)", "y:f16[B,T,48]", "arith=288*B*T+6*B*T special=48*B*T+3*B*T precision=float32", "RMS norm 3, scale, SiLU 1, product; three heads"},
     {"x:f16[2,48], s:f16[48], z:f16[2,48] -> y = com.microsoft.GatedRMSNorm(x, s, z) {activation='sigmoid'}", "y:f16[2,48]", "arith=480+4 special=98", "a sigmoid gate"},
     {"x:f16[2,48], s:f16[15], z:f16[2,48] -> y = com.microsoft.GatedRMSNorm(x, s, z)", "error: 48 does not divide by 15", "", "no whole heads"},
+    {"x:bf16[1,5,4,96], s:f32[64], p:i64[1,5], c:f32[128,16], n:f32[128,16] -> y, z = com.microsoft.RMSNormRotary(x, s, p, c, n) {rotary_embedding_dim=32, input_width=64, input_start=32}", "y:bf16[1,5,256], z:f32[1,5,4,64]", "arith=5120+40+1920 special=20 read=2560+256+40+640 precision=float32", "64 of 96 are normalised, 32 rotate; five rows of the tables"},
+    {"x:f16[2,5,4,64], s:f32[64], p:i64[1], c:f32[128,32], n:f32[128,32] -> y = com.microsoft.RMSNormRotary(x, s, p, c, n) {rotary_embedding_dim=64, output_fp16=1, flatten_batch=1}", "y:f16[1,10,256]", "arith=10240+80+7680", "the batch joins the sequence"},
+    {"x:f16[5,4,64], s:f32[64], p:i64[1], c:f32[128,32], n:f32[128,32] -> y = com.microsoft.RMSNormRotary(x, s, p, c, n) {rotary_embedding_dim=64}", "error: rank 3", "", "batch, sequence, heads, width"},
 };
 // clang-format on
 

@@ -42,6 +42,13 @@ bool has_backward_row(std::string_view domain, std::string_view name) {
 
 }  // namespace
 
+TEST_CASE("every operator has one row") {
+  std::set<std::string> names;
+  const std::string twice = operators_where(
+      [&](const ops::Family& family, const OpRule& rule) { return !names.insert(full_name(family, rule)).second; });
+  CHECK_MESSAGE(twice.empty(), twice);
+}
+
 TEST_CASE("every row says of what kind the operator is, how it carries the batch, and whether it has a gradient") {
   const std::string silent =
       operators_where([](const ops::Family&, const OpRule& rule) { return !ops::is_complete(rule.facts); });

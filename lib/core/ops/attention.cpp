@@ -313,30 +313,12 @@ OpCost cost_linear_attention(const OpContext& op) {
   return cost;
 }
 
-// --- SwiGLU: A·sigmoid(α·A)·B ---
-
-void infer_swiglu(OpContext& op) {
-  if (op.has_shape(0) && op.has_shape(1)) {
-    if (op.rank(0) != op.rank(1)) op.fail("A and B differ in rank");
-    for (std::size_t i = 0; i < op.shape(0).size(); ++i) op.unify(op.shape(0)[i], op.shape(1)[i], "dims of A and B");
-  }
-  op.set_output(0, op.has_shape(0) ? op.input(0) : TensorType{.element = op.element(0), .shape = op.input(1).shape});
-}
-
-OpCost cost_swiglu(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.special = op.output_elements(0);
-  cost.arith = (op.attribute("alpha", 1.0) == 1.0 ? 2 : 3) * op.output_elements(0);
-  return cost;
-}
-
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                infer                   cost                   fold     cost in words
     {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul", kAttention.tokens_along(-2).updating(4, 1, 2).with(Gradient::Rule)},
     {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
     {"RotaryEmbedding",  infer_rotary,           cost_rotary,           nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
-    {"SwiGLU",           infer_swiglu,           cost_swiglu,           nullptr, "sigmoid, 2 mul (3 with alpha) per element", kPointwise},
     {"TensorScatter",    infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads and writes the new rows", kGathering.tokens_along(-2).updating(0, 0, 1)},
 };
 

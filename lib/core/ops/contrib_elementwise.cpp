@@ -228,6 +228,59 @@ OpCost cost_post_mix(const OpContext& op) {
   return cost;
 }
 
+// streams, norm scale [C·H], down [C·H, R], up [R, C·H], inject [C·H, C], the previous block's output and gate.
+void infer_low_rank_mix(OpContext& op) {
+  for (const int output : {0, 1, 2}) set_element(op, output, op.element(0));
+  const Streams streams = streams_of(op);
+  expect_dim(op, 2, 0, streams.count * streams.size, "streams and rows of the down projection");
+  expect_dim(op, 3, 1, streams.count * streams.size, "streams and columns of the up projection");
+  Shape narrow = streams.outer, gates = streams.outer;
+  narrow.push_back(streams.size);
+  gates.push_back(streams.count);
+  op.set_output(0, op.element(0), std::move(narrow));
+  op.set_output(1, op.element(0), std::move(gates));
+  op.set_output(2, op.input(0));
+}
+
+// Products of the three projections and of hn·g; RMS norm with scale (4) and a sigmoid per element; ScaledSiLU per
+// element of rank R; per gate a sigmoid; two for the previous block per element. Scales ≠ 1 are a product or division.
+OpCost cost_low_rank_mix(const OpContext& op) {
+  const auto scale = [&](std::string_view name) { return op.attribute(name, 1.0) != 1.0 ? 1 : 0; };
+  const Streams streams = streams_of(op);
+  const Dim rows = element_count(streams.outer);
+  const Dim elements = op.elements(0);
+  const Dim gates = rows * streams.count;
+  OpCost cost = op.streamed();
+  cost.macs = rows * (op.elements(2) + op.elements(3) + op.elements(4)) + elements;
+  cost += head_norm_work(elements, gates);
+  cost += (silu_work() + additions(scale("silu_alpha"))) * (rows * dim_of(op, 2, 1));
+  cost.special += elements + gates;
+  cost.arith += scale("reduction_scale") * rows * streams.size + (scale("gate_div") + scale("gate_mul")) * gates;
+  if (op.has_input(5)) cost.arith += 2 * elements;
+  return cost;
+}
+
+// --- SwiGLU of gate and up, or of both halves of one tensor ---
+
+void infer_swiglu(OpContext& op) {
+  if (op.has_input(1)) {
+    if (op.has_shape(0)) expect_rank(op, 1, op.rank(0));
+    return op.set_output(0, op.has_shape(0) ? op.input(0) : op.input(1));
+  }
+  set_element(op, 0, op.element(0));
+  Shape shape = op.shape(0);
+  if (shape.empty()) op.fail("gate is a scalar");
+  shape.back() = divided(op, shape.back(), 2, "last axis and the halves of gate and up");
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+OpCost cost_swiglu(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost += swiglu_work(op, op.attribute("limit", 0.0) > 0) * op.output_elements(0);
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
 // --- IsAllFinite ---
 
 void infer_all_finite(OpContext& op) { op.set_output(0, ElementType::Bool, {}); }
@@ -258,6 +311,7 @@ constexpr OpRule kRules[] = {
     {"GatedAdd",                infer_same,              cost_gated_add,       nullptr, "mul, add per element", kPointwise.with(Gradient::Unmodelled)},
     {"Gelu",                    infer_same,              cost_as<"Gelu">,      nullptr, "3 mul, add, erf per element", kPointwise},
     {"GemmaRotaryEmbedding",    infer_gemma_rotary,      cost_gemma_rotary,    nullptr, "sin, cos per angle; 2 mul, add per element of q and k", kAttention},
+    {"HyperConnectionLowRankMix", infer_low_rank_mix,    cost_low_rank_mix,    nullptr, "macs of three projections, 1 per element; RMS norm with scale (4), sigmoid per element; SiLU per element of the rank; sigmoid per gate", kOther.with(Gradient::Unmodelled)},
     {"HyperConnectionPostMix",  infer_same,              cost_post_mix,        nullptr, "C macs per element with a stream matrix; mul, add per element", kOther.with(Gradient::Unmodelled)},
     {"HyperConnectionPreMix",   infer_pre_mix,           cost_pre_mix,         nullptr, "C macs per output element; mul for a scale ≠ 1", kOther.with(Gradient::Unmodelled)},
     {"IsAllFinite",             infer_all_finite,        cost_all_finite,      nullptr, "a test and a conjunction per element", kOther.with(Gradient::Unmodelled)},
@@ -267,6 +321,7 @@ constexpr OpRule kRules[] = {
     {"RotaryEmbedding",         infer_rotary,            cost_rotary,          nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
     {"SampleOp",                infer_same,              cost_move,            nullptr, "no arithmetic: a copy", kPointwise.with(Gradient::Unmodelled)},
     {"ScaledSiLU",              infer_same,              cost_scaled_silu,     nullptr, "mul for a scale, mul, sigmoid per element", kPointwise.with(Gradient::Unmodelled)},
+    {"SwiGLU",                  infer_swiglu,            cost_swiglu,          nullptr, "2 mul, sigmoid per element; clamps 3; mul and add for α ≠ 1 and β ≠ 0", kPointwise.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -323,6 +323,75 @@ OpCost cost_block_float(const OpContext& op) {
   return cost;
 }
 
+// --- weights in packed formats: B is [N, bytes of a row] ---
+
+void infer_packed(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const std::int64_t columns = positive_attribute(op, "N");
+  expect_rank(op, 1, 2);
+  if (op.shape(0).empty()) op.fail("A is a scalar");
+  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  expect_dim(op, 1, 0, columns, "N and rows of B");
+  set_rows_by(op, 0, columns);
+}
+
+// Whatever the format, a product with its block's scale per weight; a global scale and an activation per output.
+OpCost cost_packed(const OpContext& op) {
+  const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
+  OpCost cost = op.streamed();
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost.arith = weights;
+  if (op.has_input(2)) cost.arith += op.output_elements(0);
+  cost += activation_work(op, op.attribute("activation_type", std::string_view("none"))) * op.output_elements(0);
+  return cost;
+}
+
+// --- MatMulNBits with an adapter: X·W + (X·A)·B, all three quantised; an empty A or B is left out ---
+
+void infer_nbits_lora(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  if (op.shape(0).empty()) op.fail("X is a scalar");
+  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  set_rows_by(op, 0, positive_attribute(op, "N"));
+}
+
+OpCost cost_nbits_lora(const OpContext& op) {
+  const Dim inner = positive_attribute(op, "K");
+  const Dim columns = positive_attribute(op, "N");
+  Dim weights = inner * (columns + dim_of(op, 3, 0));
+  OpCost cost = op.streamed();
+  if (op.elements(5) != Dim(0)) {
+    weights += dim_of(op, 4, 0) * columns;
+    cost.arith = op.output_elements(0);
+  }
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost += dequantize_work() * weights;
+  return cost;
+}
+
+// --- RouterGateUpProj: X·W split into router logits, gate and up; SwiGLU of the last two ---
+
+Dim gated_columns(const OpContext& op) {
+  return divided(op, dim_of(op, 1, 1) - positive_attribute(op, "router_size"), 2, "columns of gate and up");
+}
+
+void infer_router_gate_up(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  set_element(op, 1, op.element(0));
+  expect_rank(op, 1, 2);
+  if (op.shape(0).empty()) op.fail("X is a scalar");
+  op.unify(dim_of(op, 0, -1), dim_of(op, 1, 0), "inner dims");
+  set_rows_by(op, 0, positive_attribute(op, "router_size"));
+  set_rows_by(op, 1, gated_columns(op));
+}
+
+OpCost cost_router_gate_up(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.macs = row_count(op.shape(0)) * op.elements(1);
+  cost += swiglu_work(op, op.attribute("limit", 0.0) > 0) * (row_count(op.shape(0)) * gated_columns(op));
+  return cost;
+}
+
 // --- Inverse ---
 
 void infer_inverse(OpContext& op) {
@@ -363,7 +432,10 @@ constexpr OpRule kRules[] = {
     {"MatMulFpQ4",                  infer_fp_q4,          cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
     {"MatMulNBits",                 infer_nbits,          cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"MatMulNBitsMlp",              infer_nbits_mlp,      cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
+    {"MatMulNBitsQLoRA",            infer_nbits_lora,     cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
     {"MatMulNBitsQkv",              infer_nbits_qkv,      cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
+    {"MatMulPacked",                infer_packed,         cost_packed,            nullptr, "K·N macs per row, 1 mul per weight, activation", kOtherProduct},
+    {"RouterGateUpProj",            infer_router_gate_up, cost_router_gate_up,    nullptr, "K macs per column of W and row; SwiGLU (2 mul, sigmoid) per gate", kOtherProduct},
     {"SparseToDenseMatMul",         infer_sparse_matmul,  cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data", kOtherProduct},
     {"TransposeMatMul",             infer_fused_matmul,   cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},
 };

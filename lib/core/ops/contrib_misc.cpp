@@ -59,6 +59,25 @@ OpCost cost_gather_quantized(const OpContext& op) {
   return cost;
 }
 
+// data [rows, bytes of a row], indices → […, K].
+void infer_gather_packed(OpContext& op) {
+  const ElementType element = element_attribute(op, "output_dtype", ElementType::Bfloat16);
+  set_element(op, 0, element);
+  expect_rank(op, 0, 2);
+  Shape output = op.shape(1);
+  output.push_back(positive_attribute(op, "K"));
+  op.set_output(0, element, std::move(output));
+}
+
+// A product with its block's scale per element, whatever the format.
+OpCost cost_gather_packed(const OpContext& op) {
+  OpCost cost = op.streamed({1});
+  cost.read(0, min(op.elements(0), op.elements(1) * dim_of(op, 0, 1)));
+  cost.arith = op.output_elements(0);
+  cost.precision = op.output(0).element;
+  return cost;
+}
+
 // weight [rows, width], indices → […, width].
 void infer_embedding(OpContext& op) {
   set_element(op, 0, op.element(0));
@@ -353,6 +372,7 @@ constexpr OpRule kRules[] = {
     {"ExpandDims",            infer_expand_dims,      cost_view,             fold_same,           "nothing: a view", kView.with(Gradient::Unmodelled)},
     {"GatherBlockQuantized",  infer_gather_quantized, cost_gather_quantized, nullptr,             "sub and mul per element; reads the slices it picks, at most all", kGathering.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"GatherND",              infer_as<"GatherND">,   cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"GatherPacked",          infer_gather_packed,    cost_gather_packed,    nullptr,             "mul per element; reads the rows it picks, at most all", kGathering.with(Gradient::Unmodelled)},
     {"GridSample",            infer_as<"GridSample">, cost_as<"GridSample">, nullptr,             "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
     {"Irfft",                 infer_irfft,            cost_irfft,            nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
     {"MurmurHash3",           infer_hash,             cost_hash,             nullptr,             "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},

@@ -56,19 +56,10 @@ void read_experts(OpCost& cost, const OpContext& op, const Projection& projectio
       cost.read(i, touched * byte_size(divided(op, op.elements(i), experts, "tensor and experts"), op.element(i)));
 }
 
-// G·sigmoid(α·G)·(L + β), clamped where a limit is given: G above, L at both ends.
-Work swiglu_work(const OpContext& op) {
-  Work work = {.arith = 2, .special = 1, .comparisons = 0};
-  if (op.attribute("activation_alpha", 1.0) != 1.0) work.arith += 1;
-  if (op.attribute("activation_beta", 0.0) != 0.0) work.arith += 1;
-  if (op.has_attribute("swiglu_limit")) work = work + Work{.arith = 3, .special = 0, .comparisons = 3};
-  return work;
-}
-
 // Work per hidden element. Gelu is the tanh form; with `gated`, a third projection multiplies the result.
 Work expert_activation_work(const OpContext& op, bool gated) {
   const std::string_view name = op.attribute("activation_type", std::string_view("relu"));
-  if (name == "swiglu") return swiglu_work(op);
+  if (name == "swiglu") return swiglu_work(op, op.has_attribute("swiglu_limit"));
   const Work gate = {.arith = gated ? 1 : 0, .special = 0, .comparisons = 0};
   return (name == "gelu" ? fast_gelu_work() : activation_work(op, name)) + gate;
 }
@@ -118,10 +109,97 @@ OpCost cost_experts(const OpContext& op, const Experts& experts) {
 OpCost cost_moe(const OpContext& op) { return cost_experts(op, kMoe); }
 OpCost cost_quantized_moe(const OpContext& op) { return cost_experts(op, kQuantizedMoe); }
 
+// --- MoEPacked: weights in packed formats, a row of bytes per output; the router chooses by given scores ---
+
+enum PackedInput { kTokens, kScores, kGate, kUp, kDown, kMixing };
+
+void infer_moe_packed(OpContext& op) {
+  positive_attribute(op, "k");
+  expect_rank(op, kScores, 2);
+  for (const int weights : {kGate, kUp, kDown}) {
+    if (!op.has_input(weights)) continue;
+    expect_rank(op, weights, 3);
+    if (op.has_shape(kScores)) expect_dim(op, weights, 0, dim_of(op, kScores, 1), "experts of router and weights");
+  }
+  if (op.has_shape(kTokens)) expect_dim(op, kDown, 1, dim_of(op, kTokens, -1), "hidden sizes of input and output");
+  op.set_output(0, op.input(kTokens));
+}
+
+// Each packed weight takes a product with its block's scale, whatever the format.
+OpCost cost_moe_packed(const OpContext& op) {
+  const std::int64_t k = positive_attribute(op, "k");
+  const Dim tokens = row_count(op.shape(kTokens));
+  const Dim& hidden = dim_of(op, kTokens, -1);
+  const Dim runs = tokens * k;
+  const Dim& count = dim_of(op, kGate, 0);
+  const Dim touched = min(count, runs);
+  const Dim& inter = dim_of(op, kGate, 1);
+  const Dim weights = (op.has_input(kUp) ? 3 : 2) * hidden * inter;
+
+  OpCost cost = op.streamed({kTokens, kScores, kMixing});
+  for (const int blob : {kGate, kUp, kDown})
+    if (op.has_input(blob)) cost.read(blob, touched * dim_of(op, blob, 1) * dim_of(op, blob, 2));
+  cost.macs = runs * weights;
+  cost.arith = touched * weights;
+  const Dim scores = tokens * count;
+  if (!op.has_input(kMixing)) cost += softmax_work() * scores;
+  cost += Work{.arith = 1, .special = 0, .comparisons = 1} * scores;
+  if (op.attribute("normalize_routing_weights", std::int64_t{0}) != 0) cost.arith += tokens * (2 * k - 1);
+  if (op.attribute("routed_scaling_factor", 1.0) != 1.0) cost.arith += runs;
+  const std::string_view activation = op.attribute("activation_type", std::string_view("swiglu"));
+  cost += (activation == "swiglu" ? swiglu_work(op, false) : activation_work(op, activation)) * (runs * inter);
+  cost.arith += (runs + tokens * (k - 1)) * hidden;
+  return cost;
+}
+
+// --- MoEGroupRouter: sigmoid scores of all experts, or the logarithms of those chosen from the best groups ---
+
+enum RouterInput { kLogits, kBias, kProjection };
+
+void infer_group_router(OpContext& op) {
+  positive_attribute(op, "top_k");
+  expect_rank(op, kBias, 1);
+  set_element(op, 0, op.element(kLogits));
+  set_element(op, 1, ElementType::Float32);
+  set_element(op, 2, ElementType::Float32);
+  const Shape& logits = op.shape(kLogits);
+  if (logits.empty()) op.fail("logits are a scalar");
+  Dim experts = logits.back();
+  if (op.has_input(kProjection)) {
+    expect_dim(op, kProjection, 1, experts, "widths of activations and projection");
+    experts = dim_of(op, kProjection, 0);
+  }
+  expect_dim(op, kBias, 0, experts, "experts and their bias");
+  const Shape scores = {row_count(logits), experts};
+  op.set_output(0, op.element(kLogits), scores);
+  op.set_output(1, ElementType::Float32, scores);
+  op.set_output(2, ElementType::Float32, scores);
+}
+
+// Per score a sigmoid and the bias. Chosen scores: a comparison per score for the best of each group and again for the
+// best of all, a sum per group and its comparison, and per chosen expert a maximum and log.
+OpCost cost_group_router(const OpContext& op) {
+  const Dim tokens = row_count(op.shape(kLogits));
+  const Dim& experts = dim_of(op, kBias, 0);
+  const Dim scores = tokens * experts;
+  OpCost cost = op.streamed();
+  if (op.has_input(kProjection)) cost.macs = tokens * op.elements(kProjection);
+  cost += Work{.arith = 1, .special = 1, .comparisons = 0} * scores;
+  if (!op.has_output(0)) return cost;
+  const Dim groups = tokens * op.attribute("n_group", std::int64_t{1});
+  const std::int64_t summed = op.attribute("group_topk", std::int64_t{1});
+  cost += Work{.arith = 2, .special = 0, .comparisons = 2} * scores;
+  cost += Work{.arith = summed, .special = 0, .comparisons = 1} * groups;
+  cost += Work{.arith = 1, .special = 1, .comparisons = 1} * (tokens * positive_attribute(op, "top_k"));
+  return cost;
+}
+
 // clang-format off
 constexpr OpRule kRules[] = {
     // op    infer      cost                fold     cost in words
     {"MoE",  infer_moe, cost_moe,           nullptr, "per token and chosen expert: macs of its projections, biases, activation, weighted sum; router softmax and selection", kOtherProduct},
+    {"MoEGroupRouter", infer_group_router, cost_group_router, nullptr, "sigmoid, add per score; choosing: 2 comparisons per score, sum and comparison per group, log and max per choice; projection macs", kOtherProduct},
+    {"MoEPacked", infer_moe_packed, cost_moe_packed, nullptr, "as MoE; 1 mul per weight of the experts that are touched", kOtherProduct},
     {"QMoE", infer_moe, cost_quantized_moe, nullptr, "as MoE; sub and mul per weight of the experts that are touched", kOtherProduct},
 };
 // clang-format on

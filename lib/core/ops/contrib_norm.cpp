@@ -1,4 +1,5 @@
 // com.microsoft: normalizations with neighbouring operators fused in: residual sums, embeddings, gates, activations.
+#include "ops/attention_work.h"
 #include "ops/contrib_window.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
@@ -168,6 +169,40 @@ OpCost cost_gated_norm(const OpContext& op) {
   return cost;
 }
 
+// --- RMSNormRotary: X [B, S, heads, stride], of whose last axis a slice is normalised and rotated ---
+
+Dim normalized_width(const OpContext& op) {
+  const std::int64_t width = op.attribute("input_width", std::int64_t{0});
+  return width > 0 ? Dim(width) : dim_of(op, 0, -1);
+}
+
+void infer_norm_rotary(OpContext& op) {
+  const bool is_half = op.attribute("output_fp16", std::int64_t{0}) != 0;
+  const ElementType element = is_half ? ElementType::Float16 : ElementType::Bfloat16;
+  set_element(op, 0, element);
+  set_element(op, 1, ElementType::Float32);
+  const Shape& data = shape_of(op, 0, 4);
+  const Dim width = normalized_width(op);
+  expect_dim(op, 1, 0, width, "normalised width and scale");
+  const bool is_flat = op.attribute("flatten_batch", std::int64_t{0}) != 0;
+  op.set_output(0, element, {is_flat ? Dim(1) : data[0], is_flat ? data[0] * data[1] : data[1], data[2] * width});
+  op.set_output(1, ElementType::Float32, {data[0], data[1], data[2], width});
+}
+
+OpCost cost_norm_rotary(const OpContext& op) {
+  const Shape& data = shape_of(op, 0, 4);
+  const Dim tokens = data[0] * data[1];
+  const Dim heads = tokens * data[2];
+  const Dim elements = heads * normalized_width(op);
+  OpCost cost = op.streamed({1, 2});
+  cost.read(0, byte_size(elements, op.element(0)));
+  read_rotary_tables(cost, op, 3, 4, tokens);
+  cost += head_norm_work(elements, heads);
+  cost += rotary_work(heads * positive_attribute(op, "rotary_embedding_dim"));
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                               infer                  cost                  fold     cost in words
@@ -176,6 +211,7 @@ constexpr OpRule kRules[] = {
     {"GatedRMSNorm",                    infer_gated_norm,      cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row", kNorm.with(Gradient::Unmodelled)},
     {"GroupNorm",                       infer_group_norm,      cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU", kNorm.with(Gradient::Unmodelled)},
     {"QEmbedLayerNormalization",        infer_quantized_embed, cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter", kNorm.with(Gradient::Unmodelled)},
+    {"RMSNormRotary",                   infer_norm_rotary,     cost_norm_rotary,     nullptr, "RMS norm with scale (4) per element of the slice; div, ε, rsqrt per head; 3 per rotated element", kNorm.with(Gradient::Unmodelled)},
     {"SkipGroupNorm",                   infer_group_norm,      cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm", kNorm.with(Gradient::Unmodelled)},
     {"SkipLayerNormalization",          infer_skip_norm,       cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive})},
     {"SkipSimplifiedLayerNormalization", infer_skip_norm,      cost_skip_rms_norm,   nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive})},

@@ -40,6 +40,8 @@ constexpr std::array kActivations = std::to_array<Activation>({
     {"LeakyRelu",       2,    0,      1},
     {"QuickGelu",       2,    1,      0},  // x·sigmoid(α·x)
     {"Relu",            1,    0,      1},
+    {"Relu2",           2,    0,      1},  // max(0, x)²
+    {"Relu_squared",    2,    0,      1},
     {"ScaledTanh",      2,    1,      0},
     {"Selu",            4,    1,      1},  // γ·(x > 0 ? x : α·exp(x) − α)
     {"Sigmoid",         0,    1,      0},
@@ -59,6 +61,14 @@ bool same_name(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+Work swiglu_work(const OpContext& op, bool is_clamped) {
+  Work work = {.arith = 2, .special = 1, .comparisons = 0};
+  if (op.attribute("activation_alpha", 1.0) != 1.0) work.arith += 1;
+  if (op.attribute("activation_beta", 0.0) != 0.0) work.arith += 1;
+  if (is_clamped) work = work + Work{.arith = 3, .special = 0, .comparisons = 3};
+  return work;
+}
 
 Work activation_work(const OpContext& op, std::string_view name) {
   if (name.empty() || same_name(name, "none") || same_name(name, "identity")) return {};

@@ -57,6 +57,8 @@ Work layer_norm_work(const Dim& elements, const Dim& rows);
 // Per element square, add, normalise; per row a division, ε, rsqrt.
 Work rms_norm_work(const Dim& elements, const Dim& rows);
 
+// G·sigmoid(α·G)·(L + β) with the attributes activation_alpha and activation_beta; clamped, G above and L at both ends.
+Work swiglu_work(const OpContext& op, bool is_clamped);
 // One evaluation of the activation `name`, as fused into Conv, Gemm or MatMul. Ends the rule for a name that
 // ONNX Runtime does not have.
 Work activation_work(const OpContext& op, std::string_view name);

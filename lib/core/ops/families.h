@@ -19,6 +19,7 @@ std::span<const OpRule> contrib_norm_rules();
 std::span<const OpRule> contrib_packed_attention_rules();
 std::span<const OpRule> contrib_qlinear_rules();
 std::span<const OpRule> contrib_quantize_rules();
+std::span<const OpRule> contrib_speculative_rules();
 std::span<const OpRule> contrib_state_rules();
 std::span<const OpRule> conv_rules();
 std::span<const OpRule> einsum_rules();

@@ -48,6 +48,7 @@ std::span<const Family> families() {
       Family{"com.microsoft", contrib_packed_attention_rules()},
       Family{"com.microsoft", contrib_qlinear_rules()},
       Family{"com.microsoft", contrib_quantize_rules()},
+      Family{"com.microsoft", contrib_speculative_rules()},
       Family{"com.microsoft", contrib_state_rules()},
       Family{"com.microsoft.nchwc", nchwc_rules()},
       Family{"com.ms.internal.nhwc", internal_nhwc_rules()},
