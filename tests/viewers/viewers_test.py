@@ -64,12 +64,16 @@ def open_in_netron(browser, model):
 
 
 def panel_of(browser, node, section):
-    browser.evaluate(f"document.getElementById({json.dumps('node-name-' + node)}).querySelector('.node-item path')"
-                     ".dispatchEvent(new MouseEvent('click', {bubbles: true}))")
-    browser.wait_for(f"[...document.querySelectorAll('#sidebar-content .sidebar-item-name input')]"
-                     f".some(each => each.value === 'name') && document.getElementById('sidebar-content').textContent"
-                     f".includes({json.dumps(node)})", f"Netron's panel of {node}")
-    return browser.evaluate(PANEL)[section]
+    """A section of the panel that a click on a node opens; a click while Netron still draws the graph is lost."""
+    def opened():
+        panel = browser.evaluate(PANEL)
+        if section in panel and browser.evaluate(
+                f"document.getElementById('sidebar-content').textContent.includes({json.dumps(node)})"):
+            return panel[section]
+        browser.evaluate(f"document.getElementById({json.dumps('node-name-' + node)})?.querySelector('.node-item path')"
+                         "?.dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        return None
+    return browser.wait_until(opened, f"{section} in Netron's panel of {node}", 60)
 
 
 def check_netron(browser, model, folder):
@@ -143,7 +147,7 @@ def check_model_explorer(browser, model, folder):
 
 
 def main():
-    with tempfile.TemporaryDirectory(dir=FOLDER) as name:
+    with tempfile.TemporaryDirectory(dir=FOLDER, ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         model = folder / "resnet50.onnx"
         shutil.copy(SOURCE / "models/skeletons/resnet50.onnx", model)
