@@ -164,7 +164,7 @@ TEST_CASE("a check accepts the same machine, and exits 3 where a baseline was fa
   CHECK(same.says("of 2 intervals meet"));
   pagoda::documents::CeilingsDocument faster = pagoda::documents::load_ceilings(shop.path("a.json"));
   for (pagoda::documents::Ceiling& c : faster.ceilings) {
-    *c.value *= 1000;  // so much that no noise reaches it
+    *c.value *= 1000;  // far beyond what noise can do
     c.ci95 = {{*c.value, *c.value}};
     c.converged = true;
     c.status = pagoda::documents::CeilingStatus::Ok;

@@ -162,7 +162,7 @@ struct Here {
     const std::int64_t logical = std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
     return static_cast<int>(counted != nullptr ? *counted : arguments.threads.value_or(logical));
   }
-  // "ONNX Runtime 1.31 on a CPU, 2 threads, the engine's default"
+  // "ONNX Runtime 1.32.0 on a CPU, 2 threads, the engine's default"
   std::string regime() const {
     std::string text = std::string(engine.name) + " " + version() + " on " + device.name;
     if (std::string_view(engine.device) != "cpu") return text;
@@ -242,7 +242,7 @@ struct Comparison {
   double models = 0, mean_error = 0, median_error = 0, p90_error = 0, fitted_mean_error = 0;
 };
 
-std::string report(const Here& here, const Comparison& judged) {
+std::string report(const Here& here, const Comparison& comparison) {
   const auto percent = [](double part) { return base::rounded(100 * part) + " %"; };
   base::Grid grid{.columns = {{.header = "run"},
                               {.header = "measured", .is_number = true},
@@ -252,16 +252,16 @@ std::string report(const Here& here, const Comparison& judged) {
   bool has_unknown = false;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
     const double seconds = here.runs[i].second->timing->latency.p50;
-    const std::optional<double>& predicted = judged.predicted[i];
+    const std::optional<double>& predicted = comparison.predicted[i];
     has_unknown = has_unknown || !predicted;
     grid.rows.push_back({here.name_of(i), base::si_seconds(seconds), predicted ? base::si_seconds(*predicted) : "?",
                          predicted ? percent(*predicted / seconds - 1) : "?"});
   }
-  const std::string fitted = "with all of them " + percent(judged.fitted_mean_error) + "\n";
+  const std::string fitted = "with all of them " + percent(comparison.fitted_mean_error) + "\n";
   const std::string table = base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "");
-  if (judged.models == 0) return table + "no family is judged by others; mean error " + fitted;
-  return table + "each by a fit without its family: mean error " + percent(judged.mean_error) + ", median " +
-         percent(judged.median_error) + ", 90th percentile " + percent(judged.p90_error) + "; " + fitted;
+  if (comparison.models == 0) return table + "no family is judged by others; mean error " + fitted;
+  return table + "each by a fit without its family: mean error " + percent(comparison.mean_error) + ", median " +
+         percent(comparison.median_error) + ", 90th percentile " + percent(comparison.p90_error) + "; " + fitted;
 }
 
 std::size_t disturbed_runs(const std::vector<documents::Result>& results) {
@@ -386,20 +386,20 @@ void fit_pytorch(const Here& here) {
   file.fitted.engine = engine;
   file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured
   base::write_file(here.arguments.output, to_json(file));
-  Comparison judged{.models = fit.calibration.models,
-                    .mean_error = fit.calibration.mean_error,
-                    .median_error = fit.calibration.median_error,
-                    .p90_error = fit.calibration.p90_error,
-                    .fitted_mean_error = fit.fitted_mean_error};
+  Comparison comparison{.models = fit.calibration.models,
+                        .mean_error = fit.calibration.mean_error,
+                        .median_error = fit.calibration.median_error,
+                        .p90_error = fit.calibration.p90_error,
+                        .fitted_mean_error = fit.fitted_mean_error};
   std::string residuals = base::csv_line({"run", "seconds", "predicted", "low", "high"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    judged.predicted.emplace_back(fit.runs[i].predicted);
+    comparison.predicted.emplace_back(fit.runs[i].predicted);
     base::CsvLine line;
     line.add(runs[i].name).add(runs[i].seconds).add(fit.runs[i].predicted).add(fit.runs[i].low).add(fit.runs[i].high);
     residuals += std::move(line).end();
   }
   if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, residuals);
-  write_output("", report(here, judged));
+  write_output("", report(here, comparison));
 }
 
 constexpr const char* kCpu[] = {"--cpu"};

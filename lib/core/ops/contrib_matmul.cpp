@@ -159,6 +159,12 @@ OpCost cost_gemm_fast_gelu(const OpContext& op) {
 
 // --- weights packed to a few bits: [… K] × K × N ---
 
+// The last dim of the left operand is `inner`.
+void expect_inner(OpContext& op, const Dim& inner) {
+  if (op.shape(0).empty()) op.fail("input 0 is a scalar");
+  op.unify(dim_of(op, 0, -1), inner, "inner dims");
+}
+
 // Output `output`: the leading dims of A, then `columns`.
 void set_rows_by(OpContext& op, int output, const Dim& columns) {
   Shape shape = leading(op.shape(0));
@@ -173,8 +179,7 @@ void infer_nbits(OpContext& op) {
   const std::int64_t block = positive_attribute(op, "block_size");
   const std::int64_t bits = op.attribute("bits", std::int64_t{4});
   if (bits < 1 || bits > 8) op.fail("bits is " + std::to_string(bits));
-  if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(dim_of(op, 0, -1), inner, "inner dims");
+  expect_inner(op, inner);
   // B is [N, blocks, bytes of a block], or the same bytes in another shape.
   const Dim bytes = columns * ceil_div(inner, block) * (block * bits / 8);
   if (op.has_shape(1) && equal(op.elements(1), bytes) == false)
@@ -206,8 +211,7 @@ Work fused_norm_work(const OpContext& op) {
 
 void infer_nbits_mlp(OpContext& op) {
   set_element(op, 0, op.element(0));
-  if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  expect_inner(op, positive_attribute(op, "K"));
   set_rows_by(op, 0, positive_attribute(op, "N"));
   op.set_output(1, op.input(0));
 }
@@ -228,8 +232,7 @@ OpCost cost_nbits_mlp(const OpContext& op) {
 
 void infer_nbits_qkv(OpContext& op) {
   set_element(op, 0, op.element(0));
-  if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  expect_inner(op, positive_attribute(op, "K"));
   set_rows_by(op, 0, positive_attribute(op, "Nq"));
   set_rows_by(op, 1, positive_attribute(op, "Nkv"));
   set_rows_by(op, 2, positive_attribute(op, "Nkv"));
@@ -255,8 +258,7 @@ void infer_bnb4(OpContext& op) {
   const bool trans = op.attribute("transB", std::int64_t{1}) != 0;
   const Dim k = positive_attribute(op, "K");
   const Dim n = positive_attribute(op, "N");
-  if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(dim_of(op, 0, -1), trans ? k : n, "inner dims");
+  expect_inner(op, trans ? k : n);
   if (op.has_shape(1) && equal(op.elements(1), ceil_div(k * n, 2)) == false)
     op.fail("B holds " + op.elements(1).to_string() + " bytes, expected " + ceil_div(k * n, 2).to_string());
   set_rows_by(op, 0, trans ? n : k);
@@ -299,8 +301,7 @@ template <int PerByte>
 void infer_block_float(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 1, 2);
-  if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(dim_of(op, 0, -1), PerByte * dim_of(op, 1, 1), "inner dims");
+  expect_inner(op, PerByte * dim_of(op, 1, 1));
   set_rows_by(op, 0, dim_of(op, 1, 0));
 }
 
@@ -329,8 +330,7 @@ void infer_packed(OpContext& op) {
   set_element(op, 0, op.element(0));
   const std::int64_t columns = positive_attribute(op, "N");
   expect_rank(op, 1, 2);
-  if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  expect_inner(op, positive_attribute(op, "K"));
   expect_dim(op, 1, 0, columns, "N and rows of B");
   set_rows_by(op, 0, columns);
 }
@@ -350,8 +350,7 @@ OpCost cost_packed(const OpContext& op) {
 
 void infer_nbits_lora(OpContext& op) {
   set_element(op, 0, op.element(0));
-  if (op.shape(0).empty()) op.fail("X is a scalar");
-  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  expect_inner(op, positive_attribute(op, "K"));
   set_rows_by(op, 0, positive_attribute(op, "N"));
 }
 
@@ -379,8 +378,7 @@ void infer_router_gate_up(OpContext& op) {
   set_element(op, 0, op.element(0));
   set_element(op, 1, op.element(0));
   expect_rank(op, 1, 2);
-  if (op.shape(0).empty()) op.fail("X is a scalar");
-  op.unify(dim_of(op, 0, -1), dim_of(op, 1, 0), "inner dims");
+  expect_inner(op, dim_of(op, 1, 0));
   set_rows_by(op, 0, positive_attribute(op, "router_size"));
   set_rows_by(op, 1, gated_columns(op));
 }

@@ -41,7 +41,7 @@ constexpr std::array kActivations = std::to_array<Activation>({
     {"QuickGelu",       2,    1,      0},  // x·sigmoid(α·x)
     {"Relu",            1,    0,      1},
     {"Relu2",           2,    0,      1},  // max(0, x)²
-    {"Relu_squared",    2,    0,      1},
+    {"Relu_squared",    2,    0,      1},  // the same; operators spell it in two ways
     {"ScaledTanh",      2,    1,      0},
     {"Selu",            4,    1,      1},  // γ·(x > 0 ? x : α·exp(x) − α)
     {"Sigmoid",         0,    1,      0},

@@ -58,7 +58,7 @@ OpCost cost_delta_replay(const OpContext& op) {
 
 // --- Mamba2Verify: projection [R, gate, x, B, C, dt] of one sequence; snapshots of its states after each token ---
 
-enum MambaInput { kProjection, kConvState, kState, kConvWeight, kConvBias, kStepBias, kDecay, kSkip, kNorm };
+constexpr int kProjection = 0, kConvState = 1, kState = 2;
 
 struct MambaSizes {
   Dim tokens, slots, heads, head_size, state_size, groups;
@@ -122,7 +122,7 @@ OpCost cost_mamba(const OpContext& op) {
 
 // --- PackedSparseAttentionIndexerMerge: the union of selected entries, first occurrences in order ---
 
-enum MergeInput { kBase, kBaseCounts, kRows };
+constexpr int kBase = 0, kRows = 2;
 
 void infer_merge(OpContext& op) {
   const std::int64_t entries = positive_attribute(op, "max_output_entries");
@@ -145,8 +145,7 @@ OpCost cost_merge(const OpContext& op) {
 
 // --- SpeculativePrefixCommit: the accepted prefix ends where a prediction differs from the draft ---
 
-enum CommitInput { kPredicted, kDraft, kStatus, kControl, kContext };
-
+constexpr int kControl = 3, kContext = 4;
 constexpr int kControlWords = 16;
 
 void infer_commit(OpContext& op) {

@@ -41,13 +41,13 @@ std::map<std::pair<std::string, std::string>, Definition> definitions() {
 }  // namespace
 
 std::vector<OperatorInfo> operators() {
-  auto defined = definitions();
+  const auto defined = definitions();
   std::vector<OperatorInfo> result;
   const auto add = [&](std::string_view domain, std::string_view name, bool folds, std::string_view work) {
     const std::string spelled(domain.empty() ? "ai.onnx" : domain);
-    Definition& definition = defined[{spelled, std::string(name)}];
-    result.push_back({spelled, std::string(name), std::move(definition.versions), folds, std::string(work),
-                      std::move(definition.types)});
+    const auto found = defined.find({spelled, std::string(name)});
+    const Definition definition = found == defined.end() ? Definition() : found->second;
+    result.push_back({spelled, std::string(name), definition.versions, folds, std::string(work), definition.types});
   };
   for (const ops::Family& family : ops::families())
     for (const OpRule& rule : family.rules) add(family.domain, rule.name, rule.fold != nullptr, rule.work);
