@@ -17,7 +17,7 @@ namespace {
 using base::JsonField;
 using base::JsonWriter;
 
-constexpr std::string_view kSchema = "pagoda.calibration/1";
+constexpr std::string_view kCalibrationSchema = "pagoda.calibration/1";
 
 double at_least(const JsonField& object, const char* key, double least = 0) {
   const JsonField field = object.at(key);
@@ -54,11 +54,12 @@ EagerEngine engine_of(const JsonField& document) {
 }  // namespace
 
 CalibrationFile parse_calibration(std::string_view json, std::string_view subject) {
-  const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
+  const base::JsonDocument parsed =
+      base::parse_json(json, subject, "expected schema " + std::string(kCalibrationSchema));
   const JsonField document = parsed.root();
   document.only({"schema", "id", "engine", "precision", "regime", "ceilings", "source", "launch", "norm", "classes",
                  "shortest_kernel_seconds", "interval", "devices", "layouts", "unseen_families"});
-  require_schema(document, kSchema);
+  require_schema(document, kCalibrationSchema);
   CalibrationFile file;
   Calibration& result = file.fitted;
   result.id = document.at("id").text();
@@ -129,7 +130,7 @@ std::string to_json(const CalibrationFile& file) {
     for (const std::string& item : items) json.value(item);
     json.end_array();
   };
-  json.begin_object().member("schema", kSchema).member("id", calibration.id);
+  json.begin_object().member("schema", kCalibrationSchema).member("id", calibration.id);
   json.member("engine", calibration.engine.id).member("precision", to_string(calibration.engine.products));
   json.member("regime", calibration.regime);
   json.member("source", calibration.source);

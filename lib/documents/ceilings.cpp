@@ -15,11 +15,11 @@ namespace {
 using base::JsonField;
 using base::JsonWriter;
 
-constexpr std::string_view kSchema = "pagoda.ceilings/1";
-constexpr std::array<std::string_view, 4> kKinds = {"compute", "bandwidth", "latency", "energy"};
+constexpr std::string_view kCeilingsSchema = "pagoda.ceilings/1";
+constexpr std::array<std::string_view, 4> kCeilingKinds = {"compute", "bandwidth", "latency", "energy"};
 constexpr std::array<std::string_view, 3> kModes = {"issue", "burst", "sustained"};
-constexpr std::array<std::string_view, 8> kStatuses = {"ok",        "not_converged", "contended",    "ambiguous",
-                                                       "throttled", "impossible",    "wrong_result", "unavailable"};
+constexpr std::array<std::string_view, 8> kCeilingStatuses = {
+    "ok", "not_converged", "contended", "ambiguous", "throttled", "impossible", "wrong_result", "unavailable"};
 
 // Writing ------------------------------------------------------------------------------------------------------------
 
@@ -97,9 +97,10 @@ Enum named(const JsonField& field, std::span<const std::string_view> names) {
 
 // Unknown statuses, from newer files, are read as not converged, never as ok.
 CeilingStatus status_named(const std::string& name) {
-  const auto found = std::find(kStatuses.begin(), kStatuses.end(), name);
+  const auto found = std::find(kCeilingStatuses.begin(), kCeilingStatuses.end(), name);
   if (name.empty()) return CeilingStatus::Ok;
-  return found == kStatuses.end() ? CeilingStatus::NotConverged : static_cast<CeilingStatus>(found - kStatuses.begin());
+  return found == kCeilingStatuses.end() ? CeilingStatus::NotConverged
+                                         : static_cast<CeilingStatus>(found - kCeilingStatuses.begin());
 }
 
 std::array<double, 2> two_numbers(const JsonField& field) {
@@ -115,7 +116,7 @@ std::optional<std::array<double, 2>> interval(const JsonField& object, const cha
 
 Ceiling read_ceiling(const JsonField& json) {
   Ceiling c;
-  c.kind = named<CeilingKind>(json.at("kind"), kKinds);
+  c.kind = named<CeilingKind>(json.at("kind"), kCeilingKinds);
   c.id = json.text("id");
   if (c.id.empty()) json.fail("\"id\" is missing");
   if (!json.text("mode").empty()) c.mode = named<CeilingMode>(json.at("mode"), kModes);
@@ -182,9 +183,9 @@ bool settled(const Ceiling& c) { return c.value && c.converged && c.status == Ce
 
 }  // namespace
 
-std::string_view to_string(CeilingKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(CeilingKind kind) { return kCeilingKinds[static_cast<std::size_t>(kind)]; }
 std::string_view to_string(CeilingMode mode) { return kModes[static_cast<std::size_t>(mode)]; }
-std::string_view to_string(CeilingStatus status) { return kStatuses[static_cast<std::size_t>(status)]; }
+std::string_view to_string(CeilingStatus status) { return kCeilingStatuses[static_cast<std::size_t>(status)]; }
 
 std::optional<double> Ceiling::percent(const std::optional<double>& of) const {
   if (!value || !of || !(*of > 0)) return std::nullopt;
@@ -208,7 +209,7 @@ const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view i
 std::string write_ceilings(const CeilingsDocument& document) {
   base::JsonWriter json;
   json.begin_object();
-  json.member("schema", kSchema);
+  json.member("schema", kCeilingsSchema);
   json.member_if_any("tool", document.tool);
   json.member("kind", document.kind);
   json.key("machine").value(document.machine, JsonWriter::Layout::Block);
@@ -243,10 +244,10 @@ std::string write_ceilings(const CeilingsDocument& document) {
 
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject) {
   const base::JsonDocument document =
-      base::parse_json(json, subject, "expected a file of schema " + std::string(kSchema));
+      base::parse_json(json, subject, "expected a file of schema " + std::string(kCeilingsSchema));
   const JsonField root = document.root();
-  if (document.schema() != kSchema)
-    root.fail("expected \"schema\": \"" + std::string(kSchema) + "\"; write one with ert-ceilings --json");
+  if (document.schema() != kCeilingsSchema)
+    root.fail("expected \"schema\": \"" + std::string(kCeilingsSchema) + "\"; write one with ert-ceilings --json");
   CeilingsDocument result;
   result.tool = root.text("tool");
   result.kind = root.text("kind");

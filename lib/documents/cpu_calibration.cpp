@@ -13,14 +13,14 @@ namespace {
 using base::JsonField;
 using base::JsonWriter;
 
-constexpr std::string_view kSchema = "pagoda.cpu-calibration/1";
+constexpr std::string_view kCpuCalibrationSchema = "pagoda.cpu-calibration/1";
 
-struct Coefficient {
+struct CpuCoefficient {
   const char* name;
   double CpuCoefficients::*member;
   bool is_of_products;
 };
-constexpr Coefficient kCoefficients[] = {
+constexpr CpuCoefficient kCpuCoefficients[] = {
     {"flops_per_second", &CpuCoefficients::flops_per_second, true},
     {"bytes_per_second", &CpuCoefficients::bytes_per_second, false},
     {"rows", &CpuCoefficients::rows, true},
@@ -45,8 +45,8 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
   const base::JsonDocument parsed =
       base::parse_json(json, subject, "expected the file that pagoda-calibrate --here wrote");
   const JsonField root = parsed.root();
-  if (parsed.schema() != kSchema)
-    base::fail(subject, "has schema \"" + parsed.schema() + "\"; expected " + std::string(kSchema) +
+  if (parsed.schema() != kCpuCalibrationSchema)
+    base::fail(subject, "has schema \"" + parsed.schema() + "\"; expected " + std::string(kCpuCalibrationSchema) +
                             ", as pagoda-calibrate --here writes it");
   CpuCalibrationFile file;
   file.engine = root.at("engine").text();
@@ -62,7 +62,7 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
   for (const auto& [name, values] : classes) {
     const auto kind = cpu_kernel_class(name);
     if (!kind) values.fail("no such class of kernels");
-    for (const Coefficient& each : kCoefficients)
+    for (const CpuCoefficient& each : kCpuCoefficients)
       if (is_product(*kind) || !each.is_of_products)
         fitted.classes[static_cast<std::size_t>(*kind)].*each.member = values.at(each.name).amount();
   }
@@ -91,7 +91,7 @@ std::string to_json(const CpuCalibrationFile& file) {
   const CpuCalibration& fitted = file.fitted;
   const auto line = JsonWriter::Layout::Line;
   JsonWriter json(JsonWriter::Style::Plain);
-  json.begin_object().member("schema", kSchema).member("id", fitted.id).member("engine", file.engine);
+  json.begin_object().member("schema", kCpuCalibrationSchema).member("id", fitted.id).member("engine", file.engine);
   json.member("regime", fitted.regime).member("threads", fitted.threads);
   json.member("channel_block", fitted.channel_block).member("launch_seconds", rounded(fitted.launch_seconds));
   json.member("memory_bytes_per_second", rounded(fitted.memory_bytes_per_second));
@@ -100,7 +100,7 @@ std::string to_json(const CpuCalibrationFile& file) {
     const auto kind = static_cast<CpuKernelClass>(i);
     if (kind == CpuKernelClass::Small) continue;  // has only the launch cost
     json.key(to_string(kind)).begin_object(line);
-    for (const Coefficient& each : kCoefficients)
+    for (const CpuCoefficient& each : kCpuCoefficients)
       if (is_product(kind) || !each.is_of_products) json.member(each.name, rounded(fitted.classes[i].*each.member));
     json.end_object();
   }

@@ -19,9 +19,9 @@ namespace {
 using base::JsonField;
 using base::JsonWriter;
 
-constexpr std::string_view kSchema = "pagoda.custom-operators/1";
+constexpr std::string_view kCustomOperatorsSchema = "pagoda.custom-operators/1";
 
-constexpr std::pair<std::string_view, OpKind> kKinds[] = {
+constexpr std::pair<std::string_view, OpKind> kOpKinds[] = {
     {"other", OpKind::Other}, {"pointwise", OpKind::Pointwise}, {"layout", OpKind::Layout}, {"view", OpKind::View}};
 
 // --- Reading ----------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ CustomWork work(const JsonField& field) {
 
 OpKind kind(const JsonField& field) {
   const std::string name = field.text();
-  for (const auto& [known, kind] : kKinds)
+  for (const auto& [known, kind] : kOpKinds)
     if (name == known) return kind;
   field.fail_expected("other, pointwise, layout or view");
 }
@@ -117,9 +117,10 @@ using Names = std::set<std::pair<std::string, std::string>>;  // domain and oper
 
 void add_operators(std::string_view json, std::string_view subject, std::vector<CustomOperator>& operators,
                    Names& names) {
-  const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
+  const base::JsonDocument parsed =
+      base::parse_json(json, subject, "expected schema " + std::string(kCustomOperatorsSchema));
   const JsonField document = parsed.root();
-  require_schema(document, kSchema);
+  require_schema(document, kCustomOperatorsSchema);
   document.only({"comment", "schema", "operators"});
   for (const JsonField& field : document.array("operators")) {
     operators.push_back(custom_operator(field));
@@ -208,7 +209,7 @@ std::string custom_operator_template(const Model& model, const Analysis& analysi
               "Replace each null. Give sizes names of your own: the same name twice means equal sizes, \"*name\" any "
               "number of axes. Formulas use these names. Leave work out where it is not known: types then go on, and "
               "the node counts as not modelled.");
-  json.member("schema", kSchema).key("operators").begin_array();
+  json.member("schema", kCustomOperatorsSchema).key("operators").begin_array();
   for (const auto& [name, each] : operators) {
     json.begin_object();
     json.member("comment", std::to_string(each.nodes) + (each.nodes == 1 ? " node" : " nodes"));

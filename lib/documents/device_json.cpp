@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "pagoda/base/text.h"
+#include "pagoda/documents/ceilings.h"
 
 namespace pagoda::documents {
 namespace {
@@ -23,11 +24,11 @@ std::string listed(std::span<const std::string_view> names, std::string_view mar
   return base::joined(names, ", ", [&](std::string_view name) { return (std::string(mark) += name) += mark; });
 }
 
-constexpr std::array<std::string_view, 5> kLevels = {"dram", "l3", "l2", "l1", "shared"};
-constexpr std::array<std::string_view, 3> kKinds = {"gpu", "cpu", "npu"};
+constexpr std::array<std::string_view, 5> kMemoryLevels = {"dram", "l3", "l2", "l1", "shared"};
+constexpr std::array<std::string_view, 3> kMachineKinds = {"gpu", "cpu", "npu"};
 
 std::size_t level_order(std::string_view level) {
-  return static_cast<std::size_t>(std::find(kLevels.begin(), kLevels.end(), level) - kLevels.begin());
+  return static_cast<std::size_t>(std::find(kMemoryLevels.begin(), kMemoryLevels.end(), level) - kMemoryLevels.begin());
 }
 
 std::optional<Unit> unit_named(std::string_view name) {
@@ -143,7 +144,7 @@ MemoryLevel DeviceReader::read_level(const Field& field) {
   MemoryLevel level;
   attempt([&] {
     level.level = field.at("level").text();
-    if (level_order(level.level) == kLevels.size()) field.at("level").fail_expected("dram, l3, l2, l1 or shared");
+    if (level_order(level.level) == kMemoryLevels.size()) field.at("level").fail_expected("dram, l3, l2, l1 or shared");
   });
   attempt([&] {
     const std::string of = text(field, "capacity_of", "device");
@@ -223,8 +224,8 @@ DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   read_text(field, "name", spec.name, true);
   attempt([&] {
     spec.kind = field.at("kind").text();
-    if (std::find(kKinds.begin(), kKinds.end(), spec.kind) == kKinds.end())
-      field.at("kind").fail_expected("one of " + listed(kKinds, "\""));
+    if (std::find(kMachineKinds.begin(), kMachineKinds.end(), spec.kind) == kMachineKinds.end())
+      field.at("kind").fail_expected("one of " + listed(kMachineKinds, "\""));
   });
   read_text(field, "vendor", spec.vendor);
   read_text(field, "architecture", spec.architecture);
@@ -282,9 +283,9 @@ std::string_view canonical_level(std::string_view level) {
 
 // Rank among several measurements of one ceiling, highest is used: sustained before burst before issue.
 int mode_rank(std::string_view mode) {
-  constexpr std::array<std::string_view, 3> kModes = {"issue", "burst", "sustained"};
-  const auto found = std::find(kModes.begin(), kModes.end(), mode);
-  return found == kModes.end() ? 0 : static_cast<int>(found - kModes.begin()) + 1;
+  for (const CeilingMode known : {CeilingMode::Issue, CeilingMode::Burst, CeilingMode::Sustained})
+    if (mode == to_string(known)) return static_cast<int>(known) + 1;
+  return 0;
 }
 
 // The best of the measurements of one ceiling so far.
@@ -436,7 +437,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
     spec.peaks.push_back({type, unit, accumulate, std::move(candidate.quantity)});
   }
   const Quantity unknown{std::nullopt, "not measured"};
-  for (const std::string_view name : kLevels)
+  for (const std::string_view name : kMemoryLevels)
     if (const auto found = levels.find(std::string(name)); found != levels.end()) {
       caution(std::string(name) + " bandwidth", found->second);
       spec.levels.push_back({std::string(name), std::move(found->second.quantity), unknown, false});

@@ -15,12 +15,12 @@ namespace {
 using base::JsonField;
 using Layout = base::JsonWriter::Layout;
 
-constexpr std::string_view kSchema = "pagoda.measured/1";
+constexpr std::string_view kMeasuredSchema = "pagoda.measured/1";
 constexpr std::array<std::string_view, 10> kSources = {"onnxruntime",    "tensorrt",     "ncu",   "kineto",  "jetson",
                                                        "pagoda-profile", "pagoda-bench", "torch", "rocprof", "nsys"};
 
 using LevelField = std::optional<double> LevelBytes::*;
-constexpr std::array<std::pair<const char*, LevelField>, 6> kLevels = {{
+constexpr std::array<std::pair<const char*, LevelField>, 6> kLevelFields = {{
     {"dram_read", &LevelBytes::dram_read},
     {"dram_write", &LevelBytes::dram_write},
     {"dram", &LevelBytes::dram},
@@ -54,12 +54,12 @@ void write_spread(base::JsonWriter& json, std::string_view key, const std::optio
 
 void write_bytes(base::JsonWriter& json, const LevelBytes& bytes) {
   json.key("bytes");
-  if (std::none_of(kLevels.begin(), kLevels.end(), [&](const auto& level) { return bytes.*level.second; })) {
+  if (std::none_of(kLevelFields.begin(), kLevelFields.end(), [&](const auto& level) { return bytes.*level.second; })) {
     json.null();
     return;
   }
   json.begin_object(Layout::Line);
-  for (const auto& [name, field] : kLevels) write_amount(json, name, bytes.*field);
+  for (const auto& [name, field] : kLevelFields) write_amount(json, name, bytes.*field);
   json.end_object();
 }
 
@@ -164,7 +164,7 @@ MeasuredKernel read_kernel(const JsonField& json) {
   if (const auto flops = json.object("flops"))
     for (const auto& [precision, value] : flops->members()) kernel.flops[precision] = flops->amount(precision);
   if (const auto bytes = json.object("bytes"))
-    for (const auto& [name, field] : kLevels) kernel.bytes.*field = bytes->amount(name);
+    for (const auto& [name, field] : kLevelFields) kernel.bytes.*field = bytes->amount(name);
   kernel.energy_joules = json.amount("energy_joules");
   if (const auto joined = json.object("joined"))
     kernel.joined = Joined{joined->text("rule"), read_indices(*joined, "nodes")};
@@ -255,7 +255,7 @@ std::optional<double> Measured::kernel_seconds() const {
 std::string write_measured(const Measured& measured) {
   base::JsonWriter json;
   json.begin_object();
-  json.member("schema", kSchema).member("source", measured.source);
+  json.member("schema", kMeasuredSchema).member("source", measured.source);
   json.member_or_null("tool", measured.tool);
   json.member_or_null("device", measured.device);
   json.member("clocks", measured.clocks);
@@ -306,10 +306,11 @@ std::string write_measured(const Measured& measured) {
 }
 
 Measured parse_measured(std::string_view json, std::string_view subject) {
-  const std::string expected = "expected a file of schema " + std::string(kSchema) + "; write one with pagoda-import";
+  const std::string expected =
+      "expected a file of schema " + std::string(kMeasuredSchema) + "; write one with pagoda-import";
   const base::JsonDocument parsed = base::parse_json(json, subject, expected);
   const JsonField document = parsed.root();
-  if (parsed.schema() != kSchema) document.fail(expected);
+  if (parsed.schema() != kMeasuredSchema) document.fail(expected);
   Measured measured;
   measured.source = document.text("source");
   if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())

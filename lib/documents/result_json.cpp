@@ -13,9 +13,9 @@ namespace {
 using base::JsonField;
 using base::JsonWriter;
 
-constexpr const char* kSchema = "pagoda.result/1";
-constexpr std::array<std::string_view, 6> kStatuses = {"ok",     "failed",       "timeout", "out_of_memory",
-                                                       "killed", "not_available"};
+constexpr const char* kResultSchema = "pagoda.result/1";
+constexpr std::array<std::string_view, 6> kResultStatuses = {"ok",     "failed",       "timeout", "out_of_memory",
+                                                             "killed", "not_available"};
 constexpr std::array<std::string_view, 8> kCodes = {
     "PASS",          "FAIL",          "NO_REFERENCE", "REFERENCE_FAILED", "UNSUPPORTED_OUTPUT",
     "COUNT_DIFFERS", "SHAPES_DIFFER", "NON_FINITE"};
@@ -144,7 +144,7 @@ std::optional<int> small_integer(const JsonField& object, const char* name) {
 
 }  // namespace
 
-std::string_view to_string(ResultStatus status) { return kStatuses[static_cast<std::size_t>(status)]; }
+std::string_view to_string(ResultStatus status) { return kResultStatuses[static_cast<std::size_t>(status)]; }
 std::string_view to_string(VerificationCode code) { return kCodes[static_cast<std::size_t>(code)]; }
 
 std::string to_string(const InputTensor& input) {
@@ -180,7 +180,7 @@ std::string write_result(const Result& r) {
   json.end_array().member("load_seconds", r.load_seconds);
   json.key("memory").begin_object().member("device_peak_bytes", r.device_peak_bytes);
   json.member("host_peak_bytes", r.host_peak_bytes).end_object();
-  json.member("metadata", r.metadata).member_or_null("reason", r.reason).member("schema", kSchema);
+  json.member("metadata", r.metadata).member_or_null("reason", r.reason).member("schema", kResultSchema);
   json.member("signal", r.signal).member("status", to_string(r.status)).member_or_null("stderr", r.stderr_tail);
   part("verification", r.verification ? &*r.verification : nullptr);
   json.member("wall_seconds", r.wall_seconds).key("warmup");
@@ -199,12 +199,12 @@ std::string write_result(const Result& r) {
 Result parse_result(std::string_view source, std::string_view subject) {
   const base::JsonDocument document = base::parse_json(source, subject, "expected a result of schema pagoda.result/1");
   const JsonField root = document.root();
-  if (document.schema() != kSchema) root.fail(std::string("no result; expected schema ") + kSchema);
+  if (document.schema() != kResultSchema) root.fail(std::string("no result; expected schema ") + kResultSchema);
   Result r;
   r.key = root.text("key");
   if (r.key.empty() || !root.find("config")) root.fail("a result without key or config");
   r.config = root.at("config").settings();
-  r.status = static_cast<ResultStatus>(index_of(kStatuses, root.at("status")));
+  r.status = static_cast<ResultStatus>(index_of(kResultStatuses, root.at("status")));
   r.reason = root.text("reason");
   r.stderr_tail = root.text("stderr");
   r.exit_code = small_integer(root, "exit_code");

@@ -13,7 +13,7 @@ namespace {
 
 using base::JsonField;
 
-constexpr std::string_view kSchema = "pagoda.serving-calibration/1";
+constexpr std::string_view kServingSchema = "pagoda.serving-calibration/1";
 
 // A coefficient: cycles, an exponent or a fraction of a rate.
 double coefficient(const JsonField& kernel, const char* key) { return kernel.at(key).positive(); }
@@ -71,10 +71,10 @@ ServingKernels read_kernels(const JsonField& kernels) {
 }  // namespace
 
 ServingCalibration parse_serving_calibration(std::string_view json, std::string_view subject) {
-  const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
+  const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kServingSchema));
   const JsonField document = parsed.root();
   document.only({"schema", "id", "regime", "source", "devices", "kernels", "sets", "fitted", "left_out", "interval"});
-  require_schema(document, kSchema);
+  require_schema(document, kServingSchema);
   ServingCalibration result;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();

@@ -18,9 +18,9 @@ namespace {
 using base::JsonField;
 using base::JsonWriter;
 
-constexpr std::string_view kSchema = "pagoda.tensorrt-calibration/1";
+constexpr std::string_view kTensorRtSchema = "pagoda.tensorrt-calibration/1";
 
-constexpr std::array<std::pair<const char*, double TensorRtCalibration::*>, 9> kCoefficients = {{
+constexpr std::array<std::pair<const char*, double TensorRtCalibration::*>, 9> kTensorRtCoefficients = {{
     {"launch_cycles", &TensorRtCalibration::launch_cycles},
     {"light_launch_cycles", &TensorRtCalibration::light_launch_cycles},
     {"compute", &TensorRtCalibration::compute},
@@ -47,17 +47,17 @@ void write_errors(JsonWriter& json, const char* key, const std::vector<TensorRtE
 }  // namespace
 
 TensorRtCalibration parse_tensorrt_calibration(std::string_view json, std::string_view subject) {
-  const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
+  const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kTensorRtSchema));
   const JsonField document = parsed.root();
   document.only(
       {"schema", "id", "regime", "source", "devices", "coefficients", "fitted", "left_out", "pairs", "interval"});
-  require_schema(document, kSchema);
+  require_schema(document, kTensorRtSchema);
   TensorRtCalibration result;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.devices = document.at("devices").texts();
-  for (const auto& [key, place] : kCoefficients) result.*place = document.at("coefficients").at(key).positive();
+  for (const auto& [key, place] : kTensorRtCoefficients) result.*place = document.at("coefficients").at(key).positive();
   result.interval = claimed_interval(document, result.coverage);
   return result;
 }
@@ -69,11 +69,14 @@ TensorRtCalibration load_tensorrt_calibration(const std::string& path) {
 std::string to_json(const TensorRtFit& fit) {
   const TensorRtCalibration& calibration = fit.calibration;
   JsonWriter json(JsonWriter::Style::Plain);
-  json.begin_object().member("schema", kSchema).member("id", calibration.id).member("regime", calibration.regime);
+  json.begin_object()
+      .member("schema", kTensorRtSchema)
+      .member("id", calibration.id)
+      .member("regime", calibration.regime);
   json.member("source", calibration.source).key("devices").begin_array();
   for (const std::string& device : calibration.devices) json.value(device);
   json.end_array().key("coefficients").begin_object();
-  for (const auto& [key, place] : kCoefficients) json.member(key, rounded(calibration.*place));
+  for (const auto& [key, place] : kTensorRtCoefficients) json.member(key, rounded(calibration.*place));
   json.end_object();
   write_errors(json, "fitted", fit.fitted);
   write_errors(json, "left_out", fit.left_out);

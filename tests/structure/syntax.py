@@ -2,12 +2,13 @@
 """Checks the sources of a build with another compiler: syntax.py COMPILER BUILD [BUILT].
 
 Every C++ source of BUILD/compile_commands.json goes through COMPILER -fsyntax-only with its own flags, including
--Werror, except for those that BUILT/compile_commands.json compiles with it.
+-Werror, except for those that BUILT/compile_commands.json compiles with it, alone or as part of a folder (PAGODA_UNITY).
 """
 import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -32,9 +33,20 @@ def commands(build):
     return found
 
 
+def sources(build):
+    """The sources that a build compiles: those of compile_commands.json, and what its folders compiled as one include."""
+    found = set()
+    for entry in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
+        source = pathlib.Path(entry["file"])
+        found.add(str(source))
+        if source.name.startswith("unity_"):
+            found.update(re.findall(r'^#include "(.*)"', source.read_text(), re.MULTILINE))
+    return found
+
+
 def main():
     compiler, build, *built = sys.argv[1:]
-    done = set().union(*(commands(other) for other in built))
+    done = set().union(*map(sources, built))
     todo = {source: how for source, how in commands(build).items() if source not in done}
 
     def complaint(item):

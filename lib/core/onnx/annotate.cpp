@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kNodeMetadata = 9, kModelMetadata = 14;
 // The most bytes that protobuf parses; the bytes compared at once.
 constexpr std::uint64_t kMostParsed = (std::uint64_t{1} << 31) - 1;
-constexpr std::size_t kPiece = std::size_t{1} << 23;
+constexpr std::size_t kComparedPiece = std::size_t{1} << 23;
 
 std::string serialized(const Annotations::Entries& entries, std::uint32_t number) {
   std::string text;
@@ -96,9 +96,10 @@ std::string_view text_of(const MappedFile& file) { return as_text(file.bytes());
 bool same_content(const std::string& a, const std::string& b) {
   const MappedFile left(a), right(b);
   if (left.bytes().size() != right.bytes().size()) return false;
-  for (std::size_t at = 0; at < left.bytes().size(); at += kPiece) {
-    if (text_of(left).substr(at, kPiece) != text_of(right).substr(at, kPiece)) return false;
-    for (const MappedFile* file : {&left, &right}) file->release(at, std::min(at + kPiece, file->bytes().size()));
+  for (std::size_t at = 0; at < left.bytes().size(); at += kComparedPiece) {
+    if (text_of(left).substr(at, kComparedPiece) != text_of(right).substr(at, kComparedPiece)) return false;
+    for (const MappedFile* file : {&left, &right})
+      file->release(at, std::min(at + kComparedPiece, file->bytes().size()));
   }
   return true;
 }
@@ -131,7 +132,7 @@ void bring_data(const std::string& path, const std::string& output, const std::s
     }
     if (fs::equivalent(source, target, error)) continue;
     if (std::find(relative.begin(), relative.end(), "..") != relative.end())
-      throw Error(output + ": the model's external data " + wire::quoted(location) +
+      throw Error(output + ": the model's external data " + wire::quoted_name(location) +
                   " lie outside its folder and would not be found from here; write the output into the model's own "
                   "folder");
     if (fs::exists(target, error)) {

@@ -134,15 +134,15 @@ class GraphBuilder {
                   std::to_string(kMostUnused) + " beside those that its nodes can use; the file is damaged");
   }
 
-  std::string where() const { return "graph " + quoted(graph_.name); }
+  std::string where() const { return "graph " + quoted_name(graph_.name); }
   ValueId known(std::string_view name) const { return names_.find(name, graph_.values); }
   Value& value(ValueId id) { return graph_.values[static_cast<std::size_t>(id)]; }
 
   // `producer` is for messages.
   ValueId define(std::string_view name, const std::string& producer) {
     if (known(name) != kAbsent)
-      throw Error("value " + quoted(name) + " of " + where() + " is produced twice, the second time by " + producer +
-                  ", expected one producer of each value" + std::string(kExportAgain));
+      throw Error("value " + quoted_name(name) + " of " + where() + " is produced twice, the second time by " +
+                  producer + ", expected one producer of each value" + std::string(kExportAgain));
     return append(name);
   }
 
@@ -190,7 +190,7 @@ class GraphBuilder {
       if (field->tag() == bytes_tag(3)) node_name = name_in(file_, *field);
       if (field->tag() == bytes_tag(4)) op_type = name_in(file_, *field);
     }
-    define(name, "node " + quoted(node_name) + " (" + quoted(op_type) + ")");
+    define(name, "node " + quoted_name(node_name) + " (" + quoted_name(op_type) + ")");
   }
 
   void declare(const std::vector<StoredValue>& values) {
@@ -275,8 +275,9 @@ class GraphBuilder {
     for (const std::string_view input : inputs) {
       const ValueId id = input.empty() ? kAbsent : find(input);
       if (id == kAbsent && !input.empty())
-        throw Error("input " + quoted(input) + " of node " + quoted(node.name) + " (" + quoted(node.op_type) + ") in " +
-                    where() + " is not an output of any node, nor an input or initializer" + std::string(kExportAgain));
+        throw Error("input " + quoted_name(input) + " of node " + quoted_name(node.name) + " (" +
+                    quoted_name(node.op_type) + ") in " + where() +
+                    " is not an output of any node, nor an input or initializer" + std::string(kExportAgain));
       node.inputs.push_back(id);
       if (id != kAbsent) reads_.add(id);
     }
@@ -288,7 +289,8 @@ class GraphBuilder {
   void add_output(std::string_view name) {
     const ValueId id = find(name);
     if (id == kAbsent)
-      throw Error("output " + quoted(name) + " of " + where() + " is produced by no node" + std::string(kExportAgain));
+      throw Error("output " + quoted_name(name) + " of " + where() + " is produced by no node" +
+                  std::string(kExportAgain));
     graph_.outputs.push_back(id);
   }
 
@@ -312,7 +314,7 @@ class GraphBuilder {
 };
 
 // AttributeProto.AttributeType. Larger values are newer than this version: protobuf drops values it does not know.
-enum class Kind : std::uint8_t {
+enum class AttributeKind : std::uint8_t {
   Undefined,
   Float,
   Int,
@@ -329,7 +331,7 @@ enum class Kind : std::uint8_t {
   Type,
   Types
 };
-constexpr std::uint64_t kKinds = static_cast<std::uint64_t>(Kind::Types) + 1;
+constexpr std::uint64_t kAttributeKinds = static_cast<std::uint64_t>(AttributeKind::Types) + 1;
 
 // The fields of AttributeProto that hold messages, by kind.
 constexpr std::uint32_t kTensor = 5, kGraph = 6, kGraphs = 11, kType = 14, kSparseTensor = 22;
@@ -337,7 +339,7 @@ constexpr std::uint32_t kTensor = 5, kGraph = 6, kGraphs = 11, kType = 14, kSpar
 // An AttributeProto; messages in it are read after all its other fields.
 struct StoredAttribute {
   std::string_view name, reference;
-  Kind kind = Kind::Undefined;
+  AttributeKind kind = AttributeKind::Undefined;
   std::optional<double> real;
   std::optional<std::int64_t> integer;
   std::optional<std::string_view> text;
@@ -412,8 +414,8 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         return true;
       case varint_tag(20):
         // As protobuf reads an enum: 32 bits, and only known values.
-        if (const auto kind = static_cast<std::uint32_t>(field.varint); kind < kKinds)
-          attribute.kind = static_cast<Kind>(kind);
+        if (const auto kind = static_cast<std::uint32_t>(field.varint); kind < kAttributeKinds)
+          attribute.kind = static_cast<AttributeKind>(kind);
         return true;
       case bytes_tag(21):
         if (is_name) attribute.reference = name_in(file, field);
@@ -427,65 +429,65 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
 
 // The kind that the attribute states or, if it states none (which early versions of ONNX allowed), the kind that its
 // content implies.
-Kind kind_of(const StoredAttribute& attribute) {
-  if (attribute.kind != Kind::Undefined) return attribute.kind;
-  if (attribute.real) return Kind::Float;
-  if (attribute.integer) return Kind::Int;
-  if (attribute.text) return Kind::String;
-  if (attribute.message(kTensor)) return Kind::Tensor;
-  if (attribute.message(kGraph)) return Kind::Graph;
-  if (attribute.message(kType)) return Kind::Type;
-  if (attribute.message(kSparseTensor)) return Kind::SparseTensor;
-  if (!attribute.reals.empty()) return Kind::Floats;
-  if (!attribute.integers.empty()) return Kind::Ints;
-  if (!attribute.texts.empty()) return Kind::Strings;
-  if (attribute.message(kGraphs)) return Kind::Graphs;
-  return Kind::Undefined;
+AttributeKind kind_of(const StoredAttribute& attribute) {
+  if (attribute.kind != AttributeKind::Undefined) return attribute.kind;
+  if (attribute.real) return AttributeKind::Float;
+  if (attribute.integer) return AttributeKind::Int;
+  if (attribute.text) return AttributeKind::String;
+  if (attribute.message(kTensor)) return AttributeKind::Tensor;
+  if (attribute.message(kGraph)) return AttributeKind::Graph;
+  if (attribute.message(kType)) return AttributeKind::Type;
+  if (attribute.message(kSparseTensor)) return AttributeKind::SparseTensor;
+  if (!attribute.reals.empty()) return AttributeKind::Floats;
+  if (!attribute.integers.empty()) return AttributeKind::Ints;
+  if (!attribute.texts.empty()) return AttributeKind::Strings;
+  if (attribute.message(kGraphs)) return AttributeKind::Graphs;
+  return AttributeKind::Undefined;
 }
 
 // The field that holds a kind's messages; 0 for other kinds.
-std::uint32_t message_field(Kind kind) {
-  if (kind == Kind::Tensor) return kTensor;
-  if (kind == Kind::Graph) return kGraph;
-  if (kind == Kind::Graphs) return kGraphs;
-  if (kind == Kind::Type) return kType;
-  return kind == Kind::SparseTensor ? kSparseTensor : 0;
+std::uint32_t message_field(AttributeKind kind) {
+  if (kind == AttributeKind::Tensor) return kTensor;
+  if (kind == AttributeKind::Graph) return kGraph;
+  if (kind == AttributeKind::Graphs) return kGraphs;
+  if (kind == AttributeKind::Type) return kType;
+  return kind == AttributeKind::SparseTensor ? kSparseTensor : 0;
 }
 
 // `body`: the one message of the kind; empty where the attribute has none.
-AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute& attribute, Kind kind, Range body,
-                           int depth) {
+AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute& attribute, AttributeKind kind,
+                           Range body, int depth) {
   switch (kind) {
-    case Kind::Float:
+    case AttributeKind::Float:
       return attribute.real.value_or(0);
-    case Kind::Int:
+    case AttributeKind::Int:
       return attribute.integer.value_or(0);
-    case Kind::String:
+    case AttributeKind::String:
       return std::string(attribute.text.value_or(""));
-    case Kind::Tensor:
+    case AttributeKind::Tensor:
       return loader.tensors.read(body, depth);
-    case Kind::SparseTensor:
+    case AttributeKind::SparseTensor:
       return loader.tensors.read_sparse(body, depth);
-    case Kind::Graph:
+    case AttributeKind::Graph:
       return GraphBuilder(loader, outer).build_graph(body, depth);
-    case Kind::Floats:
+    case AttributeKind::Floats:
       return std::move(attribute.reals);
-    case Kind::Ints:
+    case AttributeKind::Ints:
       return std::move(attribute.integers);
-    case Kind::Strings:
+    case AttributeKind::Strings:
       return std::move(attribute.texts);
-    case Kind::Type:
+    case AttributeKind::Type:
       return loader.dims.resolve(read_type(loader.file, body, depth), attribute.name);
-    case Kind::Graphs: {
+    case AttributeKind::Graphs: {
       std::vector<GraphId> graphs;
       for (const Field& field : attribute.messages)
         if (field.number == kGraphs) graphs.push_back(GraphBuilder(loader, outer).build_graph(field.payload, depth));
       return graphs;
     }
-    case Kind::Undefined:
-    case Kind::Tensors:
-    case Kind::SparseTensors:
-    case Kind::Types:
+    case AttributeKind::Undefined:
+    case AttributeKind::Tensors:
+    case AttributeKind::SparseTensors:
+    case AttributeKind::Types:
       return std::monostate{};  // no operator has them
   }
   return std::monostate{};
@@ -496,7 +498,7 @@ Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int d
   Attribute attribute;
   attribute.name = stored.name;
   attribute.reference = stored.reference;
-  const Kind kind = attribute.reference.empty() ? kind_of(stored) : Kind::Undefined;
+  const AttributeKind kind = attribute.reference.empty() ? kind_of(stored) : AttributeKind::Undefined;
   const std::uint32_t taken = message_field(kind);
   std::optional<Range> single;
   for (const Field& field : stored.messages) {

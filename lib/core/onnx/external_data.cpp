@@ -56,7 +56,7 @@ const std::string& ExternalData::open(const std::string& location) const {
   if (file_ >= 0) ::close(file_);
   file_ = -1;
   location_ = location;
-  const std::string subject = "its external file " + quoted(location);
+  const std::string subject = "its external file " + quoted_name(location);
   if (location == kInModel) return problem_ = "its data lie in the model that this skeleton was taken from";
   if (folders_.empty()) return problem_ = "its data lie in an external file and the model's folder is not known";
   if (location.empty()) return problem_ = "its external data name no file";
@@ -107,7 +107,7 @@ ExternalData::Bytes ExternalData::read(const Extent& extent, std::uint64_t bytes
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
       return {{},
-              "its external file " + quoted(extent.location) +
+              "its external file " + quoted_name(extent.location) +
                   (got < 0 ? " cannot be read: " + reason(errno) : " ends before the data")};
     done += static_cast<std::uint64_t>(got);
   }

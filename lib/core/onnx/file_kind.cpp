@@ -8,14 +8,14 @@ namespace {
 
 using namespace std::string_view_literals;
 
-struct Kind {
+struct Format {
   std::size_t at;
   std::string_view magic;
   std::string_view name;
 };
 
 // clang-format off
-constexpr Kind kKinds[] = {
+constexpr Format kFileFormats[] = {
     // at  first bytes                          name and remedy
     {0, "version https://git-lfs"sv,       "a Git LFS pointer: run 'git lfs pull' to fetch the file"},
     {0, "\x89PNG\r\n"sv,                   "a PNG image"},
@@ -50,7 +50,7 @@ bool is_text(std::string_view head) {
 
 std::string describe_kind(std::string_view bytes) {
   const std::string_view head = bytes.substr(0, 512);
-  for (const Kind& kind : kKinds)
+  for (const Format& kind : kFileFormats)
     if (head.size() > kind.at && head.substr(kind.at).starts_with(kind.magic))
       return "; it looks like " + std::string(kind.name);
   if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; }))

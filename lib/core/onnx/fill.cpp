@@ -166,7 +166,7 @@ class Filler {
     if (!tensor.is_external) return std::nullopt;
     const bool is_string = tensor.element == ElementType::String;
     if (!is_string && bits(tensor.element) == 0)
-      throw Error("tensor " + quoted(tensor.name) +
+      throw Error("tensor " + quoted_name(tensor.name) +
                   " has an element type that this version does not know, expected a known one");
     const std::string location(tensor.external.location == kInModel ? "" : tensor.external.location);
     const WeightPlace place{location, tensor.external.offset};
@@ -175,7 +175,7 @@ class Filler {
     NewData data{.generated = filling.bytes(), .tensor = static_cast<std::int64_t>(fillings_.size())};
     fillings_.push_back(filling);
     if (data.generated > kMostWeightBytes || (weight_bytes_ += data.generated) > kMostWeightBytes)
-      throw Error("tensor " + quoted(tensor.name) + " brings its weights to more than " +
+      throw Error("tensor " + quoted_name(tensor.name) + " brings its weights to more than " +
                   std::to_string(kMostWeightBytes) + " bytes, expected at most that many");
     if (is_string) return data;
     if (data_location_.empty()) {

@@ -19,7 +19,7 @@ void build_functions(Loader& loader, const std::vector<Range>& bodies) {
     build_function(loader, body, 1);
     const Function& built = loader.model.functions.back();
     if (!names.emplace(built.domain, built.name, built.overload).second)
-      throw Error("function " + quoted(built.name) + " of domain " + quoted(built.domain) +
+      throw Error("function " + quoted_name(built.name) + " of domain " + quoted_name(built.domain) +
                   " is defined twice, expected once; the file is damaged, export it again");
   }
 }

@@ -15,7 +15,7 @@ constexpr std::uint32_t kOpType = 4, kShapeDim = 1;
 constexpr std::uint32_t kNodeOutput = 2, kNodeName = 3, kFunctionName = 1, kFunctionDomain = 10, kFunctionOverload = 13,
                         kAttributeName = 1, kAttributeGraph = 6, kAttributeGraphs = 11;
 // Bytes copied at once before the input is released.
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 23;
+constexpr std::uint64_t kCopiedPiece = std::uint64_t{1} << 23;
 
 class Rewrite {
  public:
@@ -224,10 +224,10 @@ void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& 
   std::uint64_t copied = 0, released = 0;
   const auto copy_up_to = [&](std::uint64_t end) {
     while (copied < end) {
-      const std::uint64_t piece = std::min(end - copied, kPiece);
+      const std::uint64_t piece = std::min(end - copied, kCopiedPiece);
       sink.write(text.substr(copied, piece));
       copied += piece;
-      if (copied < released + kPiece) continue;
+      if (copied < released + kCopiedPiece) continue;
       if (sink.release) sink.release({released, copied});
       released = copied;
     }

@@ -13,7 +13,6 @@ namespace {
 // All data field numbers are below.
 constexpr std::uint32_t kDataFields = kUint64Data + 1;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 63;
-constexpr std::uint64_t kLongestVarint = 10;  // bytes of one value
 // The most bytes of one tensor kept in a skeleton: 1024 integers as varints take at most 10 KB.
 constexpr std::uint64_t kMostKeptBytes = kLongestVarint * kInlineIntegerElements;
 
@@ -130,8 +129,8 @@ class TensorScan {
   }
 
   [[noreturn]] void corrupt(const std::string& found) const {
-    throw Error("tensor " + quoted(tensor_.name) + " at byte " + std::to_string(tensor_.body.begin) + ": " + found +
-                "; the file is damaged, export or download it again");
+    throw Error("tensor " + quoted_name(tensor_.name) + " at byte " + std::to_string(tensor_.body.begin) + ": " +
+                found + "; the file is damaged, export or download it again");
   }
 
   void check_data() const {
@@ -217,15 +216,15 @@ void ElementCounter::add(std::int64_t dim) {
 
 std::uint64_t ElementCounter::elements(std::string_view tensor_name) const {
   if (rank_ > kMaxRank)
-    throw Error("tensor " + quoted(tensor_name) + " has " + std::to_string(rank_) + " dims, expected at most " +
+    throw Error("tensor " + quoted_name(tensor_name) + " has " + std::to_string(rank_) + " dims, expected at most " +
                 std::to_string(kMaxRank));
   if (negative_)
-    throw Error("tensor " + quoted(tensor_name) + " has a dim of " + std::to_string(*negative_) +
+    throw Error("tensor " + quoted_name(tensor_name) + " has a dim of " + std::to_string(*negative_) +
                 ", expected at least 0; the file is damaged, export or download it again");
   if (has_zero_) return 0;
   if (overflows_)
     throw Error(
-        "tensor " + quoted(tensor_name) +
+        "tensor " + quoted_name(tensor_name) +
         " has dims of more than 2^63 elements, which no tensor has; the file is damaged, export or download it again");
   return product_;
 }
@@ -274,7 +273,7 @@ void read_external_entry(std::string_view key, std::string_view value, Extent& e
   const auto number = [&](std::uint64_t& target) {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), target);
     if (error != std::errc{} || end != value.data() + value.size())
-      problem = "its external " + std::string(key) + " is " + quoted(value) + ", expected a number of bytes";
+      problem = "its external " + std::string(key) + " is " + quoted_name(value) + ", expected a number of bytes";
   };
   if (key == "location") extent.location = value;
   if (key == "offset") number(extent.offset);

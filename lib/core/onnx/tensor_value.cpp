@@ -70,7 +70,7 @@ TensorValue decode_typed(ElementType type, std::uint64_t elements, const std::ve
 }
 
 [[noreturn]] void corrupt(const StoredTensor& tensor, std::uint64_t found, std::uint64_t expected) {
-  throw Error("tensor " + quoted(tensor.name) + ": " + data_field_name(tensor.data_field) + " holds " +
+  throw Error("tensor " + quoted_name(tensor.name) + ": " + data_field_name(tensor.data_field) + " holds " +
               std::to_string(found) + " values, expected " + std::to_string(expected) + " for " +
               std::string(to_string(tensor.element)) + "; the file is damaged, export or download it again");
 }

@@ -39,10 +39,10 @@ std::vector<std::int32_t> producers(const Graph& graph) {
   const std::size_t begin = seen_at[node] - 1, length = path.size() - begin;
   std::string names;
   for (std::size_t i = 0; i < std::min(length, kMostNamed); ++i)
-    names += (i == 0 ? "" : " needs ") + quoted(display_name(graph, graph.nodes[path[begin + i]]));
+    names += (i == 0 ? "" : " needs ") + quoted_name(display_name(graph, graph.nodes[path[begin + i]]));
   names += length > kMostNamed ? " … needs " : " needs ";
-  names += quoted(display_name(graph, graph.nodes[path[begin]]));
-  throw Error("graph " + quoted(graph.name) + " has a cycle of " + std::to_string(length) + " nodes: " + names +
+  names += quoted_name(display_name(graph, graph.nodes[path[begin]]));
+  throw Error("graph " + quoted_name(graph.name) + " has a cycle of " + std::to_string(length) + " nodes: " + names +
               ", expected an order in which every input is produced first; the file is damaged, export it again");
 }
 

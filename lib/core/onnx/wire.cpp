@@ -8,7 +8,6 @@
 namespace pagoda::inline core::wire {
 namespace {
 
-constexpr std::uint64_t kLongestVarint = 10;
 constexpr std::uint64_t kLongestTag = 5;  // also for lengths: 32 bits
 
 }  // namespace
@@ -206,7 +205,7 @@ void append_bytes_field(std::string& out, std::uint32_t number, std::string_view
   out += value;
 }
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   constexpr std::size_t kLongest = 120;
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string result = "\"";

@@ -173,12 +173,14 @@ class Reader {
 // The number whose little-endian bytes these are, at most eight.
 std::uint64_t fixed(std::string_view bytes);
 
+inline constexpr std::uint64_t kLongestVarint = 10;  // bytes of one value
+
 // --- Writing ---
 void append_varint(std::string& out, std::uint64_t value);
 void append_varint_field(std::string& out, std::uint32_t number, std::uint64_t value);
 void append_bytes_field(std::string& out, std::uint32_t number, std::string_view value);
 
 // A name from a file, safe to print in a message: quoted, control characters escaped, long ones cut.
-std::string quoted(std::string_view name);
+std::string quoted_name(std::string_view name);
 
 }  // namespace pagoda::inline core::wire

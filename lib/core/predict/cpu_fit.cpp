@@ -15,34 +15,36 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr double kTolerance = 0.08;  // of the log error: larger errors count linearly
+constexpr double kLogTolerance = 0.08;  // of the log error: larger errors count linearly
 // A run is not judged if kernels of classes that no other family timed take this share of its time or more.
 constexpr double kMostUnseen = 0.3;
 constexpr double kWarmRows = 4;  // a product with fewer rows is limited by reading its weights alone
 
 // Equal kernels: their median time, and the sum of their shares of each run's time.
-struct Sample {
+struct CpuSample {
   CpuKernel kernel;
   double seconds = 0, weight = 0;
   bool has_cold_weights = false;
 };
 
 // The pseudo-Huber loss of an error.
-double huber(double error) { return 2 * kTolerance * kTolerance * (std::sqrt(1 + std::pow(error / kTolerance, 2)) - 1); }
+double huber(double error) {
+  return 2 * kLogTolerance * kLogTolerance * (std::sqrt(1 + std::pow(error / kLogTolerance, 2)) - 1);
+}
 
 // Fits one class's coefficients, as logarithms, with a prior for those that no run determines.
 class ClassFit {
  public:
-  ClassFit(CpuKernelClass kind, std::vector<Sample> samples, const CpuCalibration& base)
+  ClassFit(CpuKernelClass kind, std::vector<CpuSample> samples, const CpuCalibration& base)
       : kind_(static_cast<std::size_t>(kind)), samples_(std::move(samples)), base_(base) {
     const bool is_work = is_product(kind);
     double best_flops = 1e8, best_bytes = 1e8, weights = 0;
-    for (const Sample& sample : samples_) {
+    for (const CpuSample& sample : samples_) {
       best_flops = std::max(best_flops, sample.kernel.flops / sample.seconds);
       best_bytes = std::max(best_bytes, (sample.kernel.bytes + sample.kernel.weight_bytes) / sample.seconds);
       weights += sample.weight;
     }
-    for (Sample& sample : samples_) sample.weight /= weights;
+    for (CpuSample& sample : samples_) sample.weight /= weights;
     if (is_work) add(&CpuCoefficients::flops_per_second, best_flops, 1);
     add(&CpuCoefficients::bytes_per_second, is_work ? base.memory_bytes_per_second * 2 : best_bytes / 2, 1);
     if (is_work) {  // half the rate at 16, the floats of a vector register, give or take a factor of e
@@ -75,13 +77,13 @@ class ClassFit {
       calibration.classes[kind_].*places_[i] = std::exp(logs[static_cast<Eigen::Index>(i)]);
     return calibration;
   }
-  double error(const Sample& sample, const CpuCalibration& calibration) const {
+  double error(const CpuSample& sample, const CpuCalibration& calibration) const {
     return std::log(cpu_kernel_seconds(sample.kernel, calibration, sample.has_cold_weights) / sample.seconds);
   }
   double cost(const Eigen::VectorXd& logs) const {
     const CpuCalibration calibration = with(logs);
     double sum = precision_.dot((logs - centre_).cwiseAbs2());
-    for (const Sample& sample : samples_) sum += sample.weight * huber(error(sample, calibration));
+    for (const CpuSample& sample : samples_) sum += sample.weight * huber(error(sample, calibration));
     return sum;
   }
   std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations(const Eigen::VectorXd& logs) const {
@@ -95,11 +97,11 @@ class ClassFit {
     }
     Eigen::MatrixXd hessian = precision_.asDiagonal();
     Eigen::VectorXd gradient = precision_.cwiseProduct(logs - centre_), row(logs.size());
-    for (const Sample& sample : samples_) {
+    for (const CpuSample& sample : samples_) {
       const double e = error(sample, here);
       for (Eigen::Index i = 0; i < logs.size(); ++i)
         row[i] = (error(sample, beside[static_cast<std::size_t>(i)]) - e) / kStep;
-      const double weight = sample.weight / std::sqrt(1 + std::pow(e / kTolerance, 2));
+      const double weight = sample.weight / std::sqrt(1 + std::pow(e / kLogTolerance, 2));
       hessian += weight * row * row.transpose();
       gradient += weight * e * row;
     }
@@ -107,14 +109,14 @@ class ClassFit {
   }
 
   std::size_t kind_;
-  std::vector<Sample> samples_;
+  std::vector<CpuSample> samples_;
   const CpuCalibration& base_;
   std::vector<double CpuCoefficients::*> places_;
   Eigen::VectorXd centre_, precision_;
 };
 
-std::vector<Sample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
-                               const CpuCalibration& machine) {
+std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                                  const CpuCalibration& machine) {
   using Key = std::tuple<CpuKernelClass, double, double, double, double, double, double, bool>;
   std::map<Key, std::pair<std::vector<double>, double>> alike;
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -129,10 +131,10 @@ std::vector<Sample> samples_of(std::span<const TimedCpuRun> runs, const std::vec
       entry.second += seconds / total;
     }
   }
-  std::vector<Sample> samples;
+  std::vector<CpuSample> samples;
   for (auto& [key, entry] : alike) {
     const auto& [kind, flops, bytes, weights, rows, width, depth, is_cold] = key;
-    Sample& sample = samples.emplace_back();
+    CpuSample& sample = samples.emplace_back();
     sample.kernel = {.kind = kind, .flops = flops, .bytes = bytes, .weight_bytes = weights, .rows = rows,
                      .width = width, .depth = depth};
     std::sort(entry.first.begin(), entry.first.end());
@@ -144,9 +146,9 @@ std::vector<Sample> samples_of(std::span<const TimedCpuRun> runs, const std::vec
 }
 
 // For kernels that move no data, the profiler measures its own overhead and a launch.
-double profiled_launch(const std::vector<Sample>& samples) {
+double profiled_launch(const std::vector<CpuSample>& samples) {
   std::vector<double> seconds;
-  for (const Sample& sample : samples)
+  for (const CpuSample& sample : samples)
     if (sample.kernel.kind == CpuKernelClass::Small) seconds.push_back(sample.seconds);
   if (seconds.empty()) return 1e-6;
   std::sort(seconds.begin(), seconds.end());
@@ -154,9 +156,9 @@ double profiled_launch(const std::vector<Sample>& samples) {
 }
 
 // The rate at which products with few rows read weights that no cache holds.
-double memory_rate(const std::vector<Sample>& samples, double launch) {
+double memory_rate(const std::vector<CpuSample>& samples, double launch) {
   std::vector<double> rates;
-  for (const Sample& s : samples)
+  for (const CpuSample& s : samples)
     if (s.kernel.kind == CpuKernelClass::Product && s.has_cold_weights && s.kernel.rows < kWarmRows &&
         s.seconds > 8 * launch)
       rates.push_back(s.kernel.weight_bytes / (s.seconds - launch));
@@ -188,15 +190,15 @@ double launch_of_runs(std::span<const TimedCpuRun> runs, const std::vector<bool>
 
 CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, const CpuCalibration& machine) {
   CpuCalibration calibration = machine;
-  const std::vector<Sample> samples = samples_of(runs, taken, machine);
+  const std::vector<CpuSample> samples = samples_of(runs, taken, machine);
   calibration.launch_seconds = profiled_launch(samples);
   if (const double rate = memory_rate(samples, calibration.launch_seconds); rate > 0)
     calibration.memory_bytes_per_second = rate;
   if (!(calibration.memory_bytes_per_second > 0))
     throw Error("calibration: no run reads a weight vector by vector, which determines the memory's rate; add one of a "
                 "language model at batch 1");
-  std::array<std::vector<Sample>, kCpuKernelClasses> by_class;
-  for (const Sample& sample : samples) by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);
+  std::array<std::vector<CpuSample>, kCpuKernelClasses> by_class;
+  for (const CpuSample& sample : samples) by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);
   const CpuCalibration base = calibration;
   for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
     if (!by_class[kind].empty() && static_cast<CpuKernelClass>(kind) != CpuKernelClass::Small)

@@ -7,6 +7,8 @@
 #include "graph/index.h"
 #include "pagoda/core/cpu_engine.h"
 #include "parallel/split.h"
+#include "predict/names.h"
+#include "predict/number.h"
 #include "predict/pytorch_idioms.h"
 #include "predict/strides.h"
 
@@ -25,14 +27,9 @@ constexpr std::string_view kRemoved[] = {"Dropout", "Identity"};
 // By one number, before or after a product: folded into the product as a factor.
 constexpr std::string_view kScales[] = {"Div", "Mul"};
 
-template <std::size_t N>
-bool is_one_of(std::string_view name, const std::string_view (&names)[N]) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-class Lowering {
+class CpuLowering {
  public:
-  Lowering(const Model& model, const Analysis& analysis, int block)
+  CpuLowering(const Model& model, const Analysis& analysis, int block)
       : graph_(model.main()),
         analysis_(analysis),
         block_(block),
@@ -89,7 +86,6 @@ class Lowering {
     Joined,  // in blocks, written by a convolution that can still absorb an Add or an activation
   };
 
-  static double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
   const Shape* shape(ValueId value) const {
     if (value == kAbsent || !analysis_.types[index(value)].shape) return nullptr;
     return &*analysis_.types[index(value)].shape;
@@ -560,7 +556,7 @@ class Lowering {
 }  // namespace
 
 CpuKernels cpu_kernels(const Model& model, const Analysis& analysis, int channel_block) {
-  return Lowering(model, analysis, channel_block).run();
+  return CpuLowering(model, analysis, channel_block).run();
 }
 
 }  // namespace pagoda::inline core

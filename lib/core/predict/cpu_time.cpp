@@ -10,7 +10,7 @@ namespace pagoda::inline core {
 namespace {
 
 // clang-format off
-constexpr std::array<std::string_view, kCpuKernelClasses> kNames = {
+constexpr std::array<std::string_view, kCpuKernelClasses> kCpuNames = {
     "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_quantized", "product",
     "product_batched", "product_quantized", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
     "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner", "copy", "gather", "resize",
@@ -61,7 +61,7 @@ constexpr OperatorClass kOperators[] = {
     {"Tanh", CpuKernelClass::Logistic}, {"Tile", CpuKernelClass::Copy}, {"Upsample", CpuKernelClass::Resize},
 };
 // clang-format on
-static_assert(!kNames.back().empty());
+static_assert(!kCpuNames.back().empty());
 static_assert(std::is_sorted(std::begin(kOperators), std::end(kOperators),
                              [](const OperatorClass& a, const OperatorClass& b) { return a.op < b.op; }));
 
@@ -93,12 +93,12 @@ double rounded_up(std::int64_t value, std::int64_t block) {
 
 }  // namespace
 
-std::string_view to_string(CpuKernelClass kind) { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(CpuKernelClass kind) { return kCpuNames[static_cast<std::size_t>(kind)]; }
 
 std::optional<CpuKernelClass> cpu_kernel_class(std::string_view name) {
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<CpuKernelClass>(std::distance(kNames.begin(), found));
+  const auto found = std::find(kCpuNames.begin(), kCpuNames.end(), name);
+  if (found == kCpuNames.end()) return std::nullopt;
+  return static_cast<CpuKernelClass>(std::distance(kCpuNames.begin(), found));
 }
 
 bool is_product(CpuKernelClass kind) { return kind <= CpuKernelClass::Recurrent; }

@@ -9,14 +9,14 @@ namespace pagoda::inline core {
 namespace {
 
 // clang-format off
-constexpr std::array<std::string_view, kKernelClasses> kNames = {
+constexpr std::array<std::string_view, kKernelClasses> kKernelNames = {
     "conv", "conv_pointwise", "conv_stem", "conv_patch", "conv_grouped", "conv_channels_last", "linear", "batched_matmul",
     "attention", "masked_attention", "recurrent", "depthwise", "depthwise_library", "depthwise_channels_last", "max_pool",
     "average_pool", "pointwise", "pointwise_broadcast", "pointwise_mixed", "pointwise_strided", "activation",
     "batch_norm", "batch_norm_channels_last", "layer_norm", "group_norm", "softmax", "reduce", "cast", "copy",
     "copy_transposing", "concat", "pad", "gather", "resize", "other"};
 // clang-format on
-static_assert(!kNames.back().empty());
+static_assert(!kKernelNames.back().empty());
 
 // Time of a byte from cache relative to one from memory. RRZE's gpu-benches read L2 at 2.4 times DRAM's rate on a GH200
 // and 4.5 times on an A100; few vendors state a rate for L2.
@@ -37,12 +37,12 @@ Place place_of(KernelClass kind) {
   return Place::Memory;
 }
 
-std::string_view to_string(KernelClass kind) { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(KernelClass kind) { return kKernelNames[static_cast<std::size_t>(kind)]; }
 
 std::optional<KernelClass> kernel_class(std::string_view name) {
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<KernelClass>(std::distance(kNames.begin(), found));
+  const auto found = std::find(kKernelNames.begin(), kKernelNames.end(), name);
+  if (found == kKernelNames.end()) return std::nullopt;
+  return static_cast<KernelClass>(std::distance(kKernelNames.begin(), found));
 }
 
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device, Precision products) {

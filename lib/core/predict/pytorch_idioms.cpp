@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "graph/index.h"
+#include "predict/names.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {
@@ -13,10 +14,6 @@ namespace {
 
 using pytorch::kBends;
 using pytorch::kInActivation;
-
-bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 constexpr std::size_t kMaxActivation = 10;  // nodes; tanh's GELU has nine
 

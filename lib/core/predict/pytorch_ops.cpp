@@ -386,12 +386,12 @@ bool lower_matmul(EagerState& state, const Node& node, const NodeReport& row) {
   return lower_product(state, node.inputs, node.outputs[0], state.number(row.cost.macs));
 }
 
-struct Lowering {
+struct OpLowering {
   std::string_view op;
   Lower lower;
 };
 // clang-format off
-constexpr Lowering kLowerings[] = {
+constexpr OpLowering kLowerings[] = {
     {"Attention",             lower_with<lower_attention_operator>},
     {"AveragePool",           lower_as<lower_pool, KernelClass::AveragePool>},
     {"BatchNormalization",    lower_norm_node<KernelClass::BatchNorm>},
@@ -440,14 +440,14 @@ constexpr Lowering kLowerings[] = {
 };
 // clang-format on
 static_assert(std::is_sorted(std::begin(kLowerings), std::end(kLowerings),
-                             [](const Lowering& a, const Lowering& b) { return a.op < b.op; }));
+                             [](const OpLowering& a, const OpLowering& b) { return a.op < b.op; }));
 
 }  // namespace
 
 bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
   if (node.inputs.empty() || node.outputs.empty()) return true;
   const auto* known = std::lower_bound(std::begin(kLowerings), std::end(kLowerings), node.op_type,
-                                       [](const Lowering& a, std::string_view op) { return a.op < op; });
+                                       [](const OpLowering& a, std::string_view op) { return a.op < op; });
   if (known != std::end(kLowerings) && known->op == node.op_type) return known->lower(state, node, row);
   // PyTorch has no function for operators that an engine fused, unless autocast's table names them.
   const bool is_function = plain_domain(node.domain).empty() || autocast(node.op_type) != Autocast::Plain;
@@ -457,7 +457,7 @@ bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
 
 std::vector<std::string_view> pytorch::lowered_operators() {
   std::vector<std::string_view> names;
-  for (const Lowering& lowering : kLowerings) names.push_back(lowering.op);
+  for (const OpLowering& lowering : kLowerings) names.push_back(lowering.op);
   return names;
 }
 

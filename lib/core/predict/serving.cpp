@@ -9,6 +9,7 @@
 #include "memory/kv_cache.h"
 #include "pagoda/base/error.h"
 #include "parallel/split.h"
+#include "predict/number.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -17,12 +18,10 @@ namespace {
 // tokens.
 constexpr double kFewTokens = 8;
 
-double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
-
-class Lowering {
+class ServingLowering {
  public:
-  Lowering(const Model& model, const Share& share, const ServingRates& rates, const ServingLink& link,
-           const ServingKernels& kernels)
+  ServingLowering(const Model& model, const Share& share, const ServingRates& rates, const ServingLink& link,
+                  const ServingKernels& kernels)
       : graph_(model.main()),
         share_(share),
         analysis_(share.analysis),
@@ -251,7 +250,7 @@ ServingTime predict_serving(const Model& model, const Share& share, const Device
     throw Error(
         "--engine llm-serving: " + device.id +
         " states no rate of 16-bit products with float32 accumulation, memory bandwidth, clock or number of units");
-  return Lowering(model, share, *rates, link, kernels_of(calibration, device)).lower();
+  return ServingLowering(model, share, *rates, link, kernels_of(calibration, device)).lower();
 }
 
 }  // namespace pagoda::inline core

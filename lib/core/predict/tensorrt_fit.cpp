@@ -15,7 +15,7 @@ namespace {
 constexpr double kTolerance = 0.05;   // of a log time: how much releases of TensorRT differ
 constexpr double kObservations = 20;  // the runs of one device weigh at most as much as this many
 
-struct Parameter {
+struct FittedField {
   double* (*place)(TensorRtCalibration&);
   double centre, spread;  // of the prior, which is log-normal
 };
@@ -25,7 +25,7 @@ struct Parameter {
 // 0.85 of the bandwidth. The fastest float16 products of its data/calibration/serving/products.csv sustain 0.92 and 0.88
 // of these two boards' stated peaks; a model's mix of sizes sustains somewhat less. Integers of half the width take
 // half the energy. L2 delivers at most 32 B per cycle and unit.
-constexpr std::array<Parameter, 9> kParameters = {{
+constexpr std::array<FittedField, 9> kFittedFields = {{
     {[](TensorRtCalibration& c) { return &c.launch_cycles; },           6000,    0.3},
     {[](TensorRtCalibration& c) { return &c.light_launch_cycles; },     4000,    0.3},
     {[](TensorRtCalibration& c) { return &c.compute; },                 0.86,    0.05},
@@ -39,8 +39,8 @@ constexpr std::array<Parameter, 9> kParameters = {{
 // clang-format on
 TensorRtCalibration with(const Eigen::VectorXd& logs) {
   TensorRtCalibration calibration;
-  for (std::size_t i = 0; i < kParameters.size(); ++i)
-    *kParameters[i].place(calibration) = std::exp(logs[static_cast<Eigen::Index>(i)]);
+  for (std::size_t i = 0; i < kFittedFields.size(); ++i)
+    *kFittedFields[i].place(calibration) = std::exp(logs[static_cast<Eigen::Index>(i)]);
   return calibration;
 }
 
@@ -54,7 +54,7 @@ Eigen::VectorXd residuals(std::span<const TensorRtRun> runs, const std::vector<d
     result[static_cast<Eigen::Index>(i)] =
         weights[i] * std::log(tensorrt_seconds(runs[i].kernels, runs[i].rates, calibration) / runs[i].seconds);
   for (Eigen::Index i = 0; i < logs.size(); ++i) {
-    const Parameter& parameter = kParameters[static_cast<std::size_t>(i)];
+    const FittedField& parameter = kFittedFields[static_cast<std::size_t>(i)];
     result[count + i] = (logs[i] - std::log(parameter.centre)) / parameter.spread;
   }
   return result;
@@ -68,8 +68,9 @@ TensorRtCalibration fit_tensorrt(std::span<const TensorRtRun> runs) {
   std::vector<double> weights;
   for (const TensorRtRun& run : runs)
     weights.push_back(std::sqrt(kObservations / std::max(of_device.at(run.device), kObservations)) / kTolerance);
-  Eigen::VectorXd start(static_cast<Eigen::Index>(kParameters.size()));
-  for (Eigen::Index i = 0; i < start.size(); ++i) start[i] = std::log(kParameters[static_cast<std::size_t>(i)].centre);
+  Eigen::VectorXd start(static_cast<Eigen::Index>(kFittedFields.size()));
+  for (Eigen::Index i = 0; i < start.size(); ++i)
+    start[i] = std::log(kFittedFields[static_cast<std::size_t>(i)].centre);
   const auto cost = [&](const Eigen::VectorXd& logs) { return residuals(runs, weights, logs).squaredNorm(); };
   const auto normal_equations = [&](const Eigen::VectorXd& logs) {
     constexpr double kStep = 1e-4;

@@ -5,17 +5,16 @@
 #include "graph/index.h"
 #include "pagoda/core/tensorrt.h"
 #include "pagoda/core/traffic.h"
+#include "predict/number.h"
 
 namespace pagoda::inline core {
 namespace {
 
 using Kind = TensorRtKernel::Kind;
 
-double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
-
-class Lowering {
+class TensorRtLowering {
  public:
-  Lowering(const Model& model, const Analysis& analysis) : graph_(model.main()), analysis_(analysis) {
+  TensorRtLowering(const Model& model, const Analysis& analysis) : graph_(model.main()), analysis_(analysis) {
     constant_.assign(graph_.values.size(), false);
     for (std::size_t i = 0; i < graph_.values.size(); ++i) constant_[i] = graph_.values[i].initializer >= 0;
     for (const NodeReport& row : analysis.nodes) {
@@ -156,7 +155,7 @@ class Lowering {
 }  // namespace
 
 TensorRtKernels tensorrt_kernels(const Model& model, const Analysis& analysis) {
-  return Lowering(model, analysis).lower(traffic(model, analysis, {.model = TrafficModel::Fused}));
+  return TensorRtLowering(model, analysis).lower(traffic(model, analysis, {.model = TrafficModel::Fused}));
 }
 
 Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const DeviceSpec& device,

@@ -14,7 +14,7 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKinds = {"flops", "bytes", "params", "memory", "seconds"};
+constexpr std::array<std::string_view, 5> kBudgetKinds = {"flops", "bytes", "params", "memory", "seconds"};
 
 struct Unit {
   std::string_view text;
@@ -169,7 +169,7 @@ std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, st
 
 }  // namespace
 
-std::string_view to_string(BudgetKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(BudgetKind kind) { return kBudgetKinds[static_cast<std::size_t>(kind)]; }
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {

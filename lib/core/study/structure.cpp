@@ -160,7 +160,7 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
 }
 
 // Classes by kind, for operators whose names do not decide.
-constexpr std::pair<OpKind, WorkClass> kKinds[] = {
+constexpr std::pair<OpKind, WorkClass> kClassesByKind[] = {
     {OpKind::Product, WorkClass::MatMul},        {OpKind::Pointwise, WorkClass::Elementwise},
     {OpKind::Reduction, WorkClass::Reduction},   {OpKind::Norm, WorkClass::Normalisation},
     {OpKind::Quantize, WorkClass::Quantisation}, {OpKind::Dequantize, WorkClass::Quantisation},
@@ -176,7 +176,7 @@ WorkClass work_class(const Node& node, const NodeReport& row) {
   for (const NamePart& part : kNameParts)
     if (node.op_type.find(part.text) != std::string::npos) return part.work;
   if (cost.macs != Dim(0)) return WorkClass::MatMul;
-  for (const auto& [kind, work] : kKinds)
+  for (const auto& [kind, work] : kClassesByKind)
     if (row.facts.kind == kind) return work;
   return flops(cost) == Dim(0) ? WorkClass::Movement : WorkClass::Other;
 }

@@ -31,6 +31,8 @@ struct Read {
   int index;
   bool operator==(const Read&) const = default;
 };
+inline constexpr Read kA{Source::Input, 0}, kB{Source::Input, 1};   // y = a ∘ b
+inline constexpr Read kX{Source::Input, 0}, kY{Source::Output, 0};  // y = f(x)
 
 // The gradient of one input.
 struct Gradient {

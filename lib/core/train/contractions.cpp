@@ -7,9 +7,6 @@
 namespace pagoda::inline core::train_rules {
 namespace {
 
-constexpr Read kA{Source::Input, 0};
-constexpr Read kB{Source::Input, 1};
-
 // dA from B, dB from A; broadcast batch axes are contracted as well, so nothing is left to sum.
 void products(Backward& b) {
   b.add(0, {kB}).macs = b.forward.macs;
@@ -131,7 +128,7 @@ void attention(Backward& b) {
 
 namespace {
 
-enum RecurrentInput { kX, kW, kR, kBias, kLengths, kInitial, kInitialCell, kPeephole };
+enum RecurrentInput { kSequence, kW, kR, kBias, kLengths, kInitial, kInitialCell, kPeephole };
 
 // Per hidden element and step: arithmetic, and values kept besides the hidden state. The activations are for one
 // direction.
@@ -161,16 +158,17 @@ void recurrent(Backward& b, const Cell& cell) {
   if (op.has_input(kPeephole)) op.unknown("gradients through peepholes are not counted");
   if (op.attribute("input_forget", std::int64_t{0}) != 0) op.unknown("gradients of coupled gates are not counted");
   const Dim directions = op.shape(kW)[0];
-  const Dim input_size = op.shape(kX)[2];
+  const Dim input_size = op.shape(kSequence)[2];
   const Dim hidden = op.shape(kR)[2];
   const Dim input_macs = share(b.forward.macs, input_size, input_size + hidden);
   const Dim recurrent_macs = b.forward.macs - input_macs;
   const Dim cells = share(recurrent_macs, 1, cell.gates * hidden);  // steps · directions · H
-  const Read hidden_states = op.has_output(0) ? Read{Source::Output, 0}
-                                              : b.keep("hidden states of all steps", byte_size(cells, op.element(kX)));
+  const Read hidden_states = op.has_output(0)
+                                 ? Read{Source::Output, 0}
+                                 : b.keep("hidden states of all steps", byte_size(cells, op.element(kSequence)));
   const Read gates = cell.kept == 0
                          ? hidden_states
-                         : b.keep("gates and states of all steps", byte_size(cell.kept * cells, op.element(kX)));
+                         : b.keep("gates and states of all steps", byte_size(cell.kept * cells, op.element(kSequence)));
 
   bool shared = true;
   const auto add = [&](int input, std::vector<Read> reads, Dim macs) -> void {
@@ -184,8 +182,8 @@ void recurrent(Backward& b, const Cell& cell) {
     gradient.work = ops_each(cell.arith) * cells;
     gradient.reads.push_back({Source::Input, kR});
   };
-  add(kX, {{Source::Input, kW}}, input_macs);
-  add(kW, {{Source::Input, kX}}, input_macs);
+  add(kSequence, {{Source::Input, kW}}, input_macs);
+  add(kW, {{Source::Input, kSequence}}, input_macs);
   add(kR, {hidden_states}, recurrent_macs);
   if (b.wants(kBias)) {
     add(kBias, {}, 0);

@@ -5,10 +5,6 @@
 namespace pagoda::inline core::train_rules {
 namespace {
 
-constexpr Read kA{Source::Input, 0};
-constexpr Read kB{Source::Input, 1};
-constexpr Read kY{Source::Output, 0};
-
 // The only element of a known input.
 std::optional<double> known_scalar(const OpContext& op, int input) {
   const TensorValue* value = op.has_input(input) ? op.value(input) : nullptr;

@@ -8,9 +8,6 @@
 namespace pagoda::inline core::train_rules {
 namespace {
 
-constexpr Read kX{Source::Input, 0};
-constexpr Read kY{Source::Output, 0};
-
 // What the cost of a norm's gradients depends on.
 struct Norm {
   Dim rows;                 // statistics

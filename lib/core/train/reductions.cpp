@@ -6,9 +6,6 @@
 namespace pagoda::inline core::train_rules {
 namespace {
 
-constexpr Read kX{Source::Input, 0};
-constexpr Read kY{Source::Output, 0};
-
 // Work per input element and per result.
 void spread(Backward& b, const Work& element, const Work& result, std::vector<Read> reads = {}) {
   if (!b.wants(0)) return;

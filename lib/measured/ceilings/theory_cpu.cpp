@@ -9,7 +9,7 @@
 namespace pagoda::measured {
 namespace {
 
-struct Row {
+struct CoreRow {
   std::string_view vendor;
   int family, first_model, last_model;
   std::string_view microarchitecture;
@@ -20,7 +20,7 @@ struct Row {
 };
 
 // clang-format off
-constexpr std::array<Row, 22> kRows = {{
+constexpr std::array<CoreRow, 22> kCoreRows = {{
     // vendor         family  models        core              width fma add beside  loads   stores  dots amx
     {"ARM",                8, 0xd0c, 0xd0c, "Neoverse N1",      128, 2, 2, false,  2, 128, 1, 128, 2, false},
     {"ARM",                8, 0xd40, 0xd40, "Neoverse V1",      128, 4, 4, false,  3, 128, 2, 128, 4, false},
@@ -50,7 +50,7 @@ constexpr std::array<Row, 22> kRows = {{
 }  // namespace
 
 std::optional<CpuCore> cpu_core(const CpuIdentity& cpu) {
-  for (const Row& row : kRows) {
+  for (const CoreRow& row : kCoreRows) {
     if (row.vendor != cpu.vendor || row.family != cpu.family || cpu.model < row.first_model ||
         cpu.model > row.last_model)
       continue;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kNone = 0;  // no such unit, or no figure
 
-struct Row {
+struct GpuRow {
   int capability;  // 10 × major + minor
   // Vector units: multiply-adds per clock and SM, half2 counted as two. dp4a: instructions.
   int fp64, fp32, fp16, bf16, int32, dp4a;
@@ -26,7 +26,7 @@ struct Row {
 };
 
 // clang-format off
-constexpr std::array<Row, 10> kRows = {{
+constexpr std::array<GpuRow, 10> kGpuRows = {{
     // cc   64   32  f16 bf16  i32 dp4a | f64  tf32   f16  bf16    f8    i8     i4     f4 |  l1 shared
     {  70,  32,  64, 128,   0,  64,  64,    0,    0, 1024,    0,     0,     0,     0,     0, 128, 128},
     {  75,   2,  64, 128,   0,  64,  64,    0,    0, 1024,    0,     0,  2048,  4096,     0,  64, 128},
@@ -40,12 +40,12 @@ constexpr std::array<Row, 10> kRows = {{
     { 120,   2, 128, 128, 128, 128,   0,    0,  512, 1024, 1024,  2048,  2048,     0,  4096, 128, 128},
 }};
 // clang-format on
-static_assert(std::is_sorted(kRows.begin(), kRows.end(),
-                             [](const Row& a, const Row& b) { return a.capability < b.capability; }));
+static_assert(std::is_sorted(kGpuRows.begin(), kGpuRows.end(),
+                             [](const GpuRow& a, const GpuRow& b) { return a.capability < b.capability; }));
 
-const Row* row_of(const GpuAttributes& gpu) {
+const GpuRow* row_of(const GpuAttributes& gpu) {
   const int capability = 10 * gpu.major + gpu.minor;
-  for (const Row& row : kRows)
+  for (const GpuRow& row : kGpuRows)
     if (row.capability == capability) return &row;
   return nullptr;
 }
@@ -55,7 +55,7 @@ std::optional<double> known(int value) {
   return value;
 }
 
-int vector_fma(const Row& row, Precision precision) {
+int vector_fma(const GpuRow& row, Precision precision) {
   switch (precision) {
     case Precision::Float64:
       return row.fp64;
@@ -78,7 +78,7 @@ int vector_fma(const Row& row, Precision precision) {
   return kNone;
 }
 
-int tensor_flops(const Row& row, Precision precision) {
+int tensor_flops(const GpuRow& row, Precision precision) {
   switch (precision) {
     case Precision::Float64:
       return row.t_fp64;
@@ -156,7 +156,7 @@ std::optional<Unit> unit_of(const documents::Ceiling& ceiling) {
 
 std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, Unit unit, std::string_view op,
                                      std::optional<Precision> accumulate) {
-  const Row* row = row_of(gpu);
+  const GpuRow* row = row_of(gpu);
   if (row == nullptr) return std::nullopt;
   if (op == "special") return 16;  // for every capability since 3.0 (programming guide)
   if (op == "dp4a") {
@@ -174,7 +174,7 @@ std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, U
 }
 
 std::optional<double> bytes_per_clock(const GpuAttributes& gpu, std::string_view level) {
-  const Row* row = row_of(gpu);
+  const GpuRow* row = row_of(gpu);
   if (row == nullptr) return std::nullopt;
   if (level == "l1") return known(row->l1);
   if (level == "shared") return known(row->shared);

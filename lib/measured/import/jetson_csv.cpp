@@ -18,7 +18,7 @@
 namespace pagoda::measured::import {
 namespace {
 
-constexpr double kMillisecond = 1e-3, kMilliwatt = 1e-3;
+constexpr double kMilliwatt = 1e-3;
 
 struct JetsonRow {
   double cores = 0, cpu_hz = 0, gpu_hz = 0, mem_hz = 0, batch = 0, seconds = 0, watts = 0;

@@ -20,7 +20,6 @@ namespace {
 
 using base::JsonField;
 
-constexpr double kMicrosecond = 1e-6;
 constexpr std::string_view kStep = "ProfilerStep#", kModule = "nn.Module: ";
 
 enum class Kind : std::uint8_t { Range, Op, Launch, Kernel };

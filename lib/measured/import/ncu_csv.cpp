@@ -21,7 +21,7 @@ struct Launch {
   std::map<std::string, double> metrics;
 };
 
-struct Columns {
+struct NcuColumns {
   std::vector<std::string> names, units;
   std::map<std::string, std::size_t> index;
 
@@ -175,7 +175,7 @@ class Table {
   base::CsvReader reader_;
   std::string_view subject_;
   const documents::ChipMetrics* chip_;  // null: not known
-  Columns columns_;
+  NcuColumns columns_;
   std::vector<std::string> metric_names_;    // headers without units
   std::vector<std::size_t> nvtx_, metrics_;  // columns
   std::map<std::string, std::size_t> by_id_;

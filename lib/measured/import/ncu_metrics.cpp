@@ -10,7 +10,7 @@ namespace {
 
 using Metrics = std::map<std::string, double>;
 
-std::optional<double> value(const Metrics& metrics, const std::string& name) {
+std::optional<double> metric_value(const Metrics& metrics, const std::string& name) {
   const auto found = metrics.find(name);
   if (found == metrics.end()) return std::nullopt;
   return found->second;
@@ -23,14 +23,14 @@ constexpr std::string_view kClock = "smsp__cycles_elapsed.avg.per_second";
 
 std::optional<double> seconds(const Metrics& metrics) {
   for (const std::string_view name : kTimes)
-    if (const auto found = value(metrics, std::string(name))) return found;
+    if (const auto found = metric_value(metrics, std::string(name))) return found;
   return std::nullopt;
 }
 
 // X.sum, else its rate: X.sum.per_second · time.
 std::optional<double> total(const Metrics& metrics, const std::string& base) {
-  if (const auto sum = value(metrics, base + ".sum")) return sum;
-  const auto rate = value(metrics, base + ".sum.per_second"), time = seconds(metrics);
+  if (const auto sum = metric_value(metrics, base + ".sum")) return sum;
+  const auto rate = metric_value(metrics, base + ".sum.per_second"), time = seconds(metrics);
   if (rate && time) return *rate * *time;
   return std::nullopt;
 }
@@ -50,13 +50,13 @@ constexpr std::array<std::string_view, 2> kUnits = {"sm", "smsp"};
 std::optional<double> executions(const Metrics& metrics, const std::string& op) {
   for (const std::string_view unit : kUnits) {
     const std::string base = std::string(unit) + "__sass_thread_inst_executed_op_" + op + "_pred_on";
-    if (const auto sum = value(metrics, base + ".sum")) return sum;
+    if (const auto sum = metric_value(metrics, base + ".sum")) return sum;
   }
-  const auto clock = value(metrics, std::string(kClock)), time = seconds(metrics);
+  const auto clock = metric_value(metrics, std::string(kClock)), time = seconds(metrics);
   if (!clock || !time) return std::nullopt;
   const std::string base = "smsp__sass_thread_inst_executed_op_" + op + "_pred_on";
-  if (const auto rate = value(metrics, base + ".sum.per_cycle_elapsed")) return *rate * *clock * *time;
-  if (const auto twice = value(metrics, "derived__" + base + "_x2")) return *twice / 2 * *clock * *time;
+  if (const auto rate = metric_value(metrics, base + ".sum.per_cycle_elapsed")) return *rate * *clock * *time;
+  if (const auto twice = metric_value(metrics, "derived__" + base + "_x2")) return *twice / 2 * *clock * *time;
   return std::nullopt;
 }
 
@@ -147,8 +147,8 @@ std::optional<double> from_rate(const Metrics& metrics, const std::string& name,
   const auto time = seconds(metrics);
   if (!time) return std::nullopt;
   if (name.ends_with(kPerSecond)) return rate * *time;
-  auto clock = value(metrics, std::string(kSmClock));
-  if (!clock) clock = value(metrics, std::string(kClock));
+  auto clock = metric_value(metrics, std::string(kSmClock));
+  if (!clock) clock = metric_value(metrics, std::string(kClock));
   return clock ? std::optional(rate * *clock * *time) : std::nullopt;
 }
 
@@ -258,7 +258,7 @@ std::optional<double> unit_scale(std::string_view unit) {
       {"ns", 1e-9}, {"nsecond", 1e-9}, {"us", 1e-6}, {"usecond", 1e-6}, {"ms", 1e-3}, {"msecond", 1e-3}, {"s", 1},
       {"second", 1}, {"sec", 1}, {"cycle/nsecond", 1e9}, {"cycle/usecond", 1e6}, {"cycle/second", 1}, {"", 1},
   }};
-  constexpr std::array<std::pair<char, double>, 5> kPrefixes = {{{'K', 1e3}, {'k', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}}};
+  constexpr std::array<std::pair<char, double>, 5> kMultiples = {{{'K', 1e3}, {'k', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}}};
   constexpr std::array<std::string_view, 22> kBases = {
       "byte", "byte/s", "byte/second", "hz", "Hz", "inst", "inst/cycle", "sector", "op", "ops", "cycle", "thread_inst",
       "math_op", "thread", "cycle/s", "inst/s", "op/cycle", "ops/cycle", "1/cycle", "/cycle", "op/s", "op/second"};
@@ -269,7 +269,7 @@ std::optional<double> unit_scale(std::string_view unit) {
     return std::find(kBases.begin(), kBases.end(), name) != kBases.end();
   };
   if (is_base(unit)) return 1;
-  for (const auto& [prefix, scale] : kPrefixes)
+  for (const auto& [prefix, scale] : kMultiples)
     if (unit.front() == prefix && is_base(unit.substr(1))) return scale;
   return std::nullopt;
 }

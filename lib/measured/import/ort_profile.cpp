@@ -16,7 +16,6 @@ namespace {
 using base::JsonField;
 
 constexpr std::string_view kSuffix = "_kernel_time";
-constexpr double kMicrosecond = 1e-6;
 
 // Operators whose time includes the time of the nodes in their bodies.
 constexpr std::array<std::string_view, 8> kControlFlow = {

@@ -20,7 +20,6 @@ namespace {
 
 using base::JsonField;
 
-constexpr double kMillisecond = 1e-3;
 constexpr std::string_view kOnnxLayer = "[ONNX Layer: ";
 
 // The names in "[ONNX Layer: a]…[ONNX Layer: b]", without duplicates. Entries are separated by control characters

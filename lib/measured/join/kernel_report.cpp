@@ -12,7 +12,7 @@ namespace pagoda::measured {
 namespace {
 
 using Number = std::optional<double>;
-constexpr const char* kUnknown = "?";
+constexpr const char* kNotKnown = "?";
 
 // A sum that is a lower bound if a part of it is not known.
 struct Sum {
@@ -25,7 +25,7 @@ struct Sum {
     value += part.value_or(0);
   }
   std::string text(const char* unit = "") const {
-    if (!is_known) return kUnknown;
+    if (!is_known) return kNotKnown;
     return (is_whole ? "" : "≥ ") + base::si_rate(value, unit);
   }
 };
@@ -53,14 +53,14 @@ struct Row {
   }
   std::string flops_text(const std::string& precision) const {
     const auto found = by_precision.find(precision);
-    if (found == by_precision.end()) return has_uncounted ? kUnknown : "";
+    if (found == by_precision.end()) return has_uncounted ? kNotKnown : "";
     Sum sum = found->second;
     sum.is_whole = sum.is_whole && !has_uncounted;
     return sum.text();
   }
   std::string intensity() const {
-    if (!flops.is_known || !dram.is_known || !dram.is_whole || !(dram.value > 0)) return kUnknown;
-    if (!flops.is_whole && !(flops.value > 0)) return kUnknown;  // "≥ 0" is not informative
+    if (!flops.is_known || !dram.is_known || !dram.is_whole || !(dram.value > 0)) return kNotKnown;
+    if (!flops.is_whole && !(flops.value > 0)) return kNotKnown;  // "≥ 0" is not informative
     return (flops.is_whole ? "" : "≥ ") + base::rounded(flops.value / dram.value);
   }
 };
@@ -84,9 +84,9 @@ std::vector<Row> rows_of(const documents::Measured& measured, Row& total) {
 std::vector<std::string> cells(const Row& row, const Row& total, const std::string& name) {
   const bool has_share = row.seconds.is_known && total.seconds.value > 0;
   std::vector<std::string> list = {
-      base::printable(name), row.launches ? std::to_string(*row.launches) : kUnknown,
-      row.seconds.is_known ? base::si_seconds(row.seconds.value) : kUnknown,
-      has_share ? base::rounded(100 * row.seconds.value / total.seconds.value) + " %" : kUnknown};
+      base::printable(name), row.launches ? std::to_string(*row.launches) : kNotKnown,
+      row.seconds.is_known ? base::si_seconds(row.seconds.value) : kNotKnown,
+      has_share ? base::rounded(100 * row.seconds.value / total.seconds.value) + " %" : kNotKnown};
   for (const auto& [precision, sum] : total.by_precision) list.push_back(row.flops_text(precision));
   list.push_back(row.dram.text("B"));
   list.push_back(row.intensity());

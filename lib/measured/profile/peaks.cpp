@@ -40,7 +40,7 @@ const documents::ChipMetrics* known_chip(const std::string& name) {
   return nullptr;
 }
 
-struct Sums {
+struct PeakSums {
   std::map<std::string, std::pair<double, double>> cycles;  // by clock: cycles, and seconds of launches with both
 };
 
@@ -59,7 +59,7 @@ std::map<std::string, double> launch_amounts(const ProcessRecord& process, const
 std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
   std::vector<documents::MeasuredDevice> devices;
   std::vector<const RecordedDevice*> recorded;  // one per entry of `devices`
-  std::vector<Sums> sums;
+  std::vector<PeakSums> sums;
   const auto place = [&](const RecordedDevice& device) {
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       if (recorded[i]->chip != device.chip || recorded[i]->name != device.name) continue;

@@ -10,9 +10,9 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kSame = 1e-9;  // relative difference up to which two formats share a roof
+constexpr double kSameRoof = 1e-9;  // relative difference up to which two formats share a roof
 
-bool same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
+bool same(double a, double b) { return std::abs(a - b) <= kSameRoof * std::max(std::abs(a), std::abs(b)); }
 
 // The theoretical value of a measured rate: the ceilings document contains it, the device made from it does not.
 std::optional<double> stated(const std::optional<documents::CeilingsDocument>& ceilings, documents::CeilingKind kind,
@@ -179,7 +179,7 @@ std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool cont
     if (std::none_of(formats.begin(), formats.end(), [&](Precision format) { return pagoda::holds(format, type); }))
       continue;
     const bool names_it = std::find(formats.begin(), formats.end(), type) != formats.end();
-    const bool better = !best || roof.value > roofs.compute[*best].value * (1 + kSame) ||
+    const bool better = !best || roof.value > roofs.compute[*best].value * (1 + kSameRoof) ||
                         (same(roof.value, roofs.compute[*best].value) && names_it && !own);
     if (better) best = i, own = names_it;
   }

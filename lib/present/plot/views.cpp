@@ -10,25 +10,25 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kWide = 560, kHigh = 300, kLeft = 64, kRight = 30, kTop = 44, kBottom = 40;
+constexpr double kCardWidth = 560, kCardHeight = 300, kCardLeft = 64, kCardRight = 30, kCardTop = 44, kCardBottom = 40;
 
 // A small picture with a title, one line below it, and axes.
 class Card {
  public:
-  Card(const std::string& title, const std::string& subtitle, double height = kHigh) : height_(height) {
+  Card(const std::string& title, const std::string& subtitle, double height = kCardHeight) : height_(height) {
     svg_.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
-                      {"viewBox", "0 0 " + px(kWide) + " " + px(height)},
+                      {"viewBox", "0 0 " + px(kCardWidth) + " " + px(height)},
                       {"font-family", std::string(kFont)},
                       {"font-size", px(kSmallText)},
                       {"role", "img"},
                       {"aria-label", title + ". " + subtitle}});
     svg_.text(8, 18, title,
               {{"class", "ink"}, {"font-size", "14"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
-    svg_.text(8, 35, fit(subtitle, kSmallText, kWide - 16), {{"class", "muted"}, {"fill", std::string(kMuted)}});
+    svg_.text(8, 35, fit(subtitle, kSmallText, kCardWidth - 16), {{"class", "muted"}, {"fill", std::string(kMuted)}});
   }
 
   Svg& svg() { return svg_; }
-  double bottom() const { return height_ - kBottom; }
+  double bottom() const { return height_ - kCardBottom; }
   void note(double x, double y, const std::string& text, const char* anchor = "", std::string_view color = kMuted) {
     svg_.text(x, y, text,
               {{"class", color == kInk ? "ink" : "muted"}, {"text-anchor", anchor}, {"fill", std::string(color)}});
@@ -103,37 +103,38 @@ std::string draw_memory_view(const EstimateFile& estimate) {
       subtitle += ", " + short_name(estimate.nodes()[*at].name, 30);
   if (const auto weights = estimate.weight_bytes()) subtitle += "; weights " + base::si_text(*weights, "B");
   Card card("Activations alive at each step", subtitle);
-  const double width = kWide - kLeft - kRight, height = card.bottom() - kTop;
+  const double width = kCardWidth - kCardLeft - kCardRight, height = card.bottom() - kCardTop;
   std::string lines;
   for (double mark = 0, step = step_to(top); mark <= top * 1.0001; mark += step) {
     const double y = card.bottom() - height * mark / top;
-    lines += "M" + px(kLeft) + " " + px(y) + "H" + px(kWide - kRight);
-    card.note(kLeft - 6, y + 4, base::si_text(mark, "B"), "end");
+    lines += "M" + px(kCardLeft) + " " + px(y) + "H" + px(kCardWidth - kCardRight);
+    card.note(kCardLeft - 6, y + 4, base::si_text(mark, "B"), "end");
   }
   card.grid(lines);
   const std::size_t steps = memory.timeline.size(), columns = std::min(steps, static_cast<std::size_t>(width));
-  std::string path = "M" + px(kLeft) + " " + px(card.bottom());
+  std::string path = "M" + px(kCardLeft) + " " + px(card.bottom());
   for (std::size_t column = 0; column < columns; ++column) {
     const std::size_t begin = column * steps / columns, end = (column + 1) * steps / columns;
     const double highest =
         static_cast<double>(*std::max_element(memory.timeline.begin() + static_cast<std::ptrdiff_t>(begin),
                                               memory.timeline.begin() + static_cast<std::ptrdiff_t>(end)));
     path += "V" + px(card.bottom() - height * std::min(1.0, highest / top)) + "H" +
-            px(kLeft + width * static_cast<double>(end) / static_cast<double>(steps));
+            px(kCardLeft + width * static_cast<double>(end) / static_cast<double>(steps));
   }
   card.svg().leaf("path", {{"fill", "#0072B2"},
                            {"fill-opacity", "0.3"},
                            {"stroke", "#0072B2"},
                            {"d", path + "V" + px(card.bottom()) + "Z"}});
   card.svg().leaf(
-      "circle", {{"cx", px(kLeft + width * (static_cast<double>(memory.peak_step) + 0.5) / static_cast<double>(steps))},
-                 {"cy", px(kTop)},
-                 {"r", "4"},
-                 {"fill", "#D55E00"}});
-  card.note(kLeft, card.bottom() + 16, "0");
-  card.note(kWide - kRight, card.bottom() + 16, std::to_string(steps), "end");
-  card.note(kLeft + width / 2, card.bottom() + 16, "step, in the order of execution", "middle");
-  card.note(kLeft + width / 2, card.bottom() + 32, fit("not counted: " + memory.excludes, kSmallText, width + 20),
+      "circle",
+      {{"cx", px(kCardLeft + width * (static_cast<double>(memory.peak_step) + 0.5) / static_cast<double>(steps))},
+       {"cy", px(kCardTop)},
+       {"r", "4"},
+       {"fill", "#D55E00"}});
+  card.note(kCardLeft, card.bottom() + 16, "0");
+  card.note(kCardWidth - kCardRight, card.bottom() + 16, std::to_string(steps), "end");
+  card.note(kCardLeft + width / 2, card.bottom() + 16, "step, in the order of execution", "middle");
+  card.note(kCardLeft + width / 2, card.bottom() + 32, fit("not counted: " + memory.excludes, kSmallText, width + 20),
             "middle");
   return std::move(card).done();
 }
@@ -165,11 +166,11 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
       std::count_if(curves.begin(), curves.end(), [](const Curve& curve) { return curve.points.size() > 1; }));
   if (shown == 0) return {};
   constexpr double kPanel = 150, kLeftOfSweep = 92;
-  Card card("Over " + sweep.dim, "logarithmic; the last value is written out", kTop + shown * kPanel + 24);
-  const double right = kWide - 108;  // right end of the axes; the last value is written beside it
+  Card card("Over " + sweep.dim, "logarithmic; the last value is written out", kCardTop + shown * kPanel + 24);
+  const double right = kCardWidth - 108;  // right end of the axes; the last value is written beside it
   const double smallest = std::max(1e-9, sweep.points.front().size);
   const LogAxis x{smallest, std::max(sweep.points.back().size, smallest * 2), kLeftOfSweep, right};
-  double top = kTop + 4;
+  double top = kCardTop + 4;
   for (const Curve& curve : curves) {
     if (curve.points.size() < 2) continue;
     const double bottom = top + kPanel - 34;
@@ -245,13 +246,13 @@ std::string draw_scatter_view(const Series& series) {
                 percent_text(std::abs(mean - 1)) + "), half within " + plain(at(0.25)) + "× … " + plain(at(0.75)) +
                 "×, of " + std::to_string(points.size()),
             380);
-  const LogAxis x = log_axis(low, high, kLeft, kWide - kRight), y{x.low, x.high, card.bottom(), kTop};
+  const LogAxis x = log_axis(low, high, kCardLeft, kCardWidth - kCardRight), y{x.low, x.high, card.bottom(), kCardTop};
   std::string lines;
   each_decade(x, [&](double value, int exponent) {
-    lines += "M" + px(x(value)) + " " + px(kTop) + "V" + px(card.bottom()) + "M" + px(kLeft) + " " + px(y(value)) +
-             "H" + px(kWide - kRight);
+    lines += "M" + px(x(value)) + " " + px(kCardTop) + "V" + px(card.bottom()) + "M" + px(kCardLeft) + " " +
+             px(y(value)) + "H" + px(kCardWidth - kCardRight);
     card.note(x(value), card.bottom() + 16, second_tick(exponent), "middle");
-    card.note(kLeft - 6, y(value) + 4, second_tick(exponent), "end");
+    card.note(kCardLeft - 6, y(value) + 4, second_tick(exponent), "end");
   });
   card.grid(lines);
   for (const double factor : {1.0, 2.0, 10.0}) {
@@ -272,7 +273,7 @@ std::string draw_scatter_view(const Series& series) {
                                {"fill-opacity", "0.75"},
                                {"stroke", "#333"},
                                {"stroke-width", "0.6"}});
-  card.note((kLeft + kWide) / 2, card.bottom() + 32, "least time by the roofs; up: measured", "middle");
+  card.note((kCardLeft + kCardWidth) / 2, card.bottom() + 32, "least time by the roofs; up: measured", "middle");
   return std::move(card).done();
 }
 

@@ -135,10 +135,11 @@ std::string energy_report(const std::vector<EnergyStudy>& studies, const std::ve
   std::string text =
       studies.size() == 1 ? one_report(studies.front(), device, precision) : several_report(studies);
   if (!left_out.empty()) {
-    constexpr std::size_t kShown = 5;
+    constexpr std::size_t kShownRows = 5;
     text += std::to_string(left_out.size()) + " rows left out:\n";
-    for (std::size_t i = 0; i < std::min(kShown, left_out.size()); ++i) text += "  " + base::printable(left_out[i]) + "\n";
-    if (left_out.size() > kShown) text += "  …\n";
+    for (std::size_t i = 0; i < std::min(kShownRows, left_out.size()); ++i)
+      text += "  " + base::printable(left_out[i]) + "\n";
+    if (left_out.size() > kShownRows) text += "  …\n";
   }
   return text;
 }

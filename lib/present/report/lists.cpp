@@ -27,13 +27,13 @@ std::string operators_table(std::size_t width) {
 }
 
 std::string devices_table(std::size_t width) {
-  constexpr std::pair<Precision, Unit> kShown[] = {
+  constexpr std::pair<Precision, Unit> kShownPeaks[] = {
       {Precision::Float64, Unit::Vector}, {Precision::Float32, Unit::Vector},  {Precision::Tf32, Unit::Tensor},
       {Precision::Float16, Unit::Tensor}, {Precision::Bfloat16, Unit::Tensor}, {Precision::Float8, Unit::Tensor},
       {Precision::Int8, Unit::Tensor},
   };
   base::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 3}}, .rows = {}};
-  for (const auto& [precision, unit] : kShown)
+  for (const auto& [precision, unit] : kShownPeaks)
     grid.columns.push_back(
         {.header = std::string(to_string(precision)) + (unit == Unit::Tensor ? " tensor" : ""), .is_number = true});
   grid.columns.push_back({.header = "memory", .is_number = true});
@@ -42,7 +42,7 @@ std::string devices_table(std::size_t width) {
   for (const std::string& id : documents::device_ids()) {
     const DeviceSpec spec = documents::device(id);
     std::vector<std::string> row = {spec.id, spec.name};
-    for (const auto& [precision, unit] : kShown) {
+    for (const auto& [precision, unit] : kShownPeaks) {
       const Peak* peak = spec.peak(precision, unit);
       row.push_back(peak == nullptr ? "" : base::si_rate(*peak->flops_per_second.value, ""));
     }

@@ -69,7 +69,7 @@ constexpr std::array<NumberColumn, 27> kTidy = {{
 
 // The sorted names of all settings that occur in any record.
 template <typename Settings_of>
-std::vector<std::string> names(const std::vector<documents::Result>& results, const Settings_of& settings_of) {
+std::vector<std::string> setting_names(const std::vector<documents::Result>& results, const Settings_of& settings_of) {
   std::set<std::string> all;
   for (const documents::Result& result : results)
     for (const base::Settings* settings : settings_of(result))
@@ -79,7 +79,7 @@ std::vector<std::string> names(const std::vector<documents::Result>& results, co
 
 std::vector<const base::Settings*> config_of(const documents::Result& r) { return {&r.config}; }
 
-std::vector<const base::Settings*> facts_of(const documents::Result& r) {
+std::vector<const base::Settings*> layer_facts_of(const documents::Result& r) {
   std::vector<const base::Settings*> list;
   for (const documents::LayerTime& layer : r.layers) list.push_back(&layer.facts);
   return list;
@@ -99,7 +99,7 @@ void add_features(base::CsvLine& line, const documents::Result& r, const ModelFe
 }
 
 std::string tidy(const std::vector<documents::Result>& results, const ModelFeatures& features) {
-  const std::vector<std::string> axes = names(results, config_of), extra = feature_names(features);
+  const std::vector<std::string> axes = setting_names(results, config_of), extra = feature_names(features);
   std::vector<std::string> columns = {"key", "status", "reason"};
   columns.insert(columns.end(), axes.begin(), axes.end());
   for (const NumberColumn& column : kTidy) columns.emplace_back(column.name);
@@ -124,7 +124,8 @@ std::string tidy(const std::vector<documents::Result>& results, const ModelFeatu
 }
 
 std::string tidy_layers(const std::vector<documents::Result>& results) {
-  const std::vector<std::string> axes = names(results, config_of), facts = names(results, facts_of);
+  const std::vector<std::string> axes = setting_names(results, config_of),
+                                 facts = setting_names(results, layer_facts_of);
   std::vector<std::string> columns = {"key"};
   columns.insert(columns.end(), axes.begin(), axes.end());
   for (const char* name : {"layer", "op_type", "seconds", "share", "note"}) columns.emplace_back(name);

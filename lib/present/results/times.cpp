@@ -153,15 +153,15 @@ constexpr std::array<TableColumn, 8> kColumns = {{
 }};
 // clang-format on
 
-struct Table {
+struct TimesTable {
   std::string common;  // what all rows share
   std::vector<std::string> axes, columns;
   std::vector<std::vector<std::string>> cells;
   bool has_energy = false;
 };
 
-Table table_of(const std::vector<Row>& rows) {
-  Table table;
+TimesTable table_of(const std::vector<Row>& rows) {
+  TimesTable table;
   table.axes = varying_axes(rows, table.common);
   table.has_energy = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.joules() || r.watts(); });
   table.columns = table.axes;
@@ -180,7 +180,7 @@ Table table_of(const std::vector<Row>& rows) {
   return table;
 }
 
-std::vector<std::string> facts_of(const Table& table) {
+std::vector<std::string> times_facts(const TimesTable& table) {
   std::vector<std::string> facts;
   if (!table.common.empty()) facts.push_back("all: " + table.common);
   facts.push_back("medians over repeats; memory is the device's peak, of runs on a CPU the host's");
@@ -188,7 +188,7 @@ std::vector<std::string> facts_of(const Table& table) {
   return facts;
 }
 
-std::string text_of(const Table& table, std::size_t most) {
+std::string text_of(const TimesTable& table, std::size_t most) {
   base::Grid grid;
   for (std::size_t i = 0; i < table.columns.size(); ++i)
     grid.columns.push_back({.header = table.columns[i],
@@ -200,7 +200,7 @@ std::string text_of(const Table& table, std::size_t most) {
   grid.rows.resize(grid.rows.size() - hidden);
   std::string text = base::aligned(grid, 0);
   if (hidden > 0) text += "… and " + std::to_string(hidden) + " more: pagoda-report table\n";
-  for (const std::string& fact : facts_of(table)) text += base::printable(fact) + "\n";
+  for (const std::string& fact : times_facts(table)) text += base::printable(fact) + "\n";
   return text;
 }
 
@@ -252,7 +252,7 @@ std::string swept_axis(const std::vector<Row>& rows) {
 }
 
 results::LineChart line_chart(const std::vector<Row>& rows, const std::string& axis, const std::string& title,
-                              const Table& table, const char* y_title, Number (*value)(const Row&)) {
+                              const TimesTable& table, const char* y_title, Number (*value)(const Row&)) {
   std::map<double, std::string> names;
   for (const Row& row : rows)
     if (const Number x = axis_number(row.config, axis)) names[*x] = text_of(row.config, axis);
@@ -277,7 +277,7 @@ results::LineChart line_chart(const std::vector<Row>& rows, const std::string& a
   return chart;
 }
 
-results::IntervalChart bar_chart(const std::vector<Row>& rows, const std::string& title, const Table& table) {
+results::IntervalChart bar_chart(const std::vector<Row>& rows, const std::string& title, const TimesTable& table) {
   results::IntervalChart chart{.title = title, .subtitle = table.common, .x_title = "p50 [ms]"};
   double least = 0;
   for (const Row& row : rows) {
@@ -309,7 +309,7 @@ std::string verdict_of(const std::vector<Row>& rows) {
          std::to_string(rows.size()) + (rows.size() == 1 ? " configuration" : " configurations");
 }
 
-std::vector<std::string> charts_of(const std::vector<Row>& rows, const Table& table, const std::string& title) {
+std::vector<std::string> charts_of(const std::vector<Row>& rows, const TimesTable& table, const std::string& title) {
   const std::string axis = swept_axis(rows);
   if (axis.empty()) return {draw(bar_chart(rows, title, table))};
   const auto milliseconds = [](const Row& row) -> Number {
@@ -326,7 +326,7 @@ std::vector<std::string> charts_of(const std::vector<Row>& rows, const Table& ta
 std::string times_report(const std::vector<Result>& all, ReportFormat format, const std::string& title,
                          std::size_t most) {
   const std::vector<Row> rows = rows_of(all);
-  const Table table = table_of(rows);
+  const TimesTable table = table_of(rows);
   const std::string heading = title.empty() ? "Times" : title;
   switch (format) {
     case ReportFormat::Text:
@@ -340,7 +340,7 @@ std::string times_report(const std::vector<Result>& all, ReportFormat format, co
     case ReportFormat::Html:
       return results::page({heading,
                             verdict_of(rows),
-                            facts_of(table),
+                            times_facts(table),
                             charts_of(rows, table, heading),
                             {{.title = "Configurations", .columns = table.columns, .rows = table.cells}}});
   }
