@@ -109,6 +109,47 @@ TEST_CASE("overflow is an error, never a wrapped number") {
   CHECK_THROWS_AS((void)((square * sym("a")) * square), pagoda::Error);
 }
 
+TEST_CASE("constants and factors beyond 64 bits are as exact as short ones") {
+  const Dim n = sym("n"), m = sym("m");
+  const Int large = Int{1} << 100, longest = std::numeric_limits<std::int64_t>::max(),
+            least = std::numeric_limits<std::int64_t>::min();
+  for (const Int value : {large, -large, longest, longest + 1, least, least - 1}) {
+    CAPTURE(pagoda::to_string(value));
+    CHECK(Dim(value).is_constant());
+    CHECK(Dim(value).value() == value);
+    CHECK(Dim(value).value64().has_value() == (value >= least && value <= longest));
+    CHECK(Dim(value).to_string() == pagoda::to_string(value));
+    CHECK(Dim(value) == Dim(value));
+    CHECK_FALSE(Dim(value) == Dim(value + 1));
+    CHECK_FALSE(Dim(value) == Dim(0));
+    CHECK_FALSE(Dim(value) == n);
+    CHECK(Dim(value) - Dim(value - 5) == Dim(5));
+    CHECK((Dim(value) - Dim(value)).value64() == 0);
+    CHECK(value * n == n * Dim(value));
+    CHECK_FALSE(value * n == n);
+    CHECK((value * n).evaluate({{"n", 3}}) == 3 * value);
+    CHECK((value * n).bind({{"n", 1}}) == Dim(value));
+    CHECK((value * n).to_string() == pagoda::to_string(value) + "*n");
+    CHECK(Dim::parse((value * (n + m)).to_string()) == value * (n + m));
+    CHECK(value * n - value * n == Dim(0));
+    CHECK(value * n + n - value * n == n);
+    CHECK(pagoda::exact_div(value * n, Dim(value)) == n);
+    CHECK(pagoda::exact_div(value * n, n) == Dim(value));
+    CHECK(pagoda::floor_div(Dim(value), Dim(value)) == Dim(1));
+    CHECK(pagoda::max(Dim(value), Dim(value - 1)) == Dim(value));
+    Dim doubled = value * n;
+    const Dim before = doubled;
+    doubled *= Dim(2);
+    CHECK(before == value * n);
+    CHECK(doubled - before == before);
+    doubled = Dim(value);
+    doubled *= Dim(0);
+    CHECK(doubled == Dim(0));
+  }
+  CHECK(pagoda::exact_div(large * (n + 1), n + 1) == Dim(large));
+  CHECK((large * n) * (large / 4 * Dim(0) + m) == large * n * m);
+}
+
 TEST_CASE("expressions beyond the limits are refused, not carried") {
   Dim sum = 0;
   CHECK_THROWS_AS(

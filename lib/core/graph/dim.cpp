@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <numeric>
 #include <set>
 
@@ -90,13 +89,26 @@ const Dim::Monomial& leading(const std::vector<Dim::Monomial>& terms) {
 
 }  // namespace
 
-Dim::Dim(const Dim& other) : constant_(other.constant_), poly_(other.poly_) {
+Dim::Dim(const Dim& other) : factor_(other.factor_), poly_(other.poly_) {
   if (poly_ != nullptr) std::atomic_ref(poly_->holders).fetch_add(1, std::memory_order_relaxed);
 }
 
+Int Dim::long_factor() const { return poly_->long_factor; }
+
+bool Dim::is_long_constant() const { return poly_->terms.empty(); }
+
+void Dim::set_factor(Int factor) {
+  if (poly_ != nullptr && is_constant()) drop();
+  factor_ = static_cast<std::int64_t>(factor);
+  if (factor_ == factor) return;
+  hold({.terms = poly_ != nullptr ? poly_->terms : std::vector<Monomial>(), .long_factor = factor});
+  factor_ = 0;
+}
+
+// With factor 1.
 void Dim::hold(Poly poly) {
   if (poly_ != nullptr) drop();
-  constant_ = 1;
+  factor_ = 1;
   poly_ = new Poly(std::move(poly));
 }
 
@@ -128,20 +140,22 @@ std::string Dim::identifier(std::string_view name) {
 }
 
 // For a sum without other holders: a constant sum becomes a plain constant; otherwise the common factor of the
-// coefficients moves to constant_.
+// coefficients moves out of the sum.
 void Dim::normalise() {
   std::vector<Monomial>& terms = poly_->terms;
   std::erase_if(terms, [](const Monomial& term) { return term.coefficient == 0; });
   if (terms.size() > kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
   if (terms.empty() || (terms.size() == 1 && terms[0].factors.empty())) {
-    constant_ = terms.empty() ? 0 : terms[0].coefficient;
-    return drop();
+    const Int value = terms.empty() ? 0 : terms[0].coefficient;
+    drop();
+    return set_factor(value);
   }
   Int divisor = 0;
   for (const Monomial& term : terms) divisor = common_divisor(divisor, term.coefficient);
-  constant_ = terms.front().coefficient < 0 ? -divisor : divisor;
-  if (constant_ != 1)
-    for (Monomial& term : terms) term.coefficient /= constant_;
+  const Int common = terms.front().coefficient < 0 ? -divisor : divisor;
+  if (common == 1) return;
+  for (Monomial& term : terms) term.coefficient /= common;
+  set_factor(common);
 }
 
 Dim Dim::Poly::sum_of(std::vector<Monomial> terms) {
@@ -152,49 +166,44 @@ Dim Dim::Poly::sum_of(std::vector<Monomial> terms) {
 }
 
 const Dim::Poly& Dim::terms(Poly& scratch) const {
-  if (poly_ != nullptr && constant_ == 1) return *poly_;
+  if (poly_ != nullptr && factor_ == 1) return *poly_;
   scratch.terms = Poly::terms_of(*this);
   return scratch;
 }
 
 std::vector<Dim::Monomial> Dim::Poly::terms_of(const Dim& dim) {
   std::vector<Monomial> terms;
-  if (dim.poly_ != nullptr) {
+  if (!dim.is_constant()) {
     terms = dim.poly_->terms;
-    for (Monomial& term : terms) term.coefficient = pagoda::multiply(term.coefficient, dim.constant_);
-  } else if (dim.constant_ != 0) {
-    terms.push_back({.coefficient = dim.constant_, .factors = {}});
+    for (Monomial& term : terms) term.coefficient = pagoda::multiply(term.coefficient, dim.factor());
+  } else if (dim.factor() != 0) {
+    terms.push_back({.coefficient = dim.factor(), .factors = {}});
   }
   return terms;
 }
 
 void Dim::Poly::multiply(Dim& dim, Int factor) {
   if (factor == 1) return;
-  const Int product = pagoda::multiply(dim.constant_, factor);
+  const Int product = pagoda::multiply(dim.factor(), factor);
   if (dim.poly_ != nullptr)
     for (const Monomial& term : dim.poly_->terms) (void)pagoda::multiply(term.coefficient, product);  // may throw
   if (product == 0 && dim.poly_ != nullptr) dim.drop();
-  dim.constant_ = product;
+  dim.set_factor(product);
 }
 
-std::optional<std::int64_t> Dim::value64() const {
-  if (!is_constant() || constant_ > std::numeric_limits<std::int64_t>::max() ||
-      constant_ < std::numeric_limits<std::int64_t>::min())
-    return std::nullopt;
-  return static_cast<std::int64_t>(constant_);
-}
+std::optional<std::int64_t> Dim::value64() const { return poly_ == nullptr ? std::optional(factor_) : std::nullopt; }
 
 Dim& Dim::operator+=(const Dim& other) {
   if (is_constant() && other.is_constant()) {
-    constant_ = add(constant_, other.constant_);
+    set_factor(add(factor(), other.factor()));
     return *this;
   }
-  if (other.is_constant() && other.constant_ == 0) return *this;
-  if (is_constant() && constant_ == 0) return *this = other;
+  if (other.is_constant() && other.factor() == 0) return *this;
+  if (is_constant() && factor() == 0) return *this = other;
   if (poly_ == other.poly_) {  // the same sum with another factor
-    const Int factor = add(constant_, other.constant_);
-    constant_ = 1;
-    Poly::multiply(*this, factor);
+    const Int sum = add(factor(), other.factor());
+    factor_ = 1;
+    Poly::multiply(*this, sum);
     return *this;
   }
   std::vector<Monomial> a = Poly::terms_of(*this), b = Poly::terms_of(other), sum;
@@ -219,7 +228,9 @@ Dim& Dim::operator+=(const Dim& other) {
 
 Dim& Dim::operator-=(const Dim& other) {
   if (is_constant() && other.is_constant()) {
-    if (__builtin_sub_overflow(constant_, other.constant_, &constant_)) overflow();
+    Int difference;
+    if (__builtin_sub_overflow(factor(), other.factor(), &difference)) overflow();
+    set_factor(difference);
     return *this;
   }
   Dim negated = other;
@@ -229,13 +240,13 @@ Dim& Dim::operator-=(const Dim& other) {
 
 Dim& Dim::operator*=(const Dim& other) {
   if (is_constant() && other.is_constant()) {
-    constant_ = multiply(constant_, other.constant_);
+    set_factor(multiply(factor(), other.factor()));
     return *this;
   }
   if (is_constant() || other.is_constant()) {
-    const Int factor = is_constant() ? constant_ : other.constant_;
+    const Int constant = is_constant() ? factor() : other.factor();
     if (is_constant()) *this = other;
-    Poly::multiply(*this, factor);
+    Poly::multiply(*this, constant);
     return *this;
   }
   // The factors stay outside: a product of sums without a common factor has none (Gauss's lemma).
@@ -259,15 +270,15 @@ Dim& Dim::operator*=(const Dim& other) {
     }
     product.resize(last + 1);
   }
-  const Int factor = multiply(constant_, other.constant_);
+  const Int factors = multiply(factor(), other.factor());
   *this = Poly::sum_of(std::move(product));
-  Poly::multiply(*this, factor);
+  Poly::multiply(*this, factors);
   return *this;
 }
 
 bool operator==(const Dim& a, const Dim& b) {
-  if (a.constant_ != b.constant_) return false;
-  if (a.poly_ == b.poly_ || a.is_constant() || b.is_constant()) return a.poly_ == b.poly_;
+  if (a.poly_ == b.poly_) return a.factor_ == b.factor_;
+  if (a.is_constant() != b.is_constant() || a.factor() != b.factor()) return false;
   return std::equal(a.poly_->terms.begin(), a.poly_->terms.end(), b.poly_->terms.begin(), b.poly_->terms.end(),
                     [](const Dim::Monomial& x, const Dim::Monomial& y) {
                       return x.coefficient == y.coefficient && same_factors(x, y);
@@ -329,12 +340,12 @@ Dim rebuild(const Dim::Atom& atom, const Replace& replace, const Dim& self) {
 
 std::vector<std::string> Dim::symbols() const {
   std::set<std::string> names;
-  if (poly_) collect_symbols(*poly_, names);
+  if (!is_constant()) collect_symbols(*poly_, names);
   return {names.begin(), names.end()};
 }
 
 Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& replacements) const {
-  if (!poly_) return *this;
+  if (is_constant()) return *this;
   struct Replace {
     const std::map<std::string, Dim, std::less<>>& replacements;
     std::optional<Dim> operator()(const std::string& name) const {
@@ -351,11 +362,11 @@ Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& replacements)
       product *= power_of(rebuild(factor.atom, replace, atom(factor.atom)), factor.power);
     sum += product;
   }
-  return sum *= constant_;
+  return sum *= Dim(factor());
 }
 
 Dim Dim::bind(const Bindings& bindings) const {
-  if (!poly_) return *this;
+  if (is_constant()) return *this;
   std::map<std::string, Dim, std::less<>> replacements;
   for (const std::string& name : symbols())
     if (const auto found = bindings.find(name); found != bindings.end()) replacements.emplace(name, Dim(found->second));
@@ -403,17 +414,17 @@ Int evaluate_poly(const Dim::Poly& poly, const Bindings& bindings, std::int64_t 
 }  // namespace
 
 Int Dim::evaluate(const Bindings& bindings, std::int64_t otherwise) const {
-  return poly_ ? multiply(constant_, evaluate_poly(*poly_, bindings, otherwise)) : constant_;
+  return is_constant() ? factor() : multiply(factor(), evaluate_poly(*poly_, bindings, otherwise));
 }
 
 std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
-  if (b.is_constant() && b.constant_ == 0) return std::nullopt;
+  if (b.is_constant() && b.factor() == 0) return std::nullopt;
   if (a == b) return Dim(1);
-  // The common factor of the coefficients is constant_, outside the sum.
+  // The common factor of the coefficients is outside the sum.
   if (b.is_constant() || a.poly_ == b.poly_) {
-    if (a.constant_ % b.constant_ != 0) return std::nullopt;
+    if (a.factor() % b.factor() != 0) return std::nullopt;
     Dim quotient = b.is_constant() ? a : Dim(1);
-    quotient.constant_ = a.constant_ / b.constant_;
+    quotient.set_factor(a.factor() / b.factor());
     return quotient;
   }
   // Long division by the leading term; each step removes one term of the remainder.
@@ -423,7 +434,7 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   Dim remainder = a;
   Dim quotient = 0;
   for (std::size_t step = 0; step < Dim::kMaxTerms; ++step) {
-    if (remainder.is_constant() && remainder.constant_ == 0) return quotient;
+    if (remainder.is_constant() && remainder.factor() == 0) return quotient;
     Dim::Poly remainder_scratch;
     const std::optional<Dim::Monomial> term = divide(leading(remainder.terms(remainder_scratch).terms), divisor_lead);
     if (!term) return std::nullopt;
@@ -435,32 +446,32 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
 }
 
 Dim floor_div(const Dim& a, const Dim& b) {
-  if (b.is_constant() && b.constant_ == 0) throw Error("division by a size of 0");
-  if (a.is_constant() && b.is_constant()) return floor_quotient(a.constant_, b.constant_);
+  if (b.is_constant() && b.factor() == 0) throw Error("division by a size of 0");
+  if (a.is_constant() && b.is_constant()) return floor_quotient(a.factor(), b.factor());
   if (auto exact = exact_div(a, b)) return *std::move(exact);
 
   Dim whole = 0;  // moved out of the atom: ⌊(b·q + r) / b⌋ = q + ⌊r / b⌋
   Dim rest = a;
   if (b.is_constant()) {
-    if (b.constant_ < 0) return floor_div(-a, Dim(-b.constant_));
+    if (b.factor() < 0) return floor_div(-a, Dim(-b.factor()));
     rest = 0;
     Dim::Poly scratch;
     for (const Dim::Monomial& term : a.terms(scratch).terms) {
       Dim::Monomial inside = term;
       Dim::Monomial outside = term;
-      outside.coefficient = floor_quotient(term.coefficient, b.constant_);
-      inside.coefficient = term.coefficient - outside.coefficient * b.constant_;
+      outside.coefficient = floor_quotient(term.coefficient, b.factor());
+      inside.coefficient = term.coefficient - outside.coefficient * b.factor();
       whole += Dim::Poly::sum_of({std::move(outside)});
       rest += Dim::Poly::sum_of({std::move(inside)});
     }
-    if (rest.is_constant()) return whole + floor_quotient(rest.constant_, b.constant_);
+    if (rest.is_constant()) return whole + floor_quotient(rest.factor(), b.factor());
     // 0 ≤ rest < b: such as the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
-    if (const auto upper = upper_bound(rest); upper && *upper < b.constant_ && greater_equal(rest, 0) == true)
+    if (const auto upper = upper_bound(rest); upper && *upper < b.factor() && greater_equal(rest, 0) == true)
       return whole;
     // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
     const std::vector<Dim::Monomial> terms = Dim::Poly::terms_of(rest);
     if (std::all_of(terms.begin(), terms.end(), [&](const Dim::Monomial& term) {
-          return term.factors.empty() || term.coefficient > b.constant_ - term.coefficient;
+          return term.factors.empty() || term.coefficient > b.factor() - term.coefficient;
         })) {
       Dim terms_once = 0;
       for (const Dim::Monomial& term : terms)
@@ -495,7 +506,7 @@ void flatten(const Dim& dim, Dim::AtomKind kind, std::vector<Dim>& operands) {
 }  // namespace
 
 const Dim::Atom* Dim::as_atom() const {
-  if (!poly_ || constant_ != 1 || poly_->terms.size() != 1) return nullptr;
+  if (!poly_ || factor_ != 1 || poly_->terms.size() != 1) return nullptr;
   const Monomial& term = poly_->terms[0];
   const bool is_atom = term.factors.size() == 1 && term.factors[0].power == 1;
   return is_atom ? &term.factors[0].atom : nullptr;
@@ -528,12 +539,12 @@ Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
 }
 
 Dim min(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return a.constant_ < b.constant_ ? a : b;
+  if (a.is_constant() && b.is_constant()) return a.factor() < b.factor() ? a : b;
   return Dim::extreme(Dim::AtomKind::Min, a, b);
 }
 
 Dim max(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return a.constant_ < b.constant_ ? b : a;
+  if (a.is_constant() && b.is_constant()) return a.factor() < b.factor() ? b : a;
   return Dim::extreme(Dim::AtomKind::Max, a, b);
 }
 

@@ -9,9 +9,9 @@ namespace pagoda::inline core {
 // Of terms with a negative coefficient only quotients are bounded: c·⌊x/m⌋ ≥ c·x/m for c < 0, so m times the sum has a
 // bound without that atom, and the integer sum has that bound divided by m, rounded up: s − ⌊(s+3)/4⌋ ≥ 0.
 std::optional<Int> Dim::lower_bound() const {
-  if (!poly_) return constant_;
+  if (is_constant()) return factor();
   for (const Monomial& term : poly_->terms) {
-    const Int coefficient = multiply(term.coefficient, constant_);
+    const Int coefficient = multiply(term.coefficient, factor());
     if (coefficient >= 0 || term.factors.size() != 1 || term.factors[0].power != 1) continue;
     const Atom& quotient = term.factors[0].atom;
     if (quotient.kind != AtomKind::FloorDiv || !quotient.arguments[1].is_constant()) continue;
@@ -24,7 +24,7 @@ std::optional<Int> Dim::lower_bound() const {
   }
   Int bound = 0;
   for (const Monomial& term : poly_->terms) {
-    Int product = multiply(term.coefficient, constant_);
+    Int product = multiply(term.coefficient, factor());
     if (term.factors.empty()) {
       bound = add(bound, product);
       continue;

@@ -32,6 +32,7 @@ struct Dim::Poly {
   // In canonical order, no two with the same factors, no coefficient 0. The coefficients have no common factor, and the
   // first is above 0.
   std::vector<Monomial> terms;
+  Int long_factor = 0;        // of the holders whose factor_ is 0
   std::uint32_t holders = 1;  // accessed through std::atomic_ref
 
   static std::vector<Monomial> terms_of(const Dim& dim);  // with the factor; none for 0

@@ -53,13 +53,14 @@ std::vector<Dim::Factor> common_factors(const std::vector<Dim::Monomial>& terms)
 
 }  // namespace
 
-std::string Dim::to_string() const { return poly_ ? sum_text(Poly::terms_of(*this)) : pagoda::to_string(constant_); }
+std::string Dim::to_string() const {
+  return is_constant() ? pagoda::to_string(factor()) : sum_text(Poly::terms_of(*this));
+}
 
 std::string Dim::factored() const {
   std::string plain = to_string();
-  if (!poly_ || poly_->terms.size() < 2) return plain;
-  const Monomial content{.coefficient = constant_ < 0 ? -constant_ : constant_,
-                         .factors = common_factors(poly_->terms)};
+  if (is_constant() || poly_->terms.size() < 2) return plain;
+  const Monomial content{.coefficient = factor() < 0 ? -factor() : factor(), .factors = common_factors(poly_->terms)};
   if (content.coefficient == 1 && content.factors.empty()) return plain;
   const std::optional<Dim> rest = exact_div(*this, Poly::sum_of({content}));
   if (!rest) return plain;

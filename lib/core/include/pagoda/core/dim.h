@@ -44,13 +44,15 @@ class Dim {
   static constexpr std::size_t kMaxTextLength = 4096;  // characters of one atom
 
   Dim() = default;
-  Dim(Int constant) : constant_(constant) {}
+  Dim(Int constant) : factor_(static_cast<std::int64_t>(constant)) {
+    if (factor_ != constant) set_factor(constant);
+  }
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Dim(T constant) : constant_(static_cast<Int>(constant)) {}
+  requires(!std::same_as<T, bool>) Dim(T constant) : Dim(static_cast<Int>(constant)) {}
   Dim(const Dim& other);
-  Dim(Dim&& other) noexcept : constant_(other.constant_), poly_(std::exchange(other.poly_, nullptr)) {}
+  Dim(Dim&& other) noexcept : factor_(std::exchange(other.factor_, 0)), poly_(std::exchange(other.poly_, nullptr)) {}
   Dim& operator=(Dim other) noexcept {
-    std::swap(constant_, other.constant_);
+    std::swap(factor_, other.factor_);
     std::swap(poly_, other.poly_);
     return *this;
   }
@@ -68,8 +70,8 @@ class Dim {
   // `name` with every character that is not [A-Za-z0-9_] replaced by '_', not starting with a digit.
   static std::string identifier(std::string_view name);
 
-  bool is_constant() const { return poly_ == nullptr; }
-  std::optional<Int> value() const { return is_constant() ? std::optional<Int>(constant_) : std::nullopt; }
+  bool is_constant() const { return poly_ == nullptr || (factor_ == 0 && is_long_constant()); }
+  std::optional<Int> value() const { return is_constant() ? std::optional<Int>(factor()) : std::nullopt; }
   // value() when it also fits 64 bits.
   std::optional<std::int64_t> value64() const;
 
@@ -107,8 +109,8 @@ class Dim {
   struct Factor;
   struct Monomial;
   struct Poly;
-  const Atom* as_atom() const;                      // the atom, where the expression is exactly one; else null
-  const Poly* poly() const { return poly_; }  // null for constants
+  const Atom* as_atom() const;  // the atom, where the expression is exactly one; else null
+  const Poly* poly() const { return is_constant() ? nullptr : poly_; }  // null for constants
 
  private:
   friend Dim floor_div(const Dim& a, const Dim& b);
@@ -120,13 +122,21 @@ class Dim {
   void normalise();
   const Poly& terms(Poly& scratch) const;
 
+  // The value of a constant; the factor of a sum.
+  Int factor() const { return poly_ == nullptr || factor_ != 0 ? Int{factor_} : long_factor(); }
+  void set_factor(Int factor);
+  Int long_factor() const;
+  bool is_long_constant() const;
+
   void hold(Poly poly);
   void drop() noexcept;
 
-  // Owned. A plain pointer, because <memory> pulls the streams into every source that includes this header, a fifth of
+  // Sixteen bytes, because large models hold millions of sizes: a factor beyond 64 bits is in the Poly, and 0 stands
+  // for it here. Only then does a constant have a Poly, without terms.
+  std::int64_t factor_ = 0;
+  // Shared. A plain pointer, because <memory> pulls the streams into every source that includes this header, a fifth of
   // its compile time.
-  Int constant_ = 0;      // the value when poly_ is null, else unused (0)
-  Poly* poly_ = nullptr;  // null for constants: most dims are
+  Poly* poly_ = nullptr;
 };
 
 // ⌊a / b⌋. Throws Error when b is the constant 0. Terms of `a` divisible by `b` are moved out of the atom.
