@@ -34,6 +34,13 @@ std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
 
 bool same_factors(const Dim::Monomial& a, const Dim::Monomial& b) { return order(a, b) == 0; }
 
+bool same_terms(const Dim::Poly& a, const Dim::Poly& b) {
+  return &a == &b || std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
+                                [](const Dim::Monomial& x, const Dim::Monomial& y) {
+                                  return x.coefficient == y.coefficient && same_factors(x, y);
+                                });
+}
+
 std::vector<Dim::Factor> merge_factors(const std::vector<Dim::Factor>& a, const std::vector<Dim::Factor>& b) {
   std::vector<Dim::Factor> merged;
   merged.reserve(a.size() + b.size());
@@ -200,7 +207,7 @@ Dim& Dim::operator+=(const Dim& other) {
   }
   if (other.is_constant() && other.factor() == 0) return *this;
   if (is_constant() && factor() == 0) return *this = other;
-  if (poly_ == other.poly_) {  // the same sum with another factor
+  if (!is_constant() && !other.is_constant() && same_terms(*poly_, *other.poly_)) {  // with other factors
     const Int sum = add(factor(), other.factor());
     factor_ = 1;
     Poly::multiply(*this, sum);
@@ -279,10 +286,7 @@ Dim& Dim::operator*=(const Dim& other) {
 bool operator==(const Dim& a, const Dim& b) {
   if (a.poly_ == b.poly_) return a.factor_ == b.factor_;
   if (a.is_constant() != b.is_constant() || a.factor() != b.factor()) return false;
-  return std::equal(a.poly_->terms.begin(), a.poly_->terms.end(), b.poly_->terms.begin(), b.poly_->terms.end(),
-                    [](const Dim::Monomial& x, const Dim::Monomial& y) {
-                      return x.coefficient == y.coefficient && same_factors(x, y);
-                    });
+  return a.is_constant() || same_terms(*a.poly_, *b.poly_);
 }
 
 bool Dim::is_symbol() const {
