@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that a shared libpagoda exports exactly what public headers declare: exports_test.py LIBRARY [FOLDER].
+"""Checks that a shared libpagoda exports exactly what public headers declare: exports_test.py LIBRARY [FOLDER…].
 
-FOLDER contains the object files of the tools: the library must export every name that they use.
+Each FOLDER contains object files of programs: the library must export every name that they use.
 """
 import pathlib
 import re
@@ -52,7 +52,8 @@ def has_source(path, root):
     """Whether the source of an object file still exists: a build folder keeps the objects of files that moved."""
     target_folder, _, rest = str(path).partition("CMakeFiles/")
     source = rest.partition(".dir/")[2].removesuffix(".o")
-    return any(root.glob(f"tools/**/{source}")) or pathlib.Path(target_folder, source).exists()
+    folders = ("tools", "examples")
+    return any(any(root.glob(f"{folder}/**/{source}")) for folder in folders) or pathlib.Path(target_folder, source).exists()
 
 
 def main():
@@ -72,8 +73,8 @@ def main():
         lacking -= set(subprocess.run(["nm", "-D", "--defined-only", "-j", sys.argv[1]], check=True, capture_output=True,
                                       text=True).stdout.split())
     for name in sorted(lacking):
-        print(f"the tools take {name} from the library, which does not export it")
-    print(f"{len(symbols)} names exported, {len(internal)} of them internal; {len(objects)} objects of tools")
+        print(f"the programs take {name} from the library, which does not export it")
+    print(f"{len(symbols)} names exported, {len(internal)} of them internal; {len(objects)} objects of programs")
     return bool(internal or absent or lacking)
 
 

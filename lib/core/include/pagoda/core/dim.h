@@ -139,6 +139,8 @@ class Dim {
   Poly* poly_ = nullptr;
 };
 
+// Declared here too: the first declaration outside the class is what a shared library shows.
+bool operator==(const Dim& a, const Dim& b);
 // ⌊a / b⌋. Throws Error when b is the constant 0. Terms of `a` divisible by `b` are moved out of the atom.
 Dim floor_div(const Dim& a, const Dim& b);
 // ⌈a / b⌉ for b > 0.
