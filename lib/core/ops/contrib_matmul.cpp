@@ -1,36 +1,18 @@
 // com.microsoft: matrix products with scaling, transposition and activations fused in, and with weights in 8-bit
 // floating point or packed to a few bits.
-#include "ops/contrib_product.h"
+#include "ops/contrib_parts.h"
 #include "ops/families.h"
+#include "ops/product.h"
 #include "ops/shape_math.h"
 
 namespace pagoda::inline core::ops {
 
-Shape Product::output() const {
-  Shape shape = batch;
-  if (has_rows) shape.push_back(rows);
-  if (has_columns) shape.push_back(columns);
-  return shape;
-}
+namespace {
 
-Product product_of(OpContext& op, const Shape& left, const Shape& right) {
-  if (left.empty() || right.empty()) op.fail("an operand is a scalar");
-  Product product;
-  product.has_rows = left.size() > 1;
-  product.has_columns = right.size() > 1;
-  product.inner = op.unify(left.back(), product.has_columns ? right[right.size() - 2] : right.back(), "inner dims");
-  if (product.has_rows) product.rows = left[left.size() - 2];
-  if (product.has_columns) product.columns = right.back();
-  const auto batch = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - (shape.size() > 1 ? 2 : 1)); };
-  product.batch = op.broadcast(batch(left), batch(right));
-  return product;
-}
+// --- FusedMatMul, FusedMatMulActivation, TransposeMatMul ---
 
-Dim product_macs(const OpContext& op, const Shape& left, const Shape& right) {
-  const Dim& other = right.size() > 1 ? right[right.size() - 2] : right.back();
-  return op.output_elements(0) * (other.is_constant() ? other : left.back());
-}
-
+// The shape of input `i` as FusedMatMul multiplies it. transBatch moves axis 0 behind the batch axes,
+// [m, b…, k] → [b…, m, k]; trans then swaps the last two axes. A vector is unchanged.
 Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std::string_view trans_batch) {
   Shape shape = op.shape(i);
   if (shape.size() < 2) return shape;
@@ -38,36 +20,6 @@ Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std
   if (op.attribute(trans, std::int64_t{0}) != 0) std::swap(shape[shape.size() - 2], shape.back());
   return shape;
 }
-
-GemmSizes gemm_sizes(const OpContext& op, int a, int b) {
-  expect_rank(op, a, 2);
-  expect_rank(op, b, 2);
-  const bool trans_a = op.attribute("transA", std::int64_t{0}) != 0;
-  const bool trans_b = op.attribute("transB", std::int64_t{0}) != 0;
-  const Shape& left = op.shape(a);
-  const Shape& right = op.shape(b);
-  return {left[trans_a ? 1 : 0], left[trans_a ? 0 : 1], right[trans_b ? 1 : 0], right[trans_b ? 0 : 1]};
-}
-
-void infer_gemm_output(OpContext& op, int a, int b, int c, ElementType element) {
-  set_element(op, 0, element);
-  const GemmSizes sizes = gemm_sizes(op, a, b);
-  op.unify(sizes.inner_a, sizes.inner_b, "inner dims");
-  Shape output = {sizes.rows, sizes.columns};
-  if (op.has_shape(c)) {
-    const Shape& bias = op.shape(c);
-    if (bias.size() > 2) op.fail("C has rank " + std::to_string(bias.size()) + ", expected 2 at most");
-    for (std::size_t i = 0; i < bias.size(); ++i) {
-      Dim& dim = output[output.size() - bias.size() + i];
-      if (bias[i] != Dim(1)) dim = op.unify(dim, bias[i], "dims of C and the product");
-    }
-  }
-  op.set_output(0, element, std::move(output));
-}
-
-namespace {
-
-// --- FusedMatMul, FusedMatMulActivation, TransposeMatMul ---
 
 Shape left_operand(const OpContext& op) { return transposed_operand(op, 0, "transA", "transBatchA"); }
 Shape right_operand(const OpContext& op) { return transposed_operand(op, 1, "transB", "transBatchB"); }
@@ -106,24 +58,8 @@ OpCost cost_sparse_matmul(const OpContext& op) {
 
 void infer_fused_gemm(OpContext& op) { infer_gemm_output(op, 0, 1, 2, op.element(0)); }
 
-// A scale other than 1 takes one multiplication per scaled element; β = 0 omits C.
-OpCost cost_gemm(const OpContext& op, double default_beta) {
-  const double beta = op.attribute("beta", default_beta);
-  const bool has_bias = op.has_input(2) && beta != 0;
-  std::vector<int> read;
-  for (int i = 0; i < op.input_count(); ++i)
-    if (i != 2 || has_bias) read.push_back(i);
-  OpCost cost = op.streamed(read);
-  const Dim outputs = op.output_elements(0);
-  cost.macs = outputs * gemm_sizes(op, 0, 1).inner();
-  if (op.attribute("alpha", 1.0) != 1.0) cost.arith += outputs;
-  if (has_bias) cost.arith += outputs;
-  if (has_bias && beta != 1.0) cost.arith += op.elements(2);
-  return cost;
-}
-
 OpCost cost_fused_gemm(const OpContext& op) {
-  OpCost cost = cost_gemm(op, 1.0);
+  OpCost cost = gemm_cost(op, 1.0);
   cost += activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
   return cost;
 }
@@ -136,7 +72,7 @@ void infer_gemm_float8(OpContext& op) {
 
 // The scales of both operands combine into one multiplication per output element; the output's scale takes another.
 OpCost cost_gemm_float8(const OpContext& op) {
-  OpCost cost = cost_gemm(op, 0.0);
+  OpCost cost = gemm_cost(op, 0.0);
   const Dim outputs = op.output_elements(0);
   if (op.has_input(3) || op.has_input(4)) cost.arith += outputs;
   if (op.has_input(5)) cost.arith += outputs;

@@ -1,6 +1,7 @@
 // com.microsoft: matrix products and recurrent layers in 8-bit integers, quantised beforehand or at run time.
-#include "ops/contrib_product.h"
+#include "ops/contrib_parts.h"
 #include "ops/families.h"
+#include "ops/product.h"
 #include "ops/shape_math.h"
 
 namespace pagoda::inline core::ops {

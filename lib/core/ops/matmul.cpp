@@ -2,6 +2,7 @@
 #include <span>
 
 #include "ops/families.h"
+#include "ops/product.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
@@ -10,42 +11,12 @@ namespace {
 
 // --- numpy.matmul ---
 
-// The shapes of a product of inputs a and b: batch axes broadcast, rows × inner · inner × columns. With a vector
-// operand, the product has no row (column) axis.
-struct Product {
-  Shape batch;
-  Dim rows = 1, inner, columns = 1;
-  bool has_rows = true, has_columns = true;
-
-  Shape output() const {
-    Shape shape = batch;
-    if (has_rows) shape.push_back(rows);
-    if (has_columns) shape.push_back(columns);
-    return shape;
-  }
-};
-
-Product product_of(OpContext& op, int a, int b) {
-  const Shape& left = op.shape(a);
-  const Shape& right = op.shape(b);
-  if (left.empty() || right.empty()) op.fail("an operand is a scalar");
-  Product product;
-  product.has_rows = left.size() > 1;
-  product.has_columns = right.size() > 1;
-  product.inner = op.unify(left.back(), product.has_columns ? right[right.size() - 2] : right.back(), "inner dims");
-  if (product.has_rows) product.rows = left[left.size() - 2];
-  if (product.has_columns) product.columns = right.back();
-  const auto batch = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - (shape.size() > 1 ? 2 : 1)); };
-  product.batch = op.broadcast(batch(left), batch(right));
-  return product;
-}
-
 void infer_product(OpContext& op, int a, int b, ElementType element) {
   if (!op.has_shape(a) || !op.has_shape(b)) {
     static_cast<void>(op.input(a)), static_cast<void>(op.input(b));
     return op.set_output(0, {.element = element, .shape = std::nullopt});
   }
-  op.set_output(0, element, product_of(op, a, b).output());
+  op.set_output(0, element, product_of(op, op.shape(a), op.shape(b)).output());
 }
 
 void infer_matmul(OpContext& op) { infer_product(op, 0, 1, op.element(0)); }
@@ -53,13 +24,7 @@ void infer_matmul_integer(OpContext& op) { infer_product(op, 0, 1, ElementType::
 void infer_qlinear_matmul(OpContext& op) { infer_product(op, 0, 3, op.element(7)); }
 
 // Every output element is the sum of `inner` products.
-Dim macs(const OpContext& op, int a, int b) {
-  const Dim& left = op.shape(a).back();
-  const Shape& right = op.shape(b);
-  const Dim& other = right.size() > 1 ? right[right.size() - 2] : right.back();
-  // If only one side is a constant, inference found both to be equal to it.
-  return op.output_elements(0) * (other.is_constant() ? other : left);
-}
+Dim macs(const OpContext& op, int a, int b) { return product_macs(op, op.shape(a), op.shape(b)); }
 
 OpCost cost_matmul(const OpContext& op) {
   OpCost cost = op.streamed();
@@ -91,52 +56,13 @@ OpCost cost_qlinear_matmul(const OpContext& op) {
 
 // --- Gemm: α·A′·B′ + β·C with matrices that may be given transposed ---
 
-struct Gemm {
-  Dim rows, inner_a, inner_b, columns;
-};
-
-Gemm gemm_of(const OpContext& op) {
-  if (op.rank(0) != 2 || op.rank(1) != 2)
-    op.fail("A and B have ranks " + std::to_string(op.rank(0)) + " and " + std::to_string(op.rank(1)) + ", expected 2");
-  const bool trans_a = op.attribute("transA", std::int64_t{0}) != 0;
-  const bool trans_b = op.attribute("transB", std::int64_t{0}) != 0;
-  const Shape& a = op.shape(0);
-  const Shape& b = op.shape(1);
-  return {a[trans_a ? 1 : 0], a[trans_a ? 0 : 1], b[trans_b ? 1 : 0], b[trans_b ? 0 : 1]};
-}
-
 void infer_gemm(OpContext& op) {
   static_cast<void>(op.input(1));
   if (op.opset() < 11) static_cast<void>(op.input(2));
-  if (!op.has_shape(0) || !op.has_shape(1)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
-  const Gemm gemm = gemm_of(op);
-  op.unify(gemm.inner_a, gemm.inner_b, "inner dims");
-  Shape output = {gemm.rows, gemm.columns};
-  if (op.has_shape(2)) {
-    const Shape& bias = op.shape(2);
-    if (bias.size() > 2) op.fail("C has rank " + std::to_string(bias.size()) + ", expected 2 at most");
-    for (std::size_t i = 0; i < bias.size(); ++i)
-      if (bias[i] != Dim(1)) {
-        Dim& dim = output[output.size() - bias.size() + i];
-        dim = op.unify(dim, bias[i], "dims of C and the product");
-      }
-  }
-  op.set_output(0, op.element(0), std::move(output));
+  infer_gemm_output(op, 0, 1, 2, op.element(0));
 }
 
-// A scale other than 1 takes one multiplication per scaled element; β = 0 omits C.
-OpCost cost_gemm(const OpContext& op) {
-  const double beta = op.attribute("beta", 1.0);
-  const bool has_bias = op.has_input(2) && beta != 0;
-  OpCost cost = has_bias ? op.streamed() : op.streamed({0, 1});
-  const Gemm gemm = gemm_of(op);
-  const Dim outputs = op.output_elements(0);
-  cost.macs = outputs * (gemm.inner_b.is_constant() ? gemm.inner_b : gemm.inner_a);
-  if (op.attribute("alpha", 1.0) != 1.0) cost.arith += outputs;
-  if (has_bias) cost.arith += outputs;
-  if (has_bias && beta != 1.0) cost.arith += op.elements(2);
-  return cost;
-}
+OpCost cost_gemm(const OpContext& op) { return gemm_cost(op, 1.0); }
 
 // --- Det ---
 

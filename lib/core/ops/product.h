@@ -1,7 +1,7 @@
-// Matrix products of shapes that may be transposed first, for the fused and quantised operators.
+// Matrix products of shapes: what MatMul, Gemm, and their fused and quantised forms share.
 #pragma once
 
-#include "ops/contrib_parts.h"
+#include "ops/op_rule.h"
 
 namespace pagoda::inline core::ops {
 
@@ -19,10 +19,6 @@ Product product_of(OpContext& op, const Shape& left, const Shape& right);
 // Output elements × products per element.
 Dim product_macs(const OpContext& op, const Shape& left, const Shape& right);
 
-// The shape of input `i` as FusedMatMul multiplies it. transBatch moves axis 0 behind the batch axes,
-// [m, b…, k] → [b…, m, k]; trans then swaps the last two axes. A vector is unchanged.
-Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std::string_view trans_batch);
-
 // Gemm: matrices with transA and transB; C broadcasts to the product.
 struct GemmSizes {
   Dim rows, inner_a, inner_b, columns;
@@ -31,5 +27,7 @@ struct GemmSizes {
 };
 GemmSizes gemm_sizes(const OpContext& op, int a, int b);
 void infer_gemm_output(OpContext& op, int a, int b, int c, ElementType element);
+// Of α·A′·B′ + β·C, inputs 0, 1 and 2. A scale other than 1 takes one multiplication per scaled element; β = 0 omits C.
+OpCost gemm_cost(const OpContext& op, double default_beta);
 
 }  // namespace pagoda::inline core::ops
