@@ -43,6 +43,57 @@ TEST_CASE("If on a shape known to be equal chooses as the exporter meant") {
   CHECK(test::differences(row) == "");
 }
 
+TEST_CASE("If on free sizes counts the branch that each size takes, bound before or afterwards") {
+  struct Row {
+    const char* condition;  // of the sizes n of x, and a constant k
+    const char* branches;
+  };
+  const Row rows[] = {
+      {"c = Greater(n, k)", "then_branch=( -> a = MatMul(x, w)), else_branch=( -> b = Relu(x))"},
+      {"c = Less(n, k)", "then_branch=( -> a = Concat(x, x) {axis=0}), else_branch=( -> b = Relu(x))"},
+      {"e = Equal(n, k); c = Not(e)", "then_branch=( -> t = Exp(x); a = Exp(t)), else_branch=( -> b = Identity(x))"},
+      {"g = GreaterOrEqual(n, k); l = LessOrEqual(n, k); c = And(g, l)",
+       "then_branch=( -> a = Relu(x)), else_branch=( -> b = Exp(x))"},
+      {"g = Greater(n, k); l = Less(n, k); c = Or(g, l)",
+       "then_branch=( -> a = Relu(x)), else_branch=( -> b = Exp(x))"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.condition);
+    const Model model =
+        test::graph("x:f32[N,C,3], w:f32[3,3]=const, i:i64=0, k:i64=10 -> s = Shape(x); n = Gather(s, i); " +
+                    std::string(row.condition) + "; v = If(c) {" + row.branches + "}; y = Sigmoid(v)");
+    const Analysis open = analyze(model);
+    CHECK(!open.partial);
+    for (const std::int64_t size : {1, 4, 9, 10, 11, 40}) {
+      CAPTURE(size);
+      const Bindings sizes = {{"N", size}, {"C", 7}};
+      AnalyzeOptions options;
+      options.dims = sizes;
+      const Analysis bound = analyze(model, options), afterwards = bind_dims(open, sizes);
+      CHECK(flops(afterwards.totals.cost) == flops(bound.totals.cost));
+      CHECK(afterwards.totals.cost.bytes() == bound.totals.cost.bytes());
+      CHECK(afterwards.outputs[0].type == bound.outputs[0].type);
+    }
+  }
+}
+
+TEST_CASE("of branches with different ranks, formulas take the one that nearly all sizes choose") {
+  const Model model = test::graph(
+      "x:f32[N,C,4], k:i64=1, one:i64=1 -> s = Shape(x); d = Gather(s, k); c = Equal(d, one); "
+      "v = If(c) {then_branch=( ax:i64=[1] -> a = Squeeze(x, ax)), else_branch=( -> b = Identity(x))}; y = Relu(v)");
+  const Analysis open = analyze(model);
+  CHECK(!open.partial);
+  CHECK(to_string(open.outputs[0].type) == "float32[N,C,4]");
+  CHECK(open.free_dims == std::vector<std::string>{"C", "N"});
+  CHECK(has_note(open, "formulas take the else branch"));
+  CHECK(!has_note(open, "takes dim C"));
+  for (const std::int64_t size : {1, 5}) {
+    AnalyzeOptions options;
+    options.dims = {{"C", size}, {"N", 2}};
+    CHECK(flops(bind_dims(open, options.dims).totals.cost) == flops(analyze(model, options).totals.cost));
+  }
+}
+
 TEST_CASE("Loop multiplies its body by a known trip count and names an unknown one") {
   const test::OpCase cases[] = {
       {"x:f32[N,4], m:i64=5, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[N,4] -> "

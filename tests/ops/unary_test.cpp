@@ -93,7 +93,7 @@ constexpr OpCase kFolds[] = {
     {"x:f32[N,3] -> s = Shape(x); n = Neg(s); y = Abs(n)", "y=[N,3]", "", "the sign of a size is known"},
     {"x:f32[N,3] -> s = Shape(x); y = Sign(s)",  "y=[?,1]", "", "a size may be 0"},
     {"x:f32[N,3] -> s = Shape(x); f = Cast(s) {to=f32}", "f=[N/1,3.0]", "", "a size as a real"},
-    {"x:f32[N,3] -> s = Shape(x); b = Cast(s) {to=bool}", "b=[?,true]", "", "0 or not"},
+    {"x:f32[N,3] -> s = Shape(x); b = Cast(s) {to=bool}", "b=[min(1, N),true]", "", "0 or not"},
     {"x:f32[N,3], k:f32=0.5 -> s = Shape(x); f = Cast(s) {to=f32}; h = Mul(f, k); d = Floor(h); y = Cast(d) {to=i64}",
      "h=[N/2,1.5], y=[floor_div(N,2),1]", "", "resize chains stay exact"},
     {"x:f32[N,3], k:f32=0.5 -> s = Shape(x); f = Cast(s) {to=f32}; h = Mul(f, k); d = Ceil(h); y = Cast(d) {to=i64}",

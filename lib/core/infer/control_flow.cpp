@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "graph/dim_poly.h"
 #include "infer/infer.h"
 #include "ops/rule_parts.h"
 
@@ -138,10 +139,99 @@ ValueInfo Walker::join(const ValueInfo& a, const ValueInfo& b, const std::string
   return joined;
 }
 
+namespace {
+
+// Whether the condition, a formula of sizes that is 1 or 0, holds at all sizes but some, such as C != 1; false for one
+// that holds at some only; empty for anything else.
+std::optional<bool> is_usual(const Dim& truth) {
+  const auto differs = [](const Dim& dim) {  // min(1, max(d, -d))
+    const Dim::Atom* atom = dim.as_atom();
+    if (atom == nullptr || atom->kind != Dim::AtomKind::Min) return false;
+    const bool is_capped = atom->arguments[0] == Dim(1) || atom->arguments[1] == Dim(1);
+    const Dim::Atom* distance = atom->arguments[atom->arguments[0] == Dim(1) ? 1 : 0].as_atom();
+    return is_capped && distance != nullptr && distance->kind == Dim::AtomKind::Max &&
+           distance->arguments[0] == -distance->arguments[1];
+  };
+  if (differs(truth)) return true;
+  return differs(1 - truth) ? std::optional(false) : std::nullopt;
+}
+
+// `a` where `truth` is 1, `b` where it is 0.
+Dim chosen_by(const Dim& truth, const Dim& a, const Dim& b) { return a == b ? a : b + truth * (a - b); }
+
+}  // namespace
+
+// Applies the equalities that hold in a branch before they are dropped.
+void Walker::resolve(GraphResult& branch) const {
+  for (ValueInfo& output : branch.outputs) resolve(output);
+  for (NodeReport& row : branch.rows)
+    for (Dim* count : {&row.cost.macs, &row.cost.arith, &row.cost.special, &row.cost.comparisons, &row.cost.bytes_read,
+                       &row.cost.bytes_written})
+      *count = session_.resolve(*count);
+}
+
+// Not by data or the number of a trip: the formulas of those grow long, and say nothing to the user.
+bool Walker::is_of_inputs(const Dim& dim) const {
+  const std::vector<std::string> names = dim.symbols();
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return session_.input_dims.contains(name) || (session_.fixed && session_.fixed->exported.contains(name));
+  });
+}
+
+// Both branches of a condition on the inputs' sizes, each weighted with the formula of its truth: the totals hold at
+// all sizes. The branches' work becomes one row.
+void Walker::weigh_branches(Frame& frame, std::size_t node_index, OpContext::State& state, const Dim& truth,
+                            GraphResult taken, GraphResult other) {
+  const std::optional<bool> usual = is_usual(truth);
+  for (std::size_t i = 0; i < state.outputs.size() && i < taken.outputs.size() && i < other.outputs.size(); ++i) {
+    const ValueInfo &a = taken.outputs[i], &b = other.outputs[i];
+    ValueInfo& output = state.outputs[i];
+    output = varying(a);
+    output.absent = false;
+    output.host = a.host && b.host;
+    if (output.type.element == ElementType::Undefined) output.type.element = b.type.element;
+    state.output_set[i] = true;
+    if (a.type.shape && b.type.shape && a.type.shape->size() == b.type.shape->size()) {
+      for (std::size_t axis = 0; axis < a.type.shape->size(); ++axis)
+        (*output.type.shape)[axis] = chosen_by(truth, (*a.type.shape)[axis], (*b.type.shape)[axis]);
+    } else {
+      output.type.shape.reset();
+      if (usual && a.type.shape && b.type.shape) {
+        output.type.shape = (*usual ? a : b).type.shape;
+        session_.note(Severity::Info, state.display_name,
+                      "the rank depends on sizes: formulas take the " + std::string(*usual ? "then" : "else") +
+                          " branch, which all sizes but those of the condition choose");
+      }
+    }
+    if (a.value() == nullptr || b.value() == nullptr || a.value()->size() != b.value()->size()) continue;
+    TensorValue value;
+    for (std::size_t k = 0; k < a.value()->size(); ++k) {
+      const Dim* x = std::get_if<Dim>(&(*a.value())[k]);
+      const Dim* y = std::get_if<Dim>(&(*b.value())[k]);
+      Scalar& element = value.emplace_back();
+      if (x != nullptr && y != nullptr) element = chosen_by(truth, *x, *y);
+    }
+    output.computed_value = std::move(value);
+  }
+  NodeReport row = row_of(frame, node_index, state);
+  row.cost.mark = Mark::View;
+  NodeReport both = aggregate(frame, node_index, state, taken.rows, truth);
+  const NodeReport otherwise = aggregate(frame, node_index, state, other.rows, 1 - truth);
+  both.cost += otherwise.cost;
+  both.params += otherwise.params;
+  both.param_bytes += otherwise.param_bytes;
+  both.unmodelled_inside += otherwise.unmodelled_inside;
+  if (both.cost.precision == ElementType::Undefined) both.cost.precision = otherwise.cost.precision;
+  if (both.cost.bytes() == Dim(0) && flops(both.cost) == Dim(0)) both.cost.mark = Mark::Host;
+  frame.rows.push_back(std::move(row));
+  frame.rows.push_back(std::move(both));
+}
+
 void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& state) {
   const GraphId then_id = body_of(state.node, "then_branch");
   const GraphId else_id = body_of(state.node, "else_branch");
-  const std::optional<bool> chosen = known_bool(state.inputs.empty() ? nullptr : state.inputs[0]);
+  const ValueInfo* condition = state.inputs.empty() ? nullptr : state.inputs[0];
+  const std::optional<bool> chosen = known_bool(condition);
   const auto walk_branch = [&](bool taken) {
     return walk(taken ? then_id : else_id, {}, &frame.values,
                 inner_scope(frame.scope, state.display_name, taken ? "then" : "else"));
@@ -149,6 +239,18 @@ void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& st
   GraphResult result;
   if (chosen) {
     result = walk_branch(*chosen);
+  } else if (const Dim* truth = known_integer(condition); truth != nullptr && is_of_inputs(*truth)) {
+    const Dim taken = *truth;  // the value may be resolved in the branches
+    const auto walk_in_branch = [&](bool is_taken) {
+      Session::Branch branch(session_);
+      GraphResult of_branch = walk_branch(is_taken);
+      resolve(of_branch);
+      if (branch.has_equalities()) calls_.clear();  // their rows may hold sizes of this branch
+      return of_branch;
+    };
+    GraphResult then_result = walk_in_branch(true);
+    GraphResult else_result = walk_in_branch(false);
+    return weigh_branches(frame, node_index, state, taken, std::move(then_result), std::move(else_result));
   } else {
     ++session_.undecided;
     result = walk_branch(true);

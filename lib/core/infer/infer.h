@@ -93,6 +93,7 @@ class Walker {
 
   void visit(Frame& frame, std::size_t node_index);
   void resolve(ValueInfo& info) const;
+  void resolve(GraphResult& branch) const;
   void yield_stored(Frame& frame, const OpContext::State& state);
   void visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   void mark_placement(const OpRule& rule, OpContext::State& state) const;
@@ -101,6 +102,9 @@ class Walker {
   using StructureVisit = void (Walker::*)(Frame&, std::size_t, OpContext::State&);
   static StructureVisit structure_visit(const Node& node);  // null for all other ops
   void visit_if(Frame& frame, std::size_t node_index, OpContext::State& state);
+  bool is_of_inputs(const Dim& dim) const;
+  void weigh_branches(Frame& frame, std::size_t node_index, OpContext::State& state, const Dim& truth,
+                      GraphResult taken, GraphResult other);
   void visit_loop(Frame& frame, std::size_t node_index, OpContext::State& state);
   // Walks a loop trip by trip, where every trip's condition is known. Keeps the result if it leaves fewer open sizes
   // than `once`, the body walked with a symbol for the trip; symbols and notes from the positions in Opened on are
@@ -139,6 +143,9 @@ class Walker {
   // Appends the rows of a body, each executed `times` times; one aggregated row when there are too many.
   void splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
               const Dim& times);
+  // One row for all rows of a body that is executed `times` times.
+  NodeReport aggregate(const Frame& frame, std::size_t node_index, const OpContext::State& state,
+                       const std::vector<NodeReport>& rows, const Dim& times);
   // Merges the types of two alternatives of one value; differing dims become fresh symbols.
   ValueInfo join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const std::string& node,
                  std::string_view cause);

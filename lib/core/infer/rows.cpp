@@ -59,6 +59,20 @@ void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::S
   frame.rows.push_back(std::move(row));
 }
 
+NodeReport Walker::aggregate(const Frame& frame, std::size_t node_index, const OpContext::State& state,
+                             const std::vector<NodeReport>& rows, const Dim& times) {
+  NodeReport row = row_of(frame, node_index, state);
+  for (const NodeReport& inner : rows) {
+    row.cost += inner.cost;
+    row.params += inner.params;
+    row.param_bytes += inner.param_bytes;
+    row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
+    if (row.cost.precision == ElementType::Undefined) row.cost.precision = inner.cost.precision;
+  }
+  row.cost = row.cost.scaled(times);
+  return row;
+}
+
 void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
                     const Dim& times) {
   // The main graph's own rows are unlimited, but repeated bodies are not: functions that each call the previous one
@@ -66,16 +80,7 @@ void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State
   constexpr std::size_t kMostInBody = 8192;
   const std::size_t most = depth_ == 1 ? options_.max_inlined_rows : std::min(options_.max_inlined_rows, kMostInBody);
   if (spliced_rows_ + rows.size() > most) {
-    NodeReport row = row_of(frame, node_index, state);
-    for (const NodeReport& inner : rows) {
-      row.cost += inner.cost;
-      row.params += inner.params;
-      row.param_bytes += inner.param_bytes;
-      row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
-      if (row.cost.precision == ElementType::Undefined) row.cost.precision = inner.cost.precision;
-    }
-    row.cost = row.cost.scaled(times);
-    frame.rows.push_back(std::move(row));
+    frame.rows.push_back(aggregate(frame, node_index, state, rows, times));
     return;
   }
   if (depth_ == 1) spliced_rows_ += rows.size();

@@ -68,6 +68,21 @@ class Session {
   };
   std::vector<TakenForEqual> taken_for_equal;
   int undecided = 0;  // nested branches being walked whose condition is unknown
+  // While it lives, one branch of a condition on sizes is walked: equalities found in it hold in it alone.
+  class Branch {
+   public:
+    explicit Branch(Session& session) : session_(session), outside_(session.equalities_) {
+      ++session.undecided, ++session.branches_;
+    }
+    Branch(const Branch&) = delete;
+    Branch& operator=(const Branch&) = delete;
+    ~Branch();
+    bool has_equalities() const { return session_.equalities_.size() != outside_.size(); }
+
+   private:
+    Session& session_;
+    std::map<std::string, Dim, std::less<>> outside_;
+  };
   const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
 
   // --- sizes that the file fixes, see FixedSizes; only where `fixed` is set ---
@@ -106,6 +121,7 @@ class Session {
   std::map<std::string, Dim, std::less<>> equalities_;
   std::map<std::string, Dim> ones_or_;
   std::set<std::string> noted_, required_;
+  int branches_ = 0;  // of conditions on sizes
 
   struct Pending {
     std::string node;

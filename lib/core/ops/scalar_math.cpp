@@ -288,43 +288,58 @@ bool is_nan(const Scalar& a) {
 }
 
 Scalar tell(std::optional<bool> answer) { return answer ? truth(*answer) : kUnknown; }
-Scalar tell_not(std::optional<bool> answer) { return answer ? truth(!*answer) : kUnknown; }
+
+// Answers that depend on sizes are formulas of value 0 or 1.
+Dim is_above_zero(const Dim& dim) { return min(max(dim, 0), 1); }
+Dim is_not_zero(const Dim& dim) { return min(max(dim, -dim), 1); }
+
+// The truth of a bool, 0 or 1; null where it is unknown.
+const Dim* truth_of(const Scalar& scalar) { return std::get_if<Dim>(&scalar); }
 
 }  // namespace
 
 Scalar equals(const Scalar& a, const Scalar& b, ElementType) {
   if (const auto r = reals(a, b)) return truth(*r.a == *r.b);
   const auto f = fractions(a, b);
-  return f ? tell(equal(f->a, f->b)) : kUnknown;
+  if (!f) return kUnknown;
+  const std::optional<bool> answer = equal(f->a, f->b);
+  return answer ? truth(*answer) : Scalar(1 - is_not_zero(f->a - f->b));
 }
-Scalar greater_or_equal(const Scalar& a, const Scalar& b, ElementType) { return tell(at_least(a, b)); }
-Scalar less_or_equal(const Scalar& a, const Scalar& b, ElementType) { return tell(at_least(b, a)); }
-Scalar less(const Scalar& a, const Scalar& b, ElementType) {
-  return is_nan(a) || is_nan(b) ? truth(false) : tell_not(at_least(a, b));
+Scalar greater_or_equal(const Scalar& a, const Scalar& b, ElementType) {
+  const std::optional<bool> answer = at_least(a, b);
+  const auto f = answer ? std::nullopt : fractions(a, b);
+  return f ? Scalar(1 - is_above_zero(f->b - f->a)) : tell(answer);
+}
+Scalar less_or_equal(const Scalar& a, const Scalar& b, ElementType type) { return greater_or_equal(b, a, type); }
+Scalar less(const Scalar& a, const Scalar& b, ElementType type) {
+  return is_nan(a) || is_nan(b) ? truth(false) : logical_not(greater_or_equal(a, b, type), type);
 }
 Scalar greater(const Scalar& a, const Scalar& b, ElementType type) { return less(b, a, type); }
 
 Scalar logical_and(const Scalar& a, const Scalar& b, ElementType) {
-  const auto x = is_true(a);
-  const auto y = is_true(b);
-  if (x == false || y == false) return truth(false);
-  return x && y ? truth(true) : kUnknown;
+  if (is_true(a) == false || is_true(b) == false) return truth(false);
+  const Dim* x = truth_of(a);
+  const Dim* y = truth_of(b);
+  return x != nullptr && y != nullptr ? Scalar(*x * *y) : kUnknown;
 }
 
 Scalar logical_or(const Scalar& a, const Scalar& b, ElementType) {
-  const auto x = is_true(a);
-  const auto y = is_true(b);
-  if (x == true || y == true) return truth(true);
-  return x && y ? truth(false) : kUnknown;
+  if (is_true(a) == true || is_true(b) == true) return truth(true);
+  const Dim* x = truth_of(a);
+  const Dim* y = truth_of(b);
+  return x != nullptr && y != nullptr ? Scalar(*x + *y - *x * *y) : kUnknown;
 }
 
 Scalar logical_xor(const Scalar& a, const Scalar& b, ElementType) {
-  const auto x = is_true(a);
-  const auto y = is_true(b);
-  return x && y ? truth(*x != *y) : kUnknown;
+  const Dim* x = truth_of(a);
+  const Dim* y = truth_of(b);
+  return x != nullptr && y != nullptr ? Scalar(*x + *y - 2 * *x * *y) : kUnknown;
 }
 
-Scalar logical_not(const Scalar& a, ElementType) { return tell_not(is_true(a)); }
+Scalar logical_not(const Scalar& a, ElementType) {
+  const Dim* x = truth_of(a);
+  return x != nullptr ? Scalar(1 - *x) : kUnknown;
+}
 
 Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) {
   if (const auto chosen = is_true(condition)) return *chosen ? a : b;
@@ -348,7 +363,11 @@ bool fits(const Dim& dim, ElementType type) {
 
 Scalar convert(const Scalar& a, ElementType from, ElementType to) {
   if (!is_known(a) || from == to) return a;
-  if (to == ElementType::Bool) return is_nan(a) ? truth(true) : tell(is_true(a));
+  if (to == ElementType::Bool) {
+    const std::optional<bool> answer = is_nan(a) ? true : is_true(a);
+    const auto ratio = answer ? std::nullopt : as_ratio(a);
+    return ratio ? Scalar(is_not_zero(ratio->numerator)) : tell(answer);
+  }
   if (is_float(to)) {
     if (const double* value = std::get_if<double>(&a)) return real(*value, to);
     const auto ratio = as_ratio(a);

@@ -25,6 +25,13 @@ void Session::forget(const Dim& symbol) {
   if (last != symbols.rend()) symbols.erase(std::next(last).base());
 }
 
+Session::Branch::~Branch() {
+  --session_.undecided, --session_.branches_;
+  for (const auto& [name, formula] : session_.equalities_)
+    if (!outside_.contains(name) && session_.is_fresh(name)) session_.forget(Dim::symbol(name));
+  session_.equalities_ = std::move(outside_);
+}
+
 Dim Session::resolve(const Dim& dim) const {
   return dim.is_constant() || equalities_.empty() ? dim : dim.substitute(equalities_);
 }
@@ -77,7 +84,7 @@ bool Session::more_telling(const Dim& a, const Dim& b) const {
 void Session::set_equal(const std::string& symbol, const Dim& dim, const std::string& node) {
   for (auto& [name, replacement] : equalities_) replacement = replacement.substitute({{symbol, dim}});
   equalities_.emplace(symbol, dim);
-  if (!is_fresh(symbol))
+  if (!is_fresh(symbol) && branches_ == 0)
     note(Severity::Info, node, "takes dim " + symbol + " to be " + dim.to_string() + ", as the operator requires");
 }
 
