@@ -217,6 +217,38 @@ TEST_CASE("a node of very many inputs or outputs is refused") {
   }
 }
 
+TEST_CASE("lists whose entries take many times their size are refused, or read once") {
+  struct Row {
+    std::string bytes, message;
+  };
+  const auto repeated = [](const std::string& entry, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += entry;
+    return text;
+  };
+  const std::string empty_attributes = repeated(field(5, ""), 40'000);
+  const Row rows[] = {
+      {model_with_graph(repeated(field(1, ""), 2)), "a node without operator type"},
+      {model_with_graph(repeated(field(1, field(4, "A")), 70'000)), "has more than 65536 nodes without outputs"},
+      {model_with_graph(field(1, field(4, "A") + empty_attributes)), "a node of more than 32768 attributes"},
+      {model_with_graph("") + field(25, field(1, "F") + repeated(field(4, ""), 40'000)),
+       "a function of more than 32768 inputs"},
+      {model_with_graph("") + field(25, field(1, "F") + repeated(field(5, ""), 40'000)),
+       "a function of more than 32768 outputs"},
+      {model_with_graph("") + field(25, field(1, "F") + repeated(field(11, ""), 40'000)),
+       "a function of more than 32768 default attributes"},
+      {model_with_graph("") + field(25, field(1, "F") + repeated(field(12, ""), 70'000)),
+       "function \"F\" has more than 65536 value types"},
+      {model_with_graph("") + field(25, field(1, "F") + field(7, "")), "a node without operator type"},
+      {model_with_graph("") + repeated(field(25, ""), 70'000), "more than 65536 graphs of bodies and functions"},
+  };
+  for (const Row& row : rows) {
+    const std::string message = parse_error(row.bytes);
+    CAPTURE(message);
+    CHECK(contains(message, row.message));
+  }
+}
+
 TEST_CASE("what is nested within the bound loads") {
   const auto level = [](const std::string& inner) {
     // A node of type "If" whose attribute "g" is the graph.

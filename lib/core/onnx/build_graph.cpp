@@ -10,6 +10,31 @@
 namespace pagoda::inline core::wire {
 namespace {
 
+constexpr std::size_t kMostInList = 32'768;  // of a node's or function's inputs, outputs and attributes
+constexpr std::size_t kLeastNode = 3;        // bytes of a node: an operator type of one character
+
+void expect_few(std::size_t listed, Range message, const char* owner, const char* what) {
+  if (listed >= kMostInList)
+    damaged(message, std::string(owner) + " of more than " + std::to_string(kMostInList) + " " + what,
+            "at most that many");
+}
+
+// Limits entries that no node can use: each takes many times its size in the file. Nodes and initializers come first
+// in a file.
+constexpr std::size_t kMostUnused = 65'536, kMostForANode = 16;
+void expect_used(std::string_view owner, std::string_view name, std::size_t listed, std::size_t of_use,
+                 const char* what) {
+  if (listed >= kMostUnused + of_use)
+    throw Error(std::string(owner) + " " + quoted_name(name) + " has more than " + std::to_string(listed) + " " + what +
+                ", expected at most " + std::to_string(kMostUnused) +
+                " beside those that its nodes can use; the file is damaged");
+}
+
+// Before it is listed: a list of empty nodes takes many times their size in the file.
+void expect_node(Range body) {
+  if (body.size() < kLeastNode) damaged(body, "a node without operator type", "one");
+}
+
 constexpr std::string_view kExportAgain = "; the file is damaged, export it again";
 
 class GraphBuilder;
@@ -43,9 +68,7 @@ StoredValue read_value_info(File& file, Range body, int depth) {
 class GraphBuilder {
  public:
   GraphBuilder(Loader& loader, GraphBuilder* outer) : loader_(loader), file_(loader.file), outer_(outer) {
-    if (loader.model.graphs.size() == Loader::kMostGraphs)
-      throw Error("more than " + std::to_string(Loader::kMostGraphs) +
-                  " graphs of bodies and functions, expected at most that many");
+    expect_few_graphs(loader.model.graphs.size());
     id_ = static_cast<GraphId>(loader.model.graphs.size());
     loader.model.graphs.emplace_back();
     graph_.parent = outer == nullptr ? -1 : outer->id_;
@@ -60,6 +83,7 @@ class GraphBuilder {
       file_.passed(field.whole.end);
       switch (field.tag()) {
         case bytes_tag(1):
+          expect_node(field.payload);
           nodes.push_back(field.payload);
           return true;
         case bytes_tag(2):
@@ -124,14 +148,8 @@ class GraphBuilder {
   }
 
  private:
-  // Limits entries that no node can use: each takes many times its size in the file. Nodes and initializers come first
-  // in a file.
-  static constexpr std::size_t kMostUnused = 65'536, kMostForANode = 16;
-  static constexpr std::size_t kMostOfANode = 32'768;  // inputs or outputs
   void expect_used(std::size_t listed, std::size_t of_use, const char* what) const {
-    if (listed >= kMostUnused + of_use)
-      throw Error(where() + " has more than " + std::to_string(listed) + " " + what + ", expected at most " +
-                  std::to_string(kMostUnused) + " beside those that its nodes can use; the file is damaged");
+    wire::expect_used("graph", graph_.name, listed, of_use, what);
   }
 
   std::string where() const { return "graph " + quoted_name(graph_.name); }
@@ -170,10 +188,17 @@ class GraphBuilder {
 
   // Defines every value before the first node is built: files need not be sorted.
   void define_outputs(const std::vector<Range>& nodes, int depth) {
+    std::size_t idle = 0;  // nodes without an output
     for (const Range body : nodes) {
+      bool is_idle = true;
       Reader reader(file_, body, depth);
       while (const std::optional<Field> field = reader.next())
-        if (field->tag() == bytes_tag(2) && field->payload.size() != 0) define_output(body, *field, depth);
+        if (field->tag() == bytes_tag(2) && field->payload.size() != 0) {
+          define_output(body, *field, depth);
+          is_idle = false;
+        }
+      idle += is_idle ? 1 : 0;
+      expect_used(idle, 0, "nodes without outputs");
       file_.passed(body.end);
     }
   }
@@ -234,12 +259,11 @@ class GraphBuilder {
     for_each_field(file_, Message::Node, body, depth, [&](const Field& field) {
       switch (field.tag()) {
         case bytes_tag(1):
-          if (inputs.size() == kMostOfANode) damaged(body, "a node of more than 32768 inputs", "at most that many");
+          expect_few(inputs.size(), body, "a node", "inputs");
           inputs.push_back(name_in(file_, field));
           return true;
         case bytes_tag(2):
-          if (node.outputs.size() == kMostOfANode)
-            damaged(body, "a node of more than 32768 outputs", "at most that many");
+          expect_few(node.outputs.size(), body, "a node", "outputs");
           node.outputs.push_back(field.payload.size() == 0 ? kAbsent : known(file_.text(field.payload)));
           return true;
         case bytes_tag(3):
@@ -249,6 +273,7 @@ class GraphBuilder {
           node.op_type = name_in(file_, field);
           return true;
         case bytes_tag(5):
+          expect_few(attributes.size(), body, "a node", "attributes");
           attributes.push_back(field.payload);
           return true;
         case bytes_tag(7):
@@ -366,6 +391,19 @@ std::size_t packed_count(File& file, const Field& field, int depth) {
   return count;
 }
 
+// Allocated once, and the pages of a long list leave memory as they are read.
+void read_packed(File& file, Range payload, std::vector<double>& reals) {
+  constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
+  reals.reserve(reals.size() + payload.size() / 4);
+  for (std::uint64_t begin = payload.begin; begin != payload.end;) {
+    const Range part = {begin, std::min(begin + kPart, payload.end)};
+    for (std::string_view packed = file.keep(part); !packed.empty(); packed.remove_prefix(4))
+      reals.push_back(real(packed.substr(0, 4)));
+    begin = part.end;
+    file.passed(begin);
+  }
+}
+
 StoredAttribute read_attribute(File& file, Range body, int depth) {
   StoredAttribute attribute;
   for_each_field(file, Message::Attribute, body, depth, [&](const Field& field) {
@@ -388,8 +426,7 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         return true;
       case bytes_tag(7):
         if (field.payload.size() % 4 != 0) return false;
-        for (std::string_view packed = file.keep(field.payload); !packed.empty(); packed.remove_prefix(4))
-          attribute.reals.push_back(real(packed.substr(0, 4)));
+        read_packed(file, field.payload, attribute.reals);
         return true;
       case varint_tag(8):
         attribute.integers.push_back(static_cast<std::int64_t>(field.varint));
@@ -401,6 +438,7 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
           file.count_fields(1);
           attribute.integers.push_back(static_cast<std::int64_t>(packed.varint("a packed number")));
         }
+        file.passed(field.whole.end);
         return true;
       case bytes_tag(9):
         if (is_name) attribute.texts.emplace_back(name_in(file, field));
@@ -526,12 +564,15 @@ void build_function(Loader& loader, Range body, int depth) {
         parts.name = name_in(file, field);
         return true;
       case bytes_tag(4):
+        expect_few(parts.inputs.size(), body, "a function", "inputs");
         parts.inputs.push_back(name_in(file, field));
         return true;
       case bytes_tag(5):
+        expect_few(parts.outputs.size(), body, "a function", "outputs");
         parts.outputs.push_back(name_in(file, field));
         return true;
       case bytes_tag(7):
+        expect_node(field.payload);
         parts.nodes.push_back(field.payload);
         return true;
       case bytes_tag(9): {
@@ -543,9 +584,11 @@ void build_function(Loader& loader, Range body, int depth) {
         function.domain = plain_domain(name_in(file, field));
         return true;
       case bytes_tag(11):  // since ONNX 1.13
+        expect_few(defaults.size(), body, "a function", "default attributes");
         defaults.push_back(field.payload);
         return true;
       case bytes_tag(12):  // since ONNX 1.15
+        expect_used("function", parts.name, parts.values.size(), kMostForANode * parts.nodes.size(), "value types");
         parts.values.push_back(read_value_info(file, field.payload, depth + 1));
         return true;
       case bytes_tag(13):  // since ONNX 1.16

@@ -55,6 +55,7 @@ Model build_model(File& file, const ExternalData& external) {
         return true;
       }
       case bytes_tag(25):
+        expect_few_graphs(functions.size());
         functions.push_back(field.payload);
         return true;
       default:
@@ -82,6 +83,12 @@ Model load(File file, const std::string& path, const ExternalData& external) {
 }
 
 }  // namespace
+
+void expect_few_graphs(std::size_t graphs) {
+  if (graphs >= Loader::kMostGraphs)
+    throw Error("more than " + std::to_string(Loader::kMostGraphs) +
+                " graphs of bodies and functions, expected at most that many");
+}
 
 Opset read_opset(File& file, Range body, int depth) {
   Opset opset;

@@ -28,6 +28,9 @@ struct Loader {
   std::size_t captures = 0;
 };
 
+// Throws Error when one more graph is too many.
+void expect_few_graphs(std::size_t graphs);
+
 // Builds the graph of the GraphProto in `body` and those in its nodes; the main graph is built first, into index 0.
 void build_main_graph(Loader& loader, Range body, int depth);
 // Adds the function of the FunctionProto in `body`.

@@ -131,7 +131,13 @@ std::int64_t OpContext::required_integer(std::string_view name) const {
 std::optional<std::vector<std::int64_t>> OpContext::integer_list(std::string_view name) const {
   const AttributeValue* value = attribute_value(name);
   if (value == nullptr) return std::nullopt;
-  if (const auto* list = std::get_if<std::vector<std::int64_t>>(value)) return *list;
+  constexpr std::size_t kMost = std::size_t{1} << 20;  // far more than axes, sizes or parts
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(value)) {
+    if (list->size() > kMost)
+      fail("attribute " + std::string(name) + " has " + std::to_string(list->size()) + " entries, expected at most " +
+           std::to_string(kMost));
+    return *list;
+  }
   // An empty list carries no member type.
   if (std::holds_alternative<std::monostate>(*value)) return std::vector<std::int64_t>{};
   fail("attribute " + std::string(name) + " is not a list of integers");

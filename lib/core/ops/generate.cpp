@@ -62,6 +62,7 @@ void fold_constant(OpContext& op) {
     if (tensor->value) op.set_value(0, *tensor->value);
     return;
   }
+  if (!small_output(op, 0)) return;
   TensorValue value;
   for (const std::string_view name : {"value_float", "value_floats", "value_int", "value_ints"}) {
     const AttributeValue* attribute = op.attribute_value(name);

@@ -93,12 +93,17 @@ std::vector<int> resized_axes(const OpContext& op) {
 
 int scales_input(const OpContext& op) { return op.opset() >= 11 && op.node().op_type == "Resize" ? 2 : 1; }
 
+void expect_axes(const OpContext& op, std::size_t scales, std::size_t axes) {
+  if (scales != axes) op.fail("there are " + std::to_string(scales) + " scales for " + std::to_string(axes) + " axes");
+}
+
 // The scales of `axes` axes, from an attribute (Upsample before opset 9) or an input; empty if unknown.
 std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
   std::optional<TensorValue> scales;
   if (const AttributeValue* stated = op.attribute_value("scales")) {
     const auto* list = std::get_if<std::vector<double>>(stated);
     if (list == nullptr) op.fail("attribute scales is not a list of numbers");
+    expect_axes(op, list->size(), axes);
     scales = TensorValue(list->begin(), list->end());
   } else if (op.has_attribute("height_scale")) {
     scales = TensorValue(axes, Scalar(1.0));
@@ -108,8 +113,7 @@ std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
   } else if (const TensorValue* value = op.value(scales_input(op))) {
     scales = *value;
   }
-  if (scales && scales->size() != axes)
-    op.fail("there are " + std::to_string(scales->size()) + " scales for " + std::to_string(axes) + " axes");
+  if (scales) expect_axes(op, scales->size(), axes);
   return scales;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -18,8 +19,10 @@ struct Test {
   std::int64_t on_true = kLeaf, on_false = kLeaf;
 };
 
-std::vector<std::int64_t> list(const OpContext& op, std::string_view name) {
-  return op.integer_list(name).value_or(std::vector<std::int64_t>{});
+// Not copied: a large forest has millions of entries.
+std::span<const std::int64_t> list(const OpContext& op, std::string_view name) {
+  const std::vector<std::int64_t>* found = op.node().integers(name);
+  return found == nullptr ? std::span<const std::int64_t>() : std::span(*found);
 }
 
 void expect_length(const OpContext& op, std::string_view name, std::size_t length, std::size_t expected) {
@@ -69,7 +72,7 @@ class Depths {
 // The index of a node, by tree and id.
 class Places {
  public:
-  Places(const OpContext& op, const std::vector<std::int64_t>& trees, const std::vector<std::int64_t>& ids) {
+  Places(const OpContext& op, std::span<const std::int64_t> trees, std::span<const std::int64_t> ids) {
     for (std::size_t i = 0; i < ids.size(); ++i)
       if (!places_.emplace(std::pair(trees[i], ids[i]), static_cast<std::int64_t>(i)).second)
         op.fail("node " + std::to_string(ids[i]) + " of tree " + std::to_string(trees[i]) + " is listed twice");
