@@ -431,13 +431,26 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
     quotient.set_factor(a.factor() / b.factor());
     return quotient;
   }
-  // Long division by the leading term; each step removes one term of the remainder.
   Dim::Poly scratch;
   const Dim::Poly& divisor = b.terms(scratch);
   const Dim::Monomial& divisor_lead = leading(divisor.terms);
+  if (divisor.terms.size() == 1) {  // term by term, in the same order
+    std::vector<Dim::Monomial> terms = Dim::Poly::terms_of(a);
+    for (Dim::Monomial& term : terms) {
+      std::optional<Dim::Monomial> reduced = divide(term, divisor_lead);
+      if (!reduced) return std::nullopt;
+      term = *std::move(reduced);
+    }
+    std::sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) { return order(x, y) < 0; });
+    return Dim::Poly::sum_of(std::move(terms));
+  }
+  // Long division by the leading term; each step removes one term of the remainder. Quotients of sizes have few terms,
+  // and steps over long sums take time.
+  constexpr std::size_t kMostWork = 4096;
+  const std::size_t steps = std::max<std::size_t>(1, kMostWork / divisor.terms.size());
   Dim remainder = a;
   Dim quotient = 0;
-  for (std::size_t step = 0; step < Dim::kMaxTerms; ++step) {
+  for (std::size_t step = 0; step < std::min(steps, Dim::kMaxTerms); ++step) {
     if (remainder.is_constant() && remainder.factor() == 0) return quotient;
     Dim::Poly remainder_scratch;
     const std::optional<Dim::Monomial> term = divide(leading(remainder.terms(remainder_scratch).terms), divisor_lead);
@@ -458,16 +471,13 @@ Dim floor_div(const Dim& a, const Dim& b) {
   Dim rest = a;
   if (b.is_constant()) {
     if (b.factor() < 0) return floor_div(-a, Dim(-b.factor()));
-    rest = 0;
-    Dim::Poly scratch;
-    for (const Dim::Monomial& term : a.terms(scratch).terms) {
-      Dim::Monomial inside = term;
-      Dim::Monomial outside = term;
-      outside.coefficient = floor_quotient(term.coefficient, b.factor());
-      inside.coefficient = term.coefficient - outside.coefficient * b.factor();
-      whole += Dim::Poly::sum_of({std::move(outside)});
-      rest += Dim::Poly::sum_of({std::move(inside)});
+    std::vector<Dim::Monomial> outside = Dim::Poly::terms_of(a), inside = outside;
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      outside[i].coefficient = floor_quotient(inside[i].coefficient, b.factor());
+      inside[i].coefficient -= outside[i].coefficient * b.factor();
     }
+    whole = Dim::Poly::sum_of(std::move(outside));
+    rest = Dim::Poly::sum_of(std::move(inside));
     if (rest.is_constant()) return whole + floor_quotient(rest.factor(), b.factor());
     // 0 ≤ rest < b: such as the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
     if (const auto upper = upper_bound(rest); upper && *upper < b.factor() && greater_equal(rest, 0) == true)
@@ -477,9 +487,10 @@ Dim floor_div(const Dim& a, const Dim& b) {
     if (std::all_of(terms.begin(), terms.end(), [&](const Dim::Monomial& term) {
           return term.factors.empty() || term.coefficient > b.factor() - term.coefficient;
         })) {
-      Dim terms_once = 0;
+      std::vector<Dim::Monomial> once;
       for (const Dim::Monomial& term : terms)
-        if (!term.factors.empty()) terms_once += Dim::Poly::sum_of({{.coefficient = 1, .factors = term.factors}});
+        if (!term.factors.empty()) once.push_back({.coefficient = 1, .factors = term.factors});
+      const Dim terms_once = Dim::Poly::sum_of(std::move(once));
       return whole + terms_once - floor_div(b * terms_once - rest + b - Dim(1), b);
     }
     // ⌊(⌊x / m⌋ + c) / n⌋ = ⌊(x + c·m) / (m·n)⌋: chains of strided windows stay one atom.
@@ -524,6 +535,8 @@ Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
   std::vector<Dim> candidates, kept;
   flatten(a, kind, candidates);
   flatten(b, kind, candidates);
+  constexpr std::size_t kMostOperands = 64;  // each is compared with all others
+  if (candidates.size() > kMostOperands) throw TooComplex("a size formula has too many minima or maxima to carry on");
   for (Dim& candidate : candidates) {
     if (std::any_of(kept.begin(), kept.end(), [&](const Dim& other) { return beats(other, candidate); })) continue;
     std::erase_if(kept, [&](const Dim& other) { return beats(candidate, other); });
