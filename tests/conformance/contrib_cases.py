@@ -458,3 +458,4 @@ case(
 case("WordConvEmbedding", [Q(4, 10, d=i32) % 20 + 1, R(6, 1, 3, 5), R(6), R(30, 5)], {})
 case("NGramRepeatBlock", [Q(B, 10, d=i64), R(B, 100)], dict(ngram_size=3))
 case("BifurcationDetector", [Q(10, d=i64), Q(4, d=i64), Fixed(0, i64), Q(11, d=i64)], {}, 2)
+case("WordConvEmbedding", [Q(3, 6, 2, d=i32) % 20 + 1, R(6, 1, 3, 5), R(6), R(30, 5)], {})

@@ -323,26 +323,27 @@ void infer_tokenizer(OpContext& op) {
 }
 
 // words [words, characters], W [filters, 1, window, width], B, C [vocabulary, width] → [words, filters].
+// ONNX Runtime takes words and characters from the first two axes, whatever the rank (word_conv_embedding.cc).
 void infer_word_embedding(OpContext& op) {
   set_element(op, 0, op.element(1));
-  expect_rank(op, 0, 2);
+  if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected at least 2");
   expect_rank(op, 1, 4);
-  if (greater_equal(dim_of(op, 0, -1), dim_of(op, 1, 2)) == false)
-    op.fail("words of " + dim_of(op, 0, -1).to_string() + " characters are shorter than the window");
-  Shape output = leading(op.shape(0));
-  output.push_back(dim_of(op, 1, 0));
-  op.set_output(0, op.element(1), std::move(output));
+  const Dim words = op.shape(0)[0], characters = op.shape(0)[1];
+  if (greater_equal(characters, dim_of(op, 1, 2)) == false)
+    op.fail("words of " + characters.to_string() + " characters are shorter than the window");
+  op.set_output(0, op.element(1), {words, dim_of(op, 1, 0)});
 }
 
 // A convolution over the characters of every word at each window position, bias, tanh, and the maximum over the
 // positions. Words count with their padded length; characters pick rows of the table.
 OpCost cost_word_embedding(const OpContext& op) {
   const Shape& weight = shape_of(op, 1, 4);
-  const Dim words = row_count(op.shape(0));
-  const Dim places = dim_of(op, 0, -1) - weight[2] + 1;
+  const Dim words = op.shape(0)[0], characters = op.shape(0)[1];
+  const Dim places = characters - weight[2] + 1;
   const Dim results = words * places * weight[0];
   OpCost cost = op.streamed({0, 1, 2});
-  cost.read(3, byte_size(min(op.elements(3), op.elements(0) * dim_of(op, 3, -1)), op.element(3)));
+  if (op.rank(0) > 2) op.read_only(cost, 0, byte_size(words * characters, op.element(0)));
+  cost.read(3, byte_size(min(op.elements(3), words * characters * dim_of(op, 3, -1)), op.element(3)));
   cost.macs = results * weight[2] * weight[3];
   cost.arith = results + words * (places - 1) * weight[0];
   cost.comparisons = words * (places - 1) * weight[0];
