@@ -173,9 +173,15 @@ TEST_CASE("cases that were drawn at random have the types that ONNX Runtime comp
   check_part("drawn", path == nullptr ? "" : path);
 }
 
+// Graphs drawn by random_graphs.py, in the file that PAGODA_CONFORMANCE_GRAPHS names; without it, the stored ones.
+TEST_CASE("graphs of several operators have the types that ONNX Runtime computes") {
+  const char* path = std::getenv("PAGODA_CONFORMANCE_GRAPHS");
+  check_part("graphs", path == nullptr ? "" : path);
+}
+
 TEST_CASE("both readers of ONNX files read the same model from every case") {
   std::size_t files = 0, unwritable = 0;
-  for (const char* part : {"backend", "onnx", "contrib"})
+  for (const char* part : {"backend", "onnx", "contrib", "graphs"})
     for (const Golden& golden : goldens(part)) {
       CAPTURE(golden.name);
       std::string bytes;

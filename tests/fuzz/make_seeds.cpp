@@ -38,6 +38,6 @@ int main(int argc, char** argv) {
     write(folder / (sample.name + ".onnx"), sample.bytes);
     write(folder / (sample.name + "-skeleton.onnx"), pagoda::skeleton(pagoda::test::as_bytes(sample.bytes)));
   }
-  for (const char* part : {"backend", "contrib", "drawn", "onnx"})
+  for (const char* part : {"backend", "contrib", "drawn", "graphs", "onnx"})
     write_cases(std::filesystem::path(argv[2]) / "tests/conformance" / (std::string(part) + ".golden"), folder);
 }

@@ -129,6 +129,22 @@ TEST_CASE("the order of contractions is the cheapest of all") {
     }
 }
 
+TEST_CASE("the cheapest order of three operands holds at all sizes, also where products and sums are mixed") {
+  const auto text = [](const std::string& d, const std::string& e) {
+    return "a:f32[2,4," + d + "], b:f32[2], c:f32[4," + e + "," + d +
+           "] -> y = Einsum(a, b, c) {equation='aed,a,ebd->db'}";
+  };
+  const Analysis open = analyze(graph(text("D", "E")));
+  for (const std::int64_t d : {1, 2, 3, 50})
+    for (const std::int64_t e : {1, 2, 3, 50}) {
+      const OpCost fixed = analyze(graph(text(std::to_string(d), std::to_string(e)))).totals.cost;
+      const OpCost bound = open.totals.cost.bind({{"D", d}, {"E", e}});
+      CAPTURE(d);
+      CAPTURE(e);
+      CHECK(2 * bound.macs + bound.arith == 2 * fixed.macs + fixed.arith);
+    }
+}
+
 TEST_CASE("an equation of many operands is ordered greedily and still counted") {
   std::string inputs, names, equation;
   for (char c = 'a'; c < 'k'; ++c) {  // a chain of ten matrices

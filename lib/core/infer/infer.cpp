@@ -339,6 +339,23 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
   }
 }
 
+namespace {
+
+// Tensors of an unknown type have no width: what moves would count as 0 bytes.
+void expect_known_elements(const OpContext::State& state, const OpCost& cost) {
+  if (cost.mark != Mark::Compute) return;
+  const auto expect = [](const TensorType& type, const char* what) {
+    if (type.element == ElementType::Undefined && type.container == Container::Tensor)
+      throw RuleStop{RuleStop::Kind::UnknownInput, std::string("the element type of ") + what + " is not known"};
+  };
+  for (const ValueInfo* input : state.inputs)
+    if (input != nullptr) expect(input->type, "an input");
+  for (std::size_t i = 0; i < state.outputs.size(); ++i)
+    if (state.node.outputs[i] != kAbsent) expect(state.outputs[i].type, "an output");
+}
+
+}  // namespace
+
 void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
   OpContext op(state);
   if (session_.fixed) {
@@ -380,6 +397,7 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
     row.cost.mark = Mark::Host;
   } else {
     row.cost = cost_of(rule, state);
+    expect_known_elements(state, row.cost);
     if (row.cost.macs != Dim(0)) row.dequantized_from = narrow;
     check_batch(state);
   }

@@ -203,8 +203,34 @@ Mask reduce_alone(const Contraction& contraction, Mask operand, Mask needed, OpC
   return kept;
 }
 
+// Of three operands: the pair that is joined first is chosen by formulas of the sizes, so that the counts hold for all.
+void charge_best_of_three(const Contraction& contraction, const std::vector<Mask>& operands, OpCost& cost) {
+  OpCost best;
+  Dim least;
+  for (const std::size_t alone : {2, 1, 0}) {
+    const Mask rest = operands[alone], a = operands[(alone + 1) % 3], b = operands[(alone + 2) % 3];
+    const Mask joined = a | b, kept = joined & (contraction.output | rest);
+    OpCost order;
+    charge(contraction, {.joined = joined, .kept = kept}, order);
+    charge(contraction, {.joined = kept | rest, .kept = contraction.output & (kept | rest)}, order);
+    const Dim flops = 2 * order.macs + order.arith;
+    if (alone == 2) {
+      best = order;
+      least = flops;
+      continue;
+    }
+    const Dim is_less = min(max(least - flops, 0), 1);
+    best.macs += is_less * (order.macs - best.macs);
+    best.arith += is_less * (order.arith - best.arith);
+    least = min(least, flops);
+  }
+  cost.macs += best.macs;
+  cost.arith += best.arith;
+}
+
 // Tries all orders, by the cheapest way to make every subset: 3^n steps. If all steps are of one kind, and the operands
-// few enough for a readable formula, the cost is a minimum valid for all sizes; else estimated sizes pick the order.
+// few enough for a readable formula, the cost is a minimum valid for all sizes; so is that of three operands. Of more,
+// estimated sizes pick the order.
 void charge_best_order(const Contraction& contraction, const std::vector<Mask>& operands, OpCost& cost) {
   const std::size_t n = operands.size();
   const std::size_t subsets = std::size_t{1} << n;
@@ -235,6 +261,7 @@ void charge_best_order(const Contraction& contraction, const std::vector<Mask>& 
     (has_contraction ? cost.macs : cost.arith) += least[subsets - 1];
     return;
   }
+  if (n == 3) return charge_best_of_three(contraction, operands, cost);
   std::vector<double> best(subsets, 0);
   std::vector<std::size_t> split(subsets, 0);
   for (std::size_t s = 1; s < subsets; ++s) {

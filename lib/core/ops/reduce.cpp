@@ -58,7 +58,8 @@ Shape undetermined_shape(OpContext& op) {
 }
 
 void infer_reduce(OpContext& op) {
-  if (!op.has_shape(0)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  if (!op.has_shape(0)) return;
   const auto reduced = reduced_axes(op);
   op.set_output(0, op.element(0), reduced ? without(op.shape(0), *reduced, keeps_dims(op)) : undetermined_shape(op));
 }
