@@ -329,4 +329,48 @@ TEST_CASE("modules that pagoda-bench timed join the nodes of their scope") {
   CHECK_FALSE(measured.kernels[4].joined);
 }
 
+TEST_CASE(
+    "modules also join by their own work, and normalizations that the exporter folded by the product before them") {
+  EstimateDocument estimate;
+  for (const auto& [name, scope] : {std::pair{"/layer1/layer1.0/conv1/Conv", "/layer1/layer1.0/conv1"},
+                                    {"/layer1/layer1.0/Add", "/layer1/layer1.0"},
+                                    {"/norm/BatchNormalization", "/norm"},
+                                    {"/Softmax", ""}}) {
+    documents::EstimateNode row;
+    row.name = name;
+    row.scope = scope;
+    row.mark = Mark::Compute;
+    estimate.nodes.push_back(row);
+  }
+  struct Case {
+    const char *module, *type;
+    std::vector<std::size_t> rows;
+    const char* rule;
+  };
+  const Case cases[] = {{"layer1.0.conv1", "Conv2d", {0}, "scope"},
+                        {"layer1.0.bn1", "BatchNorm2d", {0}, "folded"},
+                        {"layer1.0", "BasicBlock", {1}, "scope"},
+                        {"norm0", "BatchNorm2d", {}, "no product before it"},
+                        {"norm", "BatchNorm2d", {2}, "scope"},
+                        {"dropout", "Dropout", {}, "nothing folds it"},
+                        {"/", "ResNet", {3}, "scope"}};
+  documents::Measured measured;
+  measured.source = "pagoda-bench";
+  for (const Case& c : cases) {
+    documents::MeasuredKernel kernel;
+    kernel.name = kernel.nvtx = c.module;
+    kernel.op_type = c.type;
+    kernel.seconds = 1;
+    measured.kernels.push_back(kernel);
+  }
+  join(measured, estimate);
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    CAPTURE(cases[i].module);
+    REQUIRE(measured.kernels[i].joined.has_value() == !cases[i].rows.empty());
+    if (!measured.kernels[i].joined) continue;
+    CHECK(measured.kernels[i].joined->nodes == cases[i].rows);
+    CHECK(measured.kernels[i].joined->rule == cases[i].rule);
+  }
+}
+
 }  // namespace pagoda::measured

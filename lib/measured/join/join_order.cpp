@@ -41,6 +41,21 @@ std::string module_of(const std::string& scope) {
   return module;
 }
 
+bool folds_into_product(const documents::MeasuredKernel& module) { return module.op_type.starts_with("BatchNorm"); }
+
+bool is_product(const documents::MeasuredKernel& module) {
+  return module.op_type.starts_with("Conv") || module.op_type == "Linear";
+}
+
+// Exporters fold a BatchNorm into the weights of the product before it. The rows of that product then include its work.
+void join_folded(JoinState& state) {
+  for (std::size_t i = 1; i < state.measured.kernels.size(); ++i) {
+    const documents::MeasuredKernel &module = state.kernel(i), &before = state.kernel(i - 1);
+    if (!module.joined && before.joined && folds_into_product(module) && is_product(before))
+      state.take(i, before.joined->nodes, "folded");
+  }
+}
+
 // Pairs kernels with rows one to one, in order. Shapes need not be compared: in one module or type, the shapes of
 // kernels differ only as those of their rows do.
 void pair_up(JoinState& state, const std::vector<std::size_t>& kernels, const std::vector<std::size_t>& rows,
@@ -58,9 +73,13 @@ std::vector<std::size_t> rows_for(const JoinState& state, const std::vector<std:
 }  // namespace
 
 void join_by_scope(JoinState& state) {
+  // pagoda-bench times modules, not operators: each gets all rows in its scope. The model itself, "/", gets the rows
+  // without a scope.
+  const bool are_modules = state.measured.source == "pagoda-bench";
   std::map<std::string, std::vector<std::size_t>> modules;
   for (std::size_t row = 0; row < state.estimate.nodes.size(); ++row)
-    if (state.is_work(row) && !state.row(row).scope.empty()) modules[module_of(state.row(row).scope)].push_back(row);
+    if (state.is_work(row) && (are_modules || !state.row(row).scope.empty()))
+      modules[module_of(state.row(row).scope)].push_back(row);
 
   // Groups kernels by the innermost range that is a module; ranges are joined by '/'.
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> kernels;  // module, operator
@@ -79,8 +98,6 @@ void join_by_scope(JoinState& state) {
       path.resize(slash);
     }
   }
-  // pagoda-bench times modules, not operators: each gets all rows in its scope.
-  const bool are_modules = state.measured.source == "pagoda-bench";
   for (const auto& [key, group] : kernels) {
     const std::vector<std::size_t>& in_module = modules[key.first];
     if (are_modules) {
@@ -95,6 +112,7 @@ void join_by_scope(JoinState& state) {
     else if (in_module.size() == 1 && !state.is_taken(in_module.front()))
       for (const std::size_t kernel : group) state.take(kernel, in_module, "scope");
   }
+  if (are_modules) join_folded(state);
 }
 
 void join_by_order(JoinState& state) {

@@ -20,6 +20,7 @@ from worker import Unavailable, Worker, described, median_layers, serve, timed
 
 DTYPES = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 LAYER_RUNS = 10
+ROOT = "/"  # the model itself among its modules, which PyTorch gives no name
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -204,29 +205,46 @@ class TorchWorker(Worker):
         return {f"output{i}": value.float().cpu().numpy() for i, value in enumerate(values)}
 
     def layers(self):
-        """Leaf modules by hooks, of the module as written: a compiled one has no modules left to time."""
+        """Modules by hooks, each without the modules that it calls: leaves, and those that compute something themselves (a
+        residual's sum, attention's products). Of the module as written: a compiled one has no modules left to time."""
         if self.program:
             return self.operators()
-        torch, samples, kinds, starts, hooks = self.torch, {}, {}, {}, []
+        torch, samples, kinds, open_calls, computing, hooks = self.torch, {}, {}, [], set(), []
+
+        class Calls(torch.overrides.TorchFunctionMode):
+            """Notes which modules call a function of torch themselves."""
+
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                if open_calls and function.__name__ != "__get__":  # attributes as shape
+                    computing.add(open_calls[-1][0])
+                return function(*args, **(kwargs or {}))
 
         def before(name):
             def hook(*_):
+                entered = time.perf_counter()
                 self.wait()
-                starts[name] = time.perf_counter()
+                open_calls.append([name, entered, time.perf_counter(), 0.0])
             return hook
 
-        def after(name):
-            def hook(*_):
-                self.wait()
-                seconds[name] = seconds.get(name, 0) + time.perf_counter() - starts[name]
-            return hook
+        def after(*_):
+            self.wait()
+            end = time.perf_counter()
+            name, entered, start, inner = open_calls.pop()
+            seconds[name] = seconds.get(name, 0) + end - start - inner
+            if open_calls:
+                open_calls[-1][3] += time.perf_counter() - entered
 
         for name, module in self.module.named_modules():
+            name = name or ROOT
+            kinds[name] = type(module).__name__
             if next(module.children(), None) is None:
-                kinds[name] = type(module).__name__
-                hooks += [module.register_forward_pre_hook(before(name)), module.register_forward_hook(after(name))]
+                computing.add(name)
+            hooks += [module.register_forward_pre_hook(before(name)), module.register_forward_hook(after)]
         try:
             with self.without_gradients():
+                with Calls():
+                    seconds = {}
+                    self.module(**self.inputs)
                 for _ in range(LAYER_RUNS):
                     seconds = {}
                     self.module(**self.inputs)
@@ -236,7 +254,7 @@ class TorchWorker(Worker):
             for hook in hooks:
                 hook.remove()
         return [{"name": name, "op_type": kinds[name], "seconds": statistics.median(values), "facts": {"timed": "eager, by hooks"}}
-                for name, values in samples.items()]
+                for name, values in samples.items() if name in computing]
 
     def operators(self):
         samples = {}

@@ -15,6 +15,8 @@
 //   range name      the innermost NVTX or record_function range that is a row's name, or the names of a fused layer
 //   scope           the range is the module path of rows, restricted to the kernel's operator type if known. A
 //                   module timed by pagoda-bench gets all rows of its path
+//   folded          a BatchNorm that pagoda-bench timed, and that no row names: rows of the product before it, into
+//                   whose weights the exporter folded it
 //   order           the k-th call of an operator is the k-th row of its type, if their numbers are equal (kineto,
 //                   models without names); or unjoined kernels that ran between the neighbours of unjoined rows
 // Rows that no kernel names are given to the fused kernel that must have executed them, because they lie between it and
