@@ -83,6 +83,34 @@ TEST_CASE("runs stand at their work over their joules; one without joules is cou
   CHECK(chart.warnings[0].find("1 measured run or kernel has no joules") != std::string::npos);
 }
 
+TEST_CASE("of several runs of a size, the path leads through the best; the others stay as small marks") {
+  present::PlotInput input = two_models();
+  // Batch 1: the second mode is slower and takes less energy. Batch 8 has one run.
+  input.measured[0].text = runs_of(run(1, 0.001, "50") + "," + run(8, 0.004, "60") + "," + run(1, 0.0015, "20"));
+  const Chart time = make_chart(input, {});
+  const auto seconds = [](const std::vector<Star>& stars) {
+    std::vector<double> all;
+    for (const Star& star : stars) all.push_back(star.seconds);
+    return all;
+  };
+  CHECK(seconds(time.series[0].runs) == std::vector{0.001, 0.004});
+  CHECK(seconds(time.series[0].other_runs) == std::vector{0.0015});
+  CHECK(time.series[0].runs[0].label == "batch=1");
+  CHECK(chart_svg(time).find("class=\"others\"") != std::string::npos);
+  const Chart energy = energy_view(time);
+  REQUIRE(energy.series[0].runs.size() == 2);
+  CHECK(energy.series[0].runs[0].joules == doctest::Approx(0.0015 * 20));
+  REQUIRE(energy.series[0].other_runs.size() == 1);
+  CHECK(energy.series[0].other_runs[0].joules == doctest::Approx(0.001 * 50));
+  // A table of a single size has a star, and marks beside it.
+  input.measured[0].text = runs_of(run(1, 0.001, "50") + "," + run(1, 0.0015, "20"));
+  const Chart one = make_chart(input, {});
+  REQUIRE(one.series[0].measured_star);
+  CHECK(one.series[0].measured_star->seconds == 0.001);
+  CHECK(chart_svg(one).find("class=\"others\"") != std::string::npos);
+  CHECK(energy_view(one).series[0].measured_star->joules == doctest::Approx(0.0015 * 20));
+}
+
 // Five runs with joules of 2 pJ/FLOP, 50 pJ/B and 10 W, at `fixed_bytes` + 1e7·batch B.
 std::string five_runs(double fixed_bytes) {
   std::string runs;

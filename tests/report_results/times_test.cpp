@@ -138,4 +138,20 @@ TEST_CASE("a history's axis shows dates, and names where a date is there twice")
   CHECK(history_report(twice, ReportFormat::Svg).find("2026-01-31 main") != std::string::npos);
 }
 
+TEST_CASE("whole runs for other tools are one per configuration: the median over its repeats") {
+  std::vector<documents::Result> all = made({.batch = 8, .repeats = 3});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].timing->latency.p50 = std::vector{0.5, 0.25, 4.0}[i];
+    if (i > 0) all[i].energy.joules = 10.0 * static_cast<double>(i);
+  }
+  append(all, made({.batch = 64}));
+  const documents::Measured measured = measured_runs_of(all);
+  REQUIRE(measured.runs.size() == 2);
+  CHECK(measured.runs[0].config.at("batch") == base::Setting(std::int64_t{8}));
+  CHECK_FALSE(measured.runs[0].config.contains("repeat"));
+  CHECK(measured.runs[0].seconds == 0.5);
+  CHECK(measured.runs[0].energy_joules == 15);
+  CHECK_FALSE(measured.runs[1].energy_joules);
+}
+
 }  // namespace pagoda::present

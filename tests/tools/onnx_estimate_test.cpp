@@ -469,6 +469,28 @@ TEST_CASE("measured runs stand beside the bound, of one size and of a sweep") {
   CHECK(wrong.err.find("it ran ") != std::string::npos);
 }
 
+TEST_CASE("of several measured runs of a size the fastest is shown, and a training step is not taken for inference") {
+  base::write_file(workshop().path("modes.json"),
+                   R"({"schema": "pagoda.measured/1", "source": "jetson", "tool": null, "device": null, "clocks": {},
+      "env": {}, "repeats": 1, "warmup": 0, "seconds": null, "missing": [], "notes": [], "kernels": [], "runs": [
+      {"config": {"batch": 2, "gpu_hz": 2}, "seconds": 1e-3, "energy_joules": 0.5},
+      {"config": {"batch": 2, "gpu_hz": 1}, "seconds": 2e-3, "energy_joules": 0.4},
+      {"config": {"batch": 4, "mode": "training"}, "seconds": 9e-3, "energy_joules": null}]})");
+  for (const char* arguments : {"--batch 2", "--sweep batch=2"}) {
+    const Outcome o =
+        workshop().run("net.onnx --device h200 --measured modes.json --format json " + std::string(arguments));
+    const json document = json::parse(o.out);
+    const json& at = document.contains("measured") ? document["measured"] : document["sweep"]["points"][0];
+    CHECK(at[document.contains("measured") ? "seconds" : "measured_seconds"] == 1e-3);
+    CHECK(o.out.find("the fastest of each size is shown, without 1 slower one") != std::string::npos);
+  }
+  const Outcome step = workshop().run("net.onnx --batch 4 --measured modes.json");
+  CHECK(step.code == 1);
+  CHECK(step.err.find("it ran a training step, the estimate is of inference") != std::string::npos);
+  const Outcome trained = workshop().run("net.onnx --batch 4 --training --measured modes.json --format json");
+  CHECK(json::parse(trained.out)["measured"]["seconds"] == 9e-3);
+}
+
 TEST_CASE("CSV under fusion is kernels, and on a device it carries the bound of each") {
   const auto header = [](const std::string& arguments) {
     const std::string text = workshop().run("net.onnx --batch 2 --format csv " + arguments).out;

@@ -518,7 +518,9 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
 
   if (request.device) add_energy(*request.device, estimate);
-  if (request.measured) add_measured(*request.measured, estimate);
+  if (request.measured)
+    if (std::string note = add_measured(*request.measured, estimate); !note.empty())
+      analysis.diagnostics.push_back({.severity = Severity::Warning, .node = {}, .message = std::move(note)});
 
   analysis.types = {};  // the rows contain all that the document needs; frees memory for it
   analysis.values = {};

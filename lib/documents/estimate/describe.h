@@ -84,8 +84,9 @@ void add_fit_and_advice(const Model& model, const EstimateRequest& request, Find
 std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants.
 void add_energy(const DeviceSpec& device, EstimateDocument& estimate);
-// Adds the measured runs at the sizes of the estimate or of its sweep. Throws Error if the file contains none of them.
-void add_measured(const Measured& measured, EstimateDocument& estimate);
+// Adds the measured runs at the sizes of the estimate or of its sweep. Returns what the user must know of them; empty:
+// nothing. Throws Error if the file contains no such run.
+std::string add_measured(const Measured& measured, EstimateDocument& estimate);
 
 // Names of the batch dim in model files; the first one found is used.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};

@@ -32,8 +32,9 @@ std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t a
   return size == sizes.end() ? std::nullopt : std::optional(size->second);
 }
 
-// add_point() and add_run() return why the sizes of the run do not match the estimate; empty if they match.
-std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep) {
+// add_point() and add_run() keep the fastest run of a size and count the others in `slower`. They return why the sizes
+// of the run do not match the estimate; empty if they match.
+std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep, std::size_t& slower) {
   sweep.measured.resize(sweep.points.size());
   std::vector<std::int64_t> wanted;
   for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
@@ -41,18 +42,22 @@ std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSwe
   bool is_found = false;
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     if (sweep.points[i].sizes != wanted) continue;
-    sweep.measured[i] = {*run.seconds, joules_of(run)};
+    EstimateMeasuredPoint& point = sweep.measured[i];
+    if (point.seconds) ++slower;
+    if (!point.seconds || *run.seconds < *point.seconds) point = {*run.seconds, joules_of(run)};
     is_found = true;
   }
   return is_found ? "" : "no run has a size of the sweep";
 }
 
-std::string add_run(const Measured& measured, const MeasuredRun& run, const Bindings& sizes,
-                    EstimateDocument& estimate) {
+std::string add_run(const Measured& measured, const MeasuredRun& run, const Bindings& sizes, EstimateDocument& estimate,
+                    std::size_t& slower) {
   for (const auto& [dim, size] : sizes)
     if (size != 1)
       return "a run has " + dim + "=" + std::to_string(size) +
              ", which the estimate takes as 1; set it with --batch or --dim";
+  if (estimate.measured) ++slower;
+  if (estimate.measured && estimate.measured->seconds <= *run.seconds) return "";
   EstimateMeasured& part = estimate.measured.emplace();
   part.source = measured.source;
   part.seconds = *run.seconds;
@@ -146,6 +151,12 @@ Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& confi
       problem = "it ran " + dim + "=" + std::to_string(*size) + ", the estimate has " + std::to_string(*bound) +
                 "; leave the dim free, or estimate that size";
   }
+  const auto mode = config.find("mode");
+  const std::string ran = mode == config.end() ? "" : base::setting_text(mode->second);
+  if (ran == "training" && !estimate.training)
+    problem = "it ran a training step, the estimate is of inference; estimate it with --training";
+  else if (ran == "inference" && estimate.training)
+    problem = "it ran inference, the estimate is of a training step; estimate it without --training";
   return sizes;
 }
 
@@ -161,7 +172,8 @@ std::string run_label(const MeasuredRun& run, const std::vector<MeasuredRun>& ru
   return base::joined(parts);
 }
 
-void add_measured(const Measured& measured, EstimateDocument& estimate) {
+std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
+  std::size_t slower = 0;
   std::string problem = "it holds no time of a whole run";
   bool is_found = false;
   for (const MeasuredRun& run : whole_runs(measured)) {
@@ -169,13 +181,17 @@ void add_measured(const Measured& measured, EstimateDocument& estimate) {
     std::string mismatch;
     const Bindings sizes = run_sizes(estimate, run.config, mismatch);
     if (mismatch.empty())
-      mismatch = estimate.sweep ? add_point(run, sizes, *estimate.sweep) : add_run(measured, run, sizes, estimate);
+      mismatch = estimate.sweep ? add_point(run, sizes, *estimate.sweep, slower)
+                                : add_run(measured, run, sizes, estimate, slower);
     if (mismatch.empty())
       is_found = true;
     else
       problem = mismatch;
   }
   if (!is_found) throw Error("--measured: no run of the file matches this estimate: " + problem);
+  if (slower == 0) return "";
+  return "--measured: the file has several runs of the same sizes; the fastest of each size is shown, without " +
+         std::to_string(slower) + (slower == 1 ? " slower one" : " slower ones");
 }
 
 }  // namespace pagoda::documents

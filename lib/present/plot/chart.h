@@ -114,7 +114,8 @@ struct Series {
   double outside_share = 0;
   std::optional<double> joined_share;  // share of the measured time in kernels that joined a node
   std::vector<Star> trajectory;        // the whole model over a swept size
-  std::vector<Star> runs;              // measured runs of the whole model, in order of their work
+  std::vector<Star> runs;        // measured runs of the whole model, the best of each size, in order of their work
+  std::vector<Star> other_runs;  // measured runs of a size that has a better one, such as in other power modes
   bool has_time() const { return measured.has_value(); }
 };
 
@@ -168,6 +169,8 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options);
 
 // Whether a file has times of whole runs but no kernels (runs.cpp).
 bool is_of_whole_runs(const documents::Measured& measured);
+// Moves runs of a size that has a better one from `runs` to `other_runs`, or back.
+void keep_best(Series& series);
 // Adds the file's runs to the series of an estimate. Throws Error if no run has the estimate's sizes.
 void add_runs(Series& series, Chart& chart, const documents::Measured& measured, const std::string& file);
 

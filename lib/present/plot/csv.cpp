@@ -36,7 +36,8 @@ std::string chart_csv(const Chart& chart) {
   std::string text(kHeader);
   for (const Series& series : chart.series) {
     std::vector<Item> items = series.items;
-    for (const Star& run : series.runs) items.push_back(whole_model(run));
+    for (const std::vector<Star>* runs : {&series.runs, &series.other_runs})
+      for (const Star& run : *runs) items.push_back(whole_model(run));
     for (const Item& item : items) {
       const bool is_measured = series.has_time() || item.seconds;
       const std::optional<double> time = is_measured ? item.seconds : item.bound_seconds;

@@ -129,6 +129,25 @@ void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string
   if (!name.empty()) draw_name(svg, scale.x(star.x()), scale.y(star.y()), name, place, "star");
 }
 
+// Runs of a size that has a better one, all in one shape: tables of power modes have hundreds for each size.
+void draw_other_runs(Svg& svg, const Chart& chart, const Scale& scale) {
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    if (!chart.by_model && i > 0) break;
+    std::string ticks;
+    for (const Star& star : chart.series[i].other_runs)
+      if (scale.frame.holds(star.x(), star.y()))
+        ticks += "M" + px(scale.x(star.x()) - 4) + " " + px(scale.y(star.y())) + "h8";
+    if (ticks.empty()) continue;
+    svg.leaf("path", {{"class", "others"},
+                      {"data-s", std::to_string(i)},
+                      {"d", ticks},
+                      {"stroke", std::string(chart.by_model ? series_color(i) : kPath)},
+                      {"stroke-opacity", "0.5"},
+                      {"stroke-width", "1"},
+                      {"fill", "none"}});
+  }
+}
+
 // The line through bounds is dashed if there are also measured runs.
 void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMark& path, bool standalone) {
   const Scale& scale = layout.scale;
@@ -304,6 +323,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   draw_changes(svg, chart, layout);
   draw_machines(svg, chart, layout);
   if (chart.is_energy) draw_arch(svg, chart, layout);
+  draw_other_runs(svg, chart, layout.scale);
   for (const PathMark& path : layout.paths) draw_path(svg, chart, layout, path, standalone);
   draw_stars(svg, chart, layout);
   svg.open("g", {{"id", "ruler"}}).close();

@@ -26,7 +26,8 @@ std::vector<measured::EnergyRun> measured_rows(const Chart& chart, std::size_t& 
       ++without;
   };
   for (const Series& series : chart.series) {
-    for (const Star& run : series.runs) add(series.label, run.flops, run.bytes, run.seconds, run.joules);
+    for (const std::vector<Star>* runs : {&series.runs, &series.other_runs})
+      for (const Star& run : *runs) add(series.label, run.flops, run.bytes, run.seconds, run.joules);
     for (const Item& item : series.items)
       if (item.seconds) add(item.name, item.work().value_or(0), item.traffic().value_or(0), *item.seconds, item.joules);
   }
@@ -83,6 +84,9 @@ void set_series(Series& series, const std::optional<EnergyModel>& model) {
   series.measured_star = with_joules(series.measured_star, joules);
   series.bound_star = with_joules(series.bound_star, joules_by(model, series.bound_star));
   series.runs = path_over(series.runs, nullptr);
+  series.other_runs = path_over(series.other_runs, nullptr);
+  keep_best(series);  // the run with the least energy may be a slower one
+  if (series.runs.size() == 1 && series.measured_star) series.measured_star = series.runs.front();
   for (Dot& dot : series.dots) {
     double flops = 0, bytes = 0;
     std::optional<double> sum = 0;
@@ -111,7 +115,8 @@ Frame frame_of(const Chart& chart) {
     take(1.4 * peak_flops_per_joule(*model));
   }
   for (const Series& series : chart.series) {
-    for (const Star& run : series.runs) take(run.y());
+    for (const std::vector<Star>* runs : {&series.runs, &series.other_runs})
+      for (const Star& run : *runs) take(run.y());
     for (const Dot& dot : series.dots) take(dot.measured_y);
     for (const auto* star : {&series.measured_star, &series.bound_star})
       if (*star) take((*star)->y());

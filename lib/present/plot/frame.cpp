@@ -78,7 +78,7 @@ void fit_frame(Chart& chart) {
     if (!chart.by_model) add_dots(series, xs, ys, has_rail);  // charts of several models compare whole models
     for (const auto* star : {&series.bound_star, &series.measured_star})
       if (*star) take(**star);
-    for (const std::vector<Star>* stars : {&series.trajectory, &series.runs})
+    for (const std::vector<Star>* stars : {&series.trajectory, &series.runs, &series.other_runs})
       for (const Star& star : *stars) take(star);
   }
   for (const Star& star : chart.path) take(star);

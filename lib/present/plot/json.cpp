@@ -228,6 +228,7 @@ std::string chart_json(const Chart& chart) {
     write_star(json, "measured_star", series.measured_star);
     write_stars(json, "trajectory", series.trajectory);
     write_stars(json, "runs", series.runs);
+    write_stars(json, "other_runs", series.other_runs);
     json.key("colors").begin_array(JsonLayout::Line);
     for (std::size_t i = 0; i < std::min(kColors, series.types.size()); ++i)
       json.value(strings.at(series.types[i].type));

@@ -232,6 +232,29 @@ std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
   return labels;
 }
 
+// Stars that lie on each other share a label: "16, 32, 64", or "1 … 1024" if they are many.
+std::vector<Star> labelled_together(const Scale& scale, const std::vector<Star>& stars) {
+  constexpr double kSame = 13;  // two marks at this distance overlap, so that labels cannot tell them apart
+  constexpr std::size_t kMostNames = 3;
+  std::vector<Star> result;
+  for (std::size_t first = 0; first < stars.size();) {
+    std::size_t end = first + 1;
+    while (end < stars.size() && std::hypot(scale.x(stars[end].x()) - scale.x(stars[first].x()),
+                                            scale.y(stars[end].y()) - scale.y(stars[first].y())) < kSame)
+      ++end;
+    Star together = stars[end - 1];
+    if (end - first > kMostNames) {
+      together.label = stars[first].label + " … " + stars[end - 1].label;
+    } else {
+      together.label = stars[first].label;
+      for (std::size_t i = first + 1; i < end; ++i) together.label += ", " + stars[i].label;
+    }
+    result.push_back(std::move(together));
+    first = end;
+  }
+  return result;
+}
+
 // Bounds get no labels at sizes for which the same series has a measured run: the run carries the label.
 void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::vector<Box>& taken) {
   std::vector<Star> stars = path.stars;
@@ -243,6 +266,7 @@ void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::
       });
   if (chart.by_model)
     for (Star& star : stars) star.label = size_alone(star.label);
+  if (chart.by_model) stars = labelled_together(layout.scale, stars);
   path.labels = label_path(layout.scale, stars, taken);
 }
 

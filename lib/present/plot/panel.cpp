@@ -5,6 +5,7 @@
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "plot/text.h"
+#include "plot/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -179,11 +180,10 @@ std::string summary(const Chart& chart) {
   std::size_t runs = 0;
   double best = 0;
   for (const Series& series : chart.series)
-    for (const std::vector<Star>* stars : {&series.runs, &series.trajectory})
-      for (const Star& star : *stars) {
-        runs += stars == &series.runs ? 1 : 0;
-        if (stars == &series.runs) best = std::max(best, star.y());
-      }
+    for (const std::vector<Star>* stars : {&series.runs, &series.other_runs}) {
+      runs += stars->size();
+      for (const Star& star : *stars) best = std::max(best, star.y());
+    }
   std::string text = count_text(chart.series.size(), "model", "models");
   if (runs > 0)
     text += " · " + count_text(runs, "measured run", "measured runs") + " · at most " +
@@ -248,13 +248,17 @@ std::string reach_text(const Chart& chart, const Series& series) {
 
 void draw_models(Svg& svg, Column& column, const Chart& chart) {
   column.heading(chart.by_model ? "Models" : "Model");
+  const bool is_several = chart.series.size() > 1;
+  const ShortLabels names = short_labels(chart);
+  if (is_several && !names.common.empty()) column.line("all: " + names.common.substr(2), kMuted);
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     svg.leaf("path", {{"d", mark_path(chart.by_model ? i % kColors : 0, column.left + 6, column.y() + 8, 5.4)},
                       {"fill", std::string(chart.by_model ? series_color(i) : kPath)},
                       {"stroke", "#333"},
                       {"stroke-width", "0.6"}});
-    svg.text(column.left + 18, column.y() + 12, fit(series.label, 1.15 * kSmallText, column.right - column.left - 18),
+    svg.text(column.left + 18, column.y() + 12,
+             fit(is_several ? names.labels[i] : series.label, 1.15 * kSmallText, column.right - column.left - 18),
              {{"class", "ink"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
     column.skip(kLine);
     column.paragraph(reach_text(chart, series), kMuted, 2);
@@ -287,7 +291,10 @@ void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
     column.skip(kLine);
   };
   const auto any = [&](auto has) { return std::any_of(chart.series.begin(), chart.series.end(), has); };
-  if (any([](const Series& s) { return !s.runs.empty() || s.measured_star; })) row(true, "measured whole model");
+  const bool has_others = any([](const Series& s) { return !s.other_runs.empty(); });
+  if (any([](const Series& s) { return !s.runs.empty() || s.measured_star; }))
+    row(true, has_others ? "best measured run of a size" : "measured whole model");
+  if (has_others) column.line("–  other runs of that size", kMuted);
   if (any([](const Series& s) { return s.bound_star || !s.trajectory.empty(); }))
     row(false, chart.is_energy ? "by the constants, at least time" : "whole model at its least time");
   if (any([](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; })) {

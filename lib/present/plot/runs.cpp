@@ -1,6 +1,8 @@
 // Measured runs of a whole model: each is a star at the model's FLOPs and bytes and the run's time.
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <tuple>
 
 #include "pagoda/documents/measured_runs.h"
 #include "plot/chart.h"
@@ -21,7 +23,31 @@ std::optional<Star> star_of(const documents::EstimateDocument& estimate, const M
               .joules = documents::joules_of(run)};
 }
 
+// The settings of a run that give sizes of the estimate.
+MeasuredRun with_sizes_alone(const documents::EstimateDocument& estimate, MeasuredRun run) {
+  std::string problem;
+  std::erase_if(run.config, [&](const auto& setting) {
+    return documents::run_sizes(estimate, {{setting.first, setting.second}}, problem).empty();
+  });
+  return run;
+}
+
 }  // namespace
+
+void keep_best(Series& series) {
+  std::vector<Star> all = std::move(series.runs);
+  all.insert(all.end(), std::make_move_iterator(series.other_runs.begin()),
+             std::make_move_iterator(series.other_runs.end()));
+  series.runs.clear(), series.other_runs.clear();
+  std::stable_sort(all.begin(), all.end(), [](const Star& a, const Star& b) {
+    return std::tuple(a.flops, a.bytes, -a.y()) < std::tuple(b.flops, b.bytes, -b.y());
+  });
+  for (Star& star : all) {
+    const bool is_same =
+        !series.runs.empty() && series.runs.back().flops == star.flops && series.runs.back().bytes == star.bytes;
+    (is_same ? series.other_runs : series.runs).push_back(std::move(star));
+  }
+}
 
 bool is_of_whole_runs(const Measured& measured) {
   return measured.kernels.empty() && (measured.seconds || !measured.runs.empty());
@@ -30,15 +56,18 @@ bool is_of_whole_runs(const Measured& measured) {
 void add_runs(Series& series, Chart& chart, const Measured& measured, const std::string& file) {
   const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;
   const std::vector<MeasuredRun> runs = documents::whole_runs(measured);
+  std::vector<MeasuredRun> sizes;
+  for (const MeasuredRun& run : runs) sizes.push_back(with_sizes_alone(estimate, run));
   std::set<std::string> problems;
-  for (const MeasuredRun& run : runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const MeasuredRun& run = runs[i];
     std::string problem;
     std::optional<Star> star = star_of(estimate, run, problem);
     if (!star) {
       problems.insert(problem);
       continue;
     }
-    star->label = runs.size() > 1 ? documents::run_label(run, runs) : series.label;
+    star->label = runs.size() > 1 ? documents::run_label(sizes[i], sizes) : series.label;
     if (runs.size() == 1 && measured.spread) {
       star->shortest = measured.spread->min;
       star->longest = measured.spread->max;
@@ -48,8 +77,7 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
   if (series.runs.empty())
     throw Error(file + ": none of its runs can be drawn: " + (problems.empty() ? "it holds none" : *problems.begin()));
   for (const std::string& problem : problems) chart.warnings.push_back(file + ": a run is not drawn: " + problem);
-  std::stable_sort(series.runs.begin(), series.runs.end(),
-                   [](const Star& a, const Star& b) { return a.flops < b.flops; });
+  keep_best(series);
   // A single run is the model's star; several runs form a path.
   if (series.runs.size() == 1) series.measured_star = series.runs.front();
 }

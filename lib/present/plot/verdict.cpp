@@ -97,20 +97,32 @@ std::string Verdict::headline(std::string_view separator) const {
 }
 
 ShortLabels short_labels(const Chart& chart) {
-  ShortLabels result;
-  for (const Series& series : chart.series) result.labels.push_back(series.label);
-  while (!result.labels.empty()) {
-    const std::string& first = result.labels.front();
-    const std::size_t at = first.rfind(", ");
-    if (at == std::string::npos) break;
-    const std::string end = first.substr(at);
-    const bool is_common = std::all_of(result.labels.begin(), result.labels.end(), [&](const std::string& label) {
-      return label.size() > end.size() && label.ends_with(end);
-    });
-    if (!is_common) break;
-    for (std::string& label : result.labels) label.resize(label.size() - end.size());
-    result.common.insert(0, end);
+  // Sizes follow the name: "bert_base, batch=8, sequence=128".
+  constexpr std::string_view kComma = ", ";
+  std::vector<std::vector<std::string>> parts;
+  for (const Series& series : chart.series) {
+    std::vector<std::string>& own = parts.emplace_back();
+    for (std::size_t begin = 0; begin <= series.label.size();) {
+      const std::size_t end = std::min(series.label.find(kComma, begin), series.label.size());
+      own.push_back(series.label.substr(begin, end - begin));
+      begin = end + kComma.size();
+    }
   }
+  ShortLabels result;
+  if (parts.empty()) return result;
+  for (std::size_t i = 1; i < parts.front().size();) {
+    const std::string part = parts.front()[i];
+    const bool is_common = std::all_of(parts.begin(), parts.end(), [&](const auto& own) {
+      return std::find(own.begin() + 1, own.end(), part) != own.end();
+    });
+    if (!is_common) {
+      ++i;
+      continue;
+    }
+    for (auto& own : parts) own.erase(std::find(own.begin() + 1, own.end(), part));
+    result.common.append(kComma).append(part);
+  }
+  for (const auto& own : parts) result.labels.push_back(base::joined(own));
   return result;
 }
 

@@ -31,7 +31,7 @@ struct Verdict {
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series);
 // The verdict on the whole chart: its only series, or the second series against the first. Empty in all other cases.
 std::optional<Verdict> verdict_of(const Chart& chart);
-// Labels of the series without their common ending: {"bert_base", "bert_fused"} and ", batch=8, sequence=128".
+// Labels of the series without the sizes that all have: {"bert_base", "bert_fused"} and ", batch=8, sequence=128".
 struct ShortLabels {
   std::vector<std::string> labels;
   std::string common;

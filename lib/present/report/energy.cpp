@@ -136,7 +136,7 @@ std::string energy_report(const std::vector<EnergyStudy>& studies, const std::ve
       studies.size() == 1 ? one_report(studies.front(), device, precision) : several_report(studies);
   if (!left_out.empty()) {
     constexpr std::size_t kShownRows = 5;
-    text += std::to_string(left_out.size()) + " rows left out:\n";
+    text += std::to_string(left_out.size()) + (left_out.size() == 1 ? " row left out:\n" : " rows left out:\n");
     for (std::size_t i = 0; i < std::min(kShownRows, left_out.size()); ++i)
       text += "  " + base::printable(left_out[i]) + "\n";
     if (left_out.size() > kShownRows) text += "  …\n";

@@ -110,14 +110,15 @@ std::string draw(const LineChart& chart) {
     high = std::max(high, value);
   };
   for (const ChartLine& line : chart.lines)
-    for (const ChartPoint& point : line.points) {
-      if (!(point.y > 0)) continue;
-      take(point.y);
-      take(point.low.value_or(point.y));
-      take(point.high.value_or(point.y));
-      x_low = std::min(x_low, point.x);
-      x_high = std::max(x_high, point.x);
-    }
+    for (const std::vector<ChartPoint>* points : {&line.points, &line.cloud})
+      for (const ChartPoint& point : *points) {
+        if (!(point.y > 0)) continue;
+        take(point.y);
+        take(point.low.value_or(point.y));
+        take(point.high.value_or(point.y));
+        x_low = std::min(x_low, point.x);
+        x_high = std::max(x_high, point.x);
+      }
   if (high <= 0) return {};
   if (chart.reference) take(*chart.reference);
   Svg svg = begin(chart.title, chart.subtitle, kHigh);
@@ -157,6 +158,26 @@ std::string draw(const LineChart& chart) {
                       {"d", "M" + px(kLeft) + " " + px(at) + "H" + px(right)}});
     note(svg, right - 4, at - 5, chart.reference_name, "end");
   }
+  if (chart.limit && *chart.limit >= x_low && *chart.limit <= x_high) {
+    const double at = x(*chart.limit);
+    svg.leaf("path", {{"class", "ghost"},
+                      {"stroke", std::string(plot::kInk)},
+                      {"stroke-dasharray", "2 4"},
+                      {"d", "M" + px(at) + " " + px(kTop) + "V" + px(bottom)}});
+    note(svg, at + 5, bottom - 6, chart.limit_name, "start");
+  }
+  for (const ChartLine& line : chart.lines) {
+    std::string dots;
+    for (const ChartPoint& point : line.cloud)
+      if (point.y > 0) dots += "M" + px(x(point.x)) + " " + px(y(point.y)) + "h.1";
+    if (!dots.empty())
+      svg.leaf("path", {{"stroke", color_of(line.color)},
+                        {"stroke-width", "4"},
+                        {"stroke-linecap", "round"},
+                        {"stroke-opacity", "0.25"},
+                        {"fill", "none"},
+                        {"d", dots}});
+  }
   std::vector<plot::Box> taken;  // covered by points and names
   for (const ChartLine& line : chart.lines)
     for (const ChartPoint& point : line.points)
@@ -181,22 +202,29 @@ std::string draw(const LineChart& chart) {
       if (!(point.y > 0)) continue;
       svg.leaf("circle", {{"cx", px(x(point.x))},
                           {"cy", px(y(point.y))},
-                          {"r", "3.5"},
+                          {"r", point.is_marked ? "6" : "3.5"},
                           {"data-k", point.key},
                           {"fill", color},
                           {"stroke", "#333333"},
                           {"stroke-width", "0.7"}});
-      // Near the right edge, to the left of the point. Omitted if it covers another name or point: the table has every
-      // name.
+      // Right or left of the point, above or below it. Omitted if it would cover another name or point everywhere: the
+      // table has every name.
       const std::string label = fit(point.label, 10, 220);
-      const double wide = plot::text_width(label, 10),
-                   left = x(point.x) + 6 + wide > right ? x(point.x) - 6 - wide : x(point.x) + 6;
-      const plot::Box box{left, y(point.y) - 16, left + wide, y(point.y) - 5};
-      if (label.empty() || std::any_of(taken.begin(), taken.end(), [&](const plot::Box& b) { return b.overlaps(box); }))
-        continue;
-      taken.push_back(box);
-      svg.text(left, y(point.y) - 6, label,
-               {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
+      if (label.empty()) continue;
+      const double wide = plot::text_width(label, 10), gap = point.is_marked ? 8 : 6, at = x(point.x),
+                   level = y(point.y);
+      for (const auto& [left, base] : {std::pair{at + gap, level - 6},
+                                       {at + gap, level + 14},
+                                       {at - gap - wide, level + 14},
+                                       {at - gap - wide, level - 6}}) {
+        const plot::Box box{left, base - 10, left + wide, base + 1};
+        const bool is_covered =
+            std::any_of(taken.begin(), taken.end(), [&](const plot::Box& b) { return b.overlaps(box); });
+        if (is_covered || box.x0 < kLeft || box.x1 > right) continue;
+        taken.push_back(box);
+        svg.text(left, base, label, {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
+        break;
+      }
     }
     if (line.name.empty()) continue;
     const double width = plot::text_width(line.name, 12) + 34;

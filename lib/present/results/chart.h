@@ -13,11 +13,13 @@ struct ChartPoint {
   std::optional<double> low = {}, high = {};
   std::string label = {};  // beside the point; empty: none
   std::string key = {};    // key of its table row, see PageTable::keys
+  bool is_marked = false;  // larger than the others
 };
 
 struct ChartLine {
   std::string name;
   std::vector<ChartPoint> points;
+  std::vector<ChartPoint> cloud = {};  // faint points behind the line
   std::string dashes = {};  // SVG dash pattern; empty: solid
   std::size_t color = 0;    // index in the palette
 };
@@ -29,6 +31,8 @@ struct LineChart {
   std::vector<ChartLine> lines = {};
   std::optional<double> reference = {};  // y of a horizontal line
   std::string reference_name = {};
+  std::optional<double> limit = {};  // x of a vertical line
+  std::string limit_name = {};
 };
 std::string draw(const LineChart& chart);  // empty if there is no positive point
 

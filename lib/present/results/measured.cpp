@@ -1,8 +1,21 @@
 // One record as pagoda.measured/1: its layers are the kernels.
+#include "pagoda/base/statistics.h"
 #include "pagoda/present/result_report.h"
 #include "results/groups.h"
 
 namespace pagoda::present {
+namespace {
+
+// Median over the repeats that have the number.
+template <typename Value>
+std::optional<double> median_over(const results::Group& group, const Value& value) {
+  std::vector<double> known;
+  for (const documents::Result* repeat : group.repeats)
+    if (const std::optional<double> one = value(*repeat)) known.push_back(*one);
+  return known.empty() ? std::nullopt : std::optional(base::median(known));
+}
+
+}  // namespace
 
 documents::Measured measured_of(const documents::Result& result) {
   if (result.status != documents::ResultStatus::Ok || !result.timing)
@@ -52,10 +65,11 @@ documents::Measured measured_of(const documents::Result& result) {
 
 documents::Measured measured_runs_of(const std::vector<documents::Result>& all) {
   documents::Measured measured;
-  for (const documents::Result& result : all) {
-    if (result.status != documents::ResultStatus::Ok || !result.timing) continue;
+  for (const results::Group& group : results::groups(all)) {
+    if (group.repeats.empty()) continue;
+    const documents::Result& first = *group.repeats.front();
     if (measured.runs.empty()) {
-      documents::Result whole = result;
+      documents::Result whole = first;
       whole.layers.clear();
       measured = measured_of(whole);
       measured.runs.clear();
@@ -63,10 +77,10 @@ documents::Measured measured_runs_of(const std::vector<documents::Result>& all) 
       measured.spread.reset();
     }
     documents::MeasuredRun run;
-    run.config = results::without_protocol(result.config);
-    run.seconds = result.timing->latency.p50;
-    run.energy_joules = result.energy.joules;
-    run.watts = result.energy.watts;
+    run.config = results::without_protocol(first.config);
+    run.seconds = results::median_seconds(group);
+    run.energy_joules = median_over(group, [](const documents::Result& r) { return r.energy.joules; });
+    run.watts = median_over(group, [](const documents::Result& r) { return r.energy.watts; });
     measured.runs.push_back(std::move(run));
   }
   if (measured.runs.empty()) throw Error("none of " + std::to_string(all.size()) + " records has a time to convert");

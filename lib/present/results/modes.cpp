@@ -8,6 +8,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/documents/measured_runs.h"
 #include "plot/outputs.h"
+#include "plot/text.h"
 #include "results/chart.h"
 
 namespace pagoda::present {
@@ -123,32 +124,63 @@ std::string csv_of(const std::vector<ModeStudy>& studies) {
   return text;
 }
 
-// Energy over time, both relative to the fastest mode, for each workload: the front as a line, the chosen mode
-// labelled.
+// The settings of a mode that another one does not have: "gpu 918 MHz".
+std::string difference(const ModeRun& mode, const ModeRun& from) {
+  constexpr std::string_view kComma = ", ";
+  const auto settings = [&](const std::string& name) {
+    std::vector<std::string> list;
+    for (std::size_t begin = 0; begin < name.size();) {
+      const std::size_t end = std::min(name.find(kComma, begin), name.size());
+      list.push_back(name.substr(begin, end - begin));
+      begin = end + kComma.size();
+    }
+    return list;
+  };
+  std::vector<std::string> list = settings(mode.name);
+  const std::vector<std::string> others = settings(from.name);
+  std::erase_if(list, [&](const std::string& setting) { return is_in(others, setting); });
+  return base::joined(list);
+}
+
+// Energy over time, both relative to the fastest mode of the same work: all modes as a cloud, the front as a line, the
+// chosen mode large, with the settings that differ from the fastest.
 std::string svg_of(const std::vector<ModeStudy>& studies, const std::string& title) {
-  const std::string left_out = left_out_text(studies);
+  constexpr double kMostEnergy = 1.25;  // of drawn modes off the front, like the longest time: far worse ones would
+                                        // press the front together
+  const double limit = 1 + studies.front().slow_down;
+  double longest = limit;
+  for (const ModeStudy& study : studies)
+    for (const ModeRun& mode : study.modes)
+      if (mode.is_on_front) longest = std::max(longest, mode.seconds / study.modes.front().seconds);
+  longest = 1 + 1.15 * (longest - 1);
+  std::size_t drawn = 0, all = 0;
   results::LineChart chart{
-      .title = title,
-      .subtitle = "the front of time and energy of each work; both over those of its fastest mode" +
-                  (left_out.empty() ? "" : "; " + left_out),
-      .x_title = "time, × the fastest",
-      .y_title = "energy, × that of the fastest"};
+      .title = title, .subtitle = {}, .x_title = "time, × the fastest", .y_title = "energy, × that of the fastest"};
   for (std::size_t i = 0; i < studies.size(); ++i) {
     const ModeStudy& study = studies[i];
     results::ChartLine line{
         .name = study.work.empty() ? "front" : study.work, .points = {}, .dashes = {}, .color = i % 6};
     for (std::size_t at = 0; at < study.modes.size(); ++at) {
-      const ModeRun& mode = study.modes[at];
-      if (!mode.is_on_front) continue;
-      const bool is_named = at == study.chosen && at != 0;
-      line.points.push_back({.x = mode.seconds / study.modes.front().seconds,
-                             .y = mode.joules / study.modes.front().joules,
-                             .label = is_named ? mode.name : ""});
+      const ModeRun &mode = study.modes[at], &fastest = study.modes.front();
+      const results::ChartPoint point{.x = mode.seconds / fastest.seconds, .y = mode.joules / fastest.joules};
+      const bool is_shown = mode.is_on_front || (point.x <= longest && point.y <= kMostEnergy);
+      drawn += is_shown ? 1 : 0, ++all;
+      if (!is_shown) continue;
+      std::vector<results::ChartPoint>& points = mode.is_on_front ? line.points : line.cloud;
+      points.push_back(point);
+      points.back().is_marked = at == study.chosen;
+      if (at == study.chosen && at != 0) points.back().label = difference(mode, fastest);
     }
     chart.lines.push_back(std::move(line));
   }
+  const std::string left_out = left_out_text(studies);
+  chart.subtitle = "lines: front of time and energy; large: the least energy within the limit; faint: other modes" +
+                   (drawn < all ? ", " + std::to_string(all - drawn) + " of " + std::to_string(all) + " beyond" : "") +
+                   (left_out.empty() ? "" : "; " + left_out);
   chart.reference = 1;
   chart.reference_name = "fastest mode";
+  chart.limit = limit;
+  chart.limit_name = "+" + plot::plain(100 * studies.front().slow_down) + " %";
   return results::draw(chart);
 }
 

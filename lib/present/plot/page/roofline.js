@@ -470,7 +470,7 @@ function star_path(x, y, r) {
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
   const is_time = state.y === "time";
-  for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > g.path")) node.setAttribute("display", is_time ? "none" : "inline");
+  for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > .others, #plot > g.path")) node.setAttribute("display", is_time ? "none" : "inline");
   if (is_time) return [];
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
   const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
@@ -499,6 +499,8 @@ function draw_stars(taken) {
     }
   }
   taken.push(...stars_at, ...names);
+  for (const marks of svg.querySelectorAll("#plot > .others"))
+    marks.setAttribute("d", (all_series[marks.dataset.s].other_runs ?? []).map(place).map(([x, y]) => `M${fix(x - 4)} ${fix(y)}h8`).join(""));
   for (const group of svg.querySelectorAll("#plot > g.path[data-kind]")) {
     // The path of its own model, or without data-s of the selected series.
     const of = group.dataset.s ? all_series[group.dataset.s] : series(), kind = group.dataset.kind;

@@ -15,7 +15,8 @@ namespace pagoda::documents {
 std::vector<MeasuredRun> whole_runs(const Measured& measured);
 
 // The sizes of the estimate's free dims in a run, from its settings: "batch" also sets a dim named batch_size, N or n.
-// Sets `problem` if the estimate does not match the run, because a dim is bound to a different size.
+// Sets `problem` if the estimate does not match the run: a dim is bound to a different size, or one of them is a
+// training step.
 Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& config, std::string& problem);
 
 // FLOPs and bytes of the model at the sizes of a run; empty if not known, with the reason in `problem`.

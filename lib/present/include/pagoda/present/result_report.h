@@ -208,7 +208,7 @@ std::string times_report(const std::vector<documents::Result>& results, ReportFo
 
 // The layers of a record as kernels and its total as seconds: the input of roofline-plot and pagoda-import.
 documents::Measured measured_of(const documents::Result& result);
-// One whole run per record, with its configuration: the input of `onnx-estimate --sweep --measured`.
+// One whole run per configuration, the median over its repeats: the input of `onnx-estimate --sweep --measured`.
 documents::Measured measured_runs_of(const std::vector<documents::Result>& results);
 
 }  // namespace pagoda::present
