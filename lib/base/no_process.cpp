@@ -5,6 +5,8 @@
 
 namespace pagoda::base {
 
+struct ChildProcess::System {};
+
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessOptions&) {
   throw CannotStart(words.empty() ? "a program" : words.front(), ENOSYS);
 }
@@ -22,5 +24,7 @@ Output run_and_capture(const std::vector<std::string>& words, ProcessOptions opt
 }
 
 Output ask_in_child(const std::function<int(int)>&, double) { throw CannotStart("a copy of this process", ENOSYS); }
+
+bool write_all(int, std::string_view) { return false; }
 
 }  // namespace pagoda::base

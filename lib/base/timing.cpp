@@ -2,7 +2,9 @@
 #include "pagoda/base/timing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 
 #include "pagoda/base/statistics.h"
@@ -109,6 +111,19 @@ Timing time_runs(const std::function<std::vector<double>(std::int64_t)>& run, co
   }
   timing.latency = summarize_latency(samples, options.half_width);
   return timing;
+}
+
+std::string utc_now() {
+  using namespace std::chrono;
+  const auto now = floor<seconds>(system_clock::now());
+  const auto day = floor<days>(now);
+  const year_month_day date(day);
+  const hh_mm_ss time(now - day);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02dZ", int{date.year()}, unsigned{date.month()},
+                unsigned{date.day()}, static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                static_cast<int>(time.seconds().count()));
+  return text;
 }
 
 }  // namespace pagoda::base

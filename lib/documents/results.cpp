@@ -1,49 +1,16 @@
 // Result files: appended atomically, read despite torn lines, merged by key.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/open_file.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/result.h"
 
 namespace pagoda::documents {
 namespace {
-
-class File {
- public:
-  File(const std::string& path, int flags) : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (fd_ < 0) fail("opened");
-  }
-  ~File() { ::close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int fd() const { return fd_; }
-  [[noreturn]] void fail(const char* what) const {
-    throw Error(path_ + ": cannot be " + what + ": " + std::strerror(errno));
-  }
-
- private:
-  std::string path_;
-  int fd_;
-};
-
-// Whether the file ends in a newline, or is empty.
-bool ends_in_line(const File& file) {
-  struct stat info {};
-  if (::fstat(file.fd(), &info) != 0) file.fail("read");
-  if (info.st_size == 0) return true;
-  char last = 0;
-  if (::pread(file.fd(), &last, 1, info.st_size - 1) != 1) file.fail("read");
-  return last == '\n';
-}
 
 void merge(ResultSet& set, std::map<std::string, std::size_t>& index, Result result) {
   const auto [it, is_new] = index.try_emplace(result.key, set.results.size());
@@ -78,14 +45,19 @@ void add_lines(ResultSet& set, std::map<std::string, std::size_t>& index, std::s
 }  // namespace
 
 void append_result(const std::string& path, const Result& result) {
-  const File file(path, O_RDWR | O_APPEND | O_CREAT);
-  while (::flock(file.fd(), LOCK_EX) != 0)
-    if (errno != EINTR) file.fail("locked");
-  const std::string line = (ends_in_line(file) ? "" : "\n") + write_result(result) + "\n";
-  // A short write to a regular file means that the disk is full; readers treat the partial line as torn.
-  const ssize_t written = ::write(file.fd(), line.data(), line.size());
-  if (written != static_cast<ssize_t>(line.size())) file.fail("written whole");
-  if (::fsync(file.fd()) != 0 && errno != EINVAL) file.fail("written to the disk");
+  const auto fail = [&](const char* what) { throw Error(path + ": cannot be " + what + ": " + std::strerror(errno)); };
+  const base::OpenFile file = base::OpenFile::appended(path);
+  if (!file) fail("opened");
+  if (!file.lock()) fail("locked");
+  // The line before may have been torn off by a crash.
+  const auto there = file.state();
+  if (!there) fail("read");
+  char last = '\n';
+  if (there->bytes > 0 && file.read_at(there->bytes - 1, {&last, 1}) != 1) fail("read");
+  const std::string line = (last == '\n' ? "" : "\n") + write_result(result) + "\n";
+  // Readers treat a partial line, as a full disk leaves it, as torn.
+  if (!file.write(line)) fail("written whole");
+  if (!file.sync()) fail("written to the disk");
 }
 
 ResultSet parse_results(std::string_view jsonl, std::string_view subject) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "outputs.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/timing.h"
 #include "pagoda/present/report.h"
 #include "session.h"
 #include "tool.h"
@@ -331,7 +333,7 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   result.key = experiment.key;
   result.config = experiment.config;
   result.metadata = options.metadata;
-  result.metadata["time"] = utc_now();
+  result.metadata["time"] = base::utc_now();
   const std::string backend = text_of(experiment.config, "backend");
   const auto command = workers.commands.find(backend);
   if (command == workers.commands.end()) {

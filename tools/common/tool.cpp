@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <iostream>
 #include <new>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/device.h"
 
@@ -65,6 +65,7 @@ int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) 
       return say(name, what, code);
     }
   };
+  base::prepare_standard_streams();
   try {
     return body(argc, argv);
   } catch (const CLI::Success&) {
@@ -82,15 +83,6 @@ int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) 
   } catch (...) {
     return say(name, "an exception of an unknown type ended it; please report this", kUnusable);
   }
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 void write_output(const std::string& path, const std::string& text) {

@@ -45,8 +45,6 @@ void refuse_beside(const CLI::App& app, const std::string& option, const std::ve
 // code: CLI::ParseError and UsageError 2 (CLI::Success 0), UnknownDevice 4, ToolError its own, everything else 1.
 int run_tool(const char* name, int argc, char** argv, int (*body)(int argc, char** argv)) noexcept;
 
-std::string utc_now();  // "2026-01-31T12:00:00Z"
-
 // Writes to standard output if `path` is empty or "-", else to a file, which is either complete or absent. Throws
 // Error.
 void write_output(const std::string& path, const std::string& text);

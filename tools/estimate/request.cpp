@@ -1,11 +1,9 @@
 #include "request.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <cctype>
 #include <cstdlib>
 
+#include "pagoda/base/terminal.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/custom_operators.h"
@@ -40,11 +38,10 @@ documents::LinkChoice link_of(const std::string& text) {
 }
 
 std::size_t terminal_width() {
-  if (isatty(STDOUT_FILENO) == 0) return 0;
+  if (!base::is_output_terminal()) return 0;
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0)
     return static_cast<std::size_t>(std::atoi(columns));
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return base::output_columns();
 }
 
 }  // namespace

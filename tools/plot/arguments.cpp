@@ -1,13 +1,12 @@
 #include "arguments.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "tool.h"
@@ -139,7 +138,7 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
     throw UsageError("\"" + precision + "\" is not a precision; known: " + precision_names());
   if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};
   if (!y_limits.empty()) arguments.options.y_limits = {y_limits[0], y_limits[1]};
-  arguments.options.color = arguments.output == "-" && isatty(STDOUT_FILENO) != 0;
+  arguments.options.color = arguments.output == "-" && base::is_output_terminal();
   return arguments;
 }
 

@@ -25,22 +25,20 @@ void forward(int number, siginfo_t* info, void*) {
 
 base::ProcessEnd run_program(const std::vector<std::string>& words,
                              const std::vector<std::pair<std::string, std::string>>& environment) {
-  sigset_t all, before;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before);  // signals that arrive now stay pending until the child exists
+  const auto started = [](int pid) {
+    running = pid;
+    struct sigaction ours = {};
+    ours.sa_sigaction = forward;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;
+    for (const int number : kForwarded) sigaction(number, &ours, nullptr);
+  };
   std::optional<base::ChildProcess> child;
   try {
-    child.emplace(words, base::ProcessOptions{.environment = environment, .blocked = before});
+    child.emplace(words, base::ProcessOptions{.environment = environment, .started = started});
   } catch (const base::CannotStart& error) {
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    running = 0;
     throw ToolError(error.error == ENOENT ? 127 : 126, error.what());
   }
-  running = child->pid();
-  struct sigaction ours = {};
-  ours.sa_sigaction = forward;
-  ours.sa_flags = SA_SIGINFO | SA_RESTART;
-  for (const int number : kForwarded) sigaction(number, &ours, nullptr);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
   const base::ProcessEnd end = child->wait();
   running = 0;
   return end;

@@ -2,8 +2,6 @@
 // data are copied when the output goes to a different folder.
 #include "pagoda/core/annotate.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>

@@ -1,15 +1,8 @@
 // External tensor data: opens files with care, since a model may name any path.
 #include "onnx/external_data.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
-#include <memory>
 #include <system_error>
 
 #include "onnx/skeleton.h"
@@ -18,53 +11,37 @@
 namespace pagoda::inline core::wire {
 namespace {
 
-std::string resolved(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  return real ? std::string(real.get()) : std::string();
-}
-
-std::string folder(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 std::string reason(int error) { return std::generic_category().message(error); }
 
 }  // namespace
 
 std::vector<std::string> folders_of(const std::string& path) {
-  const std::string real = resolved(path);
-  return {folder(path), real.empty() ? std::string() : folder(real)};
+  const std::string real = base::resolved_path(path);
+  return {base::folder_of(path), real.empty() ? std::string() : base::folder_of(real)};
 }
 
 ExternalData::ExternalData(const std::vector<std::string>& folders) {
   for (const std::string& name : folders) {
-    std::string real = name.empty() ? std::string() : resolved(name);
+    std::string real = name.empty() ? std::string() : base::resolved_path(name);
     if (real.empty()) continue;
     if (real.back() != '/') real += '/';
     if (std::find(folders_.begin(), folders_.end(), real) == folders_.end()) folders_.push_back(std::move(real));
   }
 }
 
-ExternalData::~ExternalData() {
-  if (file_ >= 0) ::close(file_);
-}
-
 const std::string& ExternalData::open(const std::string& location) const {
-  if (location == location_ && (file_ >= 0 || !problem_.empty())) return problem_;
-  if (file_ >= 0) ::close(file_);
-  file_ = -1;
+  if (location == location_ && (file_ || !problem_.empty())) return problem_;
+  file_.close();
   location_ = location;
   const std::string subject = "its external file " + quoted_name(location);
   if (location == kInModel) return problem_ = "its data lie in the model that this skeleton was taken from";
   if (folders_.empty()) return problem_ = "its data lie in an external file and the model's folder is not known";
   if (location.empty()) return problem_ = "its external data name no file";
-  if (location.front() == '/' || location.find('\0') != std::string::npos)
+  if (base::is_absolute_path(location) || location.find('\0') != std::string::npos)
     return problem_ = subject + " is not a path relative to the model's folder";
   problem_ = subject + " cannot be opened: " + reason(ENOENT);
   for (const std::string& root : folders_) {
-    const std::string path = resolved(root + location);
+    const std::string path = base::resolved_path(root + location);
     if (path.empty()) {
       if (errno != ENOENT) problem_ = subject + " cannot be opened: " + reason(errno);
       continue;
@@ -75,20 +52,21 @@ const std::string& ExternalData::open(const std::string& location) const {
       continue;
     }
     // Checked before opening, since opening a device can have side effects, and after, since the file may have been
-    // replaced. O_NONBLOCK: do not wait for the writer of a pipe.
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode))
-      file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    // replaced.
+    const auto is_regular = [](const std::optional<base::FileState>& found) {
+      return found && found->kind == base::FileKind::Regular;
+    };
+    if (is_regular(base::file_state(path)))
+      file_ = base::OpenFile::regular(path, /*follows_links=*/false);
     else
       errno = 0;
-    if (file_ >= 0 && ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode)) {
+    const int error = file_ ? 0 : errno;
+    if (file_ && is_regular(file_.state())) {
       problem_.clear();
       return problem_;
     }
-    problem_ =
-        file_ < 0 && errno != 0 ? subject + " cannot be opened: " + reason(errno) : subject + " is not a regular file";
-    if (file_ >= 0) ::close(file_);
-    file_ = -1;
+    problem_ = error != 0 ? subject + " cannot be opened: " + reason(error) : subject + " is not a regular file";
+    file_.close();
   }
   return problem_;
 }
@@ -101,15 +79,12 @@ ExternalData::Bytes ExternalData::read(const Extent& extent, std::uint64_t bytes
                 std::to_string(bytes)};
   Bytes result{std::string(static_cast<std::size_t>(bytes), '\0'), {}};
   for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t at = extent.offset + done;
-    const ssize_t got =
-        at > LLONG_MAX ? 0 : ::pread(file_, result.bytes.data() + done, bytes - done, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
+    const auto got = file_.read_at(extent.offset + done, std::span(result.bytes).subspan(done));
+    if (!got || *got == 0)
       return {{},
               "its external file " + quoted_name(extent.location) +
-                  (got < 0 ? " cannot be read: " + reason(errno) : " ends before the data")};
-    done += static_cast<std::uint64_t>(got);
+                  (got ? " ends before the data" : " cannot be read: " + reason(errno))};
+    done += *got;
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/base/open_file.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda::inline core::wire {
@@ -13,9 +14,6 @@ class ExternalData {
  public:
   // Folders below which data may be stored; empty names are ignored.
   explicit ExternalData(const std::vector<std::string>& folders);
-  ExternalData(const ExternalData&) = delete;
-  ExternalData& operator=(const ExternalData&) = delete;
-  ~ExternalData();
 
   struct Bytes {
     std::string bytes;
@@ -31,7 +29,7 @@ class ExternalData {
   std::vector<std::string> folders_;  // resolved, with a slash at the end
   // The last file opened: models keep all tensors in one file, or each in its own.
   mutable std::string location_, problem_;
-  mutable int file_ = -1;
+  mutable base::OpenFile file_;
 };
 
 // The folders below which external data of the model at `path` may be stored: that of the path and, if it is a symbolic

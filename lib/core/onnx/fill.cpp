@@ -246,7 +246,7 @@ void write_filled(const std::string& model_path, const std::string& output_path,
   }
   const std::string data_path = output_path + ".data";
   wire::OutputFile data(data_path, model_path);
-  const wire::Filler split = filler(data_path.substr(data_path.rfind('/') + 1));
+  const wire::Filler split = filler(base::file_name_of(data_path));
   wire::require_space(data_path, split.data_bytes() + split.model_bytes());
   split.write_data(data);
   split.write_model(output);

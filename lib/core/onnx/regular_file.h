@@ -6,27 +6,26 @@
 #include <span>
 #include <string>
 
+#include "pagoda/base/open_file.h"
+
 namespace pagoda::inline core {
 
 class RegularFile {
  public:
   // Throws Error unless it is a readable regular file.
   explicit RegularFile(const std::string& path);
-  RegularFile(const RegularFile&) = delete;
-  RegularFile& operator=(const RegularFile&) = delete;
-  ~RegularFile();
 
   std::uint64_t size() const { return size_; }
   // False where the system cannot map files, as in a browser.
   bool can_be_mapped() const;
   // Its pages, read-only; null where they cannot be mapped, with errno set. It outlives the object.
-  void* map(std::size_t bytes) const;
+  const std::byte* map(std::size_t bytes) const { return file_.map(bytes); }
   // Fills `bytes`, starting at `offset`. Throws Error when it cannot, or when the file has become shorter.
   void read(std::uint64_t offset, std::span<char> bytes) const;
 
  private:
   std::string path_;
-  int file_ = -1;
+  base::OpenFile file_;
   std::uint64_t size_ = 0;
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "pagoda/base/open_file.h"
+
 namespace pagoda::inline core::wire {
 
 // A file written under a temporary name beside `path` and renamed at commit(); without commit() nothing is left behind.
@@ -28,7 +30,7 @@ class OutputFile {
 
   std::string path_, temporary_, buffer_;
   std::uint64_t size_ = 0;
-  int file_ = -1;
+  base::OpenFile file_;
 };
 
 }  // namespace pagoda::inline core::wire

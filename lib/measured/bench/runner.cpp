@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/timing.h"
 
 namespace pagoda::measured {
 namespace {
@@ -25,15 +25,6 @@ std::string program_of(const StudyRunOptions& options) {
   if (!options.program.empty()) return options.program;
   const char* named = std::getenv("PAGODA_BENCH");
   return named && *named ? named : "pagoda-bench";
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
 }
 
 // Throws Error for lists of models and the device auto, which only the command line resolves.
@@ -141,7 +132,7 @@ documents::Result time_function(documents::Config config, const std::function<vo
   documents::Result result;
   result.key = documents::config_key(config);
   result.config = std::move(config);
-  result.metadata["time"] = utc_now();
+  result.metadata["time"] = base::utc_now();
   result.timing = base::time_runs(
       [&](std::int64_t runs) {
         std::vector<double> seconds;

@@ -1,8 +1,6 @@
 // Selects the importer for a text, and maps files.
 #include "pagoda/measured/import.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,7 @@
 
 #include "import/formats.h"
 #include "pagoda/base/fail.h"
+#include "pagoda/base/open_file.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::measured {
@@ -75,7 +74,7 @@ void note_disturbance(documents::Measured& measured) {
 std::string_view content(const MappedFile& file) {
   const auto bytes = file.bytes();
   // The file is read once, front to back: enables read-ahead, which MappedFile does not by itself.
-  if (!bytes.empty()) ::madvise(const_cast<std::byte*>(bytes.data()), bytes.size(), MADV_SEQUENTIAL);
+  base::expect_order(bytes, base::PageOrder::Sequential);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

@@ -11,6 +11,7 @@
 #include "conv_study.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/timing.h"
 #include "nvidia_library.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/present/report.h"
@@ -104,7 +105,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
   if (flags.threads > 0) result.config["threads"] = std::int64_t{flags.threads};
   if (flags.device.starts_with("cuda")) result.config["math"] = flags.math;
   result.key = documents::config_key(result.config);
-  result.metadata = {{"time", utc_now()},
+  result.metadata = {{"time", base::utc_now()},
                      {"version." + library.name, library.version},
                      {"convolutions", static_cast<std::int64_t>(list.layers.size())},
                      {"convolutions_left_out", static_cast<std::int64_t>(list.left_out.size())}};

@@ -5,9 +5,9 @@
 //   if (output.end.succeeded()) use(output.out);
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,10 +29,12 @@ struct ProcessOptions {
   Stream in = Stream::Inherit, out = Stream::Inherit, err = Stream::Inherit;
   std::vector<std::pair<std::string, std::string>> environment = {};  // added to this process's own
   std::string folder = {};                                            // the working directory; empty: this process's
-  bool is_group = false;                           // leads its own process group and is killed when this process dies
-  bool is_first_victim = false;                    // the kernel kills it first when memory runs out
-  std::optional<sigset_t> blocked = std::nullopt;  // signals blocked in the child; empty: as in this process
-  double seconds = 0;                              // for run_and_capture(): time limit; 0: none
+  bool is_group = false;         // leads its own process group and is killed when this process dies
+  bool is_first_victim = false;  // the kernel kills it first when memory runs out
+  // Called with the child's number before this process can receive another signal: a handler that it installs misses
+  // none.
+  std::function<void(int)> started = {};
+  double seconds = 0;  // for run_and_capture(): time limit; 0: none
 };
 
 // How a process ended.
@@ -79,6 +81,8 @@ class ChildProcess {
   void start(const std::function<int(bool)>& body, const std::string& program, const ProcessOptions& options);
   void close_pipes();
   std::optional<ProcessEnd> collect(int wait_options);
+  struct System;                    // what the operating system needs besides the number
+  std::unique_ptr<System> system_;  // null where it needs nothing
   int pid_ = -1;
   bool is_group_ = false;
   int in_ = -1, out_ = -1, err_ = -1;

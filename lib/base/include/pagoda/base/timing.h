@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -48,6 +49,8 @@ Latency summarize_latency(std::span<const double> seconds, double half_width);
 
 // `run(n)` executes n runs and returns the seconds of each, in order. Stops early if it returns none.
 Timing time_runs(const std::function<std::vector<double>(std::int64_t)>& run, const TimingOptions& options);
+
+std::string utc_now();  // "2026-01-31T12:00:00Z"
 
 }  // namespace pagoda::base
 #pragma GCC visibility pop

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,8 +11,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+
+#include "posix/system.h"
 
 namespace pagoda::base {
 namespace {
@@ -35,7 +37,7 @@ struct PipeEnds {
   }
   void open(const std::string& program) {
     int both[2];
-    if (::pipe2(both, O_CLOEXEC) != 0) throw CannotStart(program, errno);
+    if (!posix::make_pipe(both)) throw CannotStart(program, errno);
     read = both[0];
     write = both[1];
   }
@@ -55,16 +57,10 @@ pid_t wait_for(pid_t pid, int& status, int options, rusage& usage) {
 bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, pid_t parent, const sigset_t& blocked) {
   if (options.is_group) {
     ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);  // the parent died before prctl()
+    posix::die_with_parent();
+    if (::getppid() != parent) ::_exit(127);  // the parent died before that
   }
-  if (options.is_first_victim) {
-    const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (score >= 0) {
-      [[maybe_unused]] const ssize_t ignored = ::write(score, "1000", 4);
-      ::close(score);
-    }
-  }
+  if (options.is_first_victim) posix::be_first_victim();
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   // exec resets handlers, but an ignored SIGPIPE would stay ignored.
@@ -136,6 +132,8 @@ Output finish(ChildProcess& child, std::array<int, 2> pipes, double seconds) {
 
 }  // namespace
 
+struct ChildProcess::System {};
+
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessOptions& options) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -146,7 +144,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessO
   report.open(words.at(0));
   start(
       [&](bool is_arranged) -> int {
-        if (is_arranged) ::execvpe(arguments[0], arguments.data(), environment.get());
+        if (is_arranged) posix::execute(arguments.data(), environment.get());
         const int error = errno;
         [[maybe_unused]] const ssize_t ignored = ::write(report.write, &error, sizeof error);
         return 127;
@@ -197,7 +195,8 @@ void ChildProcess::start(const std::function<int(bool)>& body, const std::string
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = ::fork();
   const int error = errno;
-  if (pid_ == 0) ::_exit(body(arrange(options, streams, parent, options.blocked.value_or(before))));
+  if (pid_ == 0) ::_exit(body(arrange(options, streams, parent, before)));
+  if (pid_ > 0 && options.started) options.started(pid_);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) throw CannotStart(program, error);
   if (is_group_) ::setpgid(pid_, pid_);  // the child also does this; either may be first
@@ -232,12 +231,22 @@ std::optional<ProcessEnd> ChildProcess::collect(int wait_options) {
   if (found < 0) return end_;  // already reaped elsewhere
   if (WIFEXITED(status)) end_->code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) end_->signal = WTERMSIG(status);
-  end_->peak_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+  end_->peak_bytes = posix::peak_bytes(usage);
   return end_;
 }
 
 std::optional<ProcessEnd> ChildProcess::ended() { return collect(WNOHANG); }
 ProcessEnd ChildProcess::wait() { return collect(0).value_or(ProcessEnd{}); }
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options) {
   options.out = Stream::Pipe;
