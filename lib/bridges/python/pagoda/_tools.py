@@ -9,9 +9,11 @@ from pathlib import Path
 
 
 def _run(name: str) -> None:
-    program = str(Path(__file__).with_name("bin") / name)
-    if os.name == "nt":
-        sys.exit(subprocess.call([program + ".exe", *sys.argv[1:]]))
+    folder = Path(__file__).parent
+    program = str(folder / "bin" / name)
+    if os.name == "nt":  # programs find pagoda.dll by PATH
+        path = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
+        sys.exit(subprocess.call([program + ".exe", *sys.argv[1:]], env={**os.environ, "PATH": path}))
     os.execv(program, [program, *sys.argv[1:]])
 
 
