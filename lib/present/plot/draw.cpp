@@ -235,9 +235,13 @@ void draw_head(Svg& svg, const Chart& chart) {
   }
   svg.text(sheet.plot.x0, 32, fit(chart.title, 19, sheet.panel.x1 - sheet.plot.x0 - 140),
            {{"class", "ink"}, {"font-size", "19"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
-  if (const std::string text = says(chart); !text.empty())
-    svg.text(sheet.plot.x0, 56, fit(text, 13, sheet.panel.x1 - sheet.plot.x0),
-             {{"id", "summary"}, {"class", "muted"}, {"font-size", "13"}, {"fill", std::string(kMuted)}});
+  const std::string text = says(chart);
+  if (text.empty()) return;
+  const std::vector<std::string> rows = wrapped(text, 13, sheet.panel.x1 - sheet.plot.x0, 2);
+  svg.open("g", {{"id", "summary"}, {"class", "muted"}, {"font-size", "13"}, {"fill", std::string(kMuted)}});
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    svg.text(sheet.plot.x0, (rows.size() == 1 ? 56 : 52) + 17 * static_cast<double>(i), rows[i]);
+  svg.close();
 }
 
 }  // namespace

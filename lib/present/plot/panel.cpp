@@ -45,6 +45,35 @@ class Column {
   double bottom_, y_;
 };
 
+// The times of the verdict on one linear scale.
+void draw_ladder(Svg& svg, Column& column, const Chart& chart) {
+  const std::optional<Verdict> verdict = verdict_of(chart);
+  const std::vector<Rung> ladder = verdict ? verdict->ladder : ladder_of(chart);
+  if (ladder.size() < 2) return;
+  double longest = 0, name_width = 0;
+  for (const Rung& rung : ladder) {
+    longest = std::max(longest, rung.seconds);
+    name_width = std::max(name_width, text_width(rung.name, kSmallText));
+  }
+  const double time_width = 58, from = column.left + std::min(name_width, 0.4 * (column.right - column.left)) + 8,
+               to = column.right - time_width;
+  column.heading("Times");
+  svg.open("g", {{"id", "times"}});
+  for (const Rung& rung : ladder) {
+    svg.text(column.left, column.y() + 12, fit(rung.name, kSmallText, from - 7 - column.left),
+             {{"class", "ink"}, {"fill", std::string(kInk)}});
+    svg.leaf("rect", {{"x", px(from)},
+                      {"y", px(column.y() + 4)},
+                      {"width", px((to - from) * rung.seconds / longest)},
+                      {"height", "8"},
+                      {"fill", std::string(rung.name == "measured" ? kInk : kPalette[0])}});
+    svg.text(column.right, column.y() + 12, base::si_seconds(rung.seconds),
+             {{"class", "ink"}, {"text-anchor", "end"}, {"fill", std::string(kInk)}});
+    column.skip(kLine);
+  }
+  svg.close();
+}
+
 void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) {
   const std::size_t named = std::min(kColors, series.types.size());
   TypeTime other{.type = "other"};
@@ -113,7 +142,7 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
                         {"fill-opacity", "0.18"},
                         {"stroke", "#0072B2"},
                         {"stroke-width", "1.6"}});
-    row("estimate: least time by its roof");
+    row("estimate: least time");
   }
   if (has_measured) {
     svg.leaf("circle", {{"cx", px(x)},
@@ -362,6 +391,7 @@ double draw_panel(Svg& svg, const Chart& chart) {
       }
       into.skip(bottom - into.y());
     };
+    draw_ladder(svg, column, chart);
     column.heading(chart.series.front().has_time() ? "Share of measured time" : "Share of least time");
     each(column, draw_types);
     marks.heading("Marks");

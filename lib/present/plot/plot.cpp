@@ -26,7 +26,9 @@ std::string plot_json(const PlotInput& input, const PlotOptions& options) {
 }
 std::string plot_text(const PlotInput& input, const PlotOptions& options) {
   if (options.energy) throw Error("the terminal shows no energy roofline; write it as svg, png, pdf or html");
-  return plot::chart_text(plot::make_chart(input, options));
+  plot::Chart chart = plot::make_chart(input, options);
+  plot::fit_frame(chart);
+  return plot::chart_text(chart);
 }
 std::string plot_html(const PlotInput& input, const PlotOptions& options) {
   const plot::Chart chart = plot::make_chart(input, options);

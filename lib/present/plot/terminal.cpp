@@ -80,6 +80,7 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
     if (roof.shown) top = std::max(top, roof.value);
   for (const Roof& roof : chart.roofs.bandwidth) {
     const bool is_main = &roof == &chart.roofs.bandwidth.front();
+    if (!is_main && !roof.shown) continue;
     for (int i = 0; i < columns; ++i) {
       const double y = canvas.x_of(i) * roof.value;
       if (y <= top && y >= chart.frame.y0) canvas.put(i, canvas.line(y), is_main ? "╱" : "·", 90);
@@ -173,6 +174,28 @@ std::string wrapped(const std::string& text, std::size_t columns) {
   return result + row + "\n";
 }
 
+// The times of the verdict as bars on one linear scale.
+std::string ladder_text(const std::vector<Rung>& ladder, std::size_t columns) {
+  if (ladder.size() < 2) return "";
+  double longest = 0;
+  std::size_t widest = 0;
+  for (const Rung& rung : ladder) {
+    longest = std::max(longest, rung.seconds);
+    widest = std::max(widest, base::display_width(rung.name));
+  }
+  widest = std::min(widest, columns / 3);
+  const std::size_t length = std::min<std::size_t>(40, columns > widest + 12 ? columns - widest - 12 : 1);
+  std::string text;
+  for (const Rung& rung : ladder) {
+    const std::string name = base::elide(rung.name, widest);
+    text += name + std::string(widest - std::min(widest, base::display_width(name)) + 2, ' ');
+    const auto blocks = static_cast<std::size_t>(std::lround(static_cast<double>(length) * rung.seconds / longest));
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, blocks); ++i) text += blocks == 0 ? "▏" : "█";
+    text += " " + base::si_seconds(rung.seconds) + "\n";
+  }
+  return text;
+}
+
 std::string table(const Chart& chart, const Series& series) {
   base::Grid grid;
   grid.columns = {{""},           {"operator", false, 0, 12}, {"type"},         {"count", true},    {"% time", true},
@@ -217,6 +240,7 @@ std::string chart_text(const Chart& chart) {
   if (verdict) {
     text += wrapped(verdict->headline(" · "), columns_of_text);
     for (const std::string& action : verdict->actions) text += base::elide("- " + action, columns_of_text) + "\n";
+    text += ladder_text(verdict->ladder, columns_of_text);
   } else {
     text += base::elide(chart.title, columns_of_text) + "\n";
   }
@@ -244,6 +268,7 @@ std::string chart_text(const Chart& chart) {
       ticks += std::string(static_cast<std::size_t>(begin) - ticks.size(), ' ');
     ticks += label;
   }
+  while (static_cast<int>(base::display_width(axis)) < columns) axis += "─";
   const std::string indent(kLeft + 2, ' ');
   text += indent.substr(1) + "└" + axis + "\n" + indent + ticks + "\n" + indent + "FLOP/s over FLOP / DRAM byte";
   text += chart.series.empty()              ? "\n"
