@@ -15,7 +15,9 @@
   const dots = () => all(".series .estimated > *, .series .measured > *, #outside path, #rail rect").filter((n) => is_shown(n) && (!n.closest(".series") || is_shown(n.closest(".series"))));
   // The page updates its address with a delay, or when the reader leaves.
   const address = () => (window.dispatchEvent(new Event("pagehide")), location.hash);
-  const clear = () => $("#clear").click();
+  // A page whose dots would be one point on the roofline opens with other axes; most of this test is about the roofline.
+  const opened = $("#y").value, roofline = opened === "rate" ? "" : "&y=rate", show_roofline = () => roofline && set("y", "rate", "change");
+  const clear = () => { $("#clear").click(); show_roofline(); };
   const data = JSON.parse($("#chart-data").textContent);
   const items = data.series[0].items, whole = items.count;
   const mouse = (type, node, more = {}) => {
@@ -27,6 +29,13 @@
   check("the script ran under its policy", document.documentElement.dataset.ready === "1", document.documentElement.dataset.ready);
   check("the status counts every operator", count() === whole && status().includes("100%"), status());
   check("no text of the page is a number that is none", !/\bNaN\b|Infinity|undefined/.test(document.body.innerText), document.body.innerText.match(/.{20}(NaN|Infinity|undefined).{20}/)?.[0]);
+
+  if (roofline) {
+    check("other axes than the roofline's say why", /On the roofline, .* the ridge/.test($("#axes-note").textContent) && $("#roofs").getAttribute("display") === "none", $("#axes-note").textContent);
+    check("over bytes, every row with bytes has a dot beside the line of its memory", opened !== "bytes" || ($("#bandwidth path") && !$("#rail rect")), opened);
+    show_roofline();
+    check("the roofline is one choice away", is_shown($("#roofs")) && $("#axes-note").textContent === "" && address().includes("y=rate"), location.hash);
+  }
 
   // C++ and the script use the same rule for ticks: redrawing the whole frame changes none.
   const tick_texts = () => all("#ticks-x text, #ticks-y text").map((t) => t.textContent).join("|");
@@ -155,6 +164,8 @@
   key(rows_at, "Escape");
   set("y", "time", "change");
   check("time upwards: roofs go, dots stay", $("#roofs").getAttribute("display") === "none" && dots().length > 0 && address().includes("y=time"), location.hash);
+  set("y", "bytes", "change");
+  check("time over bytes: dots stay, and the memory is a line", $("#bandwidth path") && dots().length > 0 && $("#title-x").textContent.includes("bytes of one kernel") && address().includes("y=bytes"), location.hash);
   set("y", "rate", "change");
   check("few tab stops before the chart", all("main a, main button, main input, main select, main summary, main [tabindex]").filter((n) => !n.closest("[hidden]") && n.compareDocumentPosition($("#roofline")) & Node.DOCUMENT_POSITION_FOLLOWING).length <= 14, 0);
   check("one h1, and every control has a name", all("h1").length === 1 && all("main input, main select").every((n) => n.closest("label") || n.getAttribute("aria-label")), all("main input, main select").filter((n) => !n.closest("label") && !n.getAttribute("aria-label")).map((n) => n.id));
@@ -242,15 +253,36 @@
 
   const paper = () => getComputedStyle($("svg .paper")).fill;
   const light = paper();
+  // Contrast of every text that is shown, by WCAG 2.1: at least 4.5.
+  const channels = (colour) => colour.match(/[\d.]+/g).map(Number), alpha = (colour) => channels(colour)[3] ?? 1;
+  const luminance = (colour) => channels(colour).slice(0, 3).map((c) => c / 255).reduce((sum, c, i) => sum + [0.2126, 0.7152, 0.0722][i] * (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4), 0);
+  const contrast = (a, b) => { const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y); return (high + 0.05) / (low + 0.05); };
+  const ground = (node) => { for (; node; node = node.parentElement) { const colour = getComputedStyle(node).backgroundColor; if (colour.startsWith("rgb") && alpha(colour) > 0.9) return colour; } return "rgb(255, 255, 255)"; };
+  const pale = () => {
+    const found = [];
+    for (const node of all("main *")) {
+      if (![...node.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim()) || node.closest(".stale, .off, [hidden], [display=none], :disabled, option, title, desc") || !node.getClientRects().length) continue;
+      const style = getComputedStyle(node), is_drawn = node instanceof SVGElement, box = node.getBoundingClientRect(), [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+      const rect = is_drawn && [...node.parentElement.querySelectorAll(":scope > rect")].find((each) => { const r = each.getBoundingClientRect(); return r.left <= x && x <= r.right && r.top <= y && y <= r.bottom; });
+      const under = rect && getComputedStyle(rect).fill.startsWith("rgb") ? getComputedStyle(rect).fill : ground(is_drawn ? node.closest("svg") : node);
+      if (is_drawn && style.fill === "none") continue;
+      const ratio = contrast(is_drawn ? style.fill : style.color, under);
+      if (ratio < 4.5) found.push(`${ratio.toFixed(2)} ${node.tagName} ${node.className.baseVal ?? node.className} ${node.textContent.slice(0, 30)}`);
+    }
+    return found;
+  };
+  const in_tabs = () => offered.flatMap((name) => { open(name); return pale(); });
+  check("every text has contrast on light paper", in_tabs().length === 0, [...new Set(in_tabs())].slice(0, 9));
   $("#dark").click();
   check("dark changes the paper", paper() !== light && address().includes("dark="), paper());
+  check("every text has contrast on dark paper", in_tabs().length === 0, [...new Set(in_tabs())].slice(0, 9));
   $("#dark").click();
   clear();
 
-  location.hash = "#q=" + encodeURIComponent(name) + "&sort=name&" + zoomed.slice(1);
+  location.hash = "#q=" + encodeURIComponent(name) + "&sort=name&" + zoomed.slice(1) + roofline;
   window.dispatchEvent(new HashChangeEvent("hashchange"));
   check("an address brings its view back", $("#search").value === name && count() < whole && place() !== still, location.hash);
-  location.hash = "#row=99999&s=77&level=l9&view=1,0,x,y&roof=%3Cb%3E&sort=bogus&share=-4";
+  location.hash = "#row=99999&s=77&level=l9&view=1,0,x,y&roof=%3Cb%3E&sort=bogus&share=-4" + roofline;
   window.dispatchEvent(new HashChangeEvent("hashchange"));
   check("a senseless address is the whole picture", count() === whole && place() === still, location.hash);
 

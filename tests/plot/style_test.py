@@ -2,7 +2,7 @@
 """Colours of pages, light and dark: style_test.py SOURCE_DIR
 
 Contrast by WCAG 2.1 (1.4.3, level AA: 4.5 for text; 1.4.11: 3 for marks with meaning) of the custom properties in
-page.css; and the three colours of limits, which are only accompanied by a letter: their distance in CIELAB, as seen by
+page.css, and of the outlines of hollow dots; and the three colours of limits, which are only accompanied by a letter: their distance in CIELAB, as seen by
 people without green or red cones (Viénot, Brettel, Mollon 1999).
 """
 import itertools
@@ -14,7 +14,8 @@ TEXT, MARK = 4.5, 3.0
 # Text or mark, its background, minimum contrast.
 PAIRS = [("ink", "paper", TEXT), ("ink", "soft", TEXT), ("muted", "paper", TEXT), ("muted", "soft", TEXT), ("warn", "soft", TEXT), ("warn", "paper", TEXT),
          ("paper", "accent", TEXT), ("accent", "paper", MARK), ("better", "paper", MARK), ("worse", "paper", MARK),
-         ("chip-text", "compute", TEXT), ("chip-text", "memory", TEXT), ("chip-text", "neither", TEXT), ("chip-text", "unknown", TEXT)]
+         ("chip-text", "compute", TEXT), ("chip-text", "memory", TEXT), ("chip-text", "neither", TEXT), ("chip-text", "unknown", TEXT),
+         ("compute", "paper", MARK), ("memory", "paper", MARK), ("neither", "paper", MARK), ("unknown", "paper", MARK)]
 LEAST_DISTANCE = 15  # in CIELAB; neighbouring shades become distinguishable at about 2
 
 
@@ -74,6 +75,15 @@ def main():
             print(f"{name:26} {text:9} on {ground:8} {ratio:5.2f}")
             if ratio < least:
                 failures.append(f"{name}: {text} on {ground} has {ratio:.2f}, expected {least}")
+    source = pathlib.Path(sys.argv[1]) / "lib/present/plot"
+    edges = re.findall(r"#[0-9A-F]{6}", re.search(r"const kEdges = \[(.*?)\]", (source / "page/data.js").read_text()).group(1))
+    drawn = re.findall(r"#[0-9A-F]{6}", re.search(r"kEdges = \{(.*?)\}", (source / "draw.h").read_text(), re.S).group(1))
+    if len(edges) != 7 or edges != drawn:
+        failures.append(f"the page outlines dots in {edges}, pictures in {drawn}")
+    for name, colours in themes[:2]:
+        for edge in edges:
+            if contrast(edge, colours["paper"]) < MARK:
+                failures.append(f"{name}: a dot outlined in {edge} has {contrast(edge, colours['paper']):.2f}, expected {MARK}")
     for kind in ("all cones", *BLIND):
         for a, b in itertools.combinations(("compute", "memory", "neither"), 2):
             far = sum((x - y) ** 2 for x, y in zip(seen(light[a], kind), seen(light[b], kind))) ** 0.5

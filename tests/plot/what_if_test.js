@@ -4,7 +4,7 @@
   const $ = (selector) => document.querySelector(selector);
   const set = (node, value, event) => { node.value = value; node.dispatchEvent(new Event(event, { bubbles: true })); };
   const facts = () => ({
-    command: $("#what-if-command").textContent, title: $("h1").textContent, stale: $("#actions").classList.contains("stale"),
+    command: $("#what-if-command").textContent, title: $("h1").textContent, stale: { actions: $("#actions").classList.contains("stale"), chart: $(".split").classList.contains("stale") },
     facts: Object.fromEntries([...document.querySelectorAll("#answer [data-fact]")].map((node) => [node.dataset.fact, node.textContent])),
     rungs: Object.fromEntries([...document.querySelectorAll("#ladder li")].map((node) => [node.dataset.rung, node.querySelector("b").textContent])),
     status: $("#status").textContent,
@@ -14,7 +14,7 @@
     for (const [name, value] of Object.entries(request.sizes)) set($(`[data-size="${name}"]`), value, "input");
     if (request.precision) set($("#what-if-precision"), [...$("#what-if-precision").options].find((o) => o.text === request.precision).value, "change");
     if (request.device) set($("#what-if-device"), [...$("#what-if-device").options].find((o) => o.text === request.device).value, "change");
-    if (request.fused !== undefined) set($("#what-if-traffic"), request.fused ? "1" : "0", "change");
+    set($("#what-if-traffic"), [...$("#what-if-traffic").options].find((o) => o.text === request.traffic).value, "change");
     out.answers.push(facts());
   }
   const number = $("[data-size]");

@@ -156,7 +156,7 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
     if (mark.x && is_drawn(mark)) {
       const Dot& dot = series.dots[mark.dot];
       draw_dot(svg, dot, mark.dot, *mark.x, *mark.y, mark.radius,
-               std::string(color.empty() ? kPalette[dot.color] : color), color, pointer(mark, mark.x, mark.y));
+               std::string(edge_of(color.empty() ? kPalette[dot.color] : color)), color, pointer(mark, mark.x, mark.y));
     }
   svg.close();
   svg.open("g", {{"class", "measured"}, {"fill-opacity", "0.85"}, {"stroke", "#333"}, {"stroke-width", "0.6"}});

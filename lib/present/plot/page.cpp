@@ -34,18 +34,18 @@ std::string in_script(const std::string& json) {
 constexpr std::string_view kWhatIf = R"(<form id="what-if" aria-label="What if" hidden><div id="what-if-sizes"></div>
 <label>Precision <select id="what-if-precision"></select></label>
 <label>Device <select id="what-if-device"></select></label>
-<label>Traffic <select id="what-if-traffic"><option value="0">unfused</option><option value="1">fused</option></select></label>
+<label>Traffic <select id="what-if-traffic"><option value="0">unfused</option><option value="1">fused</option><option value="2">resident</option></select></label>
 <button id="what-if-reset" type="button" disabled>As asked</button>
 <dl id="answer" aria-live="polite"></dl>
-<p id="what-if-note" hidden>Greyed parts still show the original request; for this one run <code id="what-if-command"></code></p></form>
+<p id="what-if-note" hidden>Greyed parts do not show this request. All of it: <code id="what-if-command"></code></p></form>
 )";
 
 constexpr std::string_view kPlotBar = R"(<div class="bar">
 <label>Model <select id="series"></select></label>
 <span class="group" role="group" aria-label="Frame"><button id="zoom-reset" type="button" aria-pressed="true" title="The dots with 99 % of the time; double click or 0">Fit</button><button id="machine" type="button" aria-pressed="false" title="The same axes for every model on this machine">Machine</button></span>
-<label>Y <select id="y" title="What the vertical axis shows"><option value="rate">FLOP/s</option><option value="time">time</option></select></label>
+<label>Chart <select id="y" title="What the axes show"><option value="rate">roofline</option><option value="time">time over FLOP/B</option><option value="bytes">time over bytes</option></select></label>
 <label>Colour <select id="color"><option value="type">type</option><option value="limit">limit</option><option value="share">% of roof</option><option value="precision">precision</option></select></label>
-<span id="color-key"></span>
+<span id="color-key"></span><span id="axes-note"></span>
 </div>
 )";
 
@@ -216,8 +216,8 @@ std::string chart_html(const Chart& chart, std::string_view first) {
     for (const std::string& warning : chart.warnings) html += "<li>" + xml(warning) + "</li>";
     html += "</ul></div>\n";
   }
-  if (answered != nullptr) html += answer_html(*answered);
   html += tabs_html(chart, first);
+  if (answered != nullptr) html += answer_html(*answered);
   html += "<dl class=\"facts\">";
   for (const auto& [key, value] : chart.provenance) html += "<dt>" + xml(key) + "</dt><dd>" + xml(value) + "</dd>";
   html += "</dl>\n</main>\n<script type=\"application/json\" id=\"chart-data\">" + in_script(chart_json(chart)) +

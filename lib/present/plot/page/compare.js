@@ -31,8 +31,8 @@ function draw_slopes(pairs, whole, width) {
   const lines = [{ name: "all", x: whole[0], y: whole[1], is_whole: true }, ...shown.map((pair) => ({ name: short_name(pair.name, 20) + (pair.count > 1 ? ` ×${pair.count}` : ""), x: pair.x.seconds, y: pair.y.seconds, pair }))].filter((line) => line.x > 0 && line.y > 0);
   const height = 40 + 24 * Math.max(6, lines.length), values = lines.flatMap((line) => [line.x, line.y]), low = Math.log(Math.min(...values)), high = Math.log(Math.max(...values));
   const y = (value) => (high > low ? 34 + ((high - Math.log(value)) / (high - low)) * (height - 56) : height / 2);
-  const left = 84, right = Math.max(left + 60, width - 230);
-  const picture = element("svg", { width, height, role: "img", "font-size": 12, "aria-label": "Times before and after; green falls, red rises" });
+  const left = 84, right = Math.max(left + 60, width - 244);
+  const picture = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "slopes", role: "img", "font-size": 12, "aria-label": "Times before and after; green falls, red rises" });
   const write = (x, at, text, anchor, weight = "normal") => { element("text", { x, y: fix(at + 4), "text-anchor": anchor, class: "ink", "font-weight": weight }, picture).textContent = text; };
   write(left, 10, "before", "middle", "bold");
   write(right, 10, "after", "middle", "bold");
@@ -68,16 +68,16 @@ function draw_compare(rows, holder) {
   const says = made("p", { class: "lead" }, made("b", {}, `${before.label} → ${after.label}`), ": " + ["same", "changed", "added", "removed"].filter((kind) => counts.get(kind)).map((kind) => `${counts.get(kind).toLocaleString("en")} ${kind}`).join(", ") + " of the rows in view.");
   const most = pairs.reduce((largest, pair) => Math.max(largest, Math.abs(change_of(pair, "seconds") ?? 0)), 0) || 1;
   const columns = [
-    { key: "name", title: "Operator", get: (p) => p.name.toLowerCase(), format: (p) => short_name(p.name, 38) + (p.count > 1 ? ` ×${p.count}` : "") },
+    { key: "name", title: "Operator", get: (p) => p.name.toLowerCase(), format: (p) => short_name(p.name, 30) + (p.count > 1 ? ` ×${p.count}` : "") },
     { key: "kind", title: "Is", get: kind_of, format: kind_of },
     { key: "before", title: "Before", is_number: true, get: (p) => p.x.seconds, format: (p) => (p.before ? in_unit(p.x.seconds) : "–") },
     { key: "after", title: "After", is_number: true, get: (p) => p.y.seconds, format: (p) => (p.after ? in_unit(p.y.seconds) : "–") },
     { key: "delta", title: "Δ time", tip: "Sorted by its size", is_number: true, get: (p) => (change_of(p, "seconds") === null ? null : Math.abs(change_of(p, "seconds"))), format: (p) => barred(bar_of([[Math.abs(change_of(p, "seconds") ?? 0) / most, change_of(p, "seconds") > 0 ? "worse" : "better"]], 60), signed(change_of(p, "seconds"), "s")) },
     { key: "ratio", title: "Ratio", is_number: true, get: (p) => ratio(p.x.seconds, p.y.seconds), format: (p) => times_text(p.x.seconds, p.y.seconds) },
+    { key: "limit", title: "Limit", tip: "Before, and after where it is another", get: (p) => (p.x.limit === p.y.limit ? 1 : 0), format: (p) => (!p.before || !p.after || p.x.limit === p.y.limit ? [chip_of(p.after ? p.y.limit : p.x.limit)] : [chip_of(p.x.limit), " → ", chip_of(p.y.limit)]) },
     { key: "bytes", title: "Δ bytes", is_number: true, get: (p) => change_of(p, "bytes"), format: (p) => signed(change_of(p, "bytes"), "B") },
     { key: "flops", title: "Δ FLOP", is_number: true, get: (p) => change_of(p, "flops"), format: (p) => signed(change_of(p, "flops"), "") },
-    { key: "limit", title: "Limit", tip: "Before, and after where it is another", get: (p) => (p.x.limit === p.y.limit ? 1 : 0), format: (p) => (!p.before || !p.after || p.x.limit === p.y.limit ? [chip_of(p.after ? p.y.limit : p.x.limit)] : [chip_of(p.x.limit), " → ", chip_of(p.y.limit)]) },
   ];
-  const wide = Math.max(320, holder.clientWidth), is_wide = wide > 1100, slopes = draw_slopes(pairs, [before.seconds, after.seconds], is_wide ? Math.round(0.4 * wide) : wide);
+  const wide = Math.max(320, room.tabs), is_wide = wide > 1100, slopes = draw_slopes(pairs, [before.seconds, after.seconds], is_wide ? Math.round(0.4 * (wide - 20)) : wide);
   holder.replaceChildren(says, made("div", { class: "beside" }, made("div", {}, grid, slopes), plain_table(columns, pairs.filter((pair) => kind_of(pair) !== "same"), { label: "Changes by operator", by: "delta", each: (tr, pair) => link_row(tr, pair[state.s === 0 ? "before" : "after"]) })));
 }

@@ -5,6 +5,9 @@ const kAbsence = ["", "no work on the device", "no FLOPs: in the column at the l
   "measured as 0 s", "joined no operator"];
 const kLimit = ["none", "compute", "memory", "neither", "unknown"];
 const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];
+// Darker outlines for hollow marks: each has a contrast of at least 3:1 on white and on dark paper.
+const kEdges = ["#0072B2", "#A66F00", "#007F5C", "#B84F00", "#A85580", "#2C86BD", "#6E6E6E"];
+const edge_of = (color) => kEdges[kPalette.indexOf(color)] ?? color;
 
 const column = (items, name, i) => (items[name] ? items[name][i] : null);
 // Sum of a column over items; null if one of them is unknown.
@@ -80,20 +83,21 @@ function make_series(series, index) {
   }
   for (const member of items.members)
     if (row_of[member[0]]) row_of[member[0]].text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
-  return { ...series, index, rows, row_of, work_of: work, traffic_of: traffic, bound_of: bound, seconds_of: seconds };
+  const with_parts = new Set([...items.members, ...items.kernels].map((entry) => entry[0]));
+  return { ...series, index, rows, row_of, with_parts, work_of: work, traffic_of: traffic, bound_of: bound, seconds_of: seconds };
 }
 
 const all_series = chart.series.map(make_series);
 // A chart of only roofs has no series; its page shows a series without rows.
-const kNoSeries = { label: "", summary: "", time: "", seconds: 0, index: -1, rows: [], row_of: [], colors: [], group: null, items: { count: 0, members: [], kernels: [] } };
-// The position of a row on the axes at a memory level, estimated and measured. Rows without FLOPs go to the rail
+const kNoSeries = { label: "", summary: "", time: "", seconds: 0, index: -1, rows: [], row_of: [], colors: [], group: null, items: { count: 0, members: [], kernels: [] }, with_parts: new Set() };
+// The position of a row on the axes at a memory level, estimated and measured. The axes are "rate" (FLOP/s over FLOP/B),
+// "time" (over FLOP/B) or "bytes" (time over bytes, both of one kernel). Without FLOPs, the first two have only the rail
 // column.
-function place_of(row, level) {
-  if (row.absence === 2) return { rail: true, e: row.has_time ? { x: 0, y: 0 } : null, m: null };
-  const bytes = level === "l2" ? row.l2 : level === "l1" ? row.l1 : row.bytes;
-  const is_time = state.y === "time";
-  const e = ratio(row.estimated_flops, row.estimated_bytes), ey = is_time ? row.bound : ratio(row.estimated_flops, row.bound);
-  const m = ratio(row.flops, bytes), my = is_time ? row.measured : ratio(row.flops, row.measured);
+function place_of(row, level, axes) {
+  const bytes = level === "l2" ? row.l2 : level === "l1" ? row.l1 : row.bytes, count = row.list.length;
+  if (axes !== "bytes" && row.absence === 2) return { rail: true, e: row.has_time ? { x: 0, y: 0 } : null, m: null };
+  const [e, m] = axes === "bytes" ? [ratio(row.estimated_bytes, count), ratio(bytes, count)] : [ratio(row.estimated_flops, row.estimated_bytes), ratio(row.flops, bytes)];
+  const [ey, my] = axes === "rate" ? [ratio(row.estimated_flops, row.bound), ratio(row.flops, row.measured)] : axes === "time" ? [row.bound, row.measured] : [ratio(row.bound, count), ratio(row.measured, count)];
   return { rail: false, e: e && ey && level === "dram" ? { x: e, y: ey } : null, m: m && my ? { x: m, y: my } : null };
 }
 

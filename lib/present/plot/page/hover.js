@@ -53,14 +53,14 @@ function show_ruler(row) {
   ruler.replaceChildren();
   if (!row || !row.at) return;
   const [x, y] = row.at;
-  if (row.box && row.absence === 2) {
+  if (row.box) {
     const [x0, y0, x1, y1] = row.box;
     element("rect", { class: "ring", x: x0 - 2, y: fix(y0 - 2), width: x1 - x0 + 4, height: fix(y1 - y0 + 4), fill: "none", stroke: "#1f2328", "stroke-width": 1.6 }, ruler);
     return;
   }
   element("circle", { class: "ring", cx: fix(x), cy: fix(y), r: fix(row.r + 4), fill: "none", stroke: "#1f2328", "stroke-width": 1.6 }, ruler);
-  const place = place_of(row, state.level), point = place.m ?? place.e;
-  if (!point || place.rail || state.y === "time") return;
+  const place = place_of(row, state.level, axes), point = place.m ?? place.e;
+  if (!point || place.rail || axes !== "rate") return;
   element("path", { class: "ruler-line", stroke: "#59636e", "stroke-width": 1, "stroke-dasharray": "3 3", d: `M${fix(x)} ${plot.y1}V${plot.y0}` }, ruler);
   const limits = [];
   chart.roofs.bandwidth.forEach((roof) => limits.push([point.x * roof.value, roof.name, true]));
@@ -104,8 +104,8 @@ function row_near(event) {
   for (const row of series().rows) {
     const at = row.at ?? row.edge;
     if (!at) continue;
-    const [x0, y0, x1, y1] = row.at && row.absence === 2 && row.box ? row.box : [...at, ...at];
-    const far = Math.hypot(clamp(x, x0, x1) - x, clamp(y, y0, y1) - y) - (row.edge ? 4 : row.absence === 2 ? 0 : row.r);
+    const [x0, y0, x1, y1] = row.at && row.box ? row.box : [...at, ...at];
+    const far = Math.hypot(clamp(x, x0, x1) - x, clamp(y, y0, y1) - y) - (row.edge ? 4 : row.box ? 0 : row.r);
     if (far < reach && far < least) [best, least] = [row, far];
   }
   return best;

@@ -5,6 +5,7 @@ function update(part = "all") {
   write_state_soon();
   if (part === "all") {
     fitted = null;
+    choose_axes();
     lay_out();
     show_controls();
     show_what_if();
@@ -45,12 +46,14 @@ function show_controls() {
   by_id("color").value = state.color;
   for (const option of by_id("level").options) option.disabled = !has_level(option.value);
   for (const box of by_id("roof-boxes").querySelectorAll("input")) box.checked = box.value === "spec" ? state.spec : shown_roofs().has(box.value);
-  by_id("y").value = state.y;
+  by_id("y").value = axes;
+  by_id("axes-note").textContent = axes_note();
   show_frame();
   document.documentElement.classList.toggle("by-type", state.color === "type");
   show_theme(state.dark);
-  by_id("title-y").textContent = state.y === "time" ? (series().time === "measured" ? "Time [s]" : "Lower bound of the time [s]") : "Performance [FLOP/s]";
-  by_id("title-x").textContent = `Arithmetic intensity [FLOP / ${state.level === "dram" ? "DRAM" : state.level.toUpperCase()} byte]`;
+  const level = state.level.toUpperCase(), is_bytes = axes === "bytes";
+  by_id("title-y").textContent = axes === "rate" ? "Performance [FLOP/s]" : (series().time === "measured" ? "Time" : "Lower bound of the time") + (is_bytes ? " of one kernel [s]" : " [s]");
+  by_id("title-x").textContent = is_bytes ? `${level} bytes of one kernel [B]` : `Arithmetic intensity [FLOP / ${level} byte]`;
   const keys = { limit: kLimit.map((n, i) => [n, kLimitColors[i]]), precision: precisions().slice(0, 7).map((n, i) => [n || "not known", kPalette[i]]),
     share: [["≤ 20%", 0.2], ["40%", 0.4], ["60%", 0.6], ["80%", 0.8], ["> 80% of its roof", 1]].map(([n, v]) => [n, kShareSteps.find(([e]) => v <= e)[1]]), type: [] };
   by_id("color-key").replaceChildren(...keys[state.color].map(([name, color]) => {
@@ -60,6 +63,14 @@ function show_controls() {
     key.append(swatch, name);
     return key;
   }));
+}
+// Why the chart is not the roofline that the reader may expect.
+function axes_note() {
+  if (state.y || axes === "rate") return "";
+  const heavy = heavy_dots("rate"), share = heavy.reduce((sum, row) => sum + row.share, 0), part = (get) => heavy.reduce((sum, row) => sum + (get(row) ?? 0), 0), intensity = part((row) => row.estimated_flops) / part((row) => row.estimated_bytes);
+  const bandwidth = chart.roofs.bandwidth[0].value, ridge = chart.roofs.compute[heavy[0].roof ?? state.roof].value / bandwidth;
+  const side = intensity < ridge ? `${plain(ridge / intensity)}× below` : `${plain(intensity / ridge)}× above`;
+  return `On the roofline, ${percent(share)} of the time would be ${axes === "bytes" ? "one point" : "on one level"}, at about ${plain(intensity)} FLOP/B, ${side} the ridge.`;
 }
 function show_frame() {
   by_id("zoom-reset").setAttribute("aria-pressed", state.view === null);
@@ -160,12 +171,16 @@ function connect() {
     event.preventDefault();
     toggle_type(entry.dataset.type, event.shiftKey);
   });
-  let width = 0;
-  new ResizeObserver(() => {
-    if (svg.parentElement.clientWidth === width) return;
-    width = svg.parentElement.clientWidth;
-    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); draw_tab(rows_in_view); });
-  }).observe(svg.parentElement);
+  const fit_room = () => {
+    const { chart, tabs, rows, lines, window } = room;
+    measure();
+    if (room.chart !== chart || room.window !== window) lay_out(), update("zoom");
+    if (room.rows !== rows || room.lines !== lines) draw_header(), draw_rows();
+    if (room.tabs !== tabs) draw_tab(rows_in_view);
+  };
+  const observer = new ResizeObserver(() => requestAnimationFrame(fit_room));
+  for (const node of [svg.parentElement, scroller, by_id("tabs")]) observer.observe(node);
+  addEventListener("resize", fit_room);
   window.addEventListener("hashchange", () => { read_state(); update(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show_controls());
 }
@@ -287,5 +302,6 @@ read_state();
 connect();
 connect_plot();
 connect_what_if();
+measure();
 update();
 document.documentElement.dataset.ready = "1";

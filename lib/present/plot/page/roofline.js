@@ -9,11 +9,18 @@ const X = (x) => { const v = view(); return plot.x0 + ((plot.x1 - plot.x0) * (Ma
 const Y = (y) => { const v = view(); return plot.y1 - ((plot.y1 - plot.y0) * (Math.log10(y) - v.y0)) / (v.y1 - v.y0); };
 const fix = (value) => Math.round(value * 100) / 100;
 
+// The space for what the script draws. It is measured only when it may have changed: reading it between writes makes
+// browsers lay out the page each time.
+const room = {};
+function measure() {
+  const rows = by_id("rows");
+  Object.assign(room, { chart: svg.parentElement.clientWidth, tabs: by_id("tabs").clientWidth, rows: rows.clientWidth, lines: rows.clientHeight || 400, window: innerHeight, window_wide: innerWidth });
+}
 // Fits the picture to the space in the page, so that text keeps its size.
 function lay_out() {
-  const width = Math.max(300, Math.round(svg.parentElement.clientWidth)), is_narrow = width < 520;
-  const height = Math.round(clamp(is_narrow ? 1.1 * width : Math.min(0.72 * width, innerHeight - 330), 380, 760));
-  const rail = series().rows.some((row) => row.absence === 2 && row.share > 0);
+  const width = Math.max(300, Math.round(room.chart)), is_narrow = width < 520;
+  const height = Math.round(clamp(is_narrow ? 1.1 * width : Math.min(0.72 * width, room.window - 330), 380, 760));
+  const rail = axes !== "bytes" && series().rows.some((row) => row.absence === 2 && row.share > 0);
   Object.assign(plot, { axis: is_narrow ? 56 : 62, y0: kHistogram + 12, x1: width - 14, y1: height - 44, width, height, has_rail: rail });
   plot.x0 = plot.axis + (rail ? kRail : 0);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -36,10 +43,18 @@ function take_elements(one) {
     row.nodes = { e: null, m: null, link: null, whisker: null };
     if (row.dot !== null) by_dot.set(row.dot, row);
   }
+  const mark = (row, parent) => element(row.color ? "path" : "circle", { "data-d": row.dot, "data-made": "", fill: kPalette[row.color], stroke: kEdges[row.color] }, parent);
   const take = (selector, name, key = "d") => {
-    for (const node of group.querySelector(selector).children) {
+    for (let node of [...group.querySelector(selector).children]) {
+      // A still picture draws rows without FLOPs as squares on its edge; here they have the shapes of their types.
+      const row = by_dot.get(+node.dataset[key]);
+      if (node.tagName === "rect") {
+        node.remove();
+        if (!row) continue;
+        node = mark(row, group.querySelector(selector));
+      }
       if (node.dataset[key] === undefined) continue;
-      if (by_dot.has(+node.dataset[key])) by_dot.get(+node.dataset[key]).nodes[name] = node;
+      if (row) row.nodes[name] = node;
       else node.setAttribute("display", "none");  // its row is now part of a kernel
     }
   };
@@ -48,7 +63,7 @@ function take_elements(one) {
   take(".estimated", "e");
   for (const row of one.rows)
     if (row.dot !== null && !row.nodes.e && !row.nodes.m && (row.absence === 0 || row.absence === 2))
-      row.nodes.e = element(row.color ? "path" : "circle", { "data-d": row.dot, "data-made": "", fill: kPalette[row.color], stroke: kPalette[row.color] }, group.querySelector(".estimated"));
+      row.nodes.e = mark(row, group.querySelector(".estimated"));
   take(".measured", "m");
   take(".links", "link");
   take(".links", "whisker", "w");
@@ -73,9 +88,9 @@ function ticks(low, high, line, middle, text = tick_text) {
 
 function draw_ticks() {
   const v = view();
-  const x = ticks(v.x0, v.x1, (t) => `M${fix(X(t))} ${plot.y0}V${plot.y1}`, X);
-  const y = ticks(v.y0, v.y1, (t) => `M${plot.x0} ${fix(Y(t))}H${plot.x1}`, Y,
-    state.y === "time" ? (step, exponent) => si(step * 10 ** exponent) : tick_text);
+  const amount = (step, exponent) => si(step * 10 ** exponent);
+  const x = ticks(v.x0, v.x1, (t) => `M${fix(X(t))} ${plot.y0}V${plot.y1}`, X, axes === "bytes" ? amount : tick_text);
+  const y = ticks(v.y0, v.y1, (t) => `M${plot.x0} ${fix(Y(t))}H${plot.x1}`, Y, axes === "rate" ? tick_text : amount);
   document.getElementById("grid-major").setAttribute("d", x.major + y.major);
   document.getElementById("grid-minor").setAttribute("d", x.minor + y.minor);
   const write = (id, labels, place) => {
@@ -108,10 +123,8 @@ const overlaps = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a
 const inside = (a) => a[0] >= plot.x0 && a[2] <= plot.x1 && a[1] >= plot.y0 && a[3] <= plot.y1;
 const is_free = (boxes, taken) => boxes.every((box) => inside(box) && !taken.some((other) => overlaps(box, other)));
 const ruler_font = document.createElement("canvas").getContext("2d");
-const text_width = (text) => {
-  ruler_font.font = '12px "DejaVu Sans", Verdana, sans-serif';
-  return ruler_font.measureText(text).width;
-};
+ruler_font.font = '12px "DejaVu Sans", Verdana, sans-serif';
+const text_width = (text) => ruler_font.measureText(text).width;
 function slanted(x, y, width, angle) {
   const parts = Math.abs(angle) < 0.02 ? 1 : Math.max(2, Math.floor(width / 12)), boxes = [];
   for (let i = 0; i < parts; ++i) {
@@ -122,10 +135,35 @@ function slanted(x, y, width, angle) {
   return boxes;
 }
 
+// Over bytes, the memory is a line: no kernel can be below it.
+function bandwidth_line() {
+  const v = view(), { value } = chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0];
+  const from = Math.max(10 ** v.x0, value * 10 ** v.y0), to = Math.min(10 ** v.x1, value * 10 ** v.y1);
+  return from < to ? [X(from), Y(from / value), X(to), Y(to / value)] : [0, 0, 0, 0];
+}
+function draw_bandwidth(taken) {
+  const group = extra("bandwidth", document.getElementById("plot"));
+  group.replaceChildren();
+  if (axes !== "bytes") return;
+  const [x0, y0, x1, y1] = bandwidth_line(), roof = chart.roofs.bandwidth.find((each) => each.id === state.level) ?? chart.roofs.bandwidth[0];
+  if (x0 === x1) return;
+  group.parentElement.querySelector(".series").before(group);
+  element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, class: "ink-line" }, group);
+  const text = `${roof.name} ${si(roof.value, roof.unit)}`, width = text_width(text), length = Math.hypot(x1 - x0, y1 - y0), angle = Math.atan2(y1 - y0, x1 - x0);
+  for (const offset of [12, -12, 28, -28]) for (let back = width / 2 + 12; back <= length - width / 2; back += 8) {
+    const t = 1 - back / length, x = x0 + t * (x1 - x0) - offset * Math.sin(angle), y = y0 + t * (y1 - y0) + offset * Math.cos(angle), boxes = slanted(x, y, width, angle);
+    if (!is_free(boxes, taken)) continue;
+    taken.push(...boxes);
+    element("text", { class: "halo ink", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central", transform: `rotate(${fix((angle * 180) / Math.PI)} ${fix(x)} ${fix(y)})` }, group).textContent = text;
+    return;
+  }
+}
 function draw_roofs(taken, names) {
-  document.getElementById("roofs").setAttribute("display", state.y === "time" ? "none" : "inline");
+  const is_rate = axes === "rate";
+  document.getElementById("roofs").setAttribute("display", is_rate ? "inline" : "none");
+  draw_bandwidth(taken);
   for (const group of svg.querySelectorAll(".roof")) group.setAttribute("display", "none");
-  if (state.y === "time") return [];
+  if (!is_rate) return axes === "bytes" ? along(bandwidth_line()) : [];
   const shown = shown_roofs(), texts = [...names], all = chart.roofs.compute.concat(chart.roofs.bandwidth);
   const is_seen = (roof, k) => shown.has(roof.id) || (k < chart.roofs.compute.length ? k === state.roof : roof.id === state.level);
   const segments = all.map((roof, k) => (is_seen(roof, k) ? roof_segment(roof, k < chart.roofs.compute.length, roof.value) : null));
@@ -160,7 +198,7 @@ function draw_roofs(taken, names) {
     const clear = [...taken, ...boxes_of.filter((_, other) => other !== k).flat()];
     for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts], [short, texts.slice(names.length)]]) {
       const width = text_width(text), angle = Math.atan2(dy, dx);
-      for (const offset of [10, -11, 26, -27]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      for (const offset of [10, -11, 26, -27, 42, -43]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
         const t = is_compute ? 1 - back / length : back / length;
         const x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length;
         const boxes = slanted(x, y, width, angle);
@@ -184,7 +222,7 @@ function draw_ridge() {
   const roofs = new Map();
   for (const row of series().rows) if (row.roof !== null && row.roof >= 0) roofs.set(row.roof, (roofs.get(row.roof) ?? 0) + row.share);
   // The zones left and right of the ridge are only meaningful if one roof applies to all rows and none are measured.
-  const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && state.y === "rate" && state.level === "dram" && series().time !== "measured";
+  const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && axes === "rate" && state.level === "dram" && series().time !== "measured";
   for (const zone of zones) zone?.setAttribute("display", is_single ? "inline" : "none");
   const peak = chart.roofs.compute[state.roof].value;
   const bandwidth = (chart.roofs.bandwidth.find((r) => r.id === state.level) ?? chart.roofs.bandwidth[0]).value;
@@ -197,12 +235,12 @@ function draw_ridge() {
   zones[1].setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
   const [drop, dot, title, memory, compute] = group.children;
   const is_inside = x >= plot.x0 && x <= plot.x1;
-  const top = state.y === "time" ? plot.y0 : y;
+  const top = axes === "rate" ? y : plot.y0;
   for (const [node, fits] of [[memory, x - 8 - text_width("memory-bound") > plot.x0], [compute, x + 8 + text_width("compute-bound") < plot.x1]]) node.setAttribute("display", is_single && fits ? "inline" : "none");
   title.setAttribute("y", plot.y1 - 26);
-  dot.setAttribute("display", state.y === "time" ? "none" : "inline");
+  dot.setAttribute("display", axes === "rate" ? "inline" : "none");
   for (const node of [memory, compute]) node.setAttribute("y", plot.y1 - 9);
-  group.setAttribute("display", is_inside ? "inline" : "none");
+  group.setAttribute("display", is_inside && axes !== "bytes" ? "inline" : "none");
   drop.setAttribute("d", `M${fix(x)} ${fix(top)}V${plot.y1}`);
   dot.setAttribute("cx", fix(x));
   dot.setAttribute("cy", fix(y));
@@ -244,9 +282,6 @@ function move(node, x, y, r, row, is_hollow) {
   const color = color_of(row);
   if (node.tagName === "path") {
     node.setAttribute("d", mark_path(row.color, x, y, r));
-  } else if (node.tagName === "rect") {
-    node.setAttribute("x", fix(x - r));
-    node.setAttribute("y", fix(y - r));
   } else {
     node.setAttribute("cx", fix(x));
     node.setAttribute("cy", fix(y));
@@ -254,7 +289,7 @@ function move(node, x, y, r, row, is_hollow) {
   }
   if (node.getAttribute("fill") === color) return;
   node.setAttribute("fill", color);
-  if (is_hollow) node.setAttribute("stroke", color);
+  if (is_hollow) node.setAttribute("stroke", edge_of(color));
 }
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -267,9 +302,9 @@ function draw_dots(rows) {
   const outside = [], rail = [];
   for (const row of series().rows) {
     const { e, m, link, whisker } = row.nodes;
-    row.at = row.edge = null;
+    row.at = row.edge = row.box = null;
     if (!e && !m) continue;
-    const place = wanted.has(row) ? place_of(row, state.level) : null;
+    const place = wanted.has(row) ? place_of(row, state.level, axes) : null;
     const pixel = (p) => p && [X(p.x), Y(p.y)];
     const a = place && !place.rail ? pixel(place.e) : null, b = place && !place.rail ? pixel(place.m) : null, at = b ?? a;
     if (place?.rail) rail.push(row);
@@ -286,7 +321,7 @@ function draw_dots(rows) {
     show(e, a);
     show(m, b);
     show(link, a && b);
-    show(whisker, b && state.y === "rate");
+    show(whisker, b && axes === "rate");
     if (e && a) move(e, ...a, r, row, true);
     if (m && b) move(m, ...b, r, row, false);
     // The link is thin at the measured dot and wide at its bound.
@@ -334,7 +369,7 @@ function draw_rail(rows) {
     row.at = [left + wide / 2, y + tall / 2];
     row.r = Math.max(3, Math.min(wide, tall) / 2);
     row.box = [left, y, left + wide, y + tall];
-    element("rect", { x: left, y: fix(y), width: wide, height: fix(Math.max(0.6, tall - 0.6)), fill: color_of(row), "fill-opacity": 0.75 }, group);
+    element("rect", { x: left, y: fix(y), width: wide, height: fix(Math.max(0.6, tall - 0.6)), fill: color_of(row), "fill-opacity": 0.75, stroke: edge_of(color_of(row)), "stroke-width": 0.6 }, group);
   }
   const say = (at, text, weight) => { element("text", { x: left + wide / 2, y: at, "text-anchor": "middle", "font-size": 10, "font-weight": weight, class: "ink" }, group).textContent = text; };
   say(plot.y0 + 10, "0 FLOP", "normal");
@@ -346,7 +381,7 @@ function draw_histogram(rows) {
   group.replaceChildren();
   const bins = Math.max(1, Math.floor((plot.x1 - plot.x0) / 8)), sums = new Map();
   for (const row of rows) {
-    if (!row.at || place_of(row, state.level).rail) continue;
+    if (!row.at || row.box) continue;
     const bin = Math.min(bins - 1, Math.max(0, Math.floor((row.at[0] - plot.x0) / 8)));
     const parts = sums.get(bin) ?? sums.set(bin, [0, 0, 0, 0, 0]).get(bin);
     parts[row.limit] += row.share;
@@ -363,7 +398,7 @@ function draw_histogram(rows) {
       element("rect", { x: fix(plot.x0 + bin * 8 + 0.5 + is_hollow / 2), y: fix(y + is_hollow / 2), width: 7 - is_hollow, height: fix(tall - is_hollow), fill: is_hollow ? "none" : kLimitColors[limit], stroke: is_hollow ? kLimitColors[limit] : "none" }, group);
     });
   }
-  element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = "time over intensity, by limit";
+  element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = `time over ${axes === "bytes" ? "bytes" : "intensity"}, by limit`;
 }
 
 // The measured speed at the intensity of each level (circle DRAM, diamond L2, triangle L1), for the ten rows with most
@@ -372,7 +407,7 @@ function draw_levels() {
   const group = series().group?.querySelector(".levels");
   if (!group) return;
   group.replaceChildren();
-  if (state.level !== "dram" || state.y === "time") return;
+  if (state.level !== "dram" || axes !== "rate") return;
   for (const row of series().rows.filter((r) => r.at && r.measured > 0 && (r.l2 > 0 || r.l1 > 0)).sort((a, b) => b.seconds - a.seconds).slice(0, 10)) {
     const [x, y] = row.at.map(fix);
     for (const [bytes, mark] of [[row.l2, "l5 -5l5 5l-5 5Z"], [row.l1, "m0 4h10l-5 -9Z"]]) {
@@ -391,7 +426,7 @@ function draw_labels(taken, lines) {
   const group = series().group?.querySelector(".labels");
   if (!group) return;
   group.replaceChildren();
-  const rows = series().rows.filter((row) => row.at && row.absence !== 2 && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
+  const rows = series().rows.filter((row) => row.at && !row.box && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
   const blocked = [...taken, ...rows.slice(0, 400).map(box_of)], texts = [];
   const place = (row, text, width) => {
     const [x, y] = row.at;
@@ -415,10 +450,10 @@ function draw_labels(taken, lines) {
         return;
       }
   };
-  for (const row of rows.slice(0, 40)) {
+  const candidates = rows.slice(0, 40).filter((row) => !row.is_aggregate && row.share >= 0.005), names = short_names(candidates.map((row) => row.name), 26);
+  for (const row of candidates) {
     if (texts.length >= 6) break;
-    if (row.is_aggregate || row.share < 0.005) continue;
-    const text = short_name(row.name, 26) + (row.list.length > 1 ? ` ×${row.list.length}` : ""), width = text_width(text) + 4;
+    const text = names.get(row.name) + (row.list.length > 1 ? ` ×${row.list.length}` : ""), width = text_width(text) + 4;
     place(row, text, width);
   }
 }
@@ -469,9 +504,9 @@ function star_path(x, y, r) {
 }
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
-  const is_time = state.y === "time";
-  for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > .others, #plot > g.path")) node.setAttribute("display", is_time ? "none" : "inline");
-  if (is_time) return [];
+  const is_rate = axes === "rate";
+  for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > .others, #plot > g.path")) node.setAttribute("display", is_rate ? "inline" : "none");
+  if (!is_rate) return [];
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
   const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
   const names = [], stars_at = [], dots = [...taken];
@@ -551,7 +586,7 @@ function draw_stars(taken) {
 
 // Rooflines of other machines: one path and one label each.
 function draw_machines() {
-  document.getElementById("machines")?.setAttribute("display", state.y === "time" ? "none" : "inline");
+  document.getElementById("machines")?.setAttribute("display", axes === "rate" ? "inline" : "none");
   document.querySelectorAll("#machines path").forEach((path, i) => {
     const { peak, bandwidth } = chart.machines[i], at = (k) => fix(X(k * peak / bandwidth)) + " " + fix(Y(peak * Math.min(1, k)));
     path.setAttribute("d", `M${at(1e-6)}L${at(1)}L${at(1e6)}`);

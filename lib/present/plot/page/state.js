@@ -1,41 +1,50 @@
 // The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
 const kDefault = { s: 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
-  row: null, view: null, y: "rate", sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
+  row: null, view: null, y: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
 
-// The machine's frame, the same for every model. With time on the y axis: a frame fitted to the dots.
+// The machine's frame, the same for every model. With time on the y axis: a frame around all dots.
 function full_view() {
   const [x0, x1] = chart.axes.intensity.map(Math.log10), [y0, y1] = chart.axes.performance.map(Math.log10);
-  if (state.y === "time") return around(series().rows, 0.1) ?? { x0, x1, y0: -7, y1: 0 };
+  if (axes !== "rate") return around(series().rows, 0.1, axes) ?? { x0, x1, y0: -7, y1: 0 };
   return { x0, x1, y0, y1 };
 }
 // The frame around the dots of some rows, with a margin on each side; if the dots lie close together, at least a decade
 // wide and half a decade high.
-function around(rows, margin) {
+function around(rows, margin, axes) {
   const xs = [], ys = [];
   for (const row of rows) {
-    const place = place_of(row, state.level);
+    const place = place_of(row, state.level, axes);
     if (place.rail) continue;
     for (const point of [place.e, place.m]) if (point) xs.push(Math.log10(point.x)), ys.push(Math.log10(point.y));
   }
   if (!xs.length) return null;
   const ends = (values, least) => {
     const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), span = high - low, more = Math.max(margin * span, 0.08, span < 0.25 ? (least - span) / 2 : 0);
-    return [low - more, high + more];
+    return [low - more, high + more, span / (span + 2 * more)];
   };
-  const [x0, x1] = ends(xs, 1), [y0, y1] = ends(ys, 0.5);
-  return { x0, x1, y0, y1 };
+  const [x0, x1, wide] = ends(xs, 1), [y0, y1, high] = ends(ys, 0.5);
+  return { x0, x1, y0, y1, spanned: wide * high };
 }
 // The dots with the most time, which together carry 99 % of the time of all dots.
-function heavy_dots() {
-  const dots = series().rows.filter((row) => row.dot !== null && row.absence !== 2 && row.seconds > 0).sort((a, b) => b.seconds - a.seconds);
+function heavy_dots(axes) {
+  const dots = series().rows.filter((row) => row.dot !== null && (axes === "bytes" || row.absence !== 2) && row.seconds > 0).sort((a, b) => b.seconds - a.seconds);
   const all = dots.reduce((sum, row) => sum + row.seconds, 0);
   let sum = 0;
   return dots.filter((row) => { const before = sum; sum += row.seconds; return before < 0.99 * all; });
 }
-const fit_view = () => around(heavy_dots(), 0.14) ?? full_view();
-const view = () => (state.view === "machine" ? full_view() : state.view ?? (fitted ??= fit_view()));
+const fit_view = (axes) => around(heavy_dots(axes), 0.14, axes);
+// The reader's axes. Otherwise the roofline, unless its heavy dots span less than a third of the plot, as those of a
+// decoder at one token do, which share one intensity; then the first axes in which they span it.
+const kAxes = ["rate", "time", "bytes"];
+const kSpanned = 1 / 3;
+let axes = "rate";
+function choose_axes() {
+  const fits = (one) => fit_view(one)?.spanned >= kSpanned;
+  axes = (state.y ?? (all_series.length === 1 && kAxes.find(fits))) || "rate";
+}
+const view = () => (state.view === "machine" ? full_view() : state.view ?? (fitted ??= fit_view(axes) ?? full_view()));
 let fitted = null;  // cached until the drawn rows change
 const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...chart.roofs.bandwidth].filter((r) => r.shown).map((r) => r.id));
 
@@ -55,22 +64,19 @@ function write_state() {
   if (state.spec) hash.set("spec", "1");
   if (state.dark !== null) hash.set("dark", state.dark ? "1" : "0");
   if (state.tab) hash.set("tab", state.tab);
-  if (state.y !== "rate") hash.set("y", state.y);
+  if (state.y) hash.set("y", state.y);
   if (state.view === "machine") hash.set("view", "machine");
   else if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
   const text = hash.toString();
-  hash_written = performance.now();
   // Some browsers do not let a file opened from disk rewrite its address.
   try { history.replaceState(null, "", text ? "#" + text : location.pathname + location.search); } catch { location.hash = text; }
 }
 
-// Browsers refuse to rewrite the address hundreds of times in a row, as a mouse wheel would.
-let hash_written = -Infinity, hash_waits = 0;
+// Browsers refuse to rewrite the address hundreds of times in a row, as a mouse wheel would, and take milliseconds for it.
+let hash_waits = 0;
 function write_state_soon() {
   clearTimeout(hash_waits);
-  const wait = hash_written + 100 - performance.now();
-  if (wait <= 0) write_state();
-  else hash_waits = setTimeout(write_state, wait);
+  hash_waits = setTimeout(write_state, 150);
 }
 addEventListener("pagehide", write_state);
 
@@ -95,7 +101,7 @@ function read_state() {
   if (hash.get("roofs") !== null) state.roofs = new Set(hash.get("roofs").split(","));
   state.spec = hash.get("spec") === "1";
   if (hash.get("dark") !== null) state.dark = hash.get("dark") === "1";
-  if (hash.get("y") === "time") state.y = "time";
+  if (kAxes.includes(hash.get("y"))) state.y = hash.get("y");
   if (Object.hasOwn(kTabs, hash.get("tab") ?? "")) state.tab = hash.get("tab");
   if (hash.get("view") === "machine") state.view = "machine";
   const ends = (hash.get("view") ?? "").split(",").map(Number);

@@ -26,7 +26,7 @@ function grow_tree(rows) {
 }
 const has_structure = () => series().rows.some((row) => row.seconds > 0 && parts_of(series(), row.first).length > 1);
 function draw_structure(rows, holder) {
-  const root = grow_tree(rows), width = Math.max(280, holder.clientWidth);
+  const root = grow_tree(rows), width = Math.max(280, room.tabs);
   let depth = 0;
   const picture = element("svg", { role: "group", "aria-label": "Time by part of the model", width, "font-size": 12 });
   const place = (node, left, level) => {
@@ -50,6 +50,7 @@ function draw_structure(rows, holder) {
   };
   place(root, 0, 0);
   picture.setAttribute("height", Math.max(1, depth) * kStepHeight);
+  picture.setAttribute("viewBox", `0 0 ${width} ${Math.max(1, depth) * kStepHeight}`);
   holder.replaceChildren(picture);
 }
 by_id("structure").addEventListener("keydown", (event) => {

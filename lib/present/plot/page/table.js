@@ -5,24 +5,26 @@ const rate = (row) => (row.measured ?? row.bound);
 const column_percent = (value) => (value === null ? "–" : value > 0 && value < 0.0005 ? "<0.1%" : (100 * value).toFixed(1) + "%");
 const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is_number: true });
 let shown_names = new Map();  // of the visible rows
-const name_room = () => (scroller.clientWidth < 640 ? 27 : 36);
+// Columns have fixed widths in pixels, so that they stay where they are when other rows come into view.
+const is_roomy = () => room.window_wide > 1600;
+const name_wide = () => (room.rows < 480 ? 168 : room.rows < 640 ? 190 : 268), name_room = () => Math.floor((name_wide() - 20) / 7.2);
 const kColumns = [
-  { key: "name", title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
-  { key: "seconds", title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
-  { key: "share", title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
-  { key: "limit", title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
-  { key: "roof_share", title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
-  { key: "recoverable", title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
-  { key: "cumulative", title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
-  { key: "count", title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
-  { key: "type", title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
-  { key: "shape", title: "Shape", tip: "Of its first output", get: (r) => r.shape, format: (r) => r.shape },
-  { key: "dtype", title: "Precision", tip: "In which its work is done", get: (r) => r.dtype, format: (r) => r.dtype },
-  { key: "flops", title: "FLOP", tip: "Operations", ...number_of((r) => r.flops, (v) => si(v)) },
-  { key: "bytes", title: "Bytes", tip: "To and from memory", ...number_of((r) => r.bytes, (v) => si(v, "B")) },
-  { key: "intensity", title: "FLOP/B", tip: "Arithmetic intensity", ...number_of((r) => ratio(r.flops, r.bytes), plain) },
-  { key: "rate", title: "FLOP/s", tip: "Operations over time", ...number_of((r) => ratio(r.flops, rate(r)), (v) => si(v)) },
-  { key: "bandwidth", title: "B/s", tip: "Bytes over time", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
+  { key: "name", wide: name_wide, title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
+  { key: "seconds", wide: 66, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  { key: "share", wide: () => (room.rows < 480 ? 58 : 102), title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
+  { key: "limit", wide: () => (is_roomy() ? 92 : 44), title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
+  { key: "roof_share", wide: () => (is_roomy() ? 104 : 62), title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
+  { key: "recoverable", wide: 92, title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
+  { key: "cumulative", wide: 58, title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
+  { key: "count", wide: 58, title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
+  { key: "type", wide: 112, title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
+  { key: "shape", wide: 124, title: "Shape", tip: "Of its first output", get: (r) => r.shape, format: (r) => r.shape },
+  { key: "dtype", wide: 84, title: "Precision", tip: "In which its work is done", get: (r) => r.dtype, format: (r) => r.dtype },
+  { key: "flops", wide: 66, title: "FLOP", tip: "Operations", ...number_of((r) => r.flops, (v) => si(v)) },
+  { key: "bytes", wide: 70, title: "Bytes", tip: "To and from memory", ...number_of((r) => r.bytes, (v) => si(v, "B")) },
+  { key: "intensity", wide: 70, title: "FLOP/B", tip: "Arithmetic intensity", ...number_of((r) => ratio(r.flops, r.bytes), plain) },
+  { key: "rate", wide: 70, title: "FLOP/s", tip: "Operations over time", ...number_of((r) => ratio(r.flops, rate(r)), (v) => si(v)) },
+  { key: "bandwidth", wide: 82, title: "B/s", tip: "Bytes over time", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
 ];
 // Times of a column are in the unit of its longest row.
 const kPrinted = 20;  // rows on paper; the page contains all rows
@@ -40,7 +42,7 @@ const columns = () => kColumns.filter((c) => (!c.measured || series().time === "
 const scroller = document.getElementById("rows");
 const table = scroller.querySelector("table");
 const open_rows = new Set();
-let lines = [], printing = false;
+let lines = [], printing = false, scrolled = 0, scrolled_right = 0;
 
 function sort_rows(rows) {
   let sum = 0;
@@ -69,7 +71,11 @@ function fill_table(rows) {
 }
 
 // On paper, headers are text: browsers leave out buttons when they repeat a header on the next page.
+const wide_of = (column) => (typeof column.wide === "function" ? column.wide() : column.wide);
 function draw_header() {
+  const group = table.querySelector("colgroup") ?? table.insertBefore(made("colgroup", {}), table.tHead), list = columns();
+  group.replaceChildren(...list.map((column) => Object.assign(made("col", {}), { width: wide_of(column) })));
+  table.style.minWidth = list.reduce((sum, column) => sum + wide_of(column), 0) + "px";
   table.tHead.rows[0].replaceChildren(...header_cells(columns(), state.sort, state.up));
   if (printing) for (const cell of table.tHead.rows[0].cells) cell.textContent = cell.textContent;
 }
@@ -89,17 +95,11 @@ function cell_of(column, line) {
       cell.prepend(button);
     }
     if (column.key === "roof_share" && line.row.roof_share !== null) {
-      const bar = document.createElement("meter");
-      bar.max = 1;
-      bar.value = Math.min(1, line.row.roof_share);
       cell.classList.add("roof");
-      cell.replaceChildren(...barred(bar, cell.textContent));
+      cell.replaceChildren(...barred(bar_of([[Math.min(1, line.row.roof_share), "strong"]], 40), cell.textContent));
     }
     if (column.key === "share" && line.row.has_time) {
-      const bar = document.createElement("meter");
-      bar.max = most_share || 1;
-      bar.value = line.row.share;
-      cell.replaceChildren(...barred(bar, cell.textContent));
+      cell.replaceChildren(...barred(bar_of([[line.row.share / (most_share || 1), "strong"]], 40), cell.textContent));
     }
     if (column.key === "limit" && line.row.limit && (!line.row.absence || line.row.absence === 2)) {
       const chip = document.createElement("i");
@@ -126,22 +126,30 @@ function cell_of(column, line) {
   }
   if (column.key === "recoverable" && line.item === undefined && line.row.partners) return Object.assign(cell, { title: "if fused with " + line.row.partners });
   cell.title = column.key === "name" && line.item === undefined ? line.row.name : cell.textContent;
+  // Why a row has no limit is a sentence: a narrow column shows it on hover.
+  if (column.key === "limit" && line.item === undefined && !is_roomy()) cell.textContent = "–";
   return cell;
 }
-const has_parts = (row) => series().items.members.some((m) => row.list.includes(m[0])) || series().items.kernels.some((m) => row.list.includes(m[0]));
+const has_parts = (row) => row.list.some((i) => series().with_parts.has(i));
 
+// Columns beside the visible part are filled when the reader pauses: text is what the table costs.
+let rest_waits = 0;
 function draw_rows() {
-  const first = printing ? 0 : Math.max(0, Math.floor(scroller.scrollTop / kRowHeight) - 4);
-  const last = Math.min(lines.length, first + (printing ? kPrinted : Math.ceil((scroller.clientHeight || 400) / kRowHeight) + 10));
+  const high = Math.ceil(room.lines / kRowHeight);
+  const first = printing ? 0 : Math.max(0, Math.min(Math.floor(scrolled / kRowHeight), lines.length - high) - 4);
+  const last = Math.min(lines.length, first + (printing ? kPrinted : high + 10));
   const spacer = (count) => {
     const row = document.createElement("tr"), cell = document.createElement("td");
     row.className = "spacer";
-    cell.colSpan = columns().length;
+    cell.colSpan = kColumns.length;
     cell.style.height = count * kRowHeight + "px";
     row.append(cell);
     return row;
   };
   shown_names = short_names(lines.slice(first, last).map((line) => line.row.name), name_room());
+  const list = columns();
+  let right = 0;
+  const in_view = list.map((column) => { const left = right; right += wide_of(column); return printing || left < room.rows + scrolled_right; });
   const body = lines.slice(first, last).map((line, k) => {
     const tr = document.createElement("tr");
     tr.dataset.line = first + k;
@@ -150,9 +158,12 @@ function draw_rows() {
     tr.setAttribute("aria-selected", line.row === series().rows[state.row]);
     tr.classList.toggle("pointed", line.row === pointed);
     tr.classList.toggle("sub", line.item !== undefined);
-    tr.append(...columns().map((column) => cell_of(column, line)));
+    tr.append(...list.map((column, at) => (in_view[at] ? cell_of(column, line) : made("td", {}))));
     return tr;
   });
+  clearTimeout(rest_waits);
+  if (in_view.includes(false))
+    rest_waits = setTimeout(() => body.forEach((tr, k) => in_view.forEach((is_filled, at) => { if (!is_filled && tr.cells[at]) tr.cells[at].replaceWith(cell_of(list[at], lines[first + k])); })), 120);
   table.tBodies[0].replaceChildren(...(printing ? body : [spacer(first), ...body, spacer(lines.length - last)]));
 }
 
@@ -161,6 +172,7 @@ function show_row(row) {
   if (at < 0) return;
   const top = at * kRowHeight;
   if (top < scroller.scrollTop || top > scroller.scrollTop + scroller.clientHeight - 3 * kRowHeight) scroller.scrollTop = Math.max(0, top - 80);
+  scrolled = scroller.scrollTop;
   draw_rows();
 }
 
@@ -185,7 +197,11 @@ scroller.addEventListener("keydown", (event) => {
   event.preventDefault();
   keys[event.key]();
 });
-scroller.addEventListener("scroll", draw_rows, { passive: true });
+scroller.addEventListener("scroll", () => {
+  const { scrollTop, scrollLeft } = scroller, is_down = scrollTop !== scrolled;
+  [scrolled, scrolled_right] = [scrollTop, scrollLeft];
+  if (is_down) draw_rows();
+}, { passive: true });
 table.tHead.addEventListener("click", (event) => {
   const key = event.target.dataset.sort;
   if (!key) return;

@@ -4,25 +4,35 @@ const timeline = by_id("timeline");
 const kStrip = 30, kCurve = 64;
 let spans = [];
 function draw_timeline(rows, holder) {
-  const s = series(), width = Math.max(280, holder.clientWidth), { row_of } = s, wanted = new Set(rows);
+  const s = series(), width = Math.max(280, room.tabs), { row_of } = s, wanted = new Set(rows);
   const seconds = Array.from({ length: s.items.count }, (_, i) => s.seconds_of(i) ?? 0), whole = seconds.reduce((a, b) => a + b, 0);
   const plan = s.memory?.timeline, has_plan = plan?.length === s.items.count && (!what || is_as_asked());
   const top = has_plan ? kCurve : 0, most = has_plan ? plan.reduce((a, b) => Math.max(a, b), 1) : 1;
-  const picture = element("svg", { role: "img", width, height: top + kStrip + 18, "font-size": 11, "aria-label": `${s.items.count} rows in order of execution` });
-  let x = 0, curve = `M0 ${top}`, drawn = null;
+  const picture = element("svg", { role: "img", width, height: top + kStrip + 18, viewBox: `0 0 ${width} ${top + kStrip + 18}`, "font-size": 11, "aria-label": `${s.items.count} rows in order of execution` });
+  let x = 0, curve = `M0 ${top}`, drawn = null, from = 0, highest = 0;
   spans = [];
   const flush = () => { if (drawn) element("rect", { x: fix(drawn.x), y: top, width: fix(Math.max(0.3, drawn.to - drawn.x)), height: kStrip, fill: drawn.color, "fill-opacity": drawn.faded ? 0.12 : 1 }, picture); };
+  // Rows thinner than half a pixel share one: it has the look of the longest, and the most of their activations.
+  const kThin = 0.5;
   seconds.forEach((time, i) => {
     const wide = (time / whole) * width, row = row_of[i];
-    if (has_plan) curve += `V${fix(top - (plan[i] / most) * (top - 14))}H${fix(x + wide)}`;
+    if (has_plan) {
+      highest = Math.max(highest, plan[i]);
+      if (x + wide - from >= kThin || i === seconds.length - 1) {
+        curve += `V${fix(top - (highest / most) * (top - 14))}H${fix(x + wide)}`;
+        [from, highest] = [x + wide, 0];
+      }
+    }
     if (wide > 0 && row) {
       const color = color_of(row), faded = !wanted.has(row);
       spans.push({ x, to: x + wide, row, i });
-      // Merges neighbours of one colour that are thinner than a pixel.
-      if (drawn && drawn.color === color && drawn.faded === faded && (wide < 1 || drawn.to - drawn.x < 1)) drawn.to = x + wide;
-      else {
+      const is_alike = drawn && drawn.color === color && drawn.faded === faded && (wide < 1 || drawn.to - drawn.x < 1);
+      if (is_alike || (drawn && drawn.to - drawn.x < kThin)) {
+        drawn.to = x + wide;
+        if (wide > drawn.longest) Object.assign(drawn, { longest: wide, color, faded });
+      } else {
         flush();
-        drawn = { x, to: x + wide, color, faded };
+        drawn = { x, to: x + wide, longest: wide, color, faded };
       }
     }
     x += wide;

@@ -1,7 +1,7 @@
 // Other sizes, precisions and devices: evaluates the table of formulas in the page. The bound of a kernel is computed
 // as in core/roofline_table.h; everything that the page shows for a changed request follows from the sums over kernels.
 const what = JSON.parse(document.getElementById("what-if-data")?.textContent ?? "null");
-const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused };
+const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused, resident: false };
 let asked = what && structuredClone(as_asked);
 
 // Returns a function that evaluates formulas at these sizes; symbols that no control sets are 1.
@@ -98,10 +98,10 @@ function facts_of_answer(answer) {
   const eager = device.launch === null ? null : Math.max(time, chosen.launches * device.launch);
   return [
     ["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"],
-    ["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? digits3(answer.flops / answer.bytes) + " FLOP/B" : ""],
+    ...(asked.resident ? [] : [["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? digits3(answer.flops / answer.bytes) + " FLOP/B" : ""],
     ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + (split > 0.5 ? `memory bounds ${exact_share(split)} %` : `arithmetic bounds ${exact_share(1 - split)} %`) + " of it · " + `${chosen.launches.toLocaleString("en")} kernels`],
-    ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""],
-    ...(eager > 1.05 * time ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
+    ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""]]),
+    ...(eager > 1.05 * time && !asked.resident ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
     ["floor", "≥ " + exact_seconds(chosen.floor), "whatever an engine fuses"],
     ...fit_facts(answer),
   ];
@@ -136,7 +136,7 @@ function command_of(request) {
   const words = ["onnx-estimate", ...what.arguments.map(quoted), "--device", quoted(what.devices[request.device].id)];
   if (what.cases[request.case].option) words.push("--precision", what.cases[request.case].option);
   what.sizes.forEach((size, i) => { if (request.sizes[i] !== null) words.push(...(size.option.endsWith(" ") ? [size.option.trim(), String(request.sizes[i])] : size.option.split(" ").slice(0, 1).concat(quoted(size.option.split(" ").slice(1).join(" ") + request.sizes[i])))); });
-  if (request.fused) words.push("--traffic", "fused");
+  if (request.fused) words.push("--traffic", request.resident ? "resident" : "fused");
   return words.join(" ");
 }
 
@@ -288,8 +288,8 @@ function put_verdict(answer) {
     const split = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0;
     text("model", what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join(""));
     text("device", device.name + (of.precision ? ` (${of.precision})` : ""));
-    text("time", "at least " + exact_seconds(chosen.seconds) + (chosen.unknown ? " for what is modelled" : ""));
-    text("bound", split > 0.5 ? `memory bounds ${exact_share(split)} % of it` : `arithmetic bounds ${exact_share(1 - split)} % of it`);
+    text("time", asked.resident ? "time by the command below" : "at least " + exact_seconds(chosen.seconds) + (chosen.unknown ? " for what is modelled" : ""));
+    text("bound", asked.resident ? "its bytes need the order of the kernels" : split > 0.5 ? `memory bounds ${exact_share(split)} % of it` : `arithmetic bounds ${exact_share(1 - split)} % of it`);
     text("fit", fits_text(answer) || "whether it fits: see the command below");
   }
   const ladder = document.getElementById("ladder"), rungs = [...(asked.fused && what.fused ? [] : [["unfused", answer.rows.seconds]]), ["fused", answer.fused.seconds], ["floor", chosen.floor], ...kept_rungs];
@@ -316,6 +316,7 @@ function put_verdict(answer) {
     return pair;
   }));
   for (const node of document.querySelectorAll("#actions, .view, .energy")) node.classList.toggle("stale", !is_still);
+  for (const node of document.querySelectorAll(".split, #tabs")) node.classList.toggle("stale", asked.resident);
   // Energy constants are valid for one device and one precision.
   by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
   document.getElementById("what-if-note").hidden = is_still;
@@ -370,13 +371,13 @@ function connect_what_if() {
   by_id("what-if-device").append(...what.devices.map((each, i) => new Option(each.name, i)));
   by_id("what-if-precision").addEventListener("change", (event) => ask({ case: +event.target.value }));
   by_id("what-if-device").addEventListener("change", (event) => ask({ device: +event.target.value }));
-  by_id("what-if-traffic").addEventListener("change", (event) => ask({ fused: event.target.value === "1" }));
+  by_id("what-if-traffic").addEventListener("change", (event) => ask({ fused: event.target.value !== "0", resident: event.target.value === "2" }));
   by_id("what-if-reset").addEventListener("click", () => ask(structuredClone(as_asked)));
   show_what_if = () => {
     controls.forEach((show) => show());
     by_id("what-if-precision").value = asked.case;
     by_id("what-if-device").value = asked.device;
-    by_id("what-if-traffic").value = +asked.fused;
+    by_id("what-if-traffic").value = asked.resident ? 2 : +asked.fused;
   };
   put_verdict(answered);
   put_gains(answered);
