@@ -1,5 +1,6 @@
 #include "pagoda/base/json_writer.h"
 
+#include <array>
 #include <cmath>
 
 #include "json_number.h"
@@ -30,7 +31,8 @@ void JsonWriter::separate() {
   Level& level = levels_.back();
   if (!level.empty) text_ += ',';
   if (level.layout == Layout::Block) {
-    text_.append("\n").append(2 * levels_.size(), ' ');
+    text_ += '\n';
+    text_.append(2 * levels_.size(), ' ');
   } else if (!level.empty && level.layout == Layout::Line) {
     text_ += ' ';
   }
@@ -45,7 +47,8 @@ void JsonWriter::begin_value() {
 JsonWriter& JsonWriter::key(std::string_view name) {
   separate();
   append_string(name);
-  text_ += levels_.back().layout == Layout::Compact ? ":" : ": ";
+  text_ += ':';
+  if (levels_.back().layout != Layout::Compact) text_ += ' ';
   after_key_ = true;
   return *this;
 }
@@ -107,6 +110,17 @@ JsonWriter& JsonWriter::value(const JsonValue& tree) {
   return *this;
 }
 
+namespace {
+
+// Characters that need no escape.
+constexpr std::array<bool, 256> kAsItIs = [] {
+  std::array<bool, 256> table{};
+  for (std::size_t c = 0x20; c < 0x7F; ++c) table[c] = c != '"' && c != '\\';
+  return table;
+}();
+
+}  // namespace
+
 void JsonWriter::append_string(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const auto escape = [&](char32_t unit) {
@@ -114,11 +128,11 @@ void JsonWriter::append_string(std::string_view text) {
     for (int shift = 12; shift >= 0; shift -= 4) text_ += kDigits[unit >> shift & 0xF];
   };
   text_ += '"';
-  const auto is_as_it_is = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
+  const auto is_as_it_is = [](char c) { return kAsItIs[static_cast<unsigned char>(c)]; };
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t begin = i;
     while (i < text.size() && is_as_it_is(text[i])) ++i;
-    text_.append(text, begin, i - begin);
+    text_.append(text.data() + begin, i - begin);
     if (i == text.size()) break;
     const char32_t code_point = next_code_point(text, i);
     if (code_point == '"' || code_point == '\\') {

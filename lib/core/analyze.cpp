@@ -2,8 +2,10 @@
 #include "pagoda/core/analyze.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "graph/dim_sum.h"
 #include "infer/bind_inputs.h"
 #include "infer/each_dim.h"
 #include "infer/infer.h"
@@ -18,14 +20,18 @@ namespace {
 Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
   Totals totals;
   std::set<std::string> unmodelled;
+  static constexpr Dim OpCost::*kCounts[] = {&OpCost::macs,        &OpCost::arith,      &OpCost::special,
+                                             &OpCost::comparisons, &OpCost::bytes_read, &OpCost::bytes_written};
+  std::array<DimSum, std::size(kCounts)> sums;
   for (const NodeReport& row : rows) {
-    totals.cost += row.cost;
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(row.cost.*kCounts[i]);
     totals.unmodelled_nodes += row.unmodelled_inside;
     if (row.cost.mark != Mark::Unmodelled && row.unmodelled_inside == 0) continue;
     totals.unmodelled_nodes += row.cost.mark == Mark::Unmodelled ? 1 : 0;
     const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
     unmodelled.insert(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
   }
+  for (std::size_t i = 0; i < sums.size(); ++i) totals.cost.*kCounts[i] = sums[i].total();
   totals.unmodelled_ops.assign(unmodelled.begin(), unmodelled.end());
   return totals;
 }

@@ -3,26 +3,20 @@
 #include "pagoda/core/dim.h"
 
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 #include <set>
 
-#include "graph/dim_poly.h"
+#include "graph/dim_sum.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::inline core {
 namespace {
 
-int degree(const Dim::Monomial& monomial) {
-  int total = 0;
-  for (const auto& [atom, power] : monomial.factors) total += power;
-  return total;
-}
-
 // Order of monomials in the canonical form and in text: constants last, otherwise by degree, then by name.
 std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
+  if (a.factors.is_shared_with(b.factors)) return std::strong_ordering::equal;
   if (a.factors.empty() || b.factors.empty()) return a.factors.empty() <=> b.factors.empty();
-  if (auto by_degree = degree(a) <=> degree(b); by_degree != 0) return by_degree;
+  if (auto by_degree = a.factors.degree() <=> b.factors.degree(); by_degree != 0) return by_degree;
   auto ia = a.factors.begin();
   auto ib = b.factors.begin();
   for (; ia != a.factors.end() && ib != b.factors.end(); ++ia, ++ib) {
@@ -41,7 +35,8 @@ bool same_terms(const Dim::Poly& a, const Dim::Poly& b) {
                                 });
 }
 
-std::vector<Dim::Factor> merge_factors(const std::vector<Dim::Factor>& a, const std::vector<Dim::Factor>& b) {
+FactorList merge_factors(const FactorList& a, const FactorList& b) {
+  if (a.empty() || b.empty()) return a.empty() ? b : a;
   std::vector<Dim::Factor> merged;
   merged.reserve(a.size() + b.size());
   auto ia = a.begin();
@@ -62,19 +57,19 @@ std::vector<Dim::Factor> merge_factors(const std::vector<Dim::Factor>& a, const 
 // a / b as monomials; empty when b does not divide a.
 std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial& b) {
   if (a.coefficient % b.coefficient != 0) return std::nullopt;
-  Dim::Monomial quotient{.coefficient = a.coefficient / b.coefficient, .factors = {}};
+  std::vector<Dim::Factor> quotient;
   auto ib = b.factors.begin();
   for (const Dim::Factor& factor : a.factors) {
     if (ib != b.factors.end() && ib->atom.text == factor.atom.text) {
       if (ib->power > factor.power) return std::nullopt;
-      if (factor.power > ib->power) quotient.factors.push_back({factor.atom, factor.power - ib->power});
+      if (factor.power > ib->power) quotient.push_back({factor.atom, factor.power - ib->power});
       ++ib;
     } else {
-      quotient.factors.push_back(factor);
+      quotient.push_back(factor);
     }
   }
   if (ib != b.factors.end()) return std::nullopt;
-  return quotient;
+  return Dim::Monomial{.coefficient = a.coefficient / b.coefficient, .factors = std::move(quotient)};
 }
 
 // The order in which polynomial long division eliminates terms: a true monomial order (pure lexicographic over
@@ -90,14 +85,25 @@ bool leads(const Dim::Monomial& a, const Dim::Monomial& b) {
   return ia != a.factors.end();
 }
 
-const Dim::Monomial& leading(const std::vector<Dim::Monomial>& terms) {
+const Dim::Monomial& leading(const Dim::Poly::Terms& terms) {
   return *std::min_element(terms.begin(), terms.end(), leads);
 }
 
 }  // namespace
 
+FactorList::FactorList(std::vector<Dim::Factor> factors) {
+  if (factors.empty()) return;
+  shared_ = new Shared{.factors = std::move(factors), .degree = 0, .holders = {}};
+  for (const Dim::Factor& factor : shared_->factors) shared_->degree += factor.power;
+}
+
+Dim::Poly::Poly(Terms sum, Int factor) : terms(std::move(sum)), long_factor(factor) {
+  constexpr Int kLong = Int{1} << 62;
+  for (const Monomial& term : terms) is_long = is_long || term.coefficient >= kLong || term.coefficient <= -kLong;
+}
+
 Dim::Dim(const Dim& other) : factor_(other.factor_), poly_(other.poly_) {
-  if (poly_ != nullptr) std::atomic_ref(poly_->holders).fetch_add(1, std::memory_order_relaxed);
+  if (poly_ != nullptr) poly_->holders.add();
 }
 
 Int Dim::long_factor() const { return poly_->long_factor; }
@@ -108,7 +114,7 @@ void Dim::set_factor(Int factor) {
   if (poly_ != nullptr && is_constant()) drop();
   factor_ = static_cast<std::int64_t>(factor);
   if (factor_ == factor) return;
-  hold({.terms = poly_ != nullptr ? poly_->terms : std::vector<Monomial>(), .long_factor = factor});
+  hold(Poly(poly_ != nullptr ? poly_->terms : Poly::Terms(), factor));
   factor_ = 0;
 }
 
@@ -120,7 +126,7 @@ void Dim::hold(Poly poly) {
 }
 
 void Dim::drop() noexcept {
-  if (std::atomic_ref(poly_->holders).fetch_sub(1, std::memory_order_acq_rel) == 1) delete poly_;
+  if (poly_->holders.leave()) delete poly_;
   poly_ = nullptr;
 }
 
@@ -128,7 +134,7 @@ Dim Dim::atom(Atom atom) {
   if (atom.text.size() > kMaxTextLength)
     throw TooComplex("a size formula is too long to carry on: " + atom.text.substr(0, 60) + "…");
   Dim dim;
-  dim.hold({.terms = {Monomial{.coefficient = 1, .factors = {Factor{std::move(atom), 1}}}}});
+  dim.hold(Poly({Monomial{.coefficient = 1, .factors = std::vector<Factor>{Factor{std::move(atom), 1}}}}));
   return dim;
 }
 
@@ -146,53 +152,36 @@ std::string Dim::identifier(std::string_view name) {
   return result;
 }
 
-// For a sum without other holders: a constant sum becomes a plain constant; otherwise the common factor of the
-// coefficients moves out of the sum.
-void Dim::normalise() {
-  std::vector<Monomial>& terms = poly_->terms;
-  std::erase_if(terms, [](const Monomial& term) { return term.coefficient == 0; });
+// A constant sum becomes a plain constant; otherwise the common factor of the coefficients moves out of the sum.
+Dim Dim::Poly::sum_of(Terms terms) {
+  terms.erase(std::remove_if(terms.begin(), terms.end(), [](const Monomial& term) { return term.coefficient == 0; }),
+              terms.end());
   if (terms.size() > kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
-  if (terms.empty() || (terms.size() == 1 && terms[0].factors.empty())) {
-    const Int value = terms.empty() ? 0 : terms[0].coefficient;
-    drop();
-    return set_factor(value);
-  }
+  if (terms.empty()) return 0;
+  if (terms.size() == 1 && terms[0].factors.empty()) return terms[0].coefficient;
   Int divisor = 0;
   for (const Monomial& term : terms) divisor = common_divisor(divisor, term.coefficient);
   const Int common = terms.front().coefficient < 0 ? -divisor : divisor;
-  if (common == 1) return;
-  for (Monomial& term : terms) term.coefficient /= common;
-  set_factor(common);
-}
-
-Dim Dim::Poly::sum_of(std::vector<Monomial> terms) {
+  if (common != 1)
+    for (Monomial& term : terms) term.coefficient /= common;
   Dim dim;
-  dim.hold({.terms = std::move(terms)});
-  dim.normalise();
+  dim.hold(Poly(std::move(terms)));
+  dim.set_factor(common);
   return dim;
 }
 
-const Dim::Poly& Dim::terms(Poly& scratch) const {
-  if (poly_ != nullptr && factor_ == 1) return *poly_;
-  scratch.terms = Poly::terms_of(*this);
-  return scratch;
-}
-
-std::vector<Dim::Monomial> Dim::Poly::terms_of(const Dim& dim) {
-  std::vector<Monomial> terms;
-  if (!dim.is_constant()) {
-    terms = dim.poly_->terms;
+Dim::Poly::Terms Dim::Poly::terms_of(const Dim& dim) {
+  if (dim.is_constant()) return dim.factor() == 0 ? Terms() : Terms{{.coefficient = dim.factor(), .factors = {}}};
+  Terms terms = dim.poly_->terms;
+  if (dim.factor_ != 1)
     for (Monomial& term : terms) term.coefficient = pagoda::multiply(term.coefficient, dim.factor());
-  } else if (dim.factor() != 0) {
-    terms.push_back({.coefficient = dim.factor(), .factors = {}});
-  }
   return terms;
 }
 
 void Dim::Poly::multiply(Dim& dim, Int factor) {
   if (factor == 1) return;
   const Int product = pagoda::multiply(dim.factor(), factor);
-  if (dim.poly_ != nullptr)
+  if (dim.poly_ != nullptr && (dim.poly_->is_long || static_cast<std::int64_t>(product) != product))
     for (const Monomial& term : dim.poly_->terms) (void)pagoda::multiply(term.coefficient, product);  // may throw
   if (product == 0 && dim.poly_ != nullptr) dim.drop();
   dim.set_factor(product);
@@ -201,6 +190,11 @@ void Dim::Poly::multiply(Dim& dim, Int factor) {
 std::optional<std::int64_t> Dim::value64() const { return poly_ == nullptr ? std::optional(factor_) : std::nullopt; }
 
 Dim& Dim::operator+=(const Dim& other) {
+  if (std::int64_t sum;
+      poly_ == nullptr && other.poly_ == nullptr && !__builtin_add_overflow(factor_, other.factor_, &sum)) {
+    factor_ = sum;
+    return *this;
+  }
   if (is_constant() && other.is_constant()) {
     set_factor(add(factor(), other.factor()));
     return *this;
@@ -213,7 +207,7 @@ Dim& Dim::operator+=(const Dim& other) {
     Poly::multiply(*this, sum);
     return *this;
   }
-  std::vector<Monomial> a = Poly::terms_of(*this), b = Poly::terms_of(other), sum;
+  Poly::Terms a = Poly::terms_of(*this), b = Poly::terms_of(other), sum;
   sum.reserve(a.size() + b.size());
   auto ia = a.begin();
   auto ib = b.begin();
@@ -245,7 +239,40 @@ Dim& Dim::operator-=(const Dim& other) {
   return *this += negated;
 }
 
+void DimSum::add_terms(const Dim& dim) {
+  if (dim.is_constant()) {
+    constant_ = pagoda::add(constant_, *dim.value());
+    return;
+  }
+  const Int factor = Dim::Poly::factor_of(dim);
+  for (const Dim::Monomial& term : dim.poly()->terms) {
+    const Int coefficient = multiply(term.coefficient, factor);
+    if (term.factors.empty()) {
+      constant_ = pagoda::add(constant_, coefficient);
+      continue;
+    }
+    const auto known =
+        std::find_if(terms_.begin(), terms_.end(), [&](const Dim::Monomial& each) { return same_factors(each, term); });
+    if (known == terms_.end())
+      terms_.push_back({.coefficient = coefficient, .factors = term.factors});
+    else
+      known->coefficient = pagoda::add(known->coefficient, coefficient);
+  }
+}
+
+Dim DimSum::total() const {
+  Dim::Poly::Terms terms = terms_;
+  std::sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) { return order(x, y) < 0; });
+  terms.push_back({.coefficient = constant_, .factors = {}});
+  return Dim::Poly::sum_of(std::move(terms));
+}
+
 Dim& Dim::operator*=(const Dim& other) {
+  if (std::int64_t product;
+      poly_ == nullptr && other.poly_ == nullptr && !__builtin_mul_overflow(factor_, other.factor_, &product)) {
+    factor_ = product;
+    return *this;
+  }
   if (is_constant() && other.is_constant()) {
     set_factor(multiply(factor(), other.factor()));
     return *this;
@@ -257,9 +284,9 @@ Dim& Dim::operator*=(const Dim& other) {
     return *this;
   }
   // The factors stay outside: a product of sums without a common factor has none (Gauss's lemma).
-  const std::vector<Monomial>&a = poly_->terms, &b = other.poly_->terms;
+  const Poly::Terms &a = poly_->terms, &b = other.poly_->terms;
   if (a.size() * b.size() > 8 * kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
-  std::vector<Monomial> product;
+  Poly::Terms product;
   product.reserve(a.size() * b.size());
   for (const Monomial& x : a)
     for (const Monomial& y : b)
@@ -275,7 +302,7 @@ Dim& Dim::operator*=(const Dim& other) {
         product[last] = std::move(product[i]);
       }
     }
-    product.resize(last + 1);
+    product.erase(product.begin() + last + 1, product.end());
   }
   const Int factors = multiply(factor(), other.factor());
   *this = Poly::sum_of(std::move(product));
@@ -284,7 +311,7 @@ Dim& Dim::operator*=(const Dim& other) {
 }
 
 bool operator==(const Dim& a, const Dim& b) {
-  if (a.poly_ == b.poly_) return a.factor_ == b.factor_;
+  if (a.poly_ == b.poly_ || a.factor_ != b.factor_) return a.poly_ == b.poly_ && a.factor_ == b.factor_;
   if (a.is_constant() != b.is_constant() || a.factor() != b.factor()) return false;
   return a.is_constant() || same_terms(*a.poly_, *b.poly_);
 }
@@ -407,6 +434,7 @@ Int evaluate_poly(const Dim::Poly& poly, const Bindings& bindings, std::int64_t 
   for (const Dim::Monomial& term : poly.terms) {
     Int product = term.coefficient;
     for (const Dim::Factor& factor : term.factors) {
+      if (otherwise == 1 && factor.atom.kind == Dim::AtomKind::Symbol && bindings.empty()) continue;
       const Int value = evaluate_atom(factor.atom, bindings, otherwise);
       for (int i = 0; i < factor.power; ++i) product = multiply(product, value);
     }
@@ -431,11 +459,10 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
     quotient.set_factor(a.factor() / b.factor());
     return quotient;
   }
-  Dim::Poly scratch;
-  const Dim::Poly& divisor = b.terms(scratch);
-  const Dim::Monomial& divisor_lead = leading(divisor.terms);
-  if (divisor.terms.size() == 1) {  // term by term, in the same order
-    std::vector<Dim::Monomial> terms = Dim::Poly::terms_of(a);
+  const Dim::Poly::Terms divisor = Dim::Poly::terms_of(b);
+  const Dim::Monomial& divisor_lead = leading(divisor);
+  if (divisor.size() == 1) {  // term by term, in the same order
+    Dim::Poly::Terms terms = Dim::Poly::terms_of(a);
     for (Dim::Monomial& term : terms) {
       std::optional<Dim::Monomial> reduced = divide(term, divisor_lead);
       if (!reduced) return std::nullopt;
@@ -447,13 +474,13 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   // Long division by the leading term; each step removes one term of the remainder. Quotients of sizes have few terms,
   // and steps over long sums take time.
   constexpr std::size_t kMostWork = 4096;
-  const std::size_t steps = std::max<std::size_t>(1, kMostWork / divisor.terms.size());
+  const std::size_t steps = std::max<std::size_t>(1, kMostWork / divisor.size());
   Dim remainder = a;
   Dim quotient = 0;
   for (std::size_t step = 0; step < std::min(steps, Dim::kMaxTerms); ++step) {
     if (remainder.is_constant() && remainder.factor() == 0) return quotient;
-    Dim::Poly remainder_scratch;
-    const std::optional<Dim::Monomial> term = divide(leading(remainder.terms(remainder_scratch).terms), divisor_lead);
+    const Dim::Poly::Terms left = Dim::Poly::terms_of(remainder);
+    const std::optional<Dim::Monomial> term = divide(leading(left), divisor_lead);
     if (!term) return std::nullopt;
     const Dim term_dim = Dim::Poly::sum_of({*term});
     quotient += term_dim;
@@ -471,7 +498,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
   Dim rest = a;
   if (b.is_constant()) {
     if (b.factor() < 0) return floor_div(-a, Dim(-b.factor()));
-    std::vector<Dim::Monomial> outside = Dim::Poly::terms_of(a), inside = outside;
+    Dim::Poly::Terms outside = Dim::Poly::terms_of(a), inside = outside;
     for (std::size_t i = 0; i < inside.size(); ++i) {
       outside[i].coefficient = floor_quotient(inside[i].coefficient, b.factor());
       inside[i].coefficient -= outside[i].coefficient * b.factor();
@@ -483,11 +510,11 @@ Dim floor_div(const Dim& a, const Dim& b) {
     if (const auto upper = upper_bound(rest); upper && *upper < b.factor() && greater_equal(rest, 0) == true)
       return whole;
     // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
-    const std::vector<Dim::Monomial> terms = Dim::Poly::terms_of(rest);
+    const Dim::Poly::Terms terms = Dim::Poly::terms_of(rest);
     if (std::all_of(terms.begin(), terms.end(), [&](const Dim::Monomial& term) {
           return term.factors.empty() || term.coefficient > b.factor() - term.coefficient;
         })) {
-      std::vector<Dim::Monomial> once;
+      Dim::Poly::Terms once;
       for (const Dim::Monomial& term : terms)
         if (!term.factors.empty()) once.push_back({.coefficient = 1, .factors = term.factors});
       const Dim terms_once = Dim::Poly::sum_of(std::move(once));

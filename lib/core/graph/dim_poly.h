@@ -2,12 +2,45 @@
 // (dim_text.cpp), and the checked arithmetic of its coefficients.
 #pragma once
 
+#include <atomic>
 #include <optional>
 
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
+
 #include "pagoda/base/error.h"
+#include "pagoda/base/small_vector.h"
 #include "pagoda/core/dim.h"
 
 namespace pagoda::inline core {
+
+// Counts the holders of a shared object; without other threads, atomic counting would cost more than the arithmetic.
+class Holders {
+ public:
+  void add() {
+    if (is_alone())
+      ++count_;
+    else
+      std::atomic_ref(count_).fetch_add(1, std::memory_order_relaxed);
+  }
+  // Whether the last holder left.
+  bool leave() {
+    if (is_alone()) return --count_ == 0;
+    return std::atomic_ref(count_).fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
+
+ private:
+  static bool is_alone() {
+#if __has_include(<sys/single_threaded.h>)
+    return __libc_single_threaded != 0;
+#else
+    return false;
+#endif
+  }
+
+  std::uint32_t count_ = 1;
+};
 
 // A symbol, or an operation on two arguments that polynomials cannot express. `text` is its canonical text and its
 // identity: atoms with equal text are equal.
@@ -22,22 +55,62 @@ struct Dim::Factor {
   int power;
 };
 
+// A product of powers of atoms, sorted by the atoms' text; empty: 1. Immutable, so that copies share it.
+class FactorList {
+ public:
+  FactorList() = default;
+  FactorList(std::vector<Dim::Factor> factors);
+  FactorList(const FactorList& other) noexcept : shared_(other.shared_) {
+    if (shared_ != nullptr) shared_->holders.add();
+  }
+  FactorList(FactorList&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+  FactorList& operator=(FactorList other) noexcept {
+    std::swap(shared_, other.shared_);
+    return *this;
+  }
+  ~FactorList() {
+    if (shared_ != nullptr && shared_->holders.leave()) delete shared_;
+  }
+
+  bool empty() const { return shared_ == nullptr; }
+  std::size_t size() const { return empty() ? 0 : shared_->factors.size(); }
+  const Dim::Factor* begin() const { return empty() ? nullptr : shared_->factors.data(); }
+  const Dim::Factor* end() const { return begin() + size(); }
+  const Dim::Factor& operator[](std::size_t i) const { return shared_->factors[i]; }
+  int degree() const { return empty() ? 0 : shared_->degree; }
+  // Known to be the same product without a look at its atoms.
+  bool is_shared_with(const FactorList& other) const { return shared_ == other.shared_; }
+
+ private:
+  struct Shared {
+    std::vector<Dim::Factor> factors;
+    int degree = 0;  // the sum of the powers
+    Holders holders;
+  };
+  Shared* shared_ = nullptr;
+};
+
 struct Dim::Monomial {
   Int coefficient = 0;
-  std::vector<Factor> factors;  // sorted by atom text; empty: the constant term
+  FactorList factors;  // empty: the constant term
 };
 
 // Shared by Dims that each multiply it by their own factor; the last holder deletes it. Immutable.
 struct Dim::Poly {
+  using Terms = base::SmallVector<Monomial, 2>;
+
   // In canonical order, no two with the same factors, no coefficient 0. The coefficients have no common factor, and the
   // first is above 0.
-  std::vector<Monomial> terms;
-  Int long_factor = 0;        // of the holders whose factor_ is 0
-  std::uint32_t holders = 1;  // accessed through std::atomic_ref
+  Terms terms;
+  Int long_factor = 0;   // of the holders whose factor_ is 0
+  bool is_long = false;  // some coefficient exceeds 62 bits
+  Holders holders;
 
-  static std::vector<Monomial> terms_of(const Dim& dim);  // with the factor; none for 0
-  static Dim sum_of(std::vector<Monomial> terms);         // in canonical order, no two with the same factors
+  explicit Poly(Terms terms, Int long_factor = 0);
+  static Terms terms_of(const Dim& dim);  // with the factor; none for 0
+  static Dim sum_of(Terms terms);         // in canonical order, no two with the same factors
   static void multiply(Dim& dim, Int factor);
+  static Int factor_of(const Dim& dim) { return dim.factor(); }
 };
 
 [[noreturn]] inline void overflow() { throw Error("a count exceeds 128 bits: the model's sizes are not credible"); }
@@ -56,8 +129,14 @@ inline Int multiply(Int a, Int b) {
 
 // The greatest common divisor.
 inline Int common_divisor(Int a, Int b) {
-  while (b != 0) a = std::exchange(b, a % b);
-  return a < 0 ? -a : a;
+  const auto is_short = [](Int value) { return static_cast<std::int64_t>(value) == value; };
+  while (b != 0 && !(is_short(a) && is_short(b))) a = std::exchange(b, a % b);
+  auto x = static_cast<std::int64_t>(a);
+  if (b == 0) return a < 0 ? -a : a;
+  // −2^63 % −1 overflows, and a divisor of 1 ends the search.
+  for (auto y = static_cast<std::int64_t>(b); y != 0; x = std::exchange(y, x % y))
+    if (y == 1 || y == -1) return 1;
+  return x < 0 ? -Int{x} : Int{x};
 }
 
 // ⌊a / b⌋ for either sign; C++ division truncates.

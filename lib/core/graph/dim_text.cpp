@@ -23,7 +23,7 @@ std::string monomial_text(const Dim::Monomial& term) {
   return text;
 }
 
-std::string sum_text(const std::vector<Dim::Monomial>& terms) {
+std::string sum_text(const Dim::Poly::Terms& terms) {
   std::string text;
   for (const Dim::Monomial& term : terms) {
     if (text.empty()) {
@@ -37,8 +37,8 @@ std::string sum_text(const std::vector<Dim::Monomial>& terms) {
 }
 
 // The factors common to all terms.
-std::vector<Dim::Factor> common_factors(const std::vector<Dim::Monomial>& terms) {
-  std::vector<Dim::Factor> common = terms.front().factors;
+FactorList common_factors(const Dim::Poly::Terms& terms) {
+  std::vector<Dim::Factor> common(terms.front().factors.begin(), terms.front().factors.end());
   for (const Dim::Monomial& term : terms) {
     std::erase_if(common, [&](Dim::Factor& factor) {
       const auto found = std::find_if(term.factors.begin(), term.factors.end(),

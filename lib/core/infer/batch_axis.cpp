@@ -1,6 +1,7 @@
 // Traces the batch axis of recurrent operators' inputs back to the graph inputs.
 #include "infer/batch_axis.h"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 #include <utility>
@@ -19,21 +20,13 @@ constexpr std::array<std::size_t, 3> kBatched = {0, 5, 6};
 
 class Tracer {
  public:
-  explicit Tracer(const Graph& graph)
-      : graph_(graph),
-        producer_(graph.values.size(), nullptr),
-        input_(graph.values.size()),
-        is_seen_(graph.values.size(), false) {
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) input_[index(graph.inputs[i])] = i;
-    for (const Node& node : graph.nodes)
-      for (const ValueId output : node.outputs)
-        if (output != kAbsent) producer_[index(output)] = &node;
-  }
+  explicit Tracer(const Graph& graph) : graph_(graph) {}
 
   std::vector<std::optional<Axis>> run() {
     axes_.resize(graph_.inputs.size());
     for (const Node& node : graph_.nodes) {
-      if (ops::facts_of(node).batch != BatchAxis::Sequence) continue;
+      if (!may_be_recurrent(node) || ops::facts_of(node).batch != BatchAxis::Sequence) continue;
+      if (producer_.empty()) find_producers(graph_);
       const Axis axis = node.integer("layout", 0) == 1 ? 0 : 1;
       for (const std::size_t position : kBatched) follow(node.input(position), axis);
     }
@@ -41,6 +34,27 @@ class Tracer {
   }
 
  private:
+  static bool may_be_recurrent(const Node& node) {
+    static const std::vector<std::string_view> kNames = [] {
+      std::vector<std::string_view> names;
+      for (const ops::Family& family : ops::families())
+        for (const OpRule& rule : family.rules)
+          if (rule.facts.batch == BatchAxis::Sequence) names.push_back(rule.name);
+      return names;
+    }();
+    return std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
+  }
+
+  void find_producers(const Graph& graph) {
+    producer_.resize(graph.values.size(), nullptr);
+    input_.resize(graph.values.size());
+    is_seen_.resize(graph.values.size(), false);
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) input_[index(graph.inputs[i])] = i;
+    for (const Node& node : graph.nodes)
+      for (const ValueId output : node.outputs)
+        if (output != kAbsent) producer_[index(output)] = &node;
+  }
+
   bool is_stored(ValueId id) const { return id != kAbsent && graph_.is_stored(id); }
 
   // The input value that `node` takes its axes from, and which of its axes becomes `axis`; empty where that is unknown.
@@ -82,7 +96,7 @@ class Tracer {
   }
 
   const Graph& graph_;
-  std::vector<const Node*> producer_;
+  std::vector<const Node*> producer_;              // by ValueId; empty as long as no node is recurrent
   std::vector<std::optional<std::size_t>> input_;  // by ValueId: its index among the inputs
   std::vector<bool> is_seen_;
   std::vector<std::optional<Axis>> axes_;

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <tuple>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -167,9 +166,10 @@ class Walker {
   std::size_t walk_limit_;
   std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
-  std::unordered_set<std::uint64_t> counted_tensors_;  // by graph and index
-  std::map<std::string, GraphResult> calls_;  // function bodies by signature
-  Call call_;                                 // being walked
+  bool is_first_use(GraphId graph, std::int32_t tensor);
+  std::vector<std::vector<bool>> counted_tensors_;  // by graph and tensor
+  std::map<std::string, GraphResult> calls_;        // function bodies by signature
+  Call call_;                                       // being walked
   Dim params_ = 0, param_bytes_ = 0;
   OpCost at_load_;
   std::set<std::tuple<GraphId, std::size_t, std::string>> counted_at_load_;

@@ -238,7 +238,7 @@ class Fuser {
       if (graph_.group(graph_.group_of(from)).nodes.size() > 1 || !equals(graph_.elements(read.value), elements))
         continue;
       const Storage* storage = graph_.storage_at(read.value);
-      if (storage->is_output || storage->readers != std::vector<std::int32_t>{id}) continue;
+      if (storage->is_output || storage->readers != Ids{id}) continue;
       const std::int32_t quantizer = graph_.producer(graph_.node(from).inputs[0]);
       const std::int32_t candidate = quantizer < 0 ? -1 : graph_.group_of(quantizer);
       if (candidate < 0) continue;
@@ -434,7 +434,7 @@ class Fuser {
       if (from < 0 || graph_.group_of(from) < 0 || graph_.group_of(from) == graph_.group_of(id)) continue;
       const Storage* storage = graph_.storage_at(read.value);
       if (graph_.group(graph_.group_of(from)).kind != GroupKind::Dequantize || storage->is_output ||
-          storage->readers != std::vector<std::int32_t>{id})
+          storage->readers != Ids{id})
         continue;
       graph_.merge(graph_.group_of(id), graph_.group_of(from), Fusion::Dequantize);
     }

@@ -151,7 +151,8 @@ std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph&
   for (std::size_t u = 0; u < units.size(); ++u) {
     std::vector<std::int32_t> sources;
     for (const std::int32_t node : members[u]) {
-      pending = schedule.steps[index(node)].reads;
+      const Ids& reads = schedule.steps[index(node)].reads;
+      pending.assign(reads.begin(), reads.end());
       for (int looks = 0; !pending.empty() && looks < FusionGraph::kMaxVisits; ++looks) {
         const Storage& storage = schedule.storages[index(pending.back())];
         pending.pop_back();
@@ -203,14 +204,14 @@ void recompute_dequantised(const Model& model, const Analysis& analysis, Schedul
   for (const std::int32_t id : chosen) {
     Storage& made = schedule.storages[index(id)];
     made.is_recomputed = true;
-    const std::vector<std::int32_t>& sources = schedule.steps[index(made.producer)].reads;
+    const Ids& sources = schedule.steps[index(made.producer)].reads;
     for (std::size_t i = 1; i < made.readers.size(); ++i) {
-      std::vector<std::int32_t>& reads = schedule.steps[index(made.readers[i])].reads;
-      std::erase(reads, id);
+      Ids& reads = schedule.steps[index(made.readers[i])].reads;
+      reads.erase(std::remove(reads.begin(), reads.end(), id), reads.end());
       for (const std::int32_t source : sources) {
         if (std::find(reads.begin(), reads.end(), source) != reads.end()) continue;
         reads.push_back(source);
-        std::vector<std::int32_t>& readers = schedule.storages[index(source)].readers;
+        Ids& readers = schedule.storages[index(source)].readers;
         readers.insert(std::upper_bound(readers.begin(), readers.end(), made.readers[i]), made.readers[i]);
       }
     }
@@ -225,7 +226,7 @@ std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& an
     const std::int32_t present = schedule.storage_of[index(pair.present)];
     if (pair.is_in_place || past < 0 || present < 0) continue;
     const std::int32_t maker = schedule.storages[index(present)].producer;
-    const std::vector<std::int32_t>& readers = schedule.storages[index(past)].readers;
+    const Ids& readers = schedule.storages[index(past)].readers;
     if (maker < 0 || readers.size() != 1 || readers.front() != maker || !schedule.is_kernel(index(maker))) continue;
     if (schedule.graph->nodes[index(maker)].op_type == "Concat") appended[index(maker)] = past;
   }

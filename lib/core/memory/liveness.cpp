@@ -150,6 +150,20 @@ std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::s
 
 namespace {
 
+// Storages by step, as linked lists: a step has the first, each storage the next.
+class ByStep {
+ public:
+  ByStep(std::size_t steps, std::size_t storages) : first_(steps + 1, -1), next_(storages, -1) {}
+  void add(std::int32_t step, std::int32_t storage) {
+    next_[index(storage)] = std::exchange(first_[index(step)], storage);
+  }
+  std::int32_t first(std::int32_t step) const { return first_[index(step)]; }
+  std::int32_t next(std::int32_t storage) const { return next_[index(storage)]; }
+
+ private:
+  std::vector<std::int32_t> first_, next_;
+};
+
 std::optional<Dim> body_peak(const Step& step) {
   if (!step.body_schedule) return std::nullopt;
   const std::vector<std::int32_t> order = file_order(*step.body_schedule);
@@ -159,31 +173,24 @@ std::optional<Dim> body_peak(const Step& step) {
 }  // namespace
 
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> born, dies;  // step, storage
-  born.reserve(schedule.storages.size());
-  dies.reserve(schedule.storages.size());
+  ByStep born(order.size(), schedule.storages.size()), dies = born;
   for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
     const Lifetime& life = live.lifetimes[s];
     if (live.shares[s] != static_cast<std::int32_t>(s) || life.last < life.first || !owns_bytes(schedule.storages[s]))
       continue;
     if (!schedule.storages[s].bytes) return std::nullopt;
-    born.emplace_back(life.first, static_cast<std::int32_t>(s));
-    dies.emplace_back(life.last, static_cast<std::int32_t>(s));
+    born.add(life.first, static_cast<std::int32_t>(s));
+    dies.add(life.last, static_cast<std::int32_t>(s));
   }
-  std::sort(born.begin(), born.end());
-  std::sort(dies.begin(), dies.end());
   try {
     Dim alive = 0;
     Maxima peak;
-    auto next_born = born.begin(), next_dies = dies.begin();
     for (std::size_t i = 0; i <= order.size(); ++i) {
       const auto at = static_cast<std::int32_t>(i);
-      const bool is_birth = next_born != born.end() && next_born->first == at;
-      for (; next_born != born.end() && next_born->first == at; ++next_born)
-        alive += *schedule.storages[index(next_born->second)].bytes;
+      for (std::int32_t s = born.first(at); s >= 0; s = born.next(s)) alive += *schedule.storages[index(s)].bytes;
       const Step* step = i < order.size() ? &schedule.steps[index(order[i])] : nullptr;
       // Without a birth, the previous or the next step has at least as much alive.
-      if (is_birth) peak.add(alive);
+      if (born.first(at) >= 0) peak.add(alive);
       if (step != nullptr && step->has_body) {
         const std::optional<Dim> body = body_peak(*step);
         if (!body) return std::nullopt;
@@ -193,8 +200,7 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
             with_body -= schedule.storages[index(output)].bytes.value_or(0);
         if (*body != Dim(0)) peak.add(with_body);
       }
-      for (; next_dies != dies.end() && next_dies->first == at; ++next_dies)
-        alive -= *schedule.storages[index(next_dies->second)].bytes;
+      for (std::int32_t s = dies.first(at); s >= 0; s = dies.next(s)) alive -= *schedule.storages[index(s)].bytes;
     }
     return peak.max();
   } catch (const TooComplex&) {

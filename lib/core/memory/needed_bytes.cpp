@@ -1,7 +1,6 @@
 #include "memory/needed_bytes.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "graph/index.h"
@@ -17,7 +16,8 @@ struct Need {
 
 class Counter {
  public:
-  Counter(const Model& model, const Analysis& analysis) : model_(model), analysis_(analysis), rows_(analysis.nodes) {}
+  Counter(const Model& model, const Analysis& analysis)
+      : model_(model), analysis_(analysis), rows_(analysis.nodes), seen_(model.graphs.size()) {}
 
   std::vector<Need> count(const Schedule& schedule) {
     for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
@@ -39,11 +39,14 @@ class Counter {
   // Weights stored by this graph and the bodies it enters, in initializers or Constant nodes. A function's weights are
   // the same in every call.
   void count_weights(const Schedule& schedule, GraphId id) {
+    std::vector<bool>& seen = seen_[index(id)];
+    seen.resize(schedule.graph->values.size(), false);
     for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
       const Storage& storage = schedule.storages[s];
       if (storage.place != StoragePlace::Constant || storage.readers.empty()) continue;
       const TensorType* stored = stored_type(*schedule.graph, storage);
-      if (stored == nullptr || !seen_.emplace(id, storage.owner).second) continue;
+      if (stored == nullptr || seen[index(storage.owner)]) continue;
+      seen[index(storage.owner)] = true;
       add(schedule, static_cast<std::int32_t>(s), id == 0 ? analysis_.types[index(storage.owner)] : in_body(*stored));
     }
     for (const Step& step : schedule.steps)
@@ -129,7 +132,7 @@ class Counter {
   const Analysis& analysis_;
   const std::vector<NodeReport>& rows_;
   std::vector<Need> needs_;
-  std::set<std::pair<GraphId, ValueId>> seen_;
+  std::vector<std::vector<bool>> seen_;  // weights already counted, by graph and value
 };
 
 }  // namespace

@@ -70,7 +70,7 @@ class Builder {
 
   void read(std::int32_t node, std::int32_t storage) {
     if (storage < 0) return;
-    std::vector<std::int32_t>& readers = result_.storages[index(storage)].readers;
+    Ids& readers = result_.storages[index(storage)].readers;
     if (!readers.empty() && readers.back() == node) return;  // nodes read in order
     readers.push_back(node);
     result_.steps[index(node)].reads.push_back(storage);

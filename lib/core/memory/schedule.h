@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "pagoda/base/small_vector.h"
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
@@ -18,21 +19,24 @@ enum class StoragePlace : std::uint8_t {
   Constant,  // a weight, or computed only from weights
 };
 
+// Storages or nodes; most lists have one or two.
+using Ids = base::SmallVector<std::int32_t, 2>;
+
 struct Storage {
   ValueId owner = kAbsent;
   std::int32_t producer = -1;  // node; -1 for inputs and weights
   StoragePlace place = StoragePlace::Device;
-  bool is_input = false;                   // of the graph
-  bool is_output = false;                  // it, or a view of it, is a graph output
-  bool is_held = false;                    // a member of a sequence
-  int element_bits = 0;                    // of the owner
-  std::optional<Dim> bytes = {};           // 0 unless on the device; empty when unknown
-  std::int32_t continues = -1;             // the storage that its producer updates into it: one buffer can hold both
-  bool is_in_place = false;                // both share that buffer: the first has the size of the largest
-  bool is_of_weights = false;              // dequantised from stored weights, or derived only from such values
-  bool is_recomputed = false;              // by all readers except the one left in `readers`
-  std::vector<std::int32_t> readers = {};  // nodes that need the elements, ascending, each once
-  std::vector<std::int32_t> holds = {};    // storages that live as long as this one: members of a sequence
+  bool is_input = false;          // of the graph
+  bool is_output = false;         // it, or a view of it, is a graph output
+  bool is_held = false;           // a member of a sequence
+  int element_bits = 0;           // of the owner
+  std::optional<Dim> bytes = {};  // 0 unless on the device; empty when unknown
+  std::int32_t continues = -1;    // the storage that its producer updates into it: one buffer can hold both
+  bool is_in_place = false;       // both share that buffer: the first has the size of the largest
+  bool is_of_weights = false;     // dequantised from stored weights, or derived only from such values
+  bool is_recomputed = false;     // by all readers except the one left in `readers`
+  Ids readers = {};               // nodes that need the elements, ascending, each once
+  Ids holds = {};                 // storages that live as long as this one: members of a sequence
 };
 
 struct Step {
@@ -48,8 +52,8 @@ struct Step {
   // Whether the body's own activations come on top of the node's outputs (loops: the results of trips accumulate) or
   // include them (branches, calls).
   bool body_on_top = false;
-  std::vector<std::int32_t> reads;   // storages, each once
-  std::vector<std::int32_t> writes;  // storages that begin here
+  Ids reads;   // storages, each once
+  Ids writes;  // storages that begin here
 };
 
 struct Schedule {

@@ -188,13 +188,14 @@ class GraphBuilder {
 
   // Defines every value before the first node is built: files need not be sorted.
   void define_outputs(const std::vector<Range>& nodes, int depth) {
+    outputs_.reserve(nodes.size());
     std::size_t idle = 0;  // nodes without an output
     for (const Range body : nodes) {
       bool is_idle = true;
       Reader reader(file_, body, depth);
       while (const std::optional<Field> field = reader.next())
         if (field->tag() == bytes_tag(2) && field->payload.size() != 0) {
-          define_output(body, *field, depth);
+          outputs_.push_back(define_output(body, *field, depth));
           is_idle = false;
         }
       idle += is_idle ? 1 : 0;
@@ -203,19 +204,16 @@ class GraphBuilder {
     }
   }
 
-  void define_output(Range node, const Field& output, int depth) {
+  ValueId define_output(Range node, const Field& output, int depth) {
     const std::string_view name = name_in(file_, output);
-    if (known(name) == kAbsent) {
-      append(name);
-      return;
-    }
+    if (known(name) == kAbsent) return append(name);
     std::string_view node_name, op_type;
     Reader reader(file_, node, depth);
     while (const std::optional<Field> field = reader.next()) {
       if (field->tag() == bytes_tag(3)) node_name = name_in(file_, *field);
       if (field->tag() == bytes_tag(4)) op_type = name_in(file_, *field);
     }
-    define(name, "node " + quoted_name(node_name) + " (" + quoted_name(op_type) + ")");
+    return define(name, "node " + quoted_name(node_name) + " (" + quoted_name(op_type) + ")");
   }
 
   void declare(const std::vector<StoredValue>& values) {
@@ -264,7 +262,7 @@ class GraphBuilder {
           return true;
         case bytes_tag(2):
           expect_few(node.outputs.size(), body, "a node", "outputs");
-          node.outputs.push_back(field.payload.size() == 0 ? kAbsent : known(file_.text(field.payload)));
+          node.outputs.push_back(field.payload.size() == 0 ? kAbsent : outputs_[next_output_++]);
           return true;
         case bytes_tag(3):
           node.name = name_in(file_, field);
@@ -332,6 +330,8 @@ class GraphBuilder {
   Graph graph_;
   ValueNames names_;
   Reads reads_;
+  std::vector<ValueId> outputs_;   // of all nodes, one after another
+  std::size_t next_output_ = 0;    // of the node being added
   std::vector<ValueId> captured_;  // by the bodies of the node being added
   // Lists of the previous node, whose memory the next one reuses.
   std::vector<std::string_view> input_names_;

@@ -135,25 +135,27 @@ class TensorScan {
 
   void check_data() const {
     if (tensor_.data_field == 0) return;
-    const std::string elements =
-        std::to_string(tensor_.elements) + " elements of " + std::string(to_string(tensor_.element));
-    const std::string expected = ", expected " + elements;
+    const auto elements = [&] {
+      return std::to_string(tensor_.elements) + " elements of " + std::string(to_string(tensor_.element));
+    };
     if (wrong_ != 0 && tensor_.elements != 0)
       corrupt(std::string("its data lie in ") + data_field_name(wrong_) + ", expected " +
-              data_field_name(tensor_.data_field) + " for " + elements);
+              data_field_name(tensor_.data_field) + " for " + elements());
     if (bits(tensor_.element) == 0 && tensor_.element != ElementType::String) return;
     const DataField& data = data_[tensor_.data_field];
-    const std::string found =
-        std::string(data_field_name(tensor_.data_field)) + " holds " + std::to_string(data.bytes) + " bytes";
+    const auto found = [&] {
+      return std::string(data_field_name(tensor_.data_field)) + " holds " + std::to_string(data.bytes) +
+             " bytes, expected " + elements();
+    };
     if (tensor_.data_field == kRawData) {
       const std::optional<std::uint64_t> bytes = raw_bytes(tensor_.element, tensor_.elements);
-      if (bytes && *bytes != data.bytes) corrupt(found + expected + " in " + std::to_string(*bytes) + " bytes");
+      if (bytes && *bytes != data.bytes) corrupt(found() + " in " + std::to_string(*bytes) + " bytes");
       return;
     }
     const std::uint64_t values = typed_values(tensor_.element, tensor_.elements);
     const auto differ = [&](std::uint64_t there) {
       corrupt(std::string(data_field_name(tensor_.data_field)) + " holds " + std::to_string(there) + " values" +
-              expected);
+              ", expected " + elements());
     };
     if (tensor_.data_field == kStringData) {
       if (data.unpacked != values) differ(data.unpacked);
@@ -161,7 +163,7 @@ class TensorScan {
       const std::uint64_t width = tensor_.data_field == kFloatData ? 4 : 8;
       if (data.bytes != values * width || values > data.bytes) differ(data.bytes / width);
     } else if (data.bytes < values || data.bytes > kLongestVarint * values) {  // a value takes 1 to 10 bytes
-      corrupt(found + expected);
+      corrupt(found());
     }
   }
 

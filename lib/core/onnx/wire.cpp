@@ -146,7 +146,7 @@ void Reader::read_value(Field& field) {
   malformed(field.whole.begin, "wire type " + std::to_string(static_cast<int>(field.type)) + ", expected 0 to 5");
 }
 
-std::optional<Field> Reader::next() {
+std::optional<Field> Reader::long_next() {
   if (at_end()) return std::nullopt;
   file_.count_fields(1);
   Field field;

@@ -146,7 +146,23 @@ class Reader {
   Reader(File& file, Range range, int depth);
 
   // The next field; empty at the end of the message. A group is one field. Throws Error for malformed input.
-  std::optional<Field> next();
+  std::optional<Field> next() {
+    // Most fields are names and small messages: a tag and a length of one byte each, in the window as a whole.
+    if (end_ - at_ < 2) return long_next();
+    const auto tag_value = static_cast<unsigned char>(at_[0]), size = static_cast<unsigned char>(at_[1]);
+    if (tag_value < 8 || tag_value >= 0x80 || (tag_value & 7) != static_cast<int>(Type::Bytes) || size >= 0x80 ||
+        end_ - at_ - 2 < size)
+      return long_next();
+    file_.count_fields(1);
+    const std::uint64_t begin = position();
+    at_ += 2 + size;
+    return Field{.number = static_cast<std::uint32_t>(tag_value >> 3),
+                 .type = Type::Bytes,
+                 .whole = {begin, begin + 2 + size},
+                 .length_at = begin + 1,
+                 .payload = {begin + 2, begin + 2 + size},
+                 .varint = 0};
+  }
   // For packed elements: whether all are read, and the next value.
   bool at_end() const { return at_ == end_ && window_end_ == range_.end; }
   std::uint64_t varint(const char* what) {
@@ -157,6 +173,7 @@ class Reader {
  private:
   std::uint64_t position() const { return window_end_ - static_cast<std::uint64_t>(end_ - at_); }
   void seek(std::uint64_t position);
+  std::optional<Field> long_next();
   std::uint64_t long_varint(const char* what);
   void skip_group(std::uint32_t number, std::uint64_t start);
   std::uint32_t read_tag();

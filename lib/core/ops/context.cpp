@@ -293,11 +293,12 @@ OpCost write_outputs(const OpContext& op) {
 OpCost OpContext::streamed() const {
   OpCost cost = write_outputs(*this);
   constexpr int kFew = 8;  // up to this many, each input is compared with all before it
-  std::unordered_set<const ValueInfo*> many;
+  std::optional<std::unordered_set<const ValueInfo*>> many;
+  if (input_count() > kFew) many.emplace();
   for (int i = 0; i < input_count(); ++i) {
     bool seen = false;
-    if (input_count() > kFew)
-      seen = has_input(i) && !many.insert(state_.inputs[static_cast<std::size_t>(i)]).second;
+    if (many)
+      seen = has_input(i) && !many->insert(state_.inputs[static_cast<std::size_t>(i)]).second;
     else
       for (int j = 0; j < i; ++j) seen = seen || same_value(i, j);
     if (!seen) cost.bytes_read += input_bytes(i);

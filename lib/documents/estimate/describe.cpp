@@ -117,7 +117,7 @@ EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index
   row.name = node.name;
   row.op_type = node.op_type;
   row.domain = domain_name(node.domain);
-  row.scope = report.scope + (report.scope.empty() || node.scope.empty() ? "" : "/") + node.scope;
+  row.scope = report.scope.empty() ? node.scope : report.scope + (node.scope.empty() ? "" : "/") + node.scope;
   row.body = report.scope;
   row.inputs = value_names(graph, node.inputs);
   row.outputs = std::move(report.outputs);
@@ -371,6 +371,7 @@ std::vector<EstimateBudget> budgets_part(const std::vector<BudgetResult>& result
 }  // namespace
 
 Count count(const Dim& dim) {
+  if (const auto value = dim.value64()) return *value < 0 ? Count() : Count(*value);
   return known([&] { return dim.evaluate({}, 1); });
 }
 
@@ -522,8 +523,9 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
     if (std::string note = add_measured(*request.measured, estimate); !note.empty())
       analysis.diagnostics.push_back({.severity = Severity::Warning, .node = {}, .message = std::move(note)});
 
-  analysis.types = {};  // the rows contain all that the document needs; frees memory for it
-  analysis.values = {};
+  // The rows contain all that the document needs; frees memory for it.
+  std::vector<TensorType>().swap(analysis.types);
+  std::vector<std::optional<TensorValue>>().swap(analysis.values);
   estimate.nodes.reserve(analysis.nodes.size());
   for (NodeReport& report : analysis.nodes)
     estimate.nodes.push_back(node_part(model, report, estimate.nodes.size(), request, findings));

@@ -89,15 +89,15 @@ std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns
 std::string node_line(const EstimateDocument& estimate, const report::EstimateNode& node, const ReportOptions& options,
                       const StepTimes& times) {
   std::string inputs, outputs;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs += (i == 0 ? "" : ";") + node.inputs[i];
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.append(i == 0 ? "" : ";").append(node.inputs[i]);
   for (const OutputInfo& output : node.outputs)
-    outputs += (outputs.empty() ? "" : ";") + output.name + ":" + report::type_text(output.type);
+    outputs.append(outputs.empty() ? "" : ";").append(output.name).append(":").append(report::type_text(output.type));
   base::CsvLine line;
   line.add(std::to_string(node.index)).name(node.name).name(node.op_type).name(node.domain).name(node.scope);
   line.name(inputs).name(outputs);
   add_counters(line, node.counts);
-  line.add(node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision)));
-  line.add(std::string(to_string(node.mark))).name(node.problem);
+  line.add(node.precision == ElementType::Undefined ? std::string_view() : to_string(node.precision));
+  line.add(to_string(node.mark)).name(node.problem);
   if (estimate.roofline) add_bound(line, estimate.bound_of(node));
   if (estimate.training) add_training(line, estimate.training->nodes[node.index], times);
   if (options.row_formulas) add_formulas(line, node.symbolic.value_or(report::EstimateFormulas{}));

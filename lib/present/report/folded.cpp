@@ -1,7 +1,6 @@
 #include "report/folded.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -10,7 +9,7 @@
 namespace pagoda::present::report {
 namespace {
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Appends the name with every number replaced by '#'.
 void append_without_numbers(std::string& text, const std::string& name) {
@@ -20,6 +19,22 @@ void append_without_numbers(std::string& text, const std::string& name) {
       text += c;
     else if (text.size() == begin || text.back() != '#')
       text += '#';
+}
+
+// Whether `name` has the pattern `a`, so that it leaves the common pattern as it is.
+bool has_pattern(const std::string& a, const std::string& name) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < name.size()) {
+    if (a[i] != '*') {
+      if (a[i++] != name[j++]) return false;
+    } else if (!is_digit(name[j])) {
+      return false;
+    } else {
+      for (++i; j < name.size() && is_digit(name[j]); ++j) {
+      }
+    }
+  }
+  return i == a.size() && j == name.size();
 }
 
 // The common pattern of two names, with '*' for the numbers that differ.
@@ -54,7 +69,7 @@ class Folder {
     const auto [at, is_new] = places_.try_emplace(key_, rows_.size());
     if (is_new) rows_.push_back({.name = name, .ops = ops, .times = 0, .weight = 0, .bound = bound});
     Folded& row = rows_[at->second];
-    row.name = common_name(row.name, name);
+    if (!has_pattern(row.name, name)) row.name = common_name(row.name, name);
     ++row.times;
     row.weight += weight;
     total_ += weight;

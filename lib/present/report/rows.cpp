@@ -65,8 +65,9 @@ std::string type_text(const TensorType& type) {
   std::string text = type_name(type);
   if (!type.shape) return text;
   text += '[';
-  for (const Dim& dim : *type.shape) text += (text.back() == '[' ? "" : ",") + dim.to_string();
-  return text + "]";
+  for (const Dim& dim : *type.shape) text.append(text.back() == '[' ? "" : ",").append(dim.to_string());
+  text += ']';
+  return text;
 }
 
 std::string device_text(const documents::EstimateRoofline& roofline) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ namespace pagoda::base {
 
 class CsvLine {
  public:
+  CsvLine() { line_.reserve(kUsual); }
   CsvLine& add(std::string_view text);
   // Text from the model file. A quote is prepended if a spreadsheet would run it as a formula.
   CsvLine& name(const std::string& text);
@@ -40,6 +42,8 @@ class CsvLine {
   std::string end() && { return std::move(line_) + "\r\n"; }
 
  private:
+  static constexpr std::size_t kUsual = 256;  // characters
+
   std::string line_;
   bool has_any_ = false;
 };
