@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Man pages and completions of bash from what tools print for --help: manual.py FOLDER VERSION TOOL…
+"""Man pages and completions of bash from what tools print for --help: manual.py [--runner PROGRAM] FOLDER VERSION TOOL…
+PROGRAM runs tools of another processor.
 
 Writes FOLDER/man/man1/TOOL.1.gz and FOLDER/bash-completion/completions/TOOL.
 """
@@ -105,14 +106,19 @@ complete -o default -F {function} {name}
 
 
 def main():
-    folder, version, *tools = sys.argv[1:]
+    arguments = sys.argv[1:]
+    runner = []
+    if arguments[0] == "--runner":
+        _, program, *arguments = arguments
+        runner = [program]
+    folder, version, *tools = arguments
     pages = pathlib.Path(folder) / "man/man1"
     completions = pathlib.Path(folder) / "bash-completion/completions"
     for path in (pages, completions):
         path.mkdir(parents=True, exist_ok=True)
     for tool in map(pathlib.Path, tools):
-        text = help_of([tool])
-        more = {command: help_of([tool, command]) for command in subcommands(text)}
+        text = help_of([*runner, tool])
+        more = {command: help_of([*runner, tool, command]) for command in subcommands(text)}
         page = man_page(tool.name, version, text, more).encode()
         (pages / f"{tool.name}.1.gz").write_bytes(gzip.compress(page, 9, mtime=0))
         (completions / tool.name).write_text(completion(tool.name, text, more))

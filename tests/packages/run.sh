@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the deb in a bare Debian 12, and unpacks the tarball in a root file system that contains nothing else: run.sh
-# BUILD MODEL FOLDER. FOLDER keeps the bare Debian for the next run. Needs root and debootstrap.
+# Installs the deb in a bare Debian 12; unpacks the tarball in a bare Debian 11 and in a root file system that contains
+# nothing else: run.sh BUILD MODEL FOLDER. FOLDER keeps the bare Debians for the next run. Needs root and debootstrap.
 set -euo pipefail
 build=$(realpath -m "$1") model=$(realpath "$2")
 mkdir -p "$3"
@@ -31,12 +31,26 @@ chroot "$empty" /bin/roofline-plot --device h100-sxm --estimate estimate.json -o
 grep -q 'Content-Security-Policy' "$empty/page.html" || fail "the tarball's page"
 chroot "$empty" /bin/onnx-skeleton model.onnx -o skeleton.onnx
 
+# bare SUITE: a Debian in $folder/SUITE with the packages that every Debian has.
+bare() {
+  [ -f "$folder/$1.installed" ] && return
+  rm -rf "${folder:?}/$1"
+  debootstrap --variant=minbase "$1" "$folder/$1" > "$folder/$1.log" 2>&1 || skip "debootstrap reaches no archive of $1"
+  touch "$folder/$1.installed"
+}
+bare bullseye
+root=$folder/bullseye
+rm -rf "$root/pagoda"
+mkdir "$root/pagoda"
+tar -xzf "${tarballs[0]}" -C "$root/pagoda" --strip-components=1
+cp "$model" "$root/pagoda/model.onnx"
+chroot "$root" /pagoda/bin/onnx-estimate /pagoda/model.onnx --device h100-sxm --predict --format json \
+  -o /pagoda/estimate.json 2> /dev/null
+sed 's|/pagoda/model.onnx|model.onnx|' "$root/pagoda/estimate.json" | cmp - "$empty/estimate.json" ||
+  fail "the tarball's document in Debian 11"
+
+bare bookworm
 root=$folder/bookworm
-if [ ! -f "$folder/installed" ]; then
-  rm -rf "$root"
-  debootstrap --variant=minbase bookworm "$root" > "$folder/debootstrap.log" 2>&1 || skip "debootstrap reaches no archive"
-  touch "$folder/installed"
-fi
 chroot "$root" dpkg --purge pagoda > /dev/null 2>&1 || true
 cp "${debs[0]}" "$root/pagoda.deb"
 cp "$model" "$root/model.onnx"

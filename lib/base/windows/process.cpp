@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <io.h>
-#include <psapi.h>
 
 #include <algorithm>
 #include <array>

@@ -5,6 +5,8 @@
 #define NOMINMAX
 #include <windows.h>
 
+#include <psapi.h>  // uses types of windows.h
+
 #include <string>
 #include <string_view>
 
