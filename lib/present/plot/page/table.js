@@ -7,15 +7,16 @@ const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is
 let shown_names = new Map();  // of the visible rows
 // Columns have fixed widths in pixels, so that they stay where they are when other rows come into view.
 const is_roomy = () => room.window_wide > 1600;
-const name_wide = () => (room.rows < 480 ? 168 : room.rows < 640 ? 190 : 268), name_room = () => Math.floor((name_wide() - 20) / 7.2);
+const bar_wide = () => (room.rows < 640 ? 24 : 40);
+const name_wide = () => (room.rows < 480 ? 168 : room.rows < 640 ? 212 : 268), name_room = () => Math.floor((name_wide() - 20) / 7.2);
 const kColumns = [
   { key: "name", wide: name_wide, title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
-  { key: "seconds", wide: 66, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
-  { key: "share", wide: () => (room.rows < 480 ? 58 : 102), title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
+  { key: "seconds", wide: 62, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  { key: "share", wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
   { key: "limit", wide: () => (is_roomy() ? 92 : 44), title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
   { key: "roof_share", wide: () => (is_roomy() ? 104 : 62), title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
   { key: "recoverable", wide: 92, title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
-  { key: "cumulative", wide: 58, title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
+  { key: "cumulative", wide: 56, title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
   { key: "count", wide: 58, title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
   { key: "type", wide: 112, title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
   { key: "shape", wide: 124, title: "Shape", tip: "Of its first output", get: (r) => r.shape, format: (r) => r.shape },
@@ -99,7 +100,7 @@ function cell_of(column, line) {
       cell.replaceChildren(...barred(bar_of([[Math.min(1, line.row.roof_share), "strong"]], 40), cell.textContent));
     }
     if (column.key === "share" && line.row.has_time) {
-      cell.replaceChildren(...barred(bar_of([[line.row.share / (most_share || 1), "strong"]], 40), cell.textContent));
+      cell.replaceChildren(...barred(bar_of([[line.row.share / (most_share || 1), "strong"]], bar_wide()), cell.textContent));
     }
     if (column.key === "limit" && line.row.limit && (!line.row.absence || line.row.absence === 2)) {
       const chip = document.createElement("i");
