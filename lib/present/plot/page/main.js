@@ -56,7 +56,9 @@ function show_controls() {
   by_id("title-x").textContent = is_bytes ? `${level} bytes of one kernel [B]` : `Arithmetic intensity [FLOP / ${level} byte]`;
   const keys = { limit: kLimit.map((n, i) => [n, kLimitColors[i]]), precision: precisions().slice(0, 7).map((n, i) => [n || "not known", kPalette[i]]),
     share: [["≤ 20%", 0.2], ["40%", 0.4], ["60%", 0.6], ["80%", 0.8], ["> 80% of its roof", 1]].map(([n, v]) => [n, kShareSteps.find(([e]) => v <= e)[1]]), type: [] };
-  by_id("color-key").replaceChildren(...keys[state.color].map(([name, color]) => {
+  // Paths of several models: a crowded plot has no room for all their names.
+  const models = axes === "rate" ? new Map([...svg.querySelectorAll("#plot > g.path[data-s]")].map((path) => [all_series[path.dataset.s].label, path.getAttribute("fill")])) : [];
+  by_id("color-key").replaceChildren(...[...models, ...keys[state.color]].map(([name, color]) => {
     const key = document.createElement("span"), swatch = document.createElement("i");
     swatch.className = "swatch";
     swatch.style.background = color;
