@@ -37,7 +37,7 @@ constexpr std::string_view kWhatIf = R"(<form id="what-if" aria-label="What if" 
 <label>Traffic <select id="what-if-traffic"><option value="0">unfused</option><option value="1">fused</option><option value="2">resident</option></select></label>
 <button id="what-if-reset" type="button" disabled>As asked</button>
 <dl id="answer" aria-live="polite"></dl>
-<p id="what-if-note" hidden>Greyed parts do not show this request. All of it: <code id="what-if-command"></code></p></form>
+<p id="what-if-note" hidden>Greyed parts do not show this request; this command does: <code id="what-if-command"></code></p></form>
 )";
 
 constexpr std::string_view kPlotBar = R"(<div class="bar">

@@ -167,7 +167,7 @@ function draw_roofs(taken, names) {
   const shown = shown_roofs(), texts = [...names], all = chart.roofs.compute.concat(chart.roofs.bandwidth);
   const is_seen = (roof, k) => shown.has(roof.id) || (k < chart.roofs.compute.length ? k === state.roof : roof.id === state.level);
   const segments = all.map((roof, k) => (is_seen(roof, k) ? roof_segment(roof, k < chart.roofs.compute.length, roof.value) : null));
-  const boxes_of = segments.map((line) => (line ? along(line) : []));
+  const line_boxes = segments.map((line) => (line ? along(line) : []));
   all.forEach((roof, k) => {
     const is_compute = k < chart.roofs.compute.length;
     const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, document.getElementById("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
@@ -195,7 +195,7 @@ function draw_roofs(taken, names) {
     const short = `${roof.name} ${si(roof.value, unit)}`;
     const long = roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, unit) : ""})` : short;
     label.textContent = "";
-    const clear = [...taken, ...boxes_of.filter((_, other) => other !== k).flat()];
+    const clear = [...taken, ...line_boxes.filter((_, other) => other !== k).flat()];
     for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts], [short, texts.slice(names.length)]]) {
       const width = text_width(text), angle = Math.atan2(dy, dx);
       for (const offset of [10, -11, 26, -27, 42, -43]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
@@ -213,7 +213,7 @@ function draw_roofs(taken, names) {
       }
     }
   });
-  return boxes_of.flat();
+  return line_boxes.flat();
 }
 
 function draw_ridge() {
@@ -302,7 +302,7 @@ function draw_dots(rows) {
   const outside = [], rail = [];
   for (const row of series().rows) {
     const { e, m, link, whisker } = row.nodes;
-    row.at = row.edge = row.box = null;
+    row.at = row.bound_at = row.edge = row.box = null;
     if (!e && !m) continue;
     const place = wanted.has(row) ? place_of(row, state.level, axes) : null;
     const pixel = (p) => p && [X(p.x), Y(p.y)];
@@ -336,6 +336,7 @@ function draw_dots(rows) {
       whisker.setAttribute("d", `M${x - 3} ${low}h6m-3 0V${high}m-3 0h6`);
     }
     row.at = at;
+    row.bound_at = b && a;
   }
   draw_outside(outside);
   draw_rail(rail);
@@ -403,7 +404,9 @@ function draw_histogram(rows) {
 
 // The measured speed at the intensity of each level (circle DRAM, diamond L2, triangle L1), for the ten rows with most
 // time.
+let level_boxes = [];
 function draw_levels() {
+  level_boxes = [];
   const group = series().group?.querySelector(".levels");
   if (!group) return;
   group.replaceChildren();
@@ -414,6 +417,7 @@ function draw_levels() {
       if (!(bytes > 0 && row.flops > 0)) continue;
       const at = fix(X(row.flops / bytes));
       element("path", { stroke: color_of(row), d: `M${x} ${y}H${at}` }, group);
+      level_boxes.push(...along([x, y, at, y]), [at - 6, y - 6, at + 6, y + 6]);
       element("path", { fill: color_of(row), stroke: "#333", d: `M${fix(at - 5)} ${y}${mark}` }, group);
     }
   }
@@ -427,7 +431,7 @@ function draw_labels(taken, lines) {
   if (!group) return;
   group.replaceChildren();
   const rows = series().rows.filter((row) => row.at && !row.box && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
-  const blocked = [...taken, ...rows.slice(0, 400).map(box_of)], texts = [];
+  const blocked = [...taken, ...rows.slice(0, 400).flatMap(boxes_of), ...level_boxes], texts = [];
   const place = (row, text, width) => {
     const [x, y] = row.at;
     for (const gap of kGaps)
@@ -457,7 +461,8 @@ function draw_labels(taken, lines) {
     place(row, text, width);
   }
 }
-const box_of = (row) => [row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r];
+// The boxes of a row's dots: where it is, and, for a measured one, its bound.
+const boxes_of = (row) => [row.at, row.bound_at].filter(Boolean).map(([x, y]) => [x - row.r, y - row.r, x + row.r, y + row.r]);
 // Covers a line with small boxes.
 function along([x0, y0, x1, y1]) {
   const parts = Math.max(1, Math.floor((Math.abs(x1 - x0) + Math.abs(y1 - y0)) / 8)), boxes = [];
@@ -600,7 +605,7 @@ function draw(rows) {
   draw_ridge();
   draw_dots(rows);
   draw_histogram(rows);
-  const taken = series().rows.slice(0, 300).filter((row) => row.at).map(box_of);
+  const taken = series().rows.slice(0, 300).filter((row) => row.at).flatMap(boxes_of);
   const ridge = document.querySelector("#ridge text");
   if (ridge && svg.querySelector("#ridge").getAttribute("display") !== "none") {
     const x = +ridge.getAttribute("x");

@@ -14,7 +14,7 @@ const kColumns = [
   { key: "seconds", wide: 62, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
   { key: "share", wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
   { key: "limit", wide: () => (is_roomy() ? 92 : 44), title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
-  { key: "roof_share", wide: () => (is_roomy() ? 104 : 62), title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
+  { key: "roof_share", wide: () => (is_roomy() ? 104 : 56), title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
   { key: "recoverable", wide: 92, title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
   { key: "cumulative", wide: 56, title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
   { key: "count", wide: 58, title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
