@@ -206,7 +206,7 @@ std::string chart_html(const Chart& chart, std::string_view first) {
   html += "<div class=\"split\"><section class=\"plot\" aria-label=\"Roofline\">\n";
   html += kPlotBar;
   html += "<div class=\"chart\">\n" + draw_roofline(chart, false) +
-          "<div id=\"card\" role=\"tooltip\" hidden></div>\n</div>\n<div id=\"legend\" class=\"legend\" role=\"group\" "
+          "<div id=\"card\" role=\"tooltip\" aria-live=\"polite\" hidden></div>\n</div>\n<div id=\"legend\" class=\"legend\" role=\"group\" "
           "aria-label=\"Types\"></div>\n<p id=\"absent\"></p></section>\n";
   html += kTable;
   html += "</div>\n";

@@ -49,6 +49,14 @@ function show_card(row, x, y) {
   card.style.top = Math.max(4, Math.min(y - around.top + 10, around.height - card.offsetHeight - 4)) + "px";
 }
 
+// The card beside the dot of a row that was chosen with keys; screen readers read it.
+function show_card_of(row) {
+  const at = row.at ?? row.edge;
+  if (!at) return void (card.hidden = true);
+  const { x, y } = new DOMPoint(...at).matrixTransform(svg.getScreenCTM());
+  show_card(row, x, y);
+}
+
 function show_ruler(row) {
   ruler.replaceChildren();
   if (!row || !row.at) return;
@@ -116,6 +124,7 @@ function select(row) {
   state.row = state.row === at ? null : at;
   write_state_soon();
   show_ruler(series().rows[state.row]);
+  card.hidden = true;
   if (state.row !== null) show_row(row);
   else draw_rows();
 }

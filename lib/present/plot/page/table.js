@@ -187,7 +187,9 @@ function step_row(step) {
   const rows = lines.filter((line) => line.item === undefined).map((line) => line.row);
   const at = rows.indexOf(series().rows[state.row]);
   const next = rows[at < 0 ? 0 : clamp(at + step, 0, rows.length - 1)];
-  if (next && next !== series().rows[state.row]) select(next);
+  if (!next || next === series().rows[state.row]) return;
+  select(next);
+  show_card_of(next);
 }
 scroller.addEventListener("keydown", (event) => {
   if (event.target !== scroller || event.ctrlKey || event.metaKey) return;
