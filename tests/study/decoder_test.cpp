@@ -99,6 +99,76 @@ TEST_CASE("a merged decoder is looked at in another phase, too") {
   CHECK(analyze(in_other_phase(test::graph(text), {.phase = Phase::Decode})).totals.cost.macs == Dim(0));
 }
 
+TEST_CASE("the branch that a stored flag selects joins the main graph") {
+  const char* text =
+      "x:f32[batch,seq,8], past:f32[batch,past,8], use_cache_branch:bool[1], w:f32[8,8]=const -> "
+      "y, present = If(use_cache_branch) {then_branch=( -> present = Concat(past, x) {axis=1}; a = MatMul(x, w); "
+      "y = Relu(a) => y, present), else_branch=( -> b = MatMul(x, w); c = Relu(b); d = Relu(x) => c, d)} => y, present";
+  Model model = test::graph(text);
+  CHECK_FALSE(with_branches_taken(model));  // not decided
+  set_phase_flag(model, {.phase = Phase::Decode});
+  const Analysis filed = analyze(model);
+  const std::optional<Model> taken = with_branches_taken(model);
+  REQUIRE(taken);
+  const Analysis analysis = analyze(*taken);
+  CHECK(analysis.totals.cost.macs == filed.totals.cost.macs);
+  CHECK(analysis.totals.cost.arith == filed.totals.cost.arith);
+  REQUIRE(analysis.nodes.size() == filed.nodes.size());
+  // The cache is found, and the activation is fused into the product.
+  CHECK(plan_memory(*taken, analysis).kv_cache.pairs.size() == 1);
+  const Dim fused = traffic(*taken, analysis, {.model = TrafficModel::Fused}).bytes();
+  CHECK(traffic(model, filed, {.model = TrafficModel::Fused}).bytes() - fused == Dim::parse("64*batch*seq"));
+  // Outputs of another name are copied by views.
+  Model prefill = test::graph(text);
+  set_phase_flag(prefill, {.phase = Phase::Prefill});
+  const std::optional<Model> other = with_branches_taken(prefill);
+  REQUIRE(other);
+  CHECK(analyze(*other).totals.cost.arith == analyze(prefill).totals.cost.arith);
+}
+
+TEST_CASE("the mask of an encoder's tokens is not as long as the decoder's") {
+  const Model model = test::graph(
+      "x:f32[batch,seq,8], encoder_attention_mask:i64[batch,encoder], past:f32[batch,past,8], "
+      "keys:f32[batch,encoder,8], one:i64=[1] -> present = Concat(past, x) {axis=1}; t = Transpose(keys) "
+      "{perm=[0,2,1]}; "
+      "s = MatMul(x, t); m = Cast(encoder_attention_mask) {to=1}; u = Unsqueeze(m, one); y = Add(s, u) "
+      "=> present, y");
+  const PhaseSizes sizes = phase_sizes(model, analyze(model), {.past = 600});
+  CHECK(sizes.dims.contains("past"));
+  CHECK_FALSE(sizes.dims.contains("encoder"));
+}
+
+TEST_CASE("keys that a decoder takes from its encoder are part of the cache, and do not grow") {
+  const Model model = test::graph(
+      "x:f32[batch,2,seq,8], past_0:f32[batch,2,past,8], past_0_encoder:f32[batch,2,encoder,8] -> "
+      "present_0 = Concat(past_0, x) {axis=2}; t = Transpose(past_0_encoder) {perm=[0,1,3,2]}; y = MatMul(x, t) "
+      "=> present_0, y");
+  const KvCache cache = plan_memory(model, analyze(model)).kv_cache;
+  CHECK(cache.pairs.size() == 1);
+  CHECK(cache.bytes_per_token == Dim::parse("64*batch"));
+  CHECK(cache.fixed_bytes == Dim::parse("64*batch*encoder"));
+  CHECK(cache.shared_bytes == Dim::parse("64*batch*(past + seq) + 64*batch*encoder"));
+}
+
+TEST_CASE("a buffer that keeps a window has the window's rows in every phase") {
+  const Model model = test::graph(
+      "q:f16[batch,seq,128], a:f16[batch,2,past,16], b:f16[batch,2,past,16], c:f16[batch,2,sliding,16], "
+      "d:f16[batch,2,sliding,16], mask:i64[batch,total] -> s = Shape(mask) {start=1}; t = Cast(s) {to=6}; "
+      "l = ReduceSum(mask) {keepdims=0}; n = Cast(l) {to=6}; "
+      "x, pa, pb = com.microsoft.GroupQueryAttention(q, , , a, b, n, t) {num_heads=4, kv_num_heads=2}; "
+      "y, pc, pd = com.microsoft.GroupQueryAttention(q, , , c, d, n, t) {num_heads=4, kv_num_heads=2, "
+      "local_window_size=128, sliding_window_cache=1} => x, y, pa, pb, pc, pd");
+  const Analysis open = analyze(model, {.batch = 1});
+  for (const std::int64_t past : {0, 600}) {
+    const PhaseSizes sizes = phase_sizes(model, open, {.phase = Phase::Prefill, .tokens = 8, .past = past});
+    CHECK(sizes.dims.at("sliding") == 128);
+    CHECK(sizes.dims.at("past") == past);
+    const KvCache cache = plan_memory(model, in_phase(open, sizes)).kv_cache;
+    CHECK(cache.bytes_per_token == Dim(2 * 2 * 16 * 2));
+    CHECK(cache.shared_bytes == Dim((past + 8 + 128) * 2 * 2 * 16 * 2));
+  }
+}
+
 TEST_CASE("a cache in pages holds whole pages of past and new tokens") {
   const Model model = test::graph(
       "q:f16[T,64], k:f16[T,32], v:f16[T,32], a:f16[N,16,2,16], b:f16[N,16,2,16], c:i32[C], p:i32[S], t:i32[S,M] -> "

@@ -36,11 +36,26 @@ class Finder {
       add(cache, *pair);
       cache.pairs.push_back(std::move(*pair));
     }
+    if (!cache.pairs.empty()) add_read_only(cache);
     return cache;
   }
 
  private:
   const TensorType& type(ValueId value) const { return analysis_.types[index(value)]; }
+
+  // Keys and values of an encoder's output: decoders take them as further pasts, and return them unchanged or not at
+  // all.
+  void add_read_only(KvCache& cache) const {
+    for (const ValueId input : graph_.inputs) {
+      const TensorType& tensor = type(input);
+      if (used_.contains(input) || !is_float(tensor.element) || !tensor.shape || tensor.shape->size() != 4 ||
+          !key_of(graph_.values[index(input)].name, "past"))
+        continue;
+      const Dim bytes = bytes_of(tensor).value_or(Dim(0));
+      for (Dim* sum : {&cache.past_bytes, &cache.shared_bytes, &cache.separate_bytes, &cache.fixed_bytes})
+        *sum += bytes;
+    }
+  }
 
   // The bytes of a present that a run writes are those stated by its row; for a Concat, all except the past's.
   void add(KvCache& cache, const CachePair& pair) const {
@@ -100,6 +115,8 @@ class Finder {
       auto pair = pair_of(past, output, axis);
       if (!pair) continue;
       pair->is_in_place = facts.updates.count > 0;
+      // A window-sized buffer holds as many rows however long the sequence gets.
+      if (node.integer("sliding_window_cache", 0) != 0) pair->bytes_per_token = 0;
       return pair;
     }
     return std::nullopt;

@@ -122,6 +122,10 @@ class Reader {
       if (pair.axis == CachePair::kState || pair.tokens_per_page != Dim(0)) continue;
       const auto axis = static_cast<std::size_t>(pair.axis);
       const Dim& length = (*past)[axis];
+      if (const std::int64_t window = window_of(pair.past); window > 0) {
+        if (length.is_symbol()) sizes_.dims.emplace(length.to_string(), window);
+        continue;
+      }
       if (length.is_constant() && (*present)[axis] == length) {
         is_fixed_ = true;
         continue;
@@ -138,6 +142,15 @@ class Reader {
                                     "whatever --past says"});
   }
 
+  // The rows of a buffer that keeps a window: those of the window, from the first token on; 0: not such a buffer.
+  std::int64_t window_of(ValueId past) const {
+    for (const Node& node : graph_.nodes)
+      if (node.integer("sliding_window_cache", 0) != 0 &&
+          std::find(node.inputs.begin(), node.inputs.end(), past) != node.inputs.end())
+        return node.integer("local_window_size", 0);
+    return 0;
+  }
+
   void set_tokens() {
     if (!new_tokens_) {
       const InputInfo* input = token_input(analysis_.inputs);
@@ -151,6 +164,14 @@ class Reader {
     tokens_ = new_tokens_->bind(sizes_.dims);
   }
 
+  // Whether floats that are no mask have this dim: the keys that a decoder takes from its encoder.
+  bool is_of_other_data(const Dim& dim) const {
+    return std::any_of(analysis_.inputs.begin(), analysis_.inputs.end(), [&](const InputInfo& input) {
+      return is_float(input.type.element) && input.type.shape && !holds_text(input.name, "mask") &&
+             std::find(input.type.shape->begin(), input.type.shape->end(), dim) != input.type.shape->end();
+    });
+  }
+
   // Masks span past and new tokens; some exporters give that length a separate name.
   void set_masks() {
     if (is_fixed_) return;
@@ -161,7 +182,7 @@ class Reader {
         const Dim& dim = (*input.type.shape)[i];
         if (!dim.is_symbol() || sizes_.dims.contains(dim.to_string())) continue;
         if (!holds_text(input.name, "mask") && !holds_text(dim.to_string(), "total")) continue;
-        if (dim == new_tokens_ || dim.to_string() == sizes_.past_dim) continue;
+        if (dim == new_tokens_ || dim.to_string() == sizes_.past_dim || is_of_other_data(dim)) continue;
         if (const auto size = total.value64())
           bind(dim, *size, "mask");
         else

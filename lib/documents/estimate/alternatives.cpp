@@ -74,13 +74,13 @@ struct Context {
   }
 };
 
-Context context_of(const Model& given, const EstimateRequest& request, Int bytes, const GroupRun* group) {
+Context context_of(const Model& as_filed, const EstimateRequest& request, Int bytes, const GroupRun* group) {
   Context context;
   if (!request.phase) return context;
   EstimateRequest decode = of_one_group(request);
   decode.phase = {.phase = Phase::Decode, .tokens = 1, .past = std::nullopt};
   decode.sweep.clear();
-  const Model model = in_other_phase(given, *decode.phase);
+  const Model model = phase_of_filed(as_filed, *decode.phase);
   try {
     const Sized open = sized(model, decode);
     context.table = position_table(model, open.analysis);
@@ -130,8 +130,8 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
   return std::nullopt;
 }
 
-EstimateFit fit_of(const Model& model, const EstimateRequest& request, const std::optional<OpenBatch>& open,
-                   const Findings& findings) {
+EstimateFit fit_of(const Model& model, const Model& as_filed, const EstimateRequest& request,
+                   const std::optional<OpenBatch>& open, const Findings& findings) {
   const GroupRun* group = findings.group ? &*findings.group : nullptr;
   const MemoryNeed need =
       group != nullptr ? group->largest_need()
@@ -149,7 +149,7 @@ EstimateFit fit_of(const Model& model, const EstimateRequest& request, const std
                   .longest_context = {}};
   if (!fit.device_bytes) return fit;
   if (open) fit.largest_batch = largest_batch(model, request, *open, *fit.device_bytes, group);
-  const Context context = context_of(model, request, *fit.device_bytes, group);
+  const Context context = context_of(as_filed, request, *fit.device_bytes, group);
   fit.longest_context = context.longest();
   fit.memory_context = context.in_memory;
   fit.position_table = context.table;
@@ -255,14 +255,20 @@ Count items_of(const EstimateRequest& request, const Sized& sized) {
   return batch ? Count(*batch) : Count();
 }
 
-void add_fit_and_advice(const Model& model, const EstimateRequest& request, Findings& findings) {
+void add_fit_and_advice(const Model& model, const Model& as_filed, const EstimateRequest& request, Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
-  findings.fit = fit_of(model, request, open, findings);
+  findings.fit = fit_of(model, as_filed, request, open, findings);
   if (request.advice && !request.training && !request.parallel)
     findings.advice = advice_of(model, request, open, findings);
 }
 
-std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request) {
+Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase) {
+  Model other = in_other_phase(as_filed, phase);
+  std::optional<Model> taken = with_branches_taken(other);
+  return taken ? std::move(*taken) : other;
+}
+
+std::vector<EstimateVariant> variants_of(const Model& model, const Model& as_filed, const EstimateRequest& request) {
   std::vector<EstimateVariant> variants;
   if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty())
     return variants;
@@ -304,7 +310,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
         row.at_least = time.at_least;
         if (same.phase && row.device_bytes) {
           if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, group ? &*group : nullptr);
-          row.longest_context = context_of(model, same, *row.device_bytes, group ? &*group : nullptr).longest();
+          row.longest_context = context_of(as_filed, same, *row.device_bytes, group ? &*group : nullptr).longest();
         }
         row.predicted = engine_time(model, same, start);
         if (time.seconds <= 0) continue;

@@ -74,14 +74,18 @@ std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest&
                                       const GroupRun* group);
 // The request restricted to the sequences that one expert group processes.
 EstimateRequest of_one_group(const EstimateRequest& request);
-// The transfer and decoding after a prefill, on other devices. Throws Error if no link is known.
-EstimateHandover handover_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
+// The transfer and decoding after a prefill, on other devices. `as_filed` is the model before with_branches_taken(),
+// for another phase. Throws Error if no link is known.
+EstimateHandover handover_of(const Model& model, const Model& as_filed, const EstimateRequest& request,
+                             const Analysis& analysis);
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
-void add_fit_and_advice(const Model& model, const EstimateRequest& request, Findings& findings);
+void add_fit_and_advice(const Model& model, const Model& as_filed, const EstimateRequest& request, Findings& findings);
 // Time bounds for the other devices, precisions and traffic models of EstimateRequest.
-std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request);
+std::vector<EstimateVariant> variants_of(const Model& model, const Model& as_filed, const EstimateRequest& request);
+// The model in a different phase, with its branch taken.
+Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants.
 void add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 // Adds the measured runs at the sizes of the estimate or of its sweep. Returns what the user must know of them; empty:

@@ -98,7 +98,8 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
   const GroupRun* group = findings.group ? &*findings.group : nullptr;
   const ServingLink link = group == nullptr ? ServingLink()
                                             : ServingLink{.bytes_per_second = group->link.bytes_per_second,
-                                                          .is_bus = group->link.name == "pcie"};
+                                                          .is_bus = group->link.name == "pcie",
+                                                          .sums_in_switch = group->link.sums_in_switch};
   ServingTime time =
       predict_serving(model, group != nullptr ? group->share : share_of_device(model, findings.analysis, {}),
                       *request.device, link, fitted);
@@ -126,8 +127,8 @@ std::optional<EstimatePrediction> under_tensorrt(const Model& model, const Estim
   if (lacks_int8(request))
     warn(findings.analysis, "prediction: " + request.device->id +
                                 " has no int8 tensor units: products stay in float16, in which an engine runs them");
-  const Prediction time = predict_tensorrt(model, tensorrt_analysis(model, request, findings.analysis),
-                                           *request.device, *request.tensorrt);
+  const Prediction time =
+      predict_tensorrt(model, tensorrt_analysis(model, request, findings.analysis), *request.device, *request.tensorrt);
   const auto result = stated(time, "tensorrt", request.tensorrt->regime, findings);
   if (result && result->seconds < findings.bound->totals.seconds && request.other_precisions.empty())
     warn(
@@ -149,9 +150,9 @@ EstimatePrediction predicted_here(const Model& model, const EstimateRequest& req
     const Graph& graph = model.graph(first.graph);
     warn(findings.analysis, "prediction: " + std::string(to_string(slow.kind)) + " takes " +
                                 base::rounded(100 * slow.seconds / time.seconds) + " % of the time in " +
-                                std::to_string(slow.rows.size()) + (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") +
-                                display_name(graph, graph.node(first.node)) + ": " +
-                                std::string(slow.reason));
+                                std::to_string(slow.rows.size()) +
+                                (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") +
+                                display_name(graph, graph.node(first.node)) + ": " + std::string(slow.reason));
   }
   const CpuMemory memory = predict_cpu_memory(cpu_memory_terms(model, findings.analysis));
   const auto bytes = [](double value) { return Count(static_cast<std::int64_t>(std::llround(value))); };
@@ -224,7 +225,8 @@ void warn_of_device(const DeviceSpec& device, Findings& findings) {
 }
 
 // Adds times on the device: of the rows or, if traffic is fused, of their kernels.
-void add_times(const Model& model, const EstimateRequest& request, const RooflineOptions& options, Findings& findings) {
+void add_times(const Model& model, const Model& as_filed, const EstimateRequest& request,
+               const RooflineOptions& options, Findings& findings) {
   const Analysis& analysis = findings.analysis;
   if (findings.group)
     findings.bound = findings.group->bound;
@@ -236,7 +238,7 @@ void add_times(const Model& model, const EstimateRequest& request, const Rooflin
   if (request.serving) findings.predicted = served(model, request, findings);
   if (request.tensorrt) findings.predicted = under_tensorrt(model, request, findings);
   if (request.cpu) findings.predicted = predicted_here(model, request, findings);
-  if (request.decode_device) findings.handover = handover_of(model, request, findings.analysis);
+  if (request.decode_device) findings.handover = handover_of(model, as_filed, request, findings.analysis);
 }
 
 std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,
@@ -380,8 +382,11 @@ std::string refusal(const EstimateRequest& request) {
   return {};
 }
 
-EstimateDocument make_estimate(const Model& model, const EstimateRequest& request) {
+EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& request) {
   if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
+  // The published tool counts no branch.
+  const std::optional<Model> taken = request.count == Convention::Pagoda ? std::nullopt : with_branches_taken(as_filed);
+  const Model& model = taken ? *taken : as_filed;
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
   std::optional<GroupRun> group;
@@ -401,7 +406,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   if (start.phase) findings.phase = phase_of(model, request, *start.phase, findings);
   findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
-  if (request.device && problem.empty()) add_times(model, request, bound_options, findings);
+  if (request.device && problem.empty()) add_times(model, as_filed, request, bound_options, findings);
   if (request.count == Convention::Pagoda) {
     findings.published = published_counts(model, analysis, request);
     if (const std::string& failure = findings.published->failure; !failure.empty())
@@ -409,8 +414,8 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   }
   const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
-  if (request.device && axes.empty()) add_fit_and_advice(model, request, findings);
-  findings.variants = variants_of(model, request);
+  if (request.device && axes.empty()) add_fit_and_advice(model, as_filed, request, findings);
+  findings.variants = variants_of(model, as_filed, request);
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
                          .traffic = request.traffic,
