@@ -144,7 +144,9 @@ void infer_linear(OpContext& op) {
   set_element(op, 0, op.element(0));
   const LinearSizes sizes = linear_sizes(op);
   const Shape& query = op.shape(0);
-  expect_dim(op, 1, -1, sizes.key_heads * sizes.key_size, "hidden size of the key and heads");
+  // Value heads may share keys: ONNX Runtime's builder gives keys as many heads as queries.
+  const Dim keys = divided(op, dim_of(op, 1, -1), sizes.key_size, "hidden size of the key and heads");
+  divided(op, sizes.key_heads, keys, "heads of the value and of the key");
   expect_dim(op, 2, 1, query[1], "lengths of query and value");
   op.set_output(0, op.element(0), {query[0], query[1], sizes.output_heads() * sizes.value_size});
   op.set_output(1, op.has_input(3) ? op.element(3) : op.element(0),
