@@ -19,14 +19,16 @@ constexpr std::string_view kServingSchema = "pagoda.serving-calibration/1";
 double coefficient(const JsonField& kernel, const char* key) { return kernel.at(key).positive(); }
 
 ServingKernels::Product product(const JsonField& kernel) {
-  kernel.only({"launch_cycles", "feed", "bandwidth", "small", "norm", "tile_cycles", "ramp_cycles"});
+  kernel.only(
+      {"launch_cycles", "feed", "bandwidth", "small", "norm", "tile_cycles", "ramp_cycles", "unit_cycles_per_byte"});
   return {.launch_cycles = coefficient(kernel, "launch_cycles"),
           .feed = kernel.at("feed").amount(),
           .bandwidth = coefficient(kernel, "bandwidth"),
           .small = coefficient(kernel, "small"),
           .norm = coefficient(kernel, "norm"),
           .tile_cycles = coefficient(kernel, "tile_cycles"),
-          .ramp_cycles = coefficient(kernel, "ramp_cycles")};
+          .ramp_cycles = coefficient(kernel, "ramp_cycles"),
+          .unit_cycles_per_byte = kernel.at("unit_cycles_per_byte").amount()};
 }
 
 ServingKernels::Kernel kernel(const JsonField& json) {
@@ -49,15 +51,24 @@ ServingKernels read_kernels(const JsonField& kernels) {
   result.prefill_attention = kernel(kernels.at("prefill_attention"));
   result.mixtures = kernel(kernels.at("mixtures"));
   const JsonField decode = kernels.at("decode_attention");
-  decode.only({"launch_cycles", "bandwidth", "unit_cycles_per_byte", "per_block_cycles"});
+  decode.only({"launch_cycles", "bandwidth", "unit_cycles_per_byte", "per_block_cycles", "block_cycles_per_byte",
+               "split_cycles"});
   result.decode_attention = {.launch_cycles = coefficient(decode, "launch_cycles"),
                              .bandwidth = coefficient(decode, "bandwidth"),
                              .unit_cycles_per_byte = decode.at("unit_cycles_per_byte").amount(),
                              .per_block_cycles = coefficient(decode, "per_block_cycles")};
+  if (decode.find("block_cycles_per_byte")) {
+    result.decode_attention.block_cycles_per_byte = coefficient(decode, "block_cycles_per_byte");
+    result.decode_attention.split_cycles = coefficient(decode, "split_cycles");
+  }
   const JsonField reduces = kernels.at("all_reduces");
-  reduces.only({"one_shot_cycles", "one_shot", "two_shot_cycles", "two_shot"});
+  reduces.only({"one_shot_cycles", "one_shot", "two_shot_cycles", "two_shot", "in_switch_cycles", "in_switch"});
   result.all_reduces = {coefficient(reduces, "one_shot_cycles"), coefficient(reduces, "one_shot"),
                         coefficient(reduces, "two_shot_cycles"), coefficient(reduces, "two_shot")};
+  if (reduces.find("in_switch")) {
+    result.all_reduces.in_switch_cycles = coefficient(reduces, "in_switch_cycles");
+    result.all_reduces.in_switch = coefficient(reduces, "in_switch");
+  }
   const JsonField rings = kernels.at("ring_all_reduces");
   rings.only({"launch_cycles", "hop_cycles", "bandwidth"});
   result.ring_all_reduces = {coefficient(rings, "launch_cycles"), coefficient(rings, "hop_cycles"),
@@ -73,13 +84,15 @@ ServingKernels read_kernels(const JsonField& kernels) {
 ServingCalibration parse_serving_calibration(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kServingSchema));
   const JsonField document = parsed.root();
-  document.only({"schema", "id", "regime", "source", "devices", "kernels", "sets", "fitted", "left_out", "interval"});
+  document.only({"schema", "id", "regime", "source", "devices", "inline_codes", "kernels", "sets", "fitted", "left_out",
+                 "interval"});
   require_schema(document, kServingSchema);
   ServingCalibration result;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.devices = document.at("devices").texts();
+  if (const auto codes = document.find("inline_codes")) result.inline_codes = codes->texts();
   result.kernels = read_kernels(document.at("kernels"));
   for (const JsonField& set : document.array("sets")) {
     set.only({"device", "compute_capabilities", "kernels"});

@@ -109,7 +109,8 @@ TEST_CASE("times of kernels are as far from the measured ones as the calibration
     const auto kind = !row.contains("kind")            ? CollectiveKind::AllReduce
                       : row.at("kind") == "all_gather" ? CollectiveKind::AllGather
                                                        : CollectiveKind::AllToAll;
-    const ServingLink link{.bytes_per_second = link_of(device, "nvlink", 2).bytes_per_second};
+    const LinkRate nvlink = link_of(device, "nvlink", 2);
+    const ServingLink link{.bytes_per_second = nvlink.bytes_per_second, .sums_in_switch = nvlink.sums_in_switch};
     return collective_seconds(kind, number(row, "bytes"), std::stoll(row.at("devices")), link, *serving_rates(device),
                               kernels_of(fitted, device));
   };
@@ -132,6 +133,53 @@ TEST_CASE("times of kernels are as far from the measured ones as the calibration
   CHECK(mean_error("collectives", collective) == says("collectives"));
   CHECK(mean_error("ring_all_reduces", ring) < 0.16);
   CHECK(mean_error("products", products) < 0.1);
+}
+
+TEST_CASE("decoding attention runs in waves of blocks where the kernel is FlashAttention 2") {
+  const ServingCalibration fitted = documents::serving_calibration("llm-serving");
+  const auto seconds = [&](const char* id, double batch, double kv_heads) {
+    const DeviceSpec device = documents::find_device(id);
+    return attention_seconds({.batch = batch,
+                              .tokens = 1,
+                              .past = 8191,
+                              .heads = 8 * kv_heads,
+                              .kv_heads = kv_heads,
+                              .size = 128,
+                              .decodes = true},
+                             *serving_rates(device), kernels_of(fitted, device));
+  };
+  // A100 holds 216 blocks: the 217th needs a second wave, which takes as long as one block.
+  CHECK(seconds("a100-80gb", 217, 1) > 1.2 * seconds("a100-80gb", 216, 1));
+  CHECK(seconds("a100-80gb", 432, 1) < 1.6 * seconds("a100-80gb", 217, 1));
+  // Few sequences are split over the units.
+  CHECK(seconds("a100-80gb", 8, 8) < 0.4 * seconds("a100-80gb", 217, 1));
+  // On H100, keys spread over all units.
+  CHECK(seconds("h100-sxm", 265, 1) < 1.02 * seconds("h100-sxm", 264, 1));
+}
+
+TEST_CASE("memory that holds its own error-correcting codes moves 15 bytes of data of 16") {
+  const Model model = skeleton("qwen2_5_14b");
+  ServingCalibration plain = documents::serving_calibration("llm-serving");
+  CHECK(std::count(plain.inline_codes.begin(), plain.inline_codes.end(), "l40s") == 1);
+  auto request = served("l40s", 1, Phase::Decode, 1, 1023);
+  const double with_codes = documents::make_estimate(model, request).roofline->predicted->seconds;
+  request.serving->inline_codes.clear();
+  const double without = documents::make_estimate(model, request).roofline->predicted->seconds;
+  CHECK(with_codes > 1.03 * without);
+  CHECK(with_codes < 16.0 / 15 * without);
+}
+
+TEST_CASE("switches that sum shorten long all-reduces of many devices") {
+  const ServingCalibration fitted = documents::serving_calibration("llm-serving");
+  const DeviceSpec device = documents::find_device("h100-sxm");
+  const auto seconds = [&](std::int64_t devices, double bytes, bool sums) {
+    return collective_seconds(CollectiveKind::AllReduce, bytes, devices,
+                              {.bytes_per_second = 450e9, .sums_in_switch = sums}, *serving_rates(device),
+                              kernels_of(fitted, device));
+  };
+  CHECK(seconds(8, 256e6, true) < 0.85 * seconds(8, 256e6, false));
+  CHECK(seconds(2, 256e6, true) == seconds(2, 256e6, false));
+  CHECK(seconds(8, 64e3, true) == seconds(8, 64e3, false));
 }
 
 TEST_CASE("the calibration satisfies its schema and says where its times come from") {

@@ -96,10 +96,11 @@ def rates(device):
         found = [p["flops_per_second"]["value"] for p in spec["peaks"]
                  if p["precision"] == precision and p["unit"] == "tensor"]
         return max(found) if found else float("nan")
+    nvlink = next(link for link in spec["links"] if link["name"] == "nvlink")
     return {"bfloat16": peak("bfloat16"), "float8": peak("float8"),
             "bandwidth": spec["levels"][0]["bytes_per_second"]["value"], "units": spec["units"]["value"],
             "clock": spec["boost_clock"]["value"],
-            "link": next(l["bytes_per_second"]["value"] for l in spec["links"] if l["name"] == "nvlink")}
+            "link": nvlink["bytes_per_second"]["value"], "sums_in_switch": "sums_in_switch" in nvlink}
 
 
 RATES = {device: rates(device) for device in DEVICES.values()}
@@ -182,12 +183,54 @@ class Prefill(Attention):
 
 
 class Decode(Attention):
-    """Keys are split over the units, so that whole waves do not count; a block is a sequence and a key head, with all
-    queries that share it."""
+    """FlashAttention-3: keys are split over the units, so that whole waves do not count; a block is a sequence and a key
+    head, with all queries that share it."""
     start = dict(launch_cycles=20000, bandwidth=.8, per_block_cycles=4000)
 
     def seconds(self, c, f):
         return (c["launch_cycles"] + c["per_block_cycles"] * f["blocks"]) * f["cycle"] + f["memory"] / c["bandwidth"]
+
+
+class DecodeInWaves(Attention):
+    """FlashAttention-2: blocks run in waves of BLOCKS_PER_UNIT a unit. A block takes its own cycles and those of its bytes,
+    however few blocks run; a wave takes its bytes at the bandwidth, if that is longer. Keys of one sequence and key head are
+    split as num_splits_heuristic() of Dao-AILab/flash-attention 2 does, and a second kernel adds up the parts."""
+    start = dict(launch_cycles=10000, bandwidth=.8, per_block_cycles=10000, block_cycles_per_byte=.06, split_cycles=15000)
+    BLOCKS_PER_UNIT = 2  # what that function counts on
+    FULL, MOST = .8, 128  # no splits from this part of a wave on; most splits
+    GOOD = .85  # of the best part of whole waves is good enough
+
+    @classmethod
+    def splits(cls, blocks, slots, key_blocks):
+        if blocks >= cls.FULL * slots:
+            return 1
+        parts = {}
+        for n in range(1, int(min(cls.MOST, slots, key_blocks)) + 1):
+            if n == 1 or np.ceil(key_blocks / n) != np.ceil(key_blocks / (n - 1)):
+                waves = blocks * n / slots
+                parts[n] = waves / np.ceil(waves)
+        return next(n for n, part in parts.items() if part >= cls.GOOD * max(parts.values()))
+
+    def prepare(self, rows):
+        features = super().prepare(rows)
+        total, size, window = column(rows, "past") + 1, column(rows, "size"), column(rows, "window")
+        key_blocks = np.ceil(total / np.where(size <= 64, 256, np.where(size <= 128, 128, 64)))
+        units = rate(rows, "units")
+        slots = self.BLOCKS_PER_UNIT * units
+        heads = column(rows, "batch") * column(rows, "kv_heads")
+        # Only groups of queries on one key head are split, and only without a window.
+        may_split = (column(rows, "heads") > column(rows, "kv_heads")) & (window == 0)
+        splits = np.array([self.splits(b, s, k) if may else 1 for b, s, k, may in zip(heads, slots, key_blocks, may_split)])
+        blocks = heads * splits
+        return features | {"is_split": splits > 1, "full": blocks // slots, "slots": slots, "rest": blocks % slots,
+                           "each": features["memory"] / blocks, "bandwidth": rate(rows, "bandwidth")}
+
+    def seconds(self, c, f):
+        block = (c["per_block_cycles"] + c["block_cycles_per_byte"] * f["each"] * f["bandwidth"]) * f["cycle"]
+        def wave(blocks):
+            return np.maximum(block, blocks * f["each"] / c["bandwidth"])
+        return ((c["launch_cycles"] + c["split_cycles"] * f["is_split"]) * f["cycle"]
+                + f["full"] * wave(f["slots"]) + np.where(f["rest"] > 0, wave(f["rest"]), 0))
 
 
 class Mixtures:
@@ -207,16 +250,26 @@ class Mixtures:
 
 
 class AllReduces:
+    """The fastest of: each device reads all others' tensors; each sums its part and passes it on; the switches sum."""
     start = dict(one_shot_cycles=6500, one_shot=.5, two_shot_cycles=16000, two_shot=.7)
 
     def prepare(self, rows):
         n, b = column(rows, "devices"), column(rows, "bytes")
         return {"one": (n - 1) * b / rate(rows, "link"), "two": 2 * (n - 1) / n * b / rate(rows, "link"),
+                "switch": b / rate(rows, "link"), "sums": (n > 2) & (rate(rows, "sums_in_switch") > 0),
                 "cycle": 1 / rate(rows, "clock")}
 
     def seconds(self, c, f):
-        return np.minimum(c["one_shot_cycles"] * f["cycle"] + f["one"] / c["one_shot"],
+        time = np.minimum(c["one_shot_cycles"] * f["cycle"] + f["one"] / c["one_shot"],
                           c["two_shot_cycles"] * f["cycle"] + f["two"] / c["two_shot"])
+        if "in_switch" not in c:
+            return time
+        return np.where(f["sums"], np.minimum(time, c["in_switch_cycles"] * f["cycle"] + f["switch"] / c["in_switch"]),
+                        time)
+
+
+class AllReducesInSwitch(AllReduces):
+    start = AllReduces.start | dict(in_switch_cycles=20000, in_switch=.5)
 
 
 class Rings:
@@ -242,8 +295,14 @@ class Collectives:
         return c["launch_cycles"] * f["cycle"] + f["sent"] / c["bandwidth"]
 
 
+# The kinds of kernels of one device, where its chips run others than the rest.
+OWN_KINDS = {"a100-80gb": {"decode_attention": DecodeInWaves()}, "h100-sxm": {"all_reduces": AllReducesInSwitch()}}
 KINDS = {"products": Products(), "prefill_attention": Prefill(), "decode_attention": Decode(), "mixtures": Mixtures(),
          "all_reduces": AllReduces(), "ring_all_reduces": Rings(), "collectives": Collectives()}
+# GDDR6 of these boards keeps the codes of its error correction, which is on by default, in the memory itself: 1/16 of the
+# capacity is missing where it is on (exafunction.com/blog/ecc-gpu: 15 of T4's 16 GB), so that at most 15 of 16 bytes that
+# the memory moves are data. HBM has its own bits for them, GDDR7 corrects on the die.
+INLINE_CODES = ["a40", "l20", "l4", "l40", "l40s", "t4"]
 SHORTEST = 3  # products of a device and engine, whose mean is what any kernel takes at least
 
 
@@ -258,7 +317,7 @@ def fit(kind, rows):
         return np.log(kind.seconds(c, features)) - measured
     start = [np.log(kind.start[n] - (1 if n == "norm" else 0)) for n in names]
     # No kernel beats a rate; from a norm of 20 on the longer of two times is all that counts.
-    most = [0 if n in ("bandwidth", "small") else np.log(19) if n == "norm" else np.inf for n in names]
+    most = [0 if n in ("bandwidth", "small", "in_switch") else np.log(19) if n == "norm" else np.inf for n in names]
     found = np.exp(least_squares(residual, start, loss="soft_l1", f_scale=.1, bounds=(-np.inf, most)).x)
     c = dict(zip(names, found))
     if "norm" in c:
@@ -293,7 +352,11 @@ def kernels(rows, devices):
     own = {name: [r for r in some if r["device"] in devices] for name, some in rows.items()}
     result = {"small": {"seconds": float(f"{shortest(own['small']):.4g}")},
               "products_float8": fit(KINDS["products"], rows["products_float8"])}
-    return result | {name: fit(kind, own[name]) for name, kind in KINDS.items()}
+    return result | {name: fit(kind_of(name, devices), own[name]) for name in KINDS}
+
+
+def kind_of(name, devices):
+    return OWN_KINDS.get(devices[0], {}).get(name, KINDS[name]) if len(devices) == 1 else KINDS[name]
 
 
 def per_cycle(device, of):
@@ -302,13 +365,14 @@ def per_cycle(device, of):
 
 
 def carry(sets):
-    """The better of two parts of the bandwidth is what memory gives to decode attention; what the other kernel takes
-    beyond it is time of its units for each byte, which other devices have more or less of."""
-    bandwidth = max(kernel["decode_attention"]["bandwidth"] for kernel in sets.values())
+    """The best part of the bandwidth that any kernel reaches is what memory gives; what others take beyond it is time of
+    the units for each byte, which other devices have more or less of."""
+    best = max(kernel["decode_attention"]["bandwidth"] for kernel in sets.values())
     for device, kernel in sets.items():
-        c = kernel["decode_attention"]
-        c["unit_cycles_per_byte"] = float(f"{(1 / c['bandwidth'] - 1 / bandwidth) / per_cycle(device, 'bandwidth'):.4g}")
-        c["bandwidth"] = bandwidth
+        for name, of in ("decode_attention", device), ("products", device), ("products_float8", "h100-sxm"):
+            c = kernel[name]
+            c["unit_cycles_per_byte"] = float(f"{(1 / c['bandwidth'] - 1 / best) / per_cycle(of, 'bandwidth'):.4g}")
+            c["bandwidth"] = best
 
 
 def main():
@@ -321,23 +385,27 @@ def main():
     devices = sorted(DEVICES.values())
     sets = {device: kernels(rows, [device]) for device in devices}
     everything = kernels(rows, devices)
-    everything["decode_attention"]["unit_cycles_per_byte"] = 0
+    for name in "decode_attention", "products", "products_float8":
+        everything[name]["unit_cycles_per_byte"] = 0
     document = {"schema": "pagoda.serving-calibration/1", "id": "llm-serving",
                 "regime": "kernels of serving engines (TensorRT-LLM, vLLM, SGLang) in CUDA graphs, bfloat16 and fp8",
-                "source": SOURCE, "devices": devices, "kernels": everything,
+                "source": SOURCE, "devices": devices, "inline_codes": INLINE_CODES, "kernels": everything,
                 "sets": [{"device": device, "compute_capabilities": KINDS_OF_CHIPS[device], "kernels": sets[device]}
                          for device in devices],
                 "fitted": {}, "left_out": []}
     weighed = []
-    for name, kind in KINDS.items():
+    for name in KINDS:
         errors = []
         for judged in devices:
             own = [r for r in rows[name] if r["device"] == judged]
-            errors += list(np.abs(1 / ratios(kind, sets[judged][name], own) - 1))
+            errors += list(np.abs(1 / ratios(kind_of(name, [judged]), sets[judged][name], own) - 1))
             for other in devices:
                 if other == judged:
                     continue
-                ratio = ratios(kind, sets[other][name], own)
+                # A device left out has kernels of its own kind: it is judged by what is common to both.
+                common = sets[other][name] if kind_of(name, [other]) is KINDS[name] else fit(
+                    KINDS[name], [r for r in rows[name] if r["device"] == other])
+                ratio = ratios(KINDS[name], common, own)
                 error = np.abs(1 / ratio - 1)
                 document["left_out"].append(
                     {"kernels": name, "judged": judged, "rows": len(own), "mean_error": round(float(error.mean()), 3),

@@ -85,7 +85,10 @@ class ServingLowering {
 
   // A small kernel that only reads and writes activations; operators are fused as far as possible.
   void add_small(std::int32_t row, double bytes) {
-    add("small", row, kernels_.small_seconds + bytes / (rates_.bandwidth * kernels_.products.bandwidth));
+    const ServingKernels::Product& c = kernels_.products;
+    add("small", row,
+        kernels_.small_seconds + bytes / (rates_.bandwidth * c.bandwidth) +
+            bytes * c.unit_cycles_per_byte / (rates_.units * rates_.clock));
   }
 
   void lower_row(std::int32_t place) {
@@ -245,11 +248,15 @@ class ServingLowering {
 
 ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
                             const ServingCalibration& calibration) {
-  const std::optional<ServingRates> rates = serving_rates(device);
+  std::optional<ServingRates> rates = serving_rates(device);
   if (!rates)
     throw Error(
         "--engine llm-serving: " + device.id +
         " states no rate of 16-bit products with float32 accumulation, memory bandwidth, clock or number of units");
+  // Codes take 1/16 of such a memory (their source is in data/calibration/serving/fit.py), so at most 15 of 16 bytes
+  // that it moves are data.
+  const auto& coded = calibration.inline_codes;
+  if (std::find(coded.begin(), coded.end(), device.id) != coded.end()) rates->bandwidth *= 15.0 / 16;
   return ServingLowering(model, share, *rates, link, kernels_of(calibration, device)).lower();
 }
 

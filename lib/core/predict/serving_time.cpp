@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "pagoda/core/serving.h"
 #include "predict/tiles.h"
@@ -20,6 +22,50 @@ double longer(double a, double b, double norm) {
 // A unit that multiplies more per cycle reaches less of its peak, because feeding it takes just as long.
 double part_of_peak(double feed, double peak, const ServingRates& rates) {
   return 1 / (1 + feed * peak / (rates.units * rates.clock));
+}
+
+// What memory takes for each byte, and the units beyond it.
+double seconds_per_byte(double bandwidth, double unit_cycles, const ServingRates& rates) {
+  return 1 / (bandwidth * rates.bandwidth) + unit_cycles / (rates.units * rates.clock);
+}
+
+// FlashAttention 2 (Dao-AILab/flash-attention, csrc/flash_attn): two blocks of its decoding kernel share a unit, and
+// num_splits_heuristic() splits the keys of one sequence and key head into as few parts as make good use of whole
+// waves.
+constexpr double kBlocksPerUnit = 2, kFullWave = 0.8, kMostSplits = 128, kGoodUse = 0.85;
+
+double key_splits(double blocks, double slots, double key_blocks) {
+  if (blocks >= kFullWave * slots) return 1;
+  std::vector<std::pair<double, double>> uses;
+  double best = 0;
+  for (double parts = 1; parts <= std::min({kMostSplits, slots, key_blocks}); ++parts) {
+    if (parts > 1 && std::ceil(key_blocks / parts) == std::ceil(key_blocks / (parts - 1))) continue;
+    const double waves = blocks * parts / slots;
+    uses.emplace_back(parts, waves / std::ceil(waves));
+    best = std::max(best, uses.back().second);
+  }
+  for (const auto& [parts, use] : uses)
+    if (use >= kGoodUse * best) return parts;
+  return 1;
+}
+
+// Blocks run in waves. A block takes its own cycles and those of its bytes, however few blocks run; a wave takes its
+// bytes at the memory's rate, if that is longer.
+double seconds_in_waves(const AttentionSize& size, double moved, const ServingRates& rates,
+                        const ServingKernels::Decode& c) {
+  const double slots = kBlocksPerUnit * rates.units, heads = size.batch * size.kv_heads;
+  // Keys of one block of the kernel, by head size; only groups of queries on one key head are split.
+  const double rows = size.size <= 64 ? 256 : size.size <= 128 ? 128 : 64;
+  const double splits = size.heads > size.kv_heads && size.window <= 0
+                            ? key_splits(heads, slots, std::ceil((size.tokens + size.past) / rows))
+                            : 1;
+  const double blocks = heads * splits, each = moved / blocks;
+  const double block = (c.per_block_cycles + c.block_cycles_per_byte * each) / rates.clock;
+  const double per_byte = seconds_per_byte(c.bandwidth, c.unit_cycles_per_byte, rates);
+  const auto wave = [&](double running) { return std::max(block, running * each * per_byte); };
+  const double full = std::floor(blocks / slots), rest = blocks - full * slots;
+  return (c.launch_cycles + (splits > 1 ? c.split_cycles : 0)) / rates.clock + full * wave(slots) +
+         (rest > 0 ? wave(rest) : 0);
 }
 
 }  // namespace
@@ -75,9 +121,10 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
   for (const auto& [rows, columns, efficiency] : tiles)
     work = std::min(work, waves_seconds(size.m, size.n, size.k, rows, columns, peak * part * efficiency, rates.units, 1,
                                         c.tile_cycles / rates.clock));
-  const double moved = (size.weight_bytes + size.other_bytes) / rates.bandwidth;
+  const double bytes = size.weight_bytes + size.other_bytes;
   // Units drift apart while they stream, by an amount that grows with the square root of the time (a random walk).
-  const double memory = moved / c.bandwidth + std::sqrt(c.ramp_cycles / rates.clock * moved);
+  const double memory = bytes * seconds_per_byte(c.bandwidth, c.unit_cycles_per_byte, rates) +
+                        std::sqrt(c.ramp_cycles / rates.clock * bytes / rates.bandwidth);
   return c.launch_cycles / rates.clock + longer(work, memory, c.norm);
 }
 
@@ -91,9 +138,10 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
       size.batch * size.size * (size.cache_width * 2 * size.kv_heads * keys + 4 * size.heads * size.tokens);
   if (size.decodes) {
     const ServingKernels::Decode& c = kernels.decode_attention;
+    if (c.block_cycles_per_byte > 0) return seconds_in_waves(size, moved, rates, c);
     const double blocks = size.batch * size.kv_heads / rates.units;  // one block runs all queries of a key head
-    const double cycles = c.launch_cycles + c.per_block_cycles * blocks + c.unit_cycles_per_byte * moved / rates.units;
-    return cycles / rates.clock + moved / rates.bandwidth / c.bandwidth;
+    return (c.launch_cycles + c.per_block_cycles * blocks) / rates.clock +
+           moved * seconds_per_byte(c.bandwidth, c.unit_cycles_per_byte, rates);
   }
   const ServingKernels::Kernel& c = kernels.prefill_attention;
   const double first = std::clamp(reach - size.past, 0.0, size.tokens);  // queries that see all tokens before them
@@ -133,12 +181,14 @@ double collective_seconds(CollectiveKind kind, double bytes, std::int64_t device
     const ServingKernels::Ring& c = kernels.ring_all_reduces;
     return (c.launch_cycles + c.hop_cycles * static_cast<double>(devices - 1)) / rates.clock + sent / c.bandwidth;
   }
-  // The faster of two ways: one shot, in which each device reads all others' tensors, or two, which send as much as a
-  // ring.
+  // The fastest of: one shot, in which each device reads all others' tensors; two, which send as much as a ring; and
+  // switches that sum, to which each device sends its tensor once.
   const ServingKernels::AllReduce& c = kernels.all_reduces;
   const double read = static_cast<double>(devices - 1) * bytes / link.bytes_per_second;
-  return std::min(c.one_shot_cycles / rates.clock + read / c.one_shot,
-                  c.two_shot_cycles / rates.clock + sent / c.two_shot);
+  const double seconds = std::min(c.one_shot_cycles / rates.clock + read / c.one_shot,
+                                  c.two_shot_cycles / rates.clock + sent / c.two_shot);
+  if (!link.sums_in_switch || devices <= 2 || c.in_switch <= 0) return seconds;
+  return std::min(seconds, c.in_switch_cycles / rates.clock + bytes / link.bytes_per_second / c.in_switch);
 }
 
 }  // namespace pagoda::inline core

@@ -10,10 +10,10 @@
 // between up and down; biases, casts and layouts cost nothing extra; floats are bfloat16, or 8 bits where the analysis
 // has 8-bit products and the device supports them; all-reduces are one-shot or two-shot, or rings between more than two
 // devices without NVLink. A kernel takes launch_cycles / clock + (work^p + bytes^p)^(1/p), with work at a fraction of
-// the device's peak and bytes at a fraction of its bandwidth, fitted to published kernel measurements
-// (data/calibration/serving). The fraction of a peak falls as a unit multiplies more per cycle, because its operand
-// supply does not get faster: 1 / (1 + feed · FLOP per cycle and unit). A product's work comes in whole waves of tiles
-// over the device's units, with the best of several tile shapes and contraction splits.
+// the device's peak and bytes at a fraction of its bandwidth plus cycles of its units, fitted to published kernel
+// measurements (data/calibration/serving). The fraction of a peak falls as a unit multiplies more per cycle, because
+// its operand supply does not get faster: 1 / (1 + feed · FLOP per cycle and unit). A product's work comes in whole
+// waves of tiles over the device's units, with the best of several tile shapes and contraction splits.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +34,18 @@ namespace pagoda::inline core {
 struct ServingKernels {
   struct Product {
     double launch_cycles = 0, feed = 0, bandwidth = 1, small = 1, norm = 2;
-    double tile_cycles = 0, ramp_cycles = 0;
+    double tile_cycles = 0, ramp_cycles = 0, unit_cycles_per_byte = 0;
   };
   struct Kernel {
     double launch_cycles = 0, feed = 0, bandwidth = 1, norm = 2;
   };
   struct Decode {
     double launch_cycles = 0, bandwidth = 1, unit_cycles_per_byte = 0, per_block_cycles = 0;
+    double block_cycles_per_byte = 0, split_cycles = 0;  // where blocks run in waves; 0: keys spread over the units
   };
   struct AllReduce {
     double one_shot_cycles = 0, one_shot = 1, two_shot_cycles = 0, two_shot = 1;
+    double in_switch_cycles = 0, in_switch = 0;  // 0: not measured
   };
   struct Ring {
     double launch_cycles = 0, hop_cycles = 0, bandwidth = 1;
@@ -68,8 +70,9 @@ struct ServingCalibration {
     ServingKernels kernels;
   };
   std::string id, regime, source;
-  std::vector<std::string> devices;  // measured devices
-  ServingKernels kernels;            // fitted to all of them, for other devices
+  std::vector<std::string> devices;       // measured devices
+  std::vector<std::string> inline_codes;  // devices that store error-correcting codes beside the data
+  ServingKernels kernels;                 // fitted to all of them, for other devices
   std::vector<Set> sets;
   // prediction · interval.low … prediction · interval.high contains `coverage` of the longer products on a device left
   // out of the fit.
@@ -92,6 +95,7 @@ std::optional<ServingRates> serving_rates(const DeviceSpec& device);
 struct ServingLink {
   double bytes_per_second = 0;
   bool is_bus = false;  // PCIe: engines leave all-reduces of more than two devices to NCCL's rings
+  bool sums_in_switch = false;
 };
 
 // Times of single kernels. Sizes are those of one device.
@@ -105,7 +109,7 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
 struct AttentionSize {
   double batch = 0, tokens = 0, past = 0, heads = 0, kv_heads = 0, size = 0, window = 0;
   double cache_width = 2;  // bytes
-  bool decodes = false;    // with the kernel for few tokens, which splits keys over the units
+  bool decodes = false;    // with the kernel for few tokens, which splits keys
 };
 double attention_seconds(const AttentionSize& size, const ServingRates& rates, const ServingKernels& kernels);
 // Tokens of all expert groups together; experts and inner channels of one device.
