@@ -78,11 +78,14 @@ std::optional<RowShape> norm_rows(const Node& node, RowAxes axes, const Shape& s
     case RowAxes::Channel:
       return rank < 3 ? std::nullopt : from(2);
     case RowAxes::ChannelGroup: {
-      const std::int64_t groups = node.integer("num_groups", 0);
+      const bool is_contrib = node.domain == "com.microsoft";
+      const std::int64_t groups = node.integer(is_contrib ? "groups" : "num_groups", 0);
       if (rank < 3 || groups < 1) return std::nullopt;
-      const auto channels = exact_div(shape[1], Dim(groups));
+      const bool is_last = is_contrib && node.integer("channels_last", 1) != 0;
+      const auto channels = exact_div(is_last ? shape.back() : shape[1], Dim(groups));
       if (!channels) return std::nullopt;
-      return RowShape{shape[0] * groups, *channels * element_count(Shape(shape.begin() + 2, shape.end()))};
+      const Shape others = is_last ? Shape(shape.begin() + 1, shape.end() - 1) : Shape(shape.begin() + 2, shape.end());
+      return RowShape{shape[0] * groups, *channels * element_count(others)};
     }
   }
   return std::nullopt;
