@@ -100,6 +100,11 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std:
     return unify_fixed(a, b, node, or_one);
   const Dim& kept = more_telling(a, b) ? a : b;
   const Dim& dropped = more_telling(a, b) ? b : a;
+  // A size that the data decide may be the 1 that is broadcast: it stays open.
+  if (or_one && dropped.is_symbol() && is_fresh(dropped.to_string()) && !kept.is_constant()) {
+    require(kept, dropped, node, true);
+    return kept;
+  }
   if (dropped.is_symbol()) {
     const std::string name = dropped.to_string();
     const auto names = kept.symbols();
