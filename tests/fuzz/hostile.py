@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,53 +97,57 @@ def random_entries(source: random.Random, count: int) -> bytes:
     return b"".join(field(11, source.randbytes(source.randint(0, 30))) for _ in range(count))
 
 
-def models(source: random.Random) -> dict[str, bytes]:
+def two_million_inputs() -> bytes:
+    return model(field(1, node("Relu", ["i0"], ["y"])) + b"".join(field(11, value_info(f"i{i}")) for i in range(2_000_000)))
+
+
+def models(source: random.Random) -> dict[str, Callable[[], bytes]]:
     million = 1_000_000
-    many_inputs = b"".join(field(11, value_info(f"i{i}")) for i in range(2 * million))
-    made = {f"chain of {n} functions, each calling the previous one twice": chain_of_functions(n) for n in (24, 40, 64, 128, 400)}
+    made = {f"chain of {n} functions, each calling the previous one twice": lambda n=n: chain_of_functions(n)
+            for n in (24, 40, 64, 128, 400)}
     made |= {
-        "an attribute of 20 million packed integers": one_node("Unsqueeze", attribute("axes", 7, field(8, b"\1" * 20 * million)), 11),
-        "an attribute of 20 million single integers": one_node("Unsqueeze", attribute("axes", 7, b"\x40\1" * 20 * million), 11),
-        "an attribute of 20 million reals": one_node("Upsample", attribute("scales", 6, field(7, b"\0\0\x80\x3f" * 20 * million)), 9),
-        "a constant of 20 million integers": one_node("Constant", attribute("value_ints", 7, field(8, b"\1" * 20 * million))),
-        "a constant of 20 million reals": one_node("Constant", attribute("value_floats", 6, field(7, b"\0\0\x80\x3f" * 20 * million))),
-        "an attribute of 20 million empty texts": one_node("Relu", attribute("texts", 8, b"\x4a\0" * 20 * million)),
-        "a node of 10 million empty attributes": one_node("Relu", b"\x2a\0" * 10 * million),
-        "a node of 10 million inputs": model(field(1, b"\x0a\0" * 10 * million + field(2, "y") + field(4, "Sum"))),
-        "2 million inputs": model(field(1, node("Relu", ["i0"], ["y"])) + many_inputs),
-        "10 million empty inputs": model(b"\x5a\0" * 10 * million),
-        "500,000 inputs of random bytes": model(random_entries(source, 500_000)),
-        "10 million empty nodes": model(b"\x0a\0" * 10 * million),
-        "4 million nodes without outputs": model(b"\x0a\3\x22\1A" * 4 * million),
-        "10 million empty functions": model(b"", b"\xca\1\0" * 10 * million),
-        "a function of 10 million empty nodes": model(b"", field(25, b"\x3a\0" * 10 * million)),
-        "a function of 10 million inputs": model(b"", field(25, b"\x22\0" * 10 * million)),
-        "10 million empty initializers": model(b"\x2a\0" * 10 * million),
-        "10 million opset imports": model(b"", b"\x42\0" * 10 * million),
-        "10 million metadata entries": model(b"", b"\x72\0" * 10 * million),
-        "a shape of 5 million dims": model(field(11, field(1, "x") + field(2, field(1, number(1, 1) + field(2, b"\x0a\2\x08\2" * 5 * million))))),
-        "40 loops within loops": nested_loops(40),
-        "a million levels": b"\x3a\xff\xff\xff\x7f" * million,
-        "20 MB of random bytes": source.randbytes(20 * million),
+        "an attribute of 20 million packed integers": lambda: one_node("Unsqueeze", attribute("axes", 7, field(8, b"\1" * 20 * million)), 11),
+        "an attribute of 20 million single integers": lambda: one_node("Unsqueeze", attribute("axes", 7, b"\x40\1" * 20 * million), 11),
+        "an attribute of 20 million reals": lambda: one_node("Upsample", attribute("scales", 6, field(7, b"\0\0\x80\x3f" * 20 * million)), 9),
+        "a constant of 20 million integers": lambda: one_node("Constant", attribute("value_ints", 7, field(8, b"\1" * 20 * million))),
+        "a constant of 20 million reals": lambda: one_node("Constant", attribute("value_floats", 6, field(7, b"\0\0\x80\x3f" * 20 * million))),
+        "an attribute of 20 million empty texts": lambda: one_node("Relu", attribute("texts", 8, b"\x4a\0" * 20 * million)),
+        "a node of 10 million empty attributes": lambda: one_node("Relu", b"\x2a\0" * 10 * million),
+        "a node of 10 million inputs": lambda: model(field(1, b"\x0a\0" * 10 * million + field(2, "y") + field(4, "Sum"))),
+        "2 million inputs": two_million_inputs,
+        "10 million empty inputs": lambda: model(b"\x5a\0" * 10 * million),
+        "500,000 inputs of random bytes": lambda: model(random_entries(source, 500_000)),
+        "10 million empty nodes": lambda: model(b"\x0a\0" * 10 * million),
+        "4 million nodes without outputs": lambda: model(b"\x0a\3\x22\1A" * 4 * million),
+        "10 million empty functions": lambda: model(b"", b"\xca\1\0" * 10 * million),
+        "a function of 10 million empty nodes": lambda: model(b"", field(25, b"\x3a\0" * 10 * million)),
+        "a function of 10 million inputs": lambda: model(b"", field(25, b"\x22\0" * 10 * million)),
+        "10 million empty initializers": lambda: model(b"\x2a\0" * 10 * million),
+        "10 million opset imports": lambda: model(b"", b"\x42\0" * 10 * million),
+        "10 million metadata entries": lambda: model(b"", b"\x72\0" * 10 * million),
+        "a shape of 5 million dims": lambda: model(field(11, field(1, "x") + field(2, field(1, number(1, 1) + field(2, b"\x0a\2\x08\2" * 5 * million))))),
+        "40 loops within loops": lambda: nested_loops(40),
+        "a million levels": lambda: b"\x3a\xff\xff\xff\x7f" * million,
+        "20 MB of random bytes": lambda: source.randbytes(20 * million),
     }
     return made
 
 
 # --- Texts that take much for their size ---
 
-def texts() -> dict[str, bytes]:
+def texts() -> dict[str, Callable[[], bytes]]:
     million = 1_000_000
     return {
-        "10 MB of open brackets": b"[" * 10 * million,
-        "3 million empty lists": b"[" + b"[]," * 3 * million + b"1]",
-        "a million members": b"{" + b",".join(b'"m%d":1' % i for i in range(million)) + b"}",
-        "a million equal members": b"{" + b",".join([b'"m":1'] * million) + b"}",
-        "a number of 5 million digits": b'{"schema": ' + b"9" * 5 * million + b"}",
-        "a text of 20 MB": b'{"schema": "' + b"x" * 20 * million + b'"}',
-        "20 MB of zero bytes": b"\0" * 20 * million,
-        "5 million empty lines": b"\n" * 5 * million,
-        "a line of 5 million cells": b"," * 5 * million,
-        "a quoted cell without an end": b'a,b\n"' + b"x" * 5 * million,
+        "10 MB of open brackets": lambda: b"[" * 10 * million,
+        "3 million empty lists": lambda: b"[" + b"[]," * 3 * million + b"1]",
+        "a million members": lambda: b"{" + b",".join(b'"m%d":1' % i for i in range(million)) + b"}",
+        "a million equal members": lambda: b"{" + b",".join([b'"m":1'] * million) + b"}",
+        "a number of 5 million digits": lambda: b'{"schema": ' + b"9" * 5 * million + b"}",
+        "a text of 20 MB": lambda: b'{"schema": "' + b"x" * 20 * million + b'"}',
+        "20 MB of zero bytes": lambda: b"\0" * 20 * million,
+        "5 million empty lines": lambda: b"\n" * 5 * million,
+        "a line of 5 million cells": lambda: b"," * 5 * million,
+        "a quoted cell without an end": lambda: b'a,b\n"' + b"x" * 5 * million,
     }
 
 
@@ -215,7 +220,9 @@ class Outcome:
 
 def run(command: list[str], folder: Path) -> Outcome:
     with open(folder / "stderr", "w+b") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, stdin=subprocess.DEVNULL, cwd=folder)
+        # Forked, not sharing memory until exec: the peak of this process would count as the tool's.
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, stdin=subprocess.DEVNULL, cwd=folder,
+                                   preexec_fn=lambda: None)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
@@ -245,8 +252,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        file = folder / "hostile"
-        places = {"FILE": str(file), "MODEL": str(SOURCE / "models/skeletons/linear_64_128.onnx"),
+        places = {"MODEL": str(SOURCE / "models/skeletons/linear_64_128.onnx"),
                   "PROFILE": str(SOURCE / "tests/import/data/ort_resnet50_all.json"),
                   "ESTIMATE": str(folder / "estimate.json"), "MEASURED": str(folder / "measured.json"),
                   "RESULTS": str(folder / "results.jsonl"), "STUDY": str(folder / "study.toml")}
@@ -257,16 +263,19 @@ def main() -> int:
                 sys.exit(f"{options.tools}: no {command[0]}; build the tools first")
             return [str(found.resolve()), *(places.get(a, a.replace("OUT", str(folder / "out"))) for a in command[1:])]
 
-        def judge(what: str, content: bytes, command: list[str]) -> Outcome:
+        def judge(what: str, make: Callable[[], bytes], suffix: str, command: list[str]) -> Outcome:
             nonlocal faults
-            file.write_bytes(content)
+            file = folder / f"hostile{suffix}"
+            file.write_bytes(make())
+            places["FILE"] = str(file)
             outcome = run(tool(command), folder)
+            outcome.message = outcome.message.replace(str(file), "FILE")
             if wrong := fault(outcome):
                 faults += 1
                 print(f"FAULT  {what}: {wrong}: {outcome.message[:160]}", flush=True)
                 if options.keep:
                     options.keep.mkdir(exist_ok=True)
-                    (options.keep / f"fault{faults}").write_bytes(content)
+                    (options.keep / f"fault{faults}").write_bytes(file.read_bytes())
             return outcome
 
         for made in (["onnx-estimate", "MODEL", "--format", "json", "-o", "ESTIMATE"], ["pagoda-import", "PROFILE", "-o", "MEASURED"]):
@@ -276,21 +285,19 @@ def main() -> int:
         (folder / "study.toml").write_text(STUDY)
 
         print(f"{'file':62} {'code':>4} {'seconds':>8} {'MB':>5}  message")
-        for what, content in models(source).items():
-            outcome = judge(what, content, ["onnx-estimate", "FILE"])
-            message = outcome.message.replace(str(file), "FILE")
-            print(f"{what:62} {outcome.code:4} {outcome.seconds:8.2f} {outcome.bytes / 1e6:5.0f}  {message[:120]}", flush=True)
-        for what, content in texts().items():
+        for what, make in models(source).items():
+            outcome = judge(what, make, ".onnx", ["onnx-estimate", "FILE"])
+            print(f"{what:62} {outcome.code:4} {outcome.seconds:8.2f} {outcome.bytes / 1e6:5.0f}  {outcome.message[:120]}", flush=True)
+        for what, make in texts().items():
             for command in (["onnx-estimate", "MODEL", "--device", "FILE"], ["pagoda-import", "FILE"],
                             ["roofline-plot", "--device", "h200", "--estimate", "FILE", "-o", "OUT.svg"]):
-                outcome = judge(f"{what}, {command[0]}", content, command)
-                message = outcome.message.replace(str(file), "FILE")
-                print(f"{what + ', ' + command[0]:62} {outcome.code:4} {outcome.seconds:8.2f} {outcome.bytes / 1e6:5.0f}  {message[:120]}",
-                      flush=True)
+                outcome = judge(f"{what}, {command[0]}", make, ".json", command)
+                print(f"{what + ', ' + command[0]:62} {outcome.code:4} {outcome.seconds:8.2f} {outcome.bytes / 1e6:5.0f}  "
+                      f"{outcome.message[:120]}", flush=True)
         for reader in READERS:
-            seed = Path(places.get(reader.seed or "ESTIMATE", SOURCE / (reader.seed or ""))).read_bytes()
-            outcomes = [judge(f"damaged {reader.document}, {reader.command[0]}", content, reader.command)
-                        for content in damages(source, seed, options.damaged)]
+            seed = Path(places.get(reader.seed or "ESTIMATE", SOURCE / (reader.seed or "")))
+            outcomes = [judge(f"damaged {reader.document}, {reader.command[0]}", lambda c=content: c, seed.suffix, reader.command)
+                        for content in damages(source, seed.read_bytes(), options.damaged)]
             what = f"{len(outcomes)} damaged: {reader.document}, {reader.command[0]}"
             print(f"{what:62} {sum(o.code != 0 for o in outcomes):4} {max(o.seconds for o in outcomes):8.2f} "
                   f"{max(o.bytes for o in outcomes) / 1e6:5.0f}  refused, slowest, largest", flush=True)

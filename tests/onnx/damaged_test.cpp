@@ -231,6 +231,8 @@ TEST_CASE("lists whose entries take many times their size are refused, or read o
       {model_with_graph(repeated(field(1, ""), 2)), "a node without operator type"},
       {model_with_graph(repeated(field(1, field(4, "A")), 70'000)), "has more than 65536 nodes without outputs"},
       {model_with_graph(field(1, field(4, "A") + empty_attributes)), "a node of more than 32768 attributes"},
+      {model_with_graph(field(1, field(4, "A") + field(5, repeated(field(9, ""), 70'000)))),
+       "an attribute of more than 65536 empty texts"},
       {model_with_graph("") + field(25, field(1, "F") + repeated(field(4, ""), 40'000)),
        "a function of more than 32768 inputs"},
       {model_with_graph("") + field(25, field(1, "F") + repeated(field(5, ""), 40'000)),

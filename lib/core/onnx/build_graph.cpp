@@ -391,6 +391,13 @@ std::size_t packed_count(File& file, const Field& field, int depth) {
   return count;
 }
 
+// Lists that are not packed: allocates a long one for all that may follow, as growing it would double its memory.
+template <typename T>
+void expect_more(std::vector<T>& list, Range rest, std::uint64_t bytes_each) {
+  constexpr std::size_t kLong = std::size_t{1} << 20;
+  if (list.size() == kLong && list.capacity() == kLong) list.reserve(kLong + 1 + rest.size() / bytes_each);
+}
+
 // Allocated once, and the pages of a long list leave memory as they are read.
 void read_packed(File& file, Range payload, std::vector<double>& reals) {
   constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
@@ -406,6 +413,7 @@ void read_packed(File& file, Range payload, std::vector<double>& reals) {
 
 StoredAttribute read_attribute(File& file, Range body, int depth) {
   StoredAttribute attribute;
+  std::size_t empty_texts = 0;
   for_each_field(file, Message::Attribute, body, depth, [&](const Field& field) {
     const bool is_name = field.payload.size() <= kLongestText;  // longer texts are ignored
     switch (field.tag()) {
@@ -422,6 +430,7 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         if (is_name) attribute.text = name_in(file, field);
         return true;
       case fixed32_tag(7):
+        expect_more(attribute.reals, {field.whole.end, body.end}, field.whole.size());
         attribute.reals.push_back(real(file.text(field.payload)));
         return true;
       case bytes_tag(7):
@@ -429,6 +438,7 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         read_packed(file, field.payload, attribute.reals);
         return true;
       case varint_tag(8):
+        expect_more(attribute.integers, {field.whole.end, body.end}, field.whole.size());
         attribute.integers.push_back(static_cast<std::int64_t>(field.varint));
         return true;
       case bytes_tag(8):
@@ -441,6 +451,10 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         file.passed(field.whole.end);
         return true;
       case bytes_tag(9):
+        empty_texts += field.payload.size() == 0 ? 1 : 0;
+        if (empty_texts > kMostUnused)
+          damaged(body, "an attribute of more than " + std::to_string(kMostUnused) + " empty texts",
+                  "at most that many");
         if (is_name) attribute.texts.emplace_back(name_in(file, field));
         return true;
       case bytes_tag(kTensor):
