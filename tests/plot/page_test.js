@@ -254,26 +254,8 @@
 
   const paper = () => getComputedStyle($("svg .paper")).fill;
   const light = paper();
-  // Contrast of every text that is shown, by WCAG 2.1: at least 4.5.
-  const channels = (colour) => colour.match(/[\d.]+/g).map(Number), alpha = (colour) => channels(colour)[3] ?? 1;
-  const luminance = (colour) => channels(colour).slice(0, 3).map((c) => c / 255).reduce((sum, c, i) => sum + [0.2126, 0.7152, 0.0722][i] * (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4), 0);
-  const contrast = (a, b) => { const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y); return (high + 0.05) / (low + 0.05); };
-  const ground = (node) => { for (; node; node = node.parentElement) { const colour = getComputedStyle(node).backgroundColor; if (colour.startsWith("rgb") && alpha(colour) > 0.9) return colour; } return "rgb(255, 255, 255)"; };
-  const pale = () => {
-    const found = [];
-    for (const node of all("main *")) {
-      if (![...node.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim()) || node.closest(".stale, .off, [hidden], [display=none], :disabled, option, title, desc") || !node.getClientRects().length) continue;
-      const style = getComputedStyle(node), is_drawn = node instanceof SVGElement, box = node.getBoundingClientRect(), [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
-      const rect = is_drawn && [...node.parentElement.querySelectorAll(":scope > rect")].find((each) => { const r = each.getBoundingClientRect(); return r.left <= x && x <= r.right && r.top <= y && y <= r.bottom; });
-      const under = rect && getComputedStyle(rect).fill.startsWith("rgb") ? getComputedStyle(rect).fill : ground(is_drawn ? node.closest("svg") : node);
-      if (is_drawn && style.fill === "none") continue;
-      const ratio = contrast(is_drawn ? style.fill : style.color, under);
-      if (ratio < 4.5) found.push(`${ratio.toFixed(2)} ${node.tagName} ${node.className.baseVal ?? node.className} ${node.textContent.slice(0, 30)}`);
-    }
-    return found;
-  };
   const check_contrast = (theme) => {
-    const found = new Set(offered.flatMap((name) => { open(name); return pale(); }));
+    const found = new Set(offered.flatMap((name) => { open(name); return window.pale_texts(); }));
     check(`every text has contrast on ${theme} paper`, found.size === 0, [...found].slice(0, 9));
   };
   check_contrast("light");

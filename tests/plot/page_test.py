@@ -38,12 +38,13 @@ def chromium(*arguments):
 
 
 def with_test(page, name="page_test.js", note=""):
-    """The page with the test `name` after its own script; and before that, a script that records what C++ drew."""
+    """The page with the test `name` after its own script; before that, a script that records what C++ drew, and contrast.js."""
     return with_test_text(page, (HERE / name).read_text(), note)
 
 
 def with_test_text(page, test, note=""):
     before = note + "window.still_ticks=[...document.querySelectorAll('#ticks-x text, #ticks-y text')].map(t=>t.textContent).join('|');"
+    before += (HERE / "contrast.js").read_text()
     for script in (before, test):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)

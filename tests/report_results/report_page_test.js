@@ -28,6 +28,10 @@
     tab.click();
     check(`tab ${tab.textContent} shows its table alone`, panel().getAttribute("aria-labelledby") === tab.id && all("#tabs [role=tabpanel]").filter((each) => !each.hidden).length === 1 && location.hash.includes("tab="), location.hash);
   }
+  for (const theme of ["its own", "the other"]) {
+    check(`every text has contrast in ${theme} theme`, window.pale_texts().length === 0, window.pale_texts().slice(0, 9));
+    $("#dark").click();
+  }
   const keys = new Set(all("figure [data-k]").map((mark) => mark.dataset.k));
   all("[role=tab]").find((tab) => [...document.getElementById(tab.getAttribute("aria-controls")).querySelectorAll("tr[data-k]")].some((tr) => keys.has(tr.dataset.k)))?.click();
   const linked = rows().find((tr) => keys.has(tr.dataset.k)), mark = linked && all("figure [data-k]").find((each) => each.dataset.k === linked.dataset.k);
