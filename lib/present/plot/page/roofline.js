@@ -71,8 +71,8 @@ function take_elements(one) {
 all_series.forEach(take_elements);
 
 function ticks(low, high, line, middle, text = tick_text) {
-  // Labels at 1, and also at 2 and 5 if less than 1.5 decades are visible.
-  const steps = high - low < 1.5 ? [1, 2, 5] : [1];
+  // Labels at 1, and also at 2 and 5 if less than 2.2 decades are visible, as in the still picture.
+  const steps = high - low < Math.log10(150) ? [1, 2, 5] : [1];
   let major = "", minor = "";
   const labels = [];
   for (let exponent = Math.floor(low + 1e-9); exponent <= Math.ceil(high - 1e-9); ++exponent)

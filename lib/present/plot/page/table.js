@@ -8,10 +8,10 @@ let shown_names = new Map();  // of the visible rows
 // Columns have fixed widths in pixels, so that they stay where they are when other rows come into view.
 const is_roomy = () => room.window_wide > 1600;
 const bar_wide = () => (room.rows < 640 ? 24 : 40);
-const name_wide = () => (room.rows < 480 ? 168 : room.rows < 640 ? 212 : 268), name_room = () => Math.floor((name_wide() - 20) / 7.2);
+const name_wide = () => (room.rows < 480 ? 168 : room.rows < 640 ? 204 : 268), name_room = () => Math.floor((name_wide() - 20) / 7.2);
 const kColumns = [
   { key: "name", wide: name_wide, title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
-  { key: "seconds", wide: 62, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  { key: "seconds", wide: 70, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
   { key: "share", wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
   { key: "limit", wide: () => (is_roomy() ? 92 : 44), title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
   { key: "roof_share", wide: () => (is_roomy() ? 104 : 56), title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
