@@ -5,6 +5,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/what_if.h"
 #include "support/files.h"
 
 namespace pagoda::documents {
@@ -15,6 +16,21 @@ const char* const kModels[] = {"resnet50", "bert_base", "bert_base_fused", "recu
 Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
 
 }  // namespace
+
+TEST_CASE("a merged decoder in a phase is answered as a decoder of its own, on its page, too") {
+  EstimateRequest request{.sizes = {.batch = 2, .dims = {{"encoder_sequence_length", 20}}},
+                          .phase = PhaseOptions{.phase = Phase::Decode, .past = 60},
+                          .traffic = TrafficModel::Fused,
+                          .device = find_device("h100-sxm")};
+  Model model = skeleton("t5_merged");
+  set_phase_flag(model, *request.phase);
+  const EstimateDocument estimate = make_estimate(model, request);
+  CHECK(estimate.roofline->groups.size() < 60);  // 148 where each row of the branch is a kernel
+  CHECK(estimate.fit->longest_context.has_value());
+  const std::optional<WhatIf> page = what_if(model, request);
+  REQUIRE(page);
+  CHECK(page->sizes.size() >= 2);
+}
 
 TEST_CASE("an estimate with all its parts reads back as it was written") {
   for (const char* name : kModels) {
