@@ -78,7 +78,7 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
   for (const auto& [name, json_class] : classes) {
     const auto kind = kernel_class(name);
     if (!kind) json_class.fail("no such class of kernels");
-    json_class.only({"work", "bytes", "width", "depth"});
+    json_class.only({"work", "bytes", "rows", "width", "depth"});
     ClassCoefficients& c = result.classes[static_cast<std::size_t>(*kind)];
     c.bytes = at_least(json_class, "bytes");
     const Place rate = place_of(*kind);
@@ -86,6 +86,7 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
     if (rate == Place::Tensor) {
       c.width = at_least(json_class, "width");
       c.depth = at_least(json_class, "depth");
+      c.rows = json_class.amount("rows").value_or(0);
     }
   }
   if (classes.size() != kKernelClasses)
@@ -143,6 +144,7 @@ std::string to_json(const CalibrationFile& file) {
     const auto kind = static_cast<KernelClass>(i);
     json.key(to_string(kind)).begin_object().member("bytes", rounded(c.bytes));
     if (place_of(kind) != Place::Memory) json.member("work", rounded(c.work));
+    if (c.rows > 0) json.member("rows", rounded(c.rows));
     if (place_of(kind) == Place::Tensor) json.member("width", rounded(c.width)).member("depth", rounded(c.depth));
     json.end_object();
   }

@@ -97,6 +97,14 @@ TEST_CASE("a kernel's time is its launch and the longer of work and traffic, sof
   KernelLaunch few = kernel;
   few.tiles = 10;  // for 100 units: a tenth are busy
   CHECK(kernel_seconds(few, kRates, calibration) == Approx(6e-6 + std::hypot(10 * work, traffic)));
+  // As many rows as m0 halve the rate; products whose rows are unknown have enough.
+  calibration.classes[static_cast<std::size_t>(KernelClass::Linear)].rows = 8;
+  CHECK(kernel_seconds(kernel, kRates, calibration) == Approx(6e-6 + std::hypot(work, traffic)));
+  few = kernel;
+  few.rows = 8;
+  CHECK(kernel_seconds(few, kRates, calibration) == Approx(6e-6 + std::hypot(2 * work, traffic)));
+  CHECK(kernel_terms(few, kRates, calibration).by_rows ==
+        Approx(kernel_terms(few, kRates, calibration).by_work / 2));
   CHECK(kernel_seconds({.kind = KernelClass::Copy}, kRates, calibration) == Approx(6e-6));
 }
 

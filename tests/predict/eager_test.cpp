@@ -4,6 +4,7 @@
 #include <string>
 
 #include "pagoda/core/predict.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "support/text_graph.h"
 
@@ -26,6 +27,43 @@ std::string text_of(const EagerKernels& eager) {
 }
 
 }  // namespace
+
+TEST_CASE("parallel convolutions of one tensor are one after they are merged") {
+  struct Case {
+    const char* why;
+    const char* graph;
+    const char* kernels;
+    std::int64_t merged;
+  };
+  const Case cases[] = {
+      {"branches and a norm",
+       "x:f16[2,64,8,8], w:f16[64,64,3,3]=const, v:f16[64,64,1,1]=const, s:f16[64]=const -> a = Conv(x, w) "
+       "{pads=[1,1,1,1]}; b = Conv(x, v); c = BatchNormalization(x, s, s, s, s); d = Add(a, b); y = Add(d, c)",
+       "conv 106496; pointwise_broadcast 32768", 2},
+      {"convolutions of different tensors",
+       "x:f16[2,64,8,8], z:f16[2,64,8,8], v:f16[64,64,1,1]=const -> a = Conv(x, v); b = Conv(z, v); y = Add(a, b)",
+       "conv_pointwise 40960; conv_pointwise 40960; pointwise 49152", 0},
+      {"a convolution added to its operand, as of positions, stays apart",
+       "x:f16[2,64,8,8], w:f16[64,64,3,3]=const -> a = Conv(x, w) {pads=[1,1,1,1]}; y = Add(x, a)",
+       "conv 106496; pointwise 49152", 0},
+      {"something else reads a branch",
+       "x:f16[2,64,8,8], v:f16[64,64,1,1]=const -> a = Conv(x, v); b = Conv(x, v); c = Add(a, b); y = Mul(c, a)",
+       "conv_pointwise 40960; conv_pointwise 40960; pointwise 49152; pointwise 49152", 0},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.why));
+    const Model model = test::graph(c.graph);
+    const EagerKernels eager = eager_kernels(model, analyze(model), {.merges_branches = true});
+    CHECK(text_of(eager) == std::string(c.kernels));
+    CHECK(eager.merged_branches == c.merged);
+  }
+  // The prediction is of the file as it is, and says what merging would give.
+  const Model model = test::graph(cases[0].graph);
+  const Prediction time =
+      predict(model, analyze(model), documents::device("rtx-3090"), documents::calibration("rtx-3090-amp-nchw"));
+  CHECK(time.mergeable_branches == 2);
+  CHECK(*time.merged_seconds < *time.seconds);
+}
 
 TEST_CASE("graphs become the kernels that eager execution launches") {
   struct Case {

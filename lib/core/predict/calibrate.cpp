@@ -28,12 +28,14 @@ double* launch_of(Calibration& c, std::size_t) { return &c.launch; }
 double* norm_of(Calibration& c, std::size_t) { return &c.norm; }
 double* work_of(Calibration& c, std::size_t k) { return &c.classes[k].work; }
 double* bytes_of(Calibration& c, std::size_t k) { return &c.classes[k].bytes; }
+double* rows_of(Calibration& c, std::size_t k) { return &c.classes[k].rows; }
 double* width_of(Calibration& c, std::size_t k) { return &c.classes[k].width; }
 double* depth_of(Calibration& c, std::size_t k) { return &c.classes[k].depth; }
 
 // Priors: kernels reach three quarters of bandwidth and of a product's peak; products of 24 columns or a depth of 32
-// reach half of that; vector kernels spend four issues on a multiply-accumulate, give or take a factor of e^1.5.
-std::vector<Parameter> parameters() {
+// reach half of that, as do 8 rows; vector kernels spend four issues on a multiply-accumulate, give or take a factor of
+// e^1.5.
+std::vector<Parameter> parameters(bool has_rows) {
   std::vector<Parameter> list = {{launch_of, 0, 2, 1}, {norm_of, 0, 3, 0.5}};
   for (std::size_t kind = 0; kind < kKernelClasses; ++kind) {
     const Place place = place_of(static_cast<KernelClass>(kind));
@@ -42,6 +44,7 @@ std::vector<Parameter> parameters() {
       list.push_back({work_of, kind, 1.3, 0.5});
       list.push_back({width_of, kind, 24, 1});
       list.push_back({depth_of, kind, 32, 1});
+      if (has_rows) list.push_back({rows_of, kind, 8, 1.5});
     } else if (place == Place::Vector) {
       list.push_back({work_of, kind, 4, 1.5});
     }
@@ -64,7 +67,9 @@ struct Counted {
 };
 
 std::vector<Counted> counted(const std::vector<KernelLaunch>& kernels) {
-  const auto key = [](const KernelLaunch& k) { return std::tie(k.kind, k.macs, k.bytes, k.width, k.depth, k.tiles); };
+  const auto key = [](const KernelLaunch& k) {
+    return std::tie(k.kind, k.macs, k.bytes, k.rows, k.width, k.depth, k.tiles);
+  };
   std::vector<KernelLaunch> sorted = kernels;
   std::sort(sorted.begin(), sorted.end(),
             [&](const KernelLaunch& a, const KernelLaunch& b) { return key(a) < key(b); });
@@ -85,7 +90,7 @@ struct Sample {
 class Problem {
  public:
   Problem(std::span<const TimedRun> runs, const std::vector<bool>& taken, const CalibrationOptions& options)
-      : options_(options), list_(parameters()), slots_(kKernelClasses) {
+      : options_(options), list_(parameters(options.fits_rows)), slots_(kKernelClasses) {
     std::map<std::string, double> members;
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (taken[i]) ++members[runs[i].family];
@@ -104,6 +109,7 @@ class Problem {
       Slots& slots = slots_[list_[i].kind];
       if (list_[i].place == work_of) slots.work = static_cast<Eigen::Index>(i);
       if (list_[i].place == bytes_of) slots.bytes = static_cast<Eigen::Index>(i);
+      if (list_[i].place == rows_of) slots.rows = static_cast<Eigen::Index>(i);
       if (list_[i].place == width_of) slots.width = static_cast<Eigen::Index>(i);
       if (list_[i].place == depth_of) slots.depth = static_cast<Eigen::Index>(i);
     }
@@ -118,7 +124,7 @@ class Problem {
 
  private:
   struct Slots {
-    Eigen::Index work = -1, bytes = -1, width = -1, depth = -1;
+    Eigen::Index work = -1, bytes = -1, rows = -1, width = -1, depth = -1;
   };
 
   double cost_at(const Eigen::VectorXd& logs) const {
@@ -150,6 +156,7 @@ class Problem {
         row[1] += entry.count * t.by_norm;
         row[slots.bytes] += entry.count * t.by_bytes;
         if (slots.work >= 0) row[slots.work] += entry.count * t.by_work;
+        if (slots.rows >= 0) row[slots.rows] += entry.count * t.by_rows;
         if (slots.width >= 0) row[slots.width] += entry.count * t.by_width;
         if (slots.depth >= 0) row[slots.depth] += entry.count * t.by_depth;
       }

@@ -5,6 +5,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 #include "predict/eager_state.h"
+#include "predict/merged_branches.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -49,6 +50,15 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
   EagerKernels result;
   EagerState state(model, analysis, options);
   const std::vector<Idiom> idioms = find_idioms(model, analysis);
+  // By node of the main graph: the merged convolution that it is the root of; kPart for its other nodes.
+  constexpr std::int32_t kNone = -1, kPart = -2;
+  std::vector<std::int32_t> merged(model.main().nodes.size(), kNone);
+  if (options.merges_branches)
+    for (const MergedBranches& sum : find_merged_branches(model, analysis)) {
+      for (const std::int32_t part : sum.parts) merged[static_cast<std::size_t>(part)] = kPart;
+      merged[static_cast<std::size_t>(sum.root)] = sum.convolution;
+      result.merged_branches += sum.convolutions;
+    }
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
     const NodeReport& row = analysis.nodes[i];
     state.at_row(static_cast<std::int32_t>(i));
@@ -75,6 +85,11 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
         break;
       case Mark::View:
       case Mark::Compute:
+        if (const std::int32_t one = merged[static_cast<std::size_t>(row.node)]; one != kNone) {
+          if (one >= 0 && !lower_merged_conv(state, one, node.outputs[0]))
+            lower_counted(state, &model.main(), state.row_of(one));
+          break;
+        }
         if (idiom.call == Call::Part) break;
         if (idiom.call != Call::Own ? !lower_call(state, idiom) : !lower_node(state, node, row))
           lower_counted(state, &model.main(), row);

@@ -77,6 +77,8 @@ bool lower_call(EagerState& state, const Idiom& idiom);
 bool lower_node(EagerState& state, const Node& node, const NodeReport& row);
 // Convolutions, products and attention.
 bool lower_conv(EagerState& state, const Node& node, const NodeReport& row);
+// Of the node `convolution`, which also computes what its parallel branches add, into `result`.
+bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result);
 bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs);
 bool lower_attention(EagerState& state, const Idiom& idiom);
 bool lower_attention_operator(EagerState& state, const Node& node);

@@ -68,9 +68,10 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
   const bool is_product = place_of(kernel.kind) == Place::Tensor;
   double work = 2 * kernel.macs / (is_product ? rates.tensor : rates.vector) * c.work;
   double traffic = memory_bytes(kernel, rates) / rates.bandwidth * c.bytes;
+  const double few = is_product && kernel.rows > 0 ? c.rows / kernel.rows : 0;
   const double narrow = is_product ? c.width / std::max(kernel.width, 1.0) : 0;
   const double shallow = is_product ? c.depth / std::max(kernel.depth, 1.0) : 0;
-  work *= (1 + narrow) * (1 + shallow);
+  work *= (1 + few) * (1 + narrow) * (1 + shallow);
   // With fewer blocks of output than units, some units are idle.
   const double idle = kernel.tiles > 0 ? std::max(1.0, rates.units / kernel.tiles) : 1;
   (kernel.kind == KernelClass::Resize ? traffic : work) *= idle;
@@ -87,6 +88,7 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
   terms.seconds += busy;
   terms.by_work = busy * a / sum;
   terms.by_bytes = busy * b / sum;
+  terms.by_rows = terms.by_work * few / (1 + few);
   terms.by_width = terms.by_work * narrow / (1 + narrow);
   terms.by_depth = terms.by_work * shallow / (1 + shallow);
   const auto x_log_x = [](double power, double ratio) { return power > 0 ? power * std::log(ratio) : 0.0; };

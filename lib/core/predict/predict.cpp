@@ -43,6 +43,13 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
     seconds += time;
   }
   result.seconds = seconds;
+  as_measured.merges_branches = true;
+  if (const EagerKernels merged = eager_kernels(model, analysis, as_measured); merged.merged_branches > 0) {
+    result.mergeable_branches = merged.merged_branches;
+    result.merged_seconds = 0;
+    for (const KernelLaunch& kernel : merged.kernels)
+      *result.merged_seconds += kernel_seconds(kernel, *rates, calibration);
+  }
   if (const auto factors = interval(calibration, device.id, options.channels_last)) {
     result.low = seconds * factors->low;
     result.high = seconds * factors->high;

@@ -64,7 +64,8 @@ bool has_folded_norm(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
+// `is_merged`: its norm and those of its parallel branches are in its weights.
+static bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool is_merged) {
   Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
   Tile output = state.declared(node.outputs[0]);
   if (!input.known || !weight.known || !output.known || input.sizes.size() < 3) return false;
@@ -79,16 +80,29 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
   kernel.bytes = input.bytes() + weight.bytes() + output.bytes();
   const double groups = static_cast<double>(node.integer("group", 1));
   const double channels = static_cast<double>(output.sizes[1]);
+  kernel.rows = output.elements() / channels;
   kernel.width = channels / groups;
   kernel.depth = output.elements() > 0 ? kernel.macs / output.elements() : 0;
   kernel.tiles = groups * blocks(output.elements() / channels, kernel.width);
   state.launch(kernel);
   state.set(node.outputs[0], output);
-  if (has_folded_norm(state.graph(), node))
+  if (!is_merged && has_folded_norm(state.graph(), node))
     return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
   // A separate kernel adds the bias, except with PyTorch's own depthwise kernel and with oneDNN.
-  if (node.inputs.size() > 2 && node.inputs[2] != kAbsent && kernel.kind != KernelClass::Depthwise && !state.on_cpu())
+  const bool has_bias = is_merged || (node.inputs.size() > 2 && node.inputs[2] != kAbsent);
+  if (has_bias && kernel.kind != KernelClass::Depthwise && !state.on_cpu())
     state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
+  return true;
+}
+
+bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
+  return lower_conv(state, node, row, false);
+}
+
+bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result) {
+  const Node& node = state.graph().node(convolution);
+  if (!lower_conv(state, node, state.row_of(convolution), true)) return false;
+  state.set(result, state.tile(node.outputs[0]));
   return true;
 }
 
@@ -113,6 +127,7 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   }
   if (is_weight && folds) {
     kernel.kind = KernelClass::Linear;
+    kernel.rows = output.elements() / columns;
     kernel.width = columns;
     kernel.tiles = blocks(output.elements() / columns, columns);
   } else {
@@ -129,6 +144,7 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
       *tile = state.reshaped(std::move(*tile), folded);
     }
     kernel.kind = KernelClass::BatchedMatmul;
+    kernel.rows = output.elements() / columns;
     kernel.width = std::min(rows, columns);
     kernel.tiles = output.elements() / std::max(rows * columns, 1.0) * blocks(rows, columns);
   }

@@ -83,6 +83,11 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
   const Prediction time =
       predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
   const auto result = stated(time, std::string(fitted.engine.id), fitted.regime, findings);
+  if (result && time.mergeable_branches > 0)
+    warn(findings.analysis, "prediction: " + std::to_string(time.mergeable_branches) +
+                                " convolutions are parallel branches that add up: a network that merges them before it "
+                                "runs (reparameterisation) takes " +
+                                base::si_seconds(*time.merged_seconds));
   if (result && result->seconds < findings.bound->totals.seconds && !request.precision &&
       fitted.engine.products == Precision::Float16)
     warn(findings.analysis,

@@ -35,6 +35,7 @@ struct CalibrationOptions {
   double coverage = 0.9;    // of the interval
   double prior = 0.15;      // weight of the prior; 0 trusts the data alone
   double tolerance = 0.08;  // relative error above which the loss is linear, not quadratic
+  bool fits_rows = false;   // m0 of products, which only runs of small batches determine
 };
 
 struct RunPrediction {

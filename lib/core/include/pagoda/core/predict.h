@@ -8,11 +8,12 @@
 // The model is lowered to the kernels of eager PyTorch, in float32 or under automatic mixed precision (float16):
 // convolution, bias, normalisation and activation are separate kernels; casts appear where autocast inserts them,
 // copies where a view is not enough, and attention is one kernel where it was exported from one. A kernel takes
-//   launch + ((work · c_w / (rate · curve))^p + (bytes · c_b / bandwidth)^p)^(1/p),   curve = N/(N + n0) · K/(K + k0)
-// where c_w, c_b, n0 and k0 belong to its class, p is common to all, and N, K are the inner sizes of a product (see
-// KernelClass). The coefficients have no unit, so they carry over to other devices; rates and bandwidth are the
-// device's. A calibration is fitted to measured times (calibrate.h) and holds only in its regime: see
-// Calibration::regime.
+//   launch + ((work · c_w / (rate · curve))^p + (bytes · c_b / bandwidth)^p)^(1/p),
+//   curve = M/(M + m0) · N/(N + n0) · K/(K + k0)
+// where c_w, c_b, m0, n0 and k0 belong to its class, p is common to all, and M, N, K are the sizes of a product (see
+// KernelClass); m0 is 0 where batches are large. The coefficients have no unit, so they carry over to other devices;
+// rates and bandwidth are the device's. A calibration is fitted to measured times (calibrate.h) and holds only in its
+// regime: see Calibration::regime.
 #pragma once
 
 #include <array>
@@ -90,11 +91,13 @@ struct KernelLaunch {
   double written = 0;    // written part of `bytes`; 0 if unknown
   double fresh = 0;      // part of `bytes` that reads an earlier kernel's output
   double distance = 0;   // bytes that all kernels move between that write and this read
+  double rows = 0;       // M, output positions or rows of a product; 0: unknown
 };
 
 struct EagerKernels {
   std::vector<KernelLaunch> kernels;  // in order
   std::int64_t unknown_rows = 0;      // unmodelled rows: their kernels are not counted
+  std::int64_t merged_branches = 0;   // convolutions that are part of another: EagerOptions::merges_branches
 };
 
 // A way to run operators one by one.
@@ -109,6 +112,9 @@ struct EagerOptions {
   Bindings bindings = {};      // sizes of free dims; missing ones are 1
   bool channels_last = false;  // images and convolution weights are stored as N, H, W, C (NHWC)
   EagerEngine engine = {};
+  // Sums of parallel convolutions of one tensor run as one convolution, as networks that are trained with such branches
+  // (RepVGG, MobileOne) can be rewritten before they run.
+  bool merges_branches = false;
 };
 
 // The kernels of eager PyTorch.
@@ -118,6 +124,7 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
 struct ClassCoefficients {
   double work = 1, bytes = 1;
   double width = 0, depth = 0;  // n0, k0
+  double rows = 0;              // m0
 };
 
 // Factors on a prediction.
@@ -129,7 +136,7 @@ struct Calibration {
   std::string id;
   EagerEngine engine = {};  // that ran what was measured
   std::string regime;       // what was measured: framework, precision, layout, batches
-  std::string source;  // of the measured times
+  std::string source;       // of the measured times
   std::array<ClassCoefficients, kKernelClasses> classes = {};
   double launch = 1;                 // time of a launch, in units of the device's launch overhead
   double norm = 4;                   // p: 1 adds work and traffic, a large p takes the longer one
@@ -159,6 +166,10 @@ struct Prediction {
   std::vector<double> row_seconds;  // by Analysis::nodes: sums to `seconds`
   std::int64_t kernels = 0;
   std::int64_t unknown_rows = 0;  // > 0: the prediction covers only the other rows
+  // Convolutions of parallel branches that could be merged into one, and the time of the network after that; 0 and
+  // empty where there are none.
+  std::int64_t mergeable_branches = 0;
+  std::optional<double> merged_seconds;
 };
 
 // `options.engine` is ignored: the kernels are those of the calibration's engine.
