@@ -4,6 +4,7 @@
     pip install onnxruntime
     pagoda-calibrate --here onnxruntime-cpu -o here.json
     python3 tests/bench/engine_cpu.py here.json --build build/dev -o out      # about two minutes; can be resumed
+    python3 tests/bench/engine_cpu.py here.json -o out --model exports/*.onnx # your own networks, with sizes as in the file
 
 Prints measured and predicted time of each, and the mean and median of |predicted / measured - 1|. The networks differ
 from the study's in export, size or network; their families occur in the study.
@@ -39,12 +40,12 @@ RUNS = [
 ]
 
 
-def measured(build: Path, folder: Path, name: str, batch: int | None, sequence: int | None) -> dict:
+def measured(build: Path, folder: Path, model: Path, batch: int | None, sequence: int | None) -> dict:
     """The record of one run, made if it is missing."""
+    name = model.stem
     sizes = [f"--batch={batch}"] if batch else []
     sizes += ["--set", f"sequence={sequence}"] if sequence else []
     run = folder / "-".join(str(part) for part in (name, batch, sequence) if part)
-    model = ROOT / "models" / "skeletons" / f"{name}.onnx"
     subprocess.run([build / "tools/bench/pagoda-bench", "run", model, "--backend", "ort", *sizes, "--budget=2", "-o",
                     run], check=True, stdout=subprocess.DEVNULL)
     record = json.loads((run / "results.jsonl").read_text().splitlines()[-1])
@@ -67,16 +68,19 @@ def main() -> None:
     parser.add_argument("calibration")
     parser.add_argument("--build", type=Path, default=Path("build/dev"))
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--model", type=Path, nargs="+", help="judge these files instead")
     arguments = parser.parse_args()
+    runs = [(ROOT / "models" / "skeletons" / f"{name}.onnx", *sizes) for name, *sizes in RUNS]
+    if arguments.model:
+        runs = [(model, None, None) for model in arguments.model]
     errors = []
     print(f"{'network':28}{'batch':>6}{'sequence':>9}{'measured':>12}{'predicted':>12}{'error':>9}")
-    for name, batch, sequence in RUNS:
-        record = measured(arguments.build, arguments.output, name, batch, sequence)
+    for model, batch, sequence in runs:
+        record = measured(arguments.build, arguments.output, model, batch, sequence)
         seconds = record["latency"]["p50"]
-        model = ROOT / "models" / "skeletons" / f"{name}.onnx"
         time = predicted(arguments.build, arguments.calibration, model, record["inputs"])["seconds"]
         errors.append(abs(time / seconds - 1))
-        print(f"{name:28}{batch or '':>6}{sequence or '':>9}{1e3 * seconds:>9.2f} ms{1e3 * time:>9.2f} ms"
+        print(f"{model.stem:28}{batch or '':>6}{sequence or '':>9}{1e3 * seconds:>9.2f} ms{1e3 * time:>9.2f} ms"
               f"{100 * (time / seconds - 1):>+8.1f}%", flush=True)
     print(f"{len(errors)} runs: mean error {100 * statistics.mean(errors):.1f} %, "
           f"median {100 * statistics.median(errors):.1f} %")

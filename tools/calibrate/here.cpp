@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 
 // Small enough to run within minutes; together they cover every kernel class, with products of one, few and many rows.
 struct StudyRow {
-  const char* model;  // in models/skeletons
-  const char* family;
+  const char* model;                     // in models/skeletons, or, without a family, in models/probes
+  const char* family;                    // "": a probe, which is no network: it is fitted, never judged
   std::int64_t batch = 0, sequence = 0;  // 0: as in the file
   const char* named = "";                // the module that PyTorch runs; the file was exported from it
 };
@@ -70,6 +70,26 @@ constexpr StudyRow kFiles[] = {
     {"llama", "llama", 1, 96},
     {"whisper_encoder", "whisper"},
     {"lstm", "lstm", 2},
+    {"image_16_112", ""},
+    {"image_24_56", ""},
+    {"image_64_56", ""},
+    {"image_40_28", ""},
+    {"image_128_28", ""},
+    {"image_112_14", ""},
+    {"image_256_14", ""},
+    {"image_160_7", ""},
+    {"image_512_7", ""},
+    {"sequence_1_768", ""},
+    {"sequence_4_512", ""},
+    {"sequence_12_768", ""},
+    {"sequence_20_256", ""},
+    {"sequence_49_512", ""},
+    {"sequence_100_192", ""},
+    {"sequence_196_384", ""},
+    {"sequence_400_128", ""},
+    {"sequence_1024_96", ""},
+    {"integers", ""},
+    {"recurrent", ""},
 };
 // torchvision's and, where it is installed, transformers'.
 constexpr StudyRow kModules[] = {
@@ -193,7 +213,7 @@ measured::Study study_of(const Engine& engine, const std::string& models, std::o
   study.measure.warmup_seconds = 1;
   study.limits.seconds = 300;
   for (const StudyRow& row : engine.study) {
-    const std::string file = models + "/" + row.model + ".onnx";
+    const std::string file = models + (row.family[0] == '\0' ? "/../probes/" : "/") + row.model + ".onnx";
     const bool is_module = row.named[0] != '\0';
     if (is_module) study.models[row.model] = {.onnx = file, .named = row.named};
     std::vector<measured::Axis> block = {{"model", {is_module ? std::string(row.model) : file}},
@@ -251,6 +271,7 @@ std::string report(const Here& here, const Comparison& comparison) {
                   .rows = {}};
   bool has_unknown = false;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    if (here.runs[i].first->family[0] == '\0') continue;
     const double seconds = here.runs[i].second->timing->latency.p50;
     const std::optional<double>& predicted = comparison.predicted[i];
     has_unknown = has_unknown || !predicted;
@@ -333,15 +354,19 @@ void fit_onnxruntime(const Here& here) {
     std::map<std::string, CpuKernel> named;
     for (const CpuKernel& kernel : run.lowered.kernels) {
       const NodeReport& node = analysis.nodes[static_cast<std::size_t>(kernel.row)];
-      if (node.graph == 0 && (is_product(kernel.kind) || kernel.kind == CpuKernelClass::SoftmaxOuter))
+      if (node.graph == 0 && (is_product(kernel.kind) || measured::depends_on_graph(kernel.kind)))
         named.emplace(model.main().node(node.node).name, kernel);
+    }
+    for (const documents::MeasuredKernel& kernel : profiles[i].kernels) {
+      run.profiled_seconds += kernel.seconds.value_or(0);
+      run.profiled_kernels += static_cast<double>(kernel.launches.value_or(1));
     }
     run.timed = measured::timed_kernels(profiles[i], machine.channel_block, named);
   }
   const CpuFit fit = fit_cpu(runs, machine);
   file.fitted = fit.calibration;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    file.runs.push_back({runs[i].name, runs[i].family, runs[i].seconds, fit.predicted[i]});
+    if (!runs[i].family.empty()) file.runs.push_back({runs[i].name, runs[i].family, runs[i].seconds, fit.predicted[i]});
   base::write_file(here.arguments.output, to_json(file));
   if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, by_class(fit, runs));
   const CpuCalibration& c = fit.calibration;
@@ -381,7 +406,8 @@ void fit_pytorch(const Here& here) {
   const CalibrationResult fit = calibrate(runs, {.id = "here",
                                                  .regime = here.regime() + ", float32, eager",
                                                  .source = "measured on this machine",
-                                                 .coverage = 0.8});
+                                                 .coverage = 0.8,
+                                                 .fits_rows = true});
   documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
   file.fitted.engine = engine;
   file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured

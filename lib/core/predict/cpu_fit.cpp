@@ -18,7 +18,6 @@ namespace {
 constexpr double kLogTolerance = 0.08;  // of the log error: larger errors count linearly
 // A run is not judged if kernels of classes that no other family timed take this share of its time or more.
 constexpr double kMostUnseen = 0.3;
-constexpr double kWarmRows = 4;  // a product with fewer rows is limited by reading its weights alone
 
 // Equal kernels: their median time, and the sum of their shares of each run's time.
 struct CpuSample {
@@ -45,13 +44,17 @@ class ClassFit {
       weights += sample.weight;
     }
     for (CpuSample& sample : samples_) sample.weight /= weights;
+    // Waking a second thread takes about as long as a launch.
+    add(&CpuCoefficients::start_seconds, base.launch_seconds, 1);
     if (is_work) add(&CpuCoefficients::flops_per_second, best_flops, 1);
     add(&CpuCoefficients::bytes_per_second, is_work ? base.memory_bytes_per_second * 2 : best_bytes / 2, 1);
-    if (is_work) {  // half the rate at 16, the floats of a vector register, give or take a factor of e
+    // Half the rate at 16, the floats of a vector register, give or take a factor of e.
+    if (is_work) {
       add(&CpuCoefficients::rows, 16, 1);
-      add(&CpuCoefficients::width, 16, 1);
       add(&CpuCoefficients::depth, 16, 1);
     }
+    const auto has_width = [](const CpuSample& sample) { return sample.kernel.width > 0; };
+    if (std::any_of(samples_.begin(), samples_.end(), has_width)) add(&CpuCoefficients::width, 16, 1);
   }
 
   CpuCoefficients solve() const {
@@ -135,8 +138,13 @@ std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::
   for (auto& [key, entry] : alike) {
     const auto& [kind, flops, bytes, weights, rows, width, depth, is_cold] = key;
     CpuSample& sample = samples.emplace_back();
-    sample.kernel = {.kind = kind, .flops = flops, .bytes = bytes, .weight_bytes = weights, .rows = rows,
-                     .width = width, .depth = depth};
+    sample.kernel = {.kind = kind,
+                     .flops = flops,
+                     .bytes = bytes,
+                     .weight_bytes = weights,
+                     .rows = rows,
+                     .width = width,
+                     .depth = depth};
     std::sort(entry.first.begin(), entry.first.end());
     sample.seconds = base::quantile(entry.first, 0.5);
     sample.weight = entry.second;
@@ -155,12 +163,11 @@ double profiled_launch(const std::vector<CpuSample>& samples) {
   return base::quantile(seconds, 0.5);
 }
 
-// The rate at which products with few rows read weights that no cache holds.
+// The rate at which products of one row read weights that no cache holds.
 double memory_rate(const std::vector<CpuSample>& samples, double launch) {
   std::vector<double> rates;
   for (const CpuSample& s : samples)
-    if (s.kernel.kind == CpuKernelClass::Product && s.has_cold_weights && s.kernel.rows < kWarmRows &&
-        s.seconds > 8 * launch)
+    if (s.kernel.kind == CpuKernelClass::ProductVector && s.has_cold_weights && s.seconds > 8 * launch)
       rates.push_back(s.kernel.weight_bytes / (s.seconds - launch));
   if (rates.empty()) return 0;
   std::sort(rates.begin(), rates.end());
@@ -174,58 +181,41 @@ double run_seconds(const TimedCpuRun& run, const CpuCalibration& calibration) {
   return seconds;
 }
 
-// The launch cost that minimises the error over whole runs, which are free of the profiler's overhead.
-double launch_of_runs(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, CpuCalibration calibration) {
-  const double most = calibration.launch_seconds;
-  double best = most, least = INFINITY;
-  for (int i = 0; i <= 60; ++i) {
-    calibration.launch_seconds = most * i / 60;
+// What the profiler adds to each kernel: that which best explains the times of runs without it by those of runs with
+// it.
+double profiler_seconds(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, double most) {
+  constexpr int kSteps = 50;
+  double best = 0, least = INFINITY;
+  for (int i = 0; i <= kSteps; ++i) {
+    const double each = most * i / kSteps;
     double cost = 0;
     for (std::size_t r = 0; r < runs.size(); ++r)
-      if (taken[r]) cost += huber(std::log(run_seconds(runs[r], calibration) / runs[r].seconds));
-    if (cost < least) least = cost, best = calibration.launch_seconds;
+      if (const TimedCpuRun& run = runs[r]; taken[r] && run.profiled_kernels > 0)
+        cost += huber(std::log((run.profiled_seconds - each * run.profiled_kernels) / run.seconds));
+    if (cost < least) least = cost, best = each;
   }
   return best;
 }
 
-CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, const CpuCalibration& machine) {
+CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                      const CpuCalibration& machine) {
   CpuCalibration calibration = machine;
   const std::vector<CpuSample> samples = samples_of(runs, taken, machine);
   calibration.launch_seconds = profiled_launch(samples);
   if (const double rate = memory_rate(samples, calibration.launch_seconds); rate > 0)
     calibration.memory_bytes_per_second = rate;
   if (!(calibration.memory_bytes_per_second > 0))
-    throw Error("calibration: no run reads a weight vector by vector, which determines the memory's rate; add one of a "
-                "language model at batch 1");
+    throw Error(
+        "calibration: no run reads a weight vector by vector, which determines the memory's rate; add one of a "
+        "language model at batch 1");
   std::array<std::vector<CpuSample>, kCpuKernelClasses> by_class;
   for (const CpuSample& sample : samples) by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);
   const CpuCalibration base = calibration;
   for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
     if (!by_class[kind].empty() && static_cast<CpuKernelClass>(kind) != CpuKernelClass::Small)
       calibration.classes[kind] = ClassFit(static_cast<CpuKernelClass>(kind), by_class[kind], base).solve();
-  // Classes without measurements take the rates of the nearest class.
-  constexpr std::pair<CpuKernelClass, CpuKernelClass> kLike[] = {
-      {CpuKernelClass::ConvPointwise, CpuKernelClass::Conv},     {CpuKernelClass::ConvStem, CpuKernelClass::Conv},
-      {CpuKernelClass::ConvColumns, CpuKernelClass::Product},    {CpuKernelClass::ConvDepthwise, CpuKernelClass::Conv},
-      {CpuKernelClass::ConvQuantized, CpuKernelClass::Conv},     {CpuKernelClass::ProductBatched, CpuKernelClass::Product},
-      {CpuKernelClass::ProductQuantized, CpuKernelClass::Product}, {CpuKernelClass::Attention, CpuKernelClass::Product},
-      {CpuKernelClass::Recurrent, CpuKernelClass::Product},
-  };
-  const auto at = [&](CpuKernelClass kind) -> CpuCoefficients& {
-    return calibration.classes[static_cast<std::size_t>(kind)];
-  };
-  for (const auto& [kind, like] : kLike)
-    if (at(kind).flops_per_second == 0) at(kind) = at(like);
-  if (at(CpuKernelClass::Logistic).bytes_per_second == 0) at(CpuKernelClass::Logistic) = at(CpuKernelClass::Activation);
-  if (at(CpuKernelClass::SkipNorm).bytes_per_second == 0) at(CpuKernelClass::SkipNorm) = at(CpuKernelClass::Norm);
-  if (at(CpuKernelClass::SoftmaxOuter).bytes_per_second == 0) at(CpuKernelClass::SoftmaxOuter) = at(CpuKernelClass::Softmax);
-  for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
-    if (calibration.classes[kind].bytes_per_second == 0)
-      calibration.classes[kind].bytes_per_second = at(CpuKernelClass::Copy).bytes_per_second > 0
-                                                       ? at(CpuKernelClass::Copy).bytes_per_second
-                                                       : calibration.memory_bytes_per_second;
-  at(CpuKernelClass::Small) = {};
-  calibration.launch_seconds = launch_of_runs(runs, taken, calibration);
+  fill_unmeasured(calibration);
+  calibration.launch_seconds -= profiler_seconds(runs, taken, calibration.launch_seconds);
   return calibration;
 }
 
@@ -238,8 +228,7 @@ double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, co
       for (const TimedCpuKernel& timed : runs[r].timed) is_seen[static_cast<std::size_t>(timed.kernel.kind)] = true;
   double unseen = 0, total = 0;
   for (const CpuKernel& kernel : run.lowered.kernels) {
-    const double seconds =
-        cpu_kernel_seconds(kernel, calibration, run.lowered.weight_bytes > calibration.cache_bytes);
+    const double seconds = cpu_kernel_seconds(kernel, calibration, run.lowered.weight_bytes > calibration.cache_bytes);
     total += seconds;
     if (!is_seen[static_cast<std::size_t>(kernel.kind)]) unseen += seconds;
   }
@@ -254,30 +243,34 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine,
     if (!(run.seconds > 0) || run.timed.empty())
       throw Error(run.name + ": has no time, or no kernels; leave it out of the calibration");
   CpuFit fit;
+  fit.predicted.resize(runs.size());
   fit.calibration = fitted(runs, std::vector<bool>(runs.size(), true), machine);
   std::map<std::string, std::vector<std::size_t>> families;
-  for (std::size_t r = 0; r < runs.size(); ++r) families[runs[r].family].push_back(r);
-  fit.predicted.resize(runs.size());
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    if (!runs[r].family.empty()) families[runs[r].family].push_back(r);
   std::vector<double> errors, log_errors;
   std::vector<std::string> names;
   for (const auto& [family, members] : families) {
     std::vector<bool> taken(runs.size(), true);
     for (const std::size_t r : members) taken[r] = false;
-    const CpuCalibration without = families.size() > 1 ? fitted(runs, taken, machine) : fit.calibration;
+    const bool has_others = std::find(taken.begin(), taken.end(), true) != taken.end();
+    const CpuCalibration without = has_others ? fitted(runs, taken, machine) : fit.calibration;
     for (const std::size_t r : members)
       if (unseen_part(runs[r], runs, taken, fit.calibration) < kMostUnseen)
         fit.predicted[r] = run_seconds(runs[r], without);
   }
+  double count = 0;
   for (std::size_t r = 0; r < runs.size(); ++r) {
+    if (runs[r].family.empty()) continue;
     if (fit.predicted[r]) {
       errors.push_back(std::abs(*fit.predicted[r] / runs[r].seconds - 1));
       log_errors.push_back(std::log(runs[r].seconds / *fit.predicted[r]));
       names.push_back(runs[r].family);
     }
     fit.fitted_mean_error += std::abs(run_seconds(runs[r], fit.calibration) / runs[r].seconds - 1);
+    ++count;
   }
-  const double count = static_cast<double>(runs.size());
-  fit.fitted_mean_error /= count;
+  if (count > 0) fit.fitted_mean_error /= count;
   CpuCalibration& result = fit.calibration;
   result.models = static_cast<double>(errors.size());
   result.families = static_cast<double>(std::set<std::string>(names.begin(), names.end()).size());

@@ -16,8 +16,8 @@ namespace pagoda::inline core {
 namespace {
 
 // Fused into the convolution or product before them.
-constexpr std::string_view kJoinedActivations[] = {"Clip",      "HardSigmoid", "HardSwish", "LeakyRelu",
-                                                   "Relu",      "Sigmoid",     "Tanh"};
+constexpr std::string_view kJoinedActivations[] = {"Clip", "HardSigmoid", "HardSwish", "LeakyRelu",
+                                                   "Relu", "Sigmoid",     "Tanh"};
 // Run in blocks of channels if their operand is in blocks.
 constexpr std::string_view kInBlocks[] = {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid",
                                           "HardSwish",   "LeakyRelu",         "MaxPool",       "Relu",
@@ -52,6 +52,8 @@ class CpuLowering {
       if (idiom.call == Call::LayerNorm) normed_.insert(idiom.operands[0]);
     for (const NodeReport& row : analysis.nodes)
       if (row.graph == 0) row_of_[index(row.node)] = &row;
+    for (const Node& node : graph_.nodes)
+      if (runs_each_time(node)) constant_[index(node.output(0))] = false;
     has_fixed_sizes_ = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId input) {
       const auto& shape = graph_.value(input).declared.shape;
       return shape && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is_constant(); });
@@ -113,15 +115,18 @@ class CpuLowering {
     if (value == kAbsent || outputs_.contains(value) || readers_[index(value)].size() != 1) return nullptr;
     return &graph_.node(readers_[index(value)].front());
   }
-  bool is_in_blocks(ValueId value) const {
-    return value != kAbsent && layout_[index(value)] != Layout::Plain;
-  }
+  bool is_in_blocks(ValueId value) const { return value != kAbsent && layout_[index(value)] != Layout::Plain; }
 
   void launch(CpuKernel kernel) {
     kernel.row = row_;
     result_.kernels.push_back(kernel);
   }
-  void launch(CpuKernelClass kind, double moved) { launch(moving_kernel(kind, moved)); }
+  void launch(CpuKernelClass kind, double moved, double width = 0) { launch(moving_kernel(kind, moved, 0, width)); }
+  // The elements of the innermost axis.
+  double row_width(ValueId value) const {
+    const Shape* known = shape(value);
+    return known == nullptr || known->empty() ? 0 : number(known->back());
+  }
 
   // Brings an operand into the plain layout, with its axes in order.
   void want_plain(ValueId value) {
@@ -143,15 +148,16 @@ class CpuLowering {
     if (found == transposed_.end()) return;
     const std::vector<std::int64_t> order = std::move(found->second);
     transposed_.erase(found);
-    const CpuKernelClass kind = order_class(value, order);
-    launch(kind, kind == CpuKernelClass::Small ? 0 : 2 * bytes(value));
+    launch(order_kernel(value, order));
   }
 
   void lower_row(const Node& node, const NodeReport& row) {
     const Idiom& idiom = idioms_[index(row.node)];
     switch (row.cost.mark) {
       case Mark::Unmodelled:
+        return;
       case Mark::Folded:
+        if (runs_each_time(node)) launch(CpuKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
         return;
       case Mark::Host:
         if (!has_fixed_sizes_) launch({});
@@ -184,7 +190,11 @@ class CpuLowering {
       case Call::Part:
         return;
       case Call::Linear: {
-        lower_product(idiom.operands[0], idiom.operands[1], idiom.result, *row_of_[index(idiom.products[0])]);
+        lower_product(idiom.operands[0], idiom.operands[1], idiom.result, *row_of_[index(idiom.products[0])],
+                      has_fixed_sizes_);
+        // As a Gemm between two Reshapes.
+        if (has_fixed_sizes_ && sizes(idiom.result).size() > 2)
+          for (int i = 0; i < 2; ++i) launch({});
         if (!has_fixed_sizes_ && !reads_as_activation(idiom.result) && !is_added_by_norm(idiom.result))
           launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
         return;
@@ -215,7 +225,7 @@ class CpuLowering {
         lower_product(scores.input(0), scores.input(1), scores.output(0), *row_of_[index(idiom.products[0])]);
         if (idiom.mask != kAbsent)
           launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(scores.output(0)) + bytes(idiom.mask));
-        launch(CpuKernelClass::Softmax, 2 * bytes(scores.output(0)));
+        launch(CpuKernelClass::Softmax, 2 * bytes(scores.output(0)), row_width(scores.output(0)));
         lower_product(values.input(0), values.input(1), values.output(0), *row_of_[index(idiom.products[1])]);
         return;
       }
@@ -250,17 +260,21 @@ class CpuLowering {
     const Sizes x = sizes(input), w = sizes(weight), y = sizes(output);
     if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
     if (is_of_integers(row.node)) {
-      want_plain(input);
+      want_channels_last(input);
       launch(conv_kernel(x, w, y, 0, false));
+      transposed_[output] = channels_last_;
       return join_activation(output);
     }
     const std::int64_t groups = std::max<std::int64_t>(node.integer("group", 1), 1);
     const bool is_depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
+    // nchwc_transformer.cc: groups fill blocks; channels that are reordered come in fours.
     const auto is_aligned = [&] {
-      return groups == 1 || is_depthwise || (w[1] % block_ == 0 && w[0] / groups % block_ == 0);
+      if (groups > 1)
+        return w[0] % block_ == 0 && (is_depthwise || (w[1] % block_ == 0 && w[0] / groups % block_ == 0));
+      return w[1] < block_ || w[1] % 4 == 0;
     };
-    const bool is_blocked = block_ > 0 && x.size() == 4 && is_aligned() && is_float32(input) && is_constant(weight) &&
-                            node.domain.empty();
+    const bool is_blocked =
+        block_ > 0 && x.size() == 4 && is_aligned() && is_float32(input) && is_constant(weight) && node.domain.empty();
     if (!is_blocked) {
       want_plain(input);
       launch(conv_kernel(x, w, y, 0));
@@ -284,6 +298,11 @@ class CpuLowering {
       const bool is_norm = next->op_type == "BatchNormalization" && i == 0;
       if (!is_norm && !is_one_of(next->op_type, kJoinedActivations)) return;
       joined_.insert(static_cast<std::int32_t>(next - graph_.nodes.data()));
+      if (const auto found = transposed_.find(value); found != transposed_.end()) {
+        std::vector<std::int64_t> order = std::move(found->second);
+        transposed_.erase(found);
+        transposed_[next->output(0)] = std::move(order);
+      }
       layout_[index(next->output(0))] =
           is_in_blocks(value) ? (is_norm ? Layout::Joined : Layout::Blocks) : Layout::Plain;
       value = next->output(0);
@@ -302,7 +321,8 @@ class CpuLowering {
       kernel.width = elements(node.input(1)) / std::max(kernel.depth, 1.0);
       return launch(kernel);
     }
-    lower_product(node.input(0), node.input(1), node.output(0), row);
+    lower_product(node.input(0), node.input(1), node.output(0), row,
+                  node.op_type == "Gemm" && node.input(2) != kAbsent);
     join_activation(node.output(0));
   }
 
@@ -317,7 +337,7 @@ class CpuLowering {
     return std::is_sorted(order.begin(), order.end());
   }
 
-  void lower_product(ValueId left, ValueId right, ValueId output, const NodeReport& row) {
+  void lower_product(ValueId left, ValueId right, ValueId output, const NodeReport& row, bool has_bias = false) {
     for (const ValueId operand : {left, right}) {
       // Product kernels accept matrices that are stored transposed.
       if (const auto found = transposed_.find(operand); found != transposed_.end() && swaps_last_two(found->second))
@@ -329,33 +349,61 @@ class CpuLowering {
     if (out == nullptr || out->empty() || total <= 0 || macs <= 0) return launch(CpuKernelClass::Other, bytes(output));
     const double width = number(out->back()), depth = macs / total;
     const bool has_weight = is_constant(right) || is_constant(left);
-    const double matrices =
-        has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
+    const double matrices = has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
     const bool is_quantized = is_of_integers(row.node);
     const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
-    launch(product_kernel(is_quantized     ? CpuKernelClass::ProductQuantized
-                          : has_weight     ? CpuKernelClass::Product
-                                           : CpuKernelClass::ProductBatched,
+    launch(product_kernel(is_quantized ? CpuKernelClass::ProductQuantized
+                          : has_weight ? (has_bias ? CpuKernelClass::ProductBiased : CpuKernelClass::Product)
+                                       : CpuKernelClass::ProductBatched,
                           matrices, total / width / matrices, depth, width, is_quantized ? 1 : element, has_weight));
   }
 
   // --- integers ---
 
-  // Products of dequantised operands run on integers if their result is quantised again.
+  // Whether the node dequantises a stored tensor for a product in float32: the engine folds no DequantizeLinear.
+  bool runs_each_time(const Node& node) const {
+    if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 || !graph_.is_stored(node.input(0)))
+      return false;
+    const auto& readers = readers_[index(node.output(0))];
+    return std::any_of(readers.begin(), readers.end(), [&](std::int32_t id) {
+      return row_of_[index(id)] != nullptr && row_of_[index(id)]->cost.macs != Dim(0) && !is_of_integers(id);
+    });
+  }
+
+  // Products of dequantised operands run on integers. Convolutions do so only if their result is quantised again.
   bool is_of_integers(std::int32_t id) const {
     const NodeReport* row = row_of_[index(id)];
     if (row == nullptr || row->dequantized_from == ElementType::Undefined) return false;
-    const Node* next = only_reader(graph_.node(id).output(0));
+    const Node& node = graph_.node(id);
+    for (const ValueId input : node.inputs)
+      if (input != kAbsent && !is_quantized_constant(input) && !has_integer_kernel(input)) return false;
+    const Node* next = only_reader(node.output(0));
     if (next != nullptr && is_one_of(next->op_type, kJoinedActivations)) next = only_reader(next->output(0));
-    return next != nullptr && next->op_type == "QuantizeLinear";
+    if (next == nullptr || next->op_type != "QuantizeLinear") return row->facts.form != ProductForm::Convolution;
+    const Node* back = only_reader(next->output(0));
+    return back == nullptr || back->op_type != "DequantizeLinear" || has_integer_kernel(back->output(0));
+  }
+  bool is_quantized_constant(ValueId value) const {
+    const std::int32_t from = producer_[index(value)];
+    return from < 0 ||
+           (graph_.node(from).op_type == "DequantizeLinear" && graph_.is_stored(graph_.node(from).input(0)));
+  }
+  // On x86, kernels take uint8 activations. The engine turns int8 into uint8, but only between a QuantizeLinear and the
+  // one node that reads it; `value` is what DequantizeLinear gives.
+  bool has_integer_kernel(ValueId value) const {
+    const std::int32_t from = producer_[index(value)];
+    if (from < 0 || graph_.node(from).op_type != "DequantizeLinear") return true;
+    const ValueId narrow = graph_.node(from).input(0);
+    if (analysis_.types[index(narrow)].element != ElementType::Int8) return true;
+    const bool is_result = outputs_.contains(value);
+    return only_reader(narrow) != nullptr && (is_result || only_reader(value) != nullptr);
   }
   // Conversions that such products absorb, and those of stored tensors, which run when the file is loaded.
   bool is_part_of_integers(const Node& node) const {
     if (node.op_type == "DequantizeLinear") {
       const auto& readers = readers_[index(node.output(0))];
-      return is_constant(node.input(0)) || (!readers.empty() && std::all_of(readers.begin(), readers.end(), [&](std::int32_t id) {
-        return is_of_integers(id);
-      }));
+      return (!readers.empty() &&
+              std::all_of(readers.begin(), readers.end(), [&](std::int32_t id) { return is_of_integers(id); }));
     }
     if (node.op_type != "QuantizeLinear") return false;
     std::int32_t from = producer_[index(node.input(0))];
@@ -365,7 +413,25 @@ class CpuLowering {
   void lower_integer_conv(const Node& node, const NodeReport& row) {
     const Sizes x = sizes(node.input(0)), w = sizes(node.input(3)), y = sizes(node.output(0));
     if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
+    want_channels_last(node.input(0));
     launch(conv_kernel(x, w, y, 0, false));
+    if (x.size() == 4) transposed_[node.output(0)] = channels_last_;
+  }
+  // Integer convolutions of images read and write N, H, W, C.
+  void want_channels_last(ValueId value) {
+    if (is_in_blocks(value)) want_plain(value);
+    if (sizes(value).size() != channels_last_.size()) return want_plain(value);
+    if (const auto found = transposed_.find(value); found != transposed_.end()) {
+      if (found->second == channels_last_) return;
+      want_transposed(value);
+    }
+    Sizes plain = sizes(value);
+    launch(transpose_kernel(plain, {0, 2, 3, 1}, 1));
+  }
+  // What an absorbed conversion reads keeps its order.
+  void keep_order(const Node& node) {
+    if (const auto found = transposed_.find(node.input(0)); found != transposed_.end())
+      transposed_[node.output(0)] = std::vector<std::int64_t>(found->second);
   }
 
   // --- all others ---
@@ -377,9 +443,8 @@ class CpuLowering {
     if (!has_fixed_sizes_ && !graph_.value(sum).declared.shape) return false;
     if (sizes(node.input(0)) != sizes(node.input(1)) || sizes(sum).size() != 3) return false;
     const auto& readers = readers_[index(sum)];
-    return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
-      return is_norm_part(reader, sum);
-    });
+    return !readers.empty() &&
+           std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) { return is_norm_part(reader, sum); });
   }
   bool is_norm_part(std::int32_t id, ValueId operand) const {
     if (graph_.node(id).op_type == "LayerNormalization") return graph_.node(id).input(0) == operand;
@@ -388,9 +453,9 @@ class CpuLowering {
   void launch_norm(ValueId operand, ValueId result) {
     const std::int32_t from = producer_[index(operand)];
     if (from >= 0 && is_sum_of_norm(graph_.node(from)))
-      launch(CpuKernelClass::SkipNorm, 3 * bytes(result));
+      launch(CpuKernelClass::SkipNorm, 3 * bytes(result), row_width(result));
     else
-      launch(CpuKernelClass::Norm, 2 * bytes(result));
+      launch(CpuKernelClass::Norm, 2 * bytes(result), row_width(result));
   }
 
   // A sum of two results in blocks is fused into a convolution that writes one of them.
@@ -444,27 +509,30 @@ class CpuLowering {
 
   void lower_other(const Node& node, const NodeReport& row) {
     if (node.op_type == "Transpose") return lower_transpose(node);
-    if (joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node) || is_part_of_integers(node)) return;
+    if (joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node)) return;
+    if (is_part_of_integers(node)) return keep_order(node);
     if (is_sum_of_norm(node)) return want_plain(node.input(0)), want_plain(node.input(1));
     if (stays_transposed(node, row)) return lower_counted(&node, row);
-    if (node.op_type == "LayerNormalization") return want_plain(node.input(0)), launch_norm(node.input(0), node.output(0));
+    if (node.op_type == "LayerNormalization")
+      return want_plain(node.input(0)), launch_norm(node.input(0), node.output(0));
     if (stays_in_blocks(node)) {
       layout_[index(node.output(0))] = Layout::Blocks;
       return lower_counted(&node, row);
     }
     for (const ValueId input : node.inputs) want_plain(input);
     lower_counted(&node, row);
+    // Each reader of a dequantised value has a DequantizeLinear of its own.
+    if (node.op_type == "DequantizeLinear")
+      for (std::size_t i = 1; i < readers_[index(node.output(0))].size(); ++i) lower_counted(&node, row);
   }
 
-  // The class of the transpose that brings the axes of `value` into place, where axis i is axis order[i] of what is
-  // stored.
-  CpuKernelClass order_class(ValueId value, const std::vector<std::int64_t>& order) const {
-    std::vector<std::int64_t> moved;  // of the axes longer than 1
-    for (std::size_t i = 0; i < order.size(); ++i)
-      if (number_at(value, i) != 1) moved.push_back(order[i]);
-    if (std::is_sorted(moved.begin(), moved.end())) return CpuKernelClass::Small;  // the bytes stay where they are
-    const std::int64_t innermost = *std::max_element(moved.begin(), moved.end());
-    return moved.back() == innermost ? CpuKernelClass::Transpose : CpuKernelClass::TransposeInner;
+  // The transpose that brings the axes of `value` into place, where axis i is axis order[i] of what is stored.
+  CpuKernel order_kernel(ValueId value, const std::vector<std::int64_t>& order) const {
+    const Sizes wanted = sizes(value);
+    if (wanted.size() != order.size()) return moving_kernel(CpuKernelClass::TransposeScattered, 2 * bytes(value));
+    Sizes stored(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) stored[static_cast<std::size_t>(order[i])] = wanted[i];
+    return transpose_kernel(stored, order, bytes(value) / std::max(elements(value), 1.0));
   }
 
   // The engine pushes transposes down the graph and cancels inverse pairs, so each is deferred until a kernel needs its
@@ -486,10 +554,12 @@ class CpuLowering {
 
   // Element-wise kernels keep the axis order of their operands if all share one.
   bool stays_transposed(const Node& node, const NodeReport& row) {
-    if (row.facts.kind != OpKind::Pointwise) return false;
+    const bool is_pooled = node.op_type == "MaxPool" || node.op_type == "QLinearGlobalAveragePool";
+    if (row.facts.kind != OpKind::Pointwise && !node.op_type.starts_with("QLinear") && !is_pooled) return false;
     const std::vector<std::int64_t>* order = nullptr;
     for (const ValueId input : node.inputs) {
       if (input == kAbsent || is_constant(input) || elements(input) <= 1) continue;
+      if (is_pooled && bits(analysis_.types[index(input)].element) != 8) return false;  // runs in blocks
       const auto found = transposed_.find(input);
       if (found == transposed_.end() || (order != nullptr && found->second != *order)) return false;
       order = &found->second;
@@ -515,6 +585,8 @@ class CpuLowering {
 
   CpuKernelClass class_of(const Node* node, const NodeReport& row) const {
     if (node != nullptr && node->op_type == "Softmax" && is_outer(*node)) return CpuKernelClass::SoftmaxOuter;
+    if (node != nullptr && node->op_type == "Resize" && node->text("mode") == "cubic")
+      return CpuKernelClass::ResizeCubic;
     return cpu_class_of(node == nullptr ? "" : node->op_type, row.facts, node != nullptr && is_broadcast(*node));
   }
 
@@ -531,7 +603,16 @@ class CpuLowering {
         kernel.weight_bytes += stored;
       }
     if (is_product(kernel.kind)) kernel.flops = 2 * number(row.cost.macs);
+    if (kernel.kind == CpuKernelClass::Recurrent &&
+        node != nullptr) {  // a step multiplies [batch, size] × [size, width]
+      kernel.rows = number_at(node->input(0), 1);
+      kernel.width = number_at(node->input(2), 1);
+      kernel.depth = number_at(node->input(2), 2);
+    }
     if (kernel.kind == CpuKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
+    const bool has_rows = kernel.kind == CpuKernelClass::Norm || kernel.kind == CpuKernelClass::SkipNorm ||
+                          kernel.kind == CpuKernelClass::Softmax;
+    if (has_rows && node != nullptr) kernel.width = row_width(node->output(0));
     launch(kernel);
   }
 
@@ -548,7 +629,8 @@ class CpuLowering {
   std::set<ValueId> outputs_;
   std::set<ValueId> normed_;       // operands of norms that the file writes as several nodes
   std::set<std::int32_t> joined_;  // nodes fused into the kernel before them
-  bool has_fixed_sizes_ = false;   // the engine computes all shapes when it loads the file
+  const std::vector<std::int64_t> channels_last_ = {0, 3, 1, 2};  // an order for transposed_
+  bool has_fixed_sizes_ = false;  // the engine computes all shapes when it loads the file
   std::int32_t row_ = 0;
   CpuKernels result_;
 };

@@ -44,7 +44,9 @@ CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
   for (const CpuKernel& kernel : lowered.kernels) {
     const bool is_blocked = std::find(std::begin(kBlocked), std::end(kBlocked), kernel.kind) != std::end(kBlocked);
     if (is_blocked) terms.blocked += kernel.weight_bytes;
-    if (kernel.kind == CpuKernelClass::Product) terms.products += kernel.weight_bytes;
+    const bool is_packed = kernel.kind == CpuKernelClass::Product || kernel.kind == CpuKernelClass::ProductBiased ||
+                           kernel.kind == CpuKernelClass::ProductVector;
+    if (is_packed) terms.products += kernel.weight_bytes;
   }
   const double stored = static_cast<double>(analysis.totals.param_bytes.evaluate({}));
   terms.other = std::max(0.0, stored - terms.blocked - terms.products);

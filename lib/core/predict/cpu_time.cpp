@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 #include "pagoda/core/cpu_engine.h"
 #include "predict/strides.h"
@@ -12,9 +13,9 @@ namespace {
 // clang-format off
 constexpr std::array<std::string_view, kCpuKernelClasses> kCpuNames = {
     "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_quantized", "product",
-    "product_batched", "product_quantized", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
-    "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner", "copy", "gather", "resize",
-    "quantize", "reorder", "other", "small"};
+    "product_biased", "product_vector", "product_batched", "product_quantized", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
+    "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner",
+    "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "reorder", "other", "small"};
 
 struct OperatorClass {
   std::string_view op;
@@ -31,10 +32,10 @@ constexpr OperatorClass kOperators[] = {
     {"DynamicQuantizeLinear", CpuKernelClass::Quantize}, {"DynamicQuantizeMatMul", CpuKernelClass::ProductQuantized},
     {"Elu", CpuKernelClass::Activation}, {"EmbedLayerNormalization", CpuKernelClass::Gather},
     {"Erf", CpuKernelClass::Activation}, {"Exp", CpuKernelClass::Activation}, {"Expand", CpuKernelClass::Copy},
-    {"FastGelu", CpuKernelClass::Logistic}, {"FusedGemm", CpuKernelClass::Product},
+    {"FastGelu", CpuKernelClass::Logistic}, {"FusedGemm", CpuKernelClass::ProductBiased},
     {"FusedMatMul", CpuKernelClass::Product}, {"GRU", CpuKernelClass::Recurrent}, {"Gather", CpuKernelClass::Gather},
     {"GatherElements", CpuKernelClass::Gather}, {"GatherND", CpuKernelClass::Gather},
-    {"Gelu", CpuKernelClass::Activation}, {"Gemm", CpuKernelClass::Product},
+    {"Gelu", CpuKernelClass::Activation}, {"Gemm", CpuKernelClass::ProductBiased},
     {"GlobalAveragePool", CpuKernelClass::Reduce}, {"GlobalMaxPool", CpuKernelClass::Reduce},
     {"GroupQueryAttention", CpuKernelClass::Attention}, {"HardSigmoid", CpuKernelClass::Pointwise},
     {"HardSwish", CpuKernelClass::Pointwise}, {"InstanceNormalization", CpuKernelClass::Norm},
@@ -74,7 +75,8 @@ constexpr SlowClass kSlow[] = {
      "not two-dimensional, or groups that fill no block of channels: by a matrix of windows and a product"},
     {CpuKernelClass::SkipNorm, "the sum and its norm in one kernel, which runs below the memory's rate"},
     {CpuKernelClass::SoftmaxOuter, "over another axis than the innermost, which is transposed for it and back"},
-    {CpuKernelClass::TransposeInner, "moves the innermost axis, element by element"},
+    {CpuKernelClass::TransposeScattered, "moves the innermost axis among others, element by element"},
+    {CpuKernelClass::ResizeCubic, "interpolates from 16 neighbours, element by element"},
     {CpuKernelClass::Reorder, "from and to blocks of channels, around operators that do not work in them"},
 };
 constexpr double kSlowPart = 0.05;  // share of the time from which a class is listed
@@ -139,9 +141,51 @@ CpuKernelClass cpu_class_of(std::string_view op_type, const OpFacts& facts, bool
   }
 }
 
-std::optional<CpuKernelClass> transpose_class(const Sizes& from, const Sizes& to) {
-  if (from == to || from.empty() || to.empty()) return std::nullopt;
-  return from.back() == to.back() ? CpuKernelClass::Transpose : CpuKernelClass::TransposeInner;
+CpuKernel transpose_kernel(const Sizes& sizes, const Sizes& perm, double element_bytes) {
+  // Axes longer than 1, with neighbours that stay together merged into one.
+  Sizes axes, lengths;
+  for (const std::int64_t axis : perm) {
+    const std::int64_t length = sizes[static_cast<std::size_t>(axis)];
+    if (length == 1) continue;
+    bool follows = !axes.empty() && axes.back() < axis;
+    for (std::int64_t between = follows ? axes.back() + 1 : axis; between < axis; ++between)
+      follows = follows && sizes[static_cast<std::size_t>(between)] == 1;
+    if (follows) {
+      axes.back() = axis;
+      lengths.back() *= length;
+    } else {
+      axes.push_back(axis);
+      lengths.push_back(length);
+    }
+  }
+  if (axes.size() <= 1) return {};  // the bytes stay where they are
+  const double bytes = 2 * element_bytes * product_of(lengths);
+  const std::int64_t innermost = *std::max_element(axes.begin(), axes.end());
+  if (axes.back() == innermost)
+    return moving_kernel(CpuKernelClass::Transpose, bytes, 0, static_cast<double>(lengths.back()));
+  // After merging, two blocks that swap are the last two.
+  const bool swaps = std::is_sorted(axes.begin(), axes.end() - 1) && axes[axes.size() - 2] == innermost &&
+                     (axes.size() == 2 || axes.back() > axes[axes.size() - 3]);
+  return moving_kernel(swaps ? CpuKernelClass::TransposeInner : CpuKernelClass::TransposeScattered, bytes, 0,
+                       static_cast<double>(std::min(lengths.back(), lengths[lengths.size() - 2])));
+}
+
+std::optional<CpuKernel> transpose_kernel_between(const Sizes& from, const Sizes& to, double element_bytes) {
+  constexpr std::size_t kMostAxes = 7;  // 5,040 orders
+  if (from.size() != to.size() || from == to || from.size() > kMostAxes) return std::nullopt;
+  Sizes perm(from.size());
+  std::iota(perm.begin(), perm.end(), std::int64_t{0});
+  std::optional<CpuKernel> found;
+  do {
+    bool fits = true;
+    for (std::size_t i = 0; i < perm.size() && fits; ++i) fits = from[static_cast<std::size_t>(perm[i])] == to[i];
+    if (!fits) continue;
+    const CpuKernel kernel = transpose_kernel(from, perm, element_bytes);
+    if (kernel.kind == CpuKernelClass::Small) continue;
+    if (found && (found->kind != kernel.kind || found->width != kernel.width)) return std::nullopt;
+    found = kernel;
+  } while (std::next_permutation(perm.begin(), perm.end()));
+  return found;
 }
 
 CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64_t block, bool is_float) {
@@ -153,12 +197,12 @@ CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64
   const double channels = is_stem || is_depthwise ? static_cast<double>(w[1]) : rounded_up(w[1], block);
   const double outputs = rounded_up(w[0], block);
   CpuKernel kernel;
-  kernel.kind = !is_float         ? CpuKernelClass::ConvQuantized
-                : is_depthwise    ? CpuKernelClass::ConvDepthwise
-                : block == 0      ? CpuKernelClass::ConvColumns
-                : is_stem         ? CpuKernelClass::ConvStem
-                : window == 1     ? CpuKernelClass::ConvPointwise
-                                  : CpuKernelClass::Conv;
+  kernel.kind = !is_float      ? CpuKernelClass::ConvQuantized
+                : is_depthwise ? CpuKernelClass::ConvDepthwise
+                : block == 0   ? CpuKernelClass::ConvColumns
+                : is_stem      ? CpuKernelClass::ConvStem
+                : window == 1  ? CpuKernelClass::ConvPointwise
+                               : CpuKernelClass::Conv;
   const double bytes = is_float ? kFloat : 1;
   kernel.flops = 2 * places * outputs * channels * window;
   kernel.bytes = bytes * (product_of(x) + places * outputs);
@@ -171,6 +215,8 @@ CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64
 
 CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, double depth, double width,
                          double element_bytes, bool has_weight) {
+  if ((kind == CpuKernelClass::Product || kind == CpuKernelClass::ProductBiased) && rows == 1)
+    kind = CpuKernelClass::ProductVector;
   CpuKernel kernel{.kind = kind, .rows = rows, .width = width, .depth = depth};
   kernel.flops = 2 * matrices * rows * depth * width;
   kernel.bytes = kFloat * matrices * (rows * depth + rows * width);
@@ -180,8 +226,39 @@ CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, doub
   return kernel;
 }
 
-CpuKernel moving_kernel(CpuKernelClass kind, double bytes, double weight_bytes) {
-  return {.kind = kind, .bytes = bytes, .weight_bytes = weight_bytes};
+CpuKernel moving_kernel(CpuKernelClass kind, double bytes, double weight_bytes, double width) {
+  return {.kind = kind, .bytes = bytes, .weight_bytes = weight_bytes, .width = width};
+}
+
+void fill_unmeasured(CpuCalibration& calibration) {
+  constexpr std::pair<CpuKernelClass, CpuKernelClass> kLike[] = {
+      {CpuKernelClass::ProductBiased, CpuKernelClass::Product},
+      {CpuKernelClass::Product, CpuKernelClass::ProductBiased},
+      {CpuKernelClass::ConvPointwise, CpuKernelClass::Conv},
+      {CpuKernelClass::ConvStem, CpuKernelClass::Conv},
+      {CpuKernelClass::ConvColumns, CpuKernelClass::Product},
+      {CpuKernelClass::ConvDepthwise, CpuKernelClass::Conv},
+      {CpuKernelClass::ConvQuantized, CpuKernelClass::Conv},
+      {CpuKernelClass::ProductVector, CpuKernelClass::Product},
+      {CpuKernelClass::ProductBatched, CpuKernelClass::Product},
+      {CpuKernelClass::ProductQuantized, CpuKernelClass::Product},
+      {CpuKernelClass::Attention, CpuKernelClass::Product},
+      {CpuKernelClass::Recurrent, CpuKernelClass::Product},
+      {CpuKernelClass::Logistic, CpuKernelClass::Activation},
+      {CpuKernelClass::SkipNorm, CpuKernelClass::Norm},
+      {CpuKernelClass::SoftmaxOuter, CpuKernelClass::Softmax},
+      {CpuKernelClass::TransposeScattered, CpuKernelClass::TransposeInner},
+      {CpuKernelClass::ResizeCubic, CpuKernelClass::Resize},
+  };
+  const auto at = [&](CpuKernelClass kind) -> CpuCoefficients& {
+    return calibration.classes[static_cast<std::size_t>(kind)];
+  };
+  for (const auto& [kind, like] : kLike)
+    if (is_product(kind) ? at(kind).flops_per_second == 0 : at(kind).bytes_per_second == 0) at(kind) = at(like);
+  const double copied = at(CpuKernelClass::Copy).bytes_per_second;
+  for (CpuCoefficients& each : calibration.classes)
+    if (each.bytes_per_second == 0) each.bytes_per_second = copied > 0 ? copied : calibration.memory_bytes_per_second;
+  at(CpuKernelClass::Small) = {};
 }
 
 double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibration, bool has_cold_weights) {
@@ -195,11 +272,12 @@ double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibra
   const double cold =
       (has_cold_weights ? kernel.weight_bytes : 0) + std::max(0.0, kernel.bytes - calibration.cache_bytes);
   if (c.bytes_per_second > 0) traffic += moved / c.bytes_per_second;
+  if (!is_product(kernel.kind)) traffic *= half_at(c.width, kernel.width);
   if (calibration.memory_bytes_per_second > 0) traffic += cold / calibration.memory_bytes_per_second;
-  const double longer = std::max(work, traffic);
-  if (longer <= 0) return calibration.launch_seconds;
+  const double longer = std::max(work, traffic), launch = calibration.launch_seconds + c.start_seconds;
+  if (longer <= 0) return launch;
   const auto fourth = [&](double part) { return std::pow(part / longer, 4); };
-  return calibration.launch_seconds + longer * std::sqrt(std::sqrt(fourth(work) + fourth(traffic)));
+  return launch + longer * std::sqrt(std::sqrt(fourth(work) + fourth(traffic)));
 }
 
 namespace {
@@ -235,8 +313,7 @@ CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const Cp
   result.unknown_rows = lowered.unknown_rows;
   std::vector<double> times;
   for (const CpuKernel& kernel : lowered.kernels) {
-    const double seconds =
-        cpu_kernel_seconds(kernel, calibration, lowered.weight_bytes > calibration.cache_bytes);
+    const double seconds = cpu_kernel_seconds(kernel, calibration, lowered.weight_bytes > calibration.cache_bytes);
     result.row_seconds[static_cast<std::size_t>(kernel.row)] += seconds;
     result.seconds += seconds;
     times.push_back(seconds);

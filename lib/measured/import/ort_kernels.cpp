@@ -17,9 +17,8 @@ struct Tensor {
   bool is_float = false;
   Sizes sizes;
   double elements() const {
-    return std::accumulate(sizes.begin(), sizes.end(), 1.0, [](double product, std::int64_t size) {
-      return product * static_cast<double>(size);
-    });
+    return std::accumulate(sizes.begin(), sizes.end(), 1.0,
+                           [](double product, std::int64_t size) { return product * static_cast<double>(size); });
   }
   double bytes() const { return element_bytes * elements(); }
 };
@@ -37,8 +36,8 @@ std::vector<Tensor> tensors(std::string_view text) {
     const std::string_view type = text.substr(0, open);
     Tensor& tensor = list.emplace_back();
     tensor.is_float = type == "float";
-    tensor.element_bytes = type == "int64" || type == "uint64" || type == "double" ? 8
-                           : type == "float" || type == "int32" || type == "uint32" ? 4
+    tensor.element_bytes = type == "int64" || type == "uint64" || type == "double"      ? 8
+                           : type == "float" || type == "int32" || type == "uint32"     ? 4
                            : type == "float16" || type == "bfloat16" || type == "int16" ? 2
                                                                                         : 1;
     for (const char *at = text.data() + open + 1, *end = text.data() + close; at < end;) {
@@ -73,10 +72,14 @@ std::string_view plain_name(std::string_view op) {
 // "/conv1/Conv" from "/conv1/Conv_token_1", the engine's name of a node moved to a different layout.
 std::string plain_node(const std::string& name) { return name.substr(0, name.rfind("_token_")); }
 
-Sizes without_ones(const Sizes& sizes) {
-  Sizes result;
-  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(result), [](std::int64_t size) { return size != 1; });
-  return result;
+// For shape computations and fewer than a thousand numbers, only the launch cost is visible.
+constexpr double kFew = 4000;
+
+// As the lowering states it (CpuKernel::width).
+double row_width(CpuKernelClass kind, const Tensors& t) {
+  const bool has_rows =
+      kind == CpuKernelClass::Norm || kind == CpuKernelClass::SkipNorm || kind == CpuKernelClass::Softmax;
+  return has_rows && !t.out[0].sizes.empty() ? static_cast<double>(t.out[0].sizes.back()) : 0;
 }
 
 std::optional<CpuKernel> conv(const Tensors& t, std::int64_t block) {
@@ -87,7 +90,7 @@ std::optional<CpuKernel> conv(const Tensors& t, std::int64_t block) {
   return conv_kernel(x, w, y, is_blocked ? block : 0);
 }
 
-std::optional<CpuKernel> matmul(const Tensors& t) {
+std::optional<CpuKernel> matmul(std::string_view op, const Tensors& t) {
   if (t.in.empty() || t.out.empty() || t.in[0].sizes.empty() || t.out[0].sizes.empty()) return std::nullopt;
   const Sizes& y = t.out[0].sizes;
   const double width = static_cast<double>(y.back()), total = t.out[0].elements();
@@ -101,8 +104,11 @@ std::optional<CpuKernel> matmul(const Tensors& t) {
   const double matrices = is_batched ? total / (width * static_cast<double>(y[y.size() - 2])) : 1;
   const double rows = total / width / matrices, depth = t.in[0].elements() / (rows * matrices);
   if (width <= 0 || rows <= 0 || depth <= 0) return std::nullopt;
-  return product_kernel(is_batched ? CpuKernelClass::ProductBatched : CpuKernelClass::Product, matrices, rows, depth,
-                        width, 4, !is_batched);
+  const bool is_biased = t.in.size() > 1 && (op == "Gemm" || op == "FusedGemm");
+  return product_kernel(is_batched  ? CpuKernelClass::ProductBatched
+                        : is_biased ? CpuKernelClass::ProductBiased
+                                    : CpuKernelClass::Product,
+                        matrices, rows, depth, width, 4, !is_batched);
 }
 
 std::optional<CpuKernel> other(std::string_view op, const Tensors& t) {
@@ -116,17 +122,14 @@ std::optional<CpuKernel> other(std::string_view op, const Tensors& t) {
   for (const Tensor& tensor : t.in) read += tensor.bytes();
   for (const Tensor& tensor : t.out) written += tensor.bytes();
   if (op == "Transpose") {
-    const auto known = transpose_class(without_ones(t.in[0].sizes), without_ones(t.out[0].sizes));
-    if (!known) return std::nullopt;
-    kind = *known;
+    const auto known = transpose_kernel_between(t.in[0].sizes, t.out[0].sizes, t.in[0].element_bytes);
+    return known && known->bytes < kFew ? CpuKernel{} : known;
   }
   if (is_product(kind)) return std::nullopt;
-  // For shape computations and fewer than a thousand numbers, only the launch cost is visible.
-  constexpr double kFew = 4000;
   if (written + read < kFew || kind == CpuKernelClass::Small) return CpuKernel{};
   // These read only the elements that they select.
   const bool is_part = kind == CpuKernelClass::Copy || kind == CpuKernelClass::Gather;
-  return moving_kernel(kind, is_part ? 2 * written : read + written);
+  return moving_kernel(kind, is_part ? 2 * written : read + written, 0, row_width(kind, t));
 }
 
 }  // namespace
@@ -143,6 +146,11 @@ int channel_block(const documents::Measured& profile) {
   return block < 4 ? 0 : static_cast<int>(block);
 }
 
+bool depends_on_graph(CpuKernelClass kind) {
+  return kind == CpuKernelClass::SoftmaxOuter || kind == CpuKernelClass::ResizeCubic ||
+         kind == CpuKernelClass::ConvColumns;
+}
+
 std::vector<TimedCpuKernel> timed_kernels(const documents::Measured& profile, int channel_block,
                                           const std::map<std::string, CpuKernel>& named) {
   std::vector<TimedCpuKernel> timed;
@@ -151,10 +159,10 @@ std::vector<TimedCpuKernel> timed_kernels(const documents::Measured& profile, in
     const Tensors t = tensors_of(kernel);
     const std::string_view op = plain_name(kernel.op_type);
     std::optional<CpuKernel> known = is_conv(op)     ? conv(t, channel_block)
-                                     : is_matmul(op) ? matmul(t)
+                                     : is_matmul(op) ? matmul(op, t)
                                                      : other(op, t);
     if (const auto found = named.find(plain_node(kernel.name)); found != named.end())
-      if (!known || found->second.kind == CpuKernelClass::SoftmaxOuter) known = found->second;
+      if (!known || depends_on_graph(found->second.kind)) known = found->second;
     if (known) timed.push_back({*known, *kernel.seconds / static_cast<double>(kernel.launches.value_or(1))});
   }
   return timed;

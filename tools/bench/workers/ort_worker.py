@@ -12,7 +12,8 @@ from worker import Unavailable, Worker, data_files, described, image_size, load_
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 LEVELS = {"disable": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
-PROFILED_RUNS = 10
+PROFILED_RUNS = 10, 40  # at least, at most
+PROFILED_SECONDS = 1.5  # the first few runs with the profiler are slow, so that the median needs more of short ones
 
 
 def size_of(dim, axis, config, has_sequence):
@@ -161,8 +162,11 @@ class OrtWorker(Worker):
     def layers(self):
         """Nodes as ONNX Runtime ran them, by its profiler in a session of its own; the profile stays in the folder."""
         session = self.ort.InferenceSession(self.config["model_file"], self.options(os.path.join(self.folder, "ort")), providers=self.providers)
-        for _ in range(PROFILED_RUNS):
+        least, most = PROFILED_RUNS
+        start, runs = time.perf_counter(), 0
+        while runs < least or (runs < most and time.perf_counter() - start < PROFILED_SECONDS):
             session.run(None, self.inputs)
+            runs += 1
         profile = session.end_profiling()
         with open(profile, encoding="utf-8") as file:
             events = json.load(file)

@@ -7,12 +7,13 @@
 // The model is lowered to the kernels that the engine runs after its own optimisations (cpu_kernels): constants folded,
 // activations and sums fused into convolutions, convolutions in blocked channel layout with a reorder at each border. A
 // kernel takes
-//   launch + ((flops / (R · curve))^4 + (cached / B + cold / M)^4)^(1/4),
+//   launch + start + ((flops / (R · curve))^4 + (cached / B + cold / M)^4)^(1/4),
 //   curve = rows/(rows + m0) · width/(width + n0) · depth/(depth + k0)
-// where R, B, m0, n0 and k0 belong to its class and M is the memory's rate. Cold bytes are those that no cache can
-// hold: the weights of a model whose weights exceed the last-level cache, and activations of one kernel beyond its
-// capacity. R, B and the curve are fitted to single kernels timed by the engine's profiler; launch is fitted to whole
-// runs without profiler.
+// where start, R, B, m0, n0 and k0 belong to its class and M is the memory's rate. A class that is bound by bytes has
+// B · width/(width + n0) in place of B, where width is the number of elements that lie side by side. Cold bytes are
+// those that no cache can hold: the weights of a model whose weights exceed the last-level cache, and activations of
+// one kernel beyond its capacity. All are fitted to single kernels timed by the engine's profiler, whose own cost per
+// kernel follows from runs with and without it.
 #pragma once
 
 #include <array>
@@ -41,6 +42,8 @@ enum class CpuKernelClass : std::uint8_t {
   ConvDepthwise,
   ConvQuantized,
   Product,           // with a weight
+  ProductBiased,     // with a weight and a bias, which is spread over the result first: Gemm
+  ProductVector,     // of one row with a weight, which it reads once: bound by bytes
   ProductBatched,    // of activations
   ProductQuantized,  // of integers
   Attention,         // as one operator
@@ -56,11 +59,13 @@ enum class CpuKernelClass : std::uint8_t {
   SoftmaxOuter,  // over an axis other than the innermost
   Reduce,
   Pool,
-  Transpose,       // keeps the innermost axis
-  TransposeInner,  // moves the innermost axis
-  Copy,            // concatenates, slices, pads, repeats
+  Transpose,           // keeps the innermost axis
+  TransposeInner,      // swaps two neighbouring blocks of axes, the innermost among them
+  TransposeScattered,  // any other order that moves the innermost axis
+  Copy,                // concatenates, slices, pads, repeats
   Gather,
   Resize,
+  ResizeCubic,
   Quantize,
   Reorder,  // from or to blocked channel layout
   Other,
@@ -77,6 +82,7 @@ struct CpuKernel {
   double flops = 0;         // of products, including channels that pad blocks
   double bytes = 0;         // of activations, read and written
   double weight_bytes = 0;  // of stored tensors
+  // Of products; of other kernels, width is the elements side by side in a row of the work, 0 where that is unknown.
   double rows = 0, width = 0, depth = 0;
 };
 
@@ -89,21 +95,24 @@ CpuKernel conv_kernel(const std::vector<std::int64_t>& x, const std::vector<std:
 // Matrices [.., rows, depth] × [.., depth, width].
 CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, double depth, double width,
                          double element_bytes, bool has_weight);
-// A kernel that moves `bytes`, plus `weight_bytes` of stored tensors.
-CpuKernel moving_kernel(CpuKernelClass kind, double bytes, double weight_bytes = 0);
+// A kernel that moves `bytes`, plus `weight_bytes` of stored tensors, in rows of `width` elements (0: unknown).
+CpuKernel moving_kernel(CpuKernelClass kind, double bytes, double weight_bytes = 0, double width = 0);
+// The kernel of a transpose: axis i of the result is axis perm[i] of the operand of these sizes.
+CpuKernel transpose_kernel(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& perm,
+                           double element_bytes);
 
 // The class of any operator except convolutions and transposes: by its name in the engine, else by its facts.
 CpuKernelClass cpu_class_of(std::string_view op_type, const OpFacts& facts, bool is_broadcast);
-// The class of a transpose from shape `from` to `to`, both without axes of size 1; empty where sizes alone do not
-// decide.
-std::optional<CpuKernelClass> transpose_class(const std::vector<std::int64_t>& from,
-                                              const std::vector<std::int64_t>& to);
+// The transpose from shape `from` to `to`; empty where sizes alone do not decide its class.
+std::optional<CpuKernel> transpose_kernel_between(const std::vector<std::int64_t>& from,
+                                                  const std::vector<std::int64_t>& to, double element_bytes);
 
 // --- calibration ---
 
 struct CpuCoefficients {
+  double start_seconds = 0;                           // beyond the launch that all kernels have
   double flops_per_second = 0, bytes_per_second = 0;  // 0: the class has none
-  double rows = 0, width = 0, depth = 0;              // sizes at which a product reaches half its rate
+  double rows = 0, width = 0, depth = 0;              // sizes at which a kernel reaches half its rate
 };
 
 struct CpuCalibration {
@@ -119,6 +128,9 @@ struct CpuCalibration {
   // Errors on families left out of the fit:
   double models = 0, families = 0, mean_error = 0, median_error = 0, p90_error = 0;
 };
+
+// Gives each class without a rate that of the nearest class that has one.
+void fill_unmeasured(CpuCalibration& calibration);
 
 // `has_cold_weights`: the model's weights exceed the cache.
 double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibration, bool has_cold_weights);
@@ -143,7 +155,7 @@ struct CpuPrediction {
   double seconds = 0;
   std::optional<double> low, high;
   std::vector<SlowCpuKernels> slow;  // most time first
-  std::vector<double> row_seconds;  // by Analysis::nodes: sums to `seconds`
+  std::vector<double> row_seconds;   // by Analysis::nodes: sums to `seconds`
   std::int64_t kernels = 0, unknown_rows = 0;
 };
 CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const CpuCalibration& calibration);
@@ -177,17 +189,19 @@ struct TimedCpuKernel {
   double seconds = 0;  // of one execution
 };
 struct TimedCpuRun {
-  std::string name, family;  // models that share code, left out together
+  std::string name, family;  // models that share code, left out together; no family: fitted always, never judged
   double seconds = 0;        // of a run without the profiler
   CpuKernels lowered;
   std::vector<TimedCpuKernel> timed;  // of a run with the profiler
+  // Of all kernels of that run, known or not; 0: no profile.
+  double profiled_seconds = 0, profiled_kernels = 0;
 };
 struct CpuFit {
   CpuCalibration calibration;
   // s of each run, by a fit without its family; empty where no other family runs the kernels that take most of the
   // time.
   std::vector<std::optional<double>> predicted;
-  double fitted_mean_error = 0;   // of the calibration on the runs it was fitted to
+  double fitted_mean_error = 0;  // of the calibration on the runs it was fitted to
 };
 // `machine` gives threads, block and cache; the rest is fitted. Throws Error without runs, and without a one-row
 // product whose weight exceeds the cache, which is needed to measure the memory's rate.
