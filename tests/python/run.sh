@@ -1,7 +1,14 @@
 #!/usr/bin/env bash
 # Installs the package into a fresh virtual environment, as a user would with pip, and tests it there.
-# run.sh SOURCE FOLDER -D…: FOLDER keeps the environment's build for the next run, which is configured with -D….
+# run.sh [--stable] SOURCE FOLDER -D…: FOLDER keeps the environment's build for the next run, which is configured with -D….
+# --stable: one wheel, built by Python 3.12, is tested under every Python from 3.12 on. Its CMake is another, so that the
+# compiler's cache has no object of it: the library is compiled as fast as can be.
 set -euo pipefail
+is_stable=
+if [ "$1" = --stable ]; then
+  is_stable=1
+  shift
+fi
 source=$(realpath "$1") folder=$2
 shift 2
 skip() {
@@ -17,15 +24,56 @@ for definition; do
 done
 mkdir -p "$folder"
 folder=$(realpath "$folder")
-rm -rf "$folder/venv"
-python3 -m venv "$folder/venv" || skip "no virtual environment can be made; install python3-venv"
-"$folder/venv/bin/python" - <<'EOF' || skip "Python's headers are missing; install python3-dev"
+
+# find_python VERSION: of PATH, or of pyenv. Its shims name versions that are not chosen, so that it must run.
+find_python() {
+  local python
+  for python in "python$1" "$HOME/.pyenv/versions/$1".*/bin/python3; do
+    "$python" -c 'import sys; print(sys.executable)' 2> /dev/null && return
+  done
+  return 1
+}
+pythons=(python3)
+if [ -n "$is_stable" ]; then
+  pythons=()
+  for minor in 12 13 14 15; do
+    if found=$(find_python "3.$minor"); then pythons+=("$found"); fi
+  done
+  settings+=(-C cmake.build-type=Debug -C cmake.define.CMAKE_CXX_FLAGS_DEBUG=-O0 -C cmake.define.PAGODA_UNITY=ON)
+  [ ${#pythons[@]} -gt 1 ] || skip "no two Pythons from 3.12 on, found ${pythons[*]:-none}; install them with pyenv"
+fi
+
+# environment NAME PYTHON PACKAGE…: a fresh virtual environment.
+environment() {
+  local venv=$folder/$1 python=$2
+  shift 2
+  rm -rf "$venv"
+  "$python" -m venv "$venv" || skip "no virtual environment can be made; install python3-venv"
+  "$venv/bin/pip" --disable-pip-version-check -q install "$@" || skip "pip reaches no package index"
+}
+# CMake 3.26 is the first that knows the stable ABI.
+environment build "${pythons[0]}" "scikit-build-core>=1.0" "nanobind>=2.7" ninja ${is_stable:+"cmake>=3.26"}
+"$folder/build/bin/python" - <<'END' || skip "Python's headers are missing; install python3-dev"
 import os, sys, sysconfig
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))
-EOF
-pip=("$folder/venv/bin/pip" --disable-pip-version-check -q)
-"${pip[@]}" install "scikit-build-core>=1.0" "nanobind>=2.7" ninja pytest pandas || skip "pip reaches no package index"
-"${pip[@]}" install --no-build-isolation "$source" -C build-dir="$folder/build" "${settings[@]}"
-cd "$folder"  # outside of the sources, so that the installed package is tested
-PYTHONDONTWRITEBYTECODE=1 "$folder/venv/bin/python" -m pytest -q -p no:cacheprovider "$source/tests/python" \
-  --models "$source/models/skeletons"
+END
+rm -rf "$folder/wheel"
+"$folder/build/bin/pip" --disable-pip-version-check -q wheel --no-build-isolation --no-deps -w "$folder/wheel" "$source" \
+  -C build-dir="$folder/objects" "${settings[@]}"
+wheel=$(echo "$folder"/wheel/*.whl)
+if [ -n "$is_stable" ]; then
+  case $wheel in
+    *-cp312-abi3-*) ;;
+    *)
+      echo "FAIL $wheel is not for the stable ABI"
+      exit 1
+      ;;
+  esac
+fi
+for python in "${pythons[@]}"; do
+  environment venv "$python" "$wheel" pytest pandas
+  cd "$folder"  # outside of the sources, so that the installed package is tested
+  "$folder/venv/bin/python" --version
+  PYTHONDONTWRITEBYTECODE=1 "$folder/venv/bin/python" -m pytest -q -p no:cacheprovider "$source/tests/python" \
+    --models "$source/models/skeletons"
+done
