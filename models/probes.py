@@ -211,7 +211,7 @@ def recurrent() -> Graph:
     g = Graph()
     for op, gates, steps, batch, width, hidden in (("LSTM", 4, 20, 1, 128, 256), ("GRU", 3, 40, 4, 64, 128),
                                                    ("LSTM", 4, 8, 16, 256, 512), ("GRU", 3, 30, 1, 256, 384)):
-        x = g.input(steps, batch, width)
+        x = g.reshape(g.input(1, steps * batch * width), steps, batch, width)  # the study runs files of batch 1
         y, _ = g.node(op, x, g.weight(1, gates * hidden, width), g.weight(1, gates * hidden, hidden),
                       g.weight(1, 2 * gates * hidden), outputs=2, hidden_size=hidden)
         g.end(y)
