@@ -391,10 +391,13 @@ std::size_t packed_count(File& file, const Field& field, int depth) {
   return count;
 }
 
-// Lists that are not packed: allocates a long one for all that may follow, as growing it would double its memory.
+// Lists that are not packed: allocates a long one for all that may follow, as growing it would double its memory, and
+// the pages that have been read leave memory.
 template <typename T>
-void expect_more(std::vector<T>& list, Range rest, std::uint64_t bytes_each) {
+void expect_more(File& file, std::vector<T>& list, Range rest, std::uint64_t bytes_each) {
   constexpr std::size_t kLong = std::size_t{1} << 20;
+  if (list.size() % kLong != 0 || list.empty()) return;
+  file.passed(rest.begin);
   if (list.size() == kLong && list.capacity() == kLong) list.reserve(kLong + 1 + rest.size() / bytes_each);
 }
 
@@ -430,7 +433,7 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         if (is_name) attribute.text = name_in(file, field);
         return true;
       case fixed32_tag(7):
-        expect_more(attribute.reals, {field.whole.end, body.end}, field.whole.size());
+        expect_more(file, attribute.reals, {field.whole.end, body.end}, field.whole.size());
         attribute.reals.push_back(real(file.text(field.payload)));
         return true;
       case bytes_tag(7):
@@ -438,7 +441,7 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         read_packed(file, field.payload, attribute.reals);
         return true;
       case varint_tag(8):
-        expect_more(attribute.integers, {field.whole.end, body.end}, field.whole.size());
+        expect_more(file, attribute.integers, {field.whole.end, body.end}, field.whole.size());
         attribute.integers.push_back(static_cast<std::int64_t>(field.varint));
         return true;
       case bytes_tag(8):
