@@ -373,4 +373,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("modules also join where the file has the timed model inside another one") {
+  EstimateDocument estimate;
+  for (const char* scope : {"/model/encoder/layer.0/query", "/model/encoder/layer.0", "/model"}) {
+    documents::EstimateNode row;
+    row.name = std::string(scope) + "/MatMul";
+    row.scope = scope;
+    row.mark = Mark::Compute;
+    estimate.nodes.push_back(row);
+  }
+  documents::Measured measured;
+  measured.source = "pagoda-bench";
+  for (const char* module : {"encoder.layer.0.query", "encoder.layer.0", "/"}) {
+    documents::MeasuredKernel kernel;
+    kernel.name = kernel.nvtx = module;
+    kernel.seconds = 1;
+    measured.kernels.push_back(kernel);
+  }
+  join(measured, estimate);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CAPTURE(measured.kernels[i].name);
+    REQUIRE(measured.kernels[i].joined);
+    CHECK(measured.kernels[i].joined->nodes == std::vector<std::size_t>{i});
+  }
+}
+
 }  // namespace pagoda::measured

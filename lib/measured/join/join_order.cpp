@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "join/join_state.h"
 #include "join/pytorch_calls.h"
@@ -41,6 +42,32 @@ std::string module_of(const std::string& scope) {
   return module;
 }
 
+using RowsOfModule = std::map<std::string, std::vector<std::size_t>>;
+
+// The same modules without the first part of their paths, if only then the measured modules are among them: a file
+// often has the timed model inside another one, "model.encoder.layer.0".
+RowsOfModule without_wrapper(RowsOfModule modules, const documents::Measured& measured) {
+  const auto matches = [&](const std::string& before) {
+    return std::count_if(measured.kernels.begin(), measured.kernels.end(),
+                         [&](const auto& kernel) { return modules.contains(before + kernel.nvtx); });
+  };
+  if (matches("") > 0) return modules;
+  std::set<std::string> firsts;
+  for (const auto& [module, rows] : modules) firsts.insert(module.substr(0, module.find('.')) + ".");
+  std::string wrapper;
+  std::ptrdiff_t most = 0;
+  for (const std::string& first : firsts)
+    if (const auto found = matches(first); found > most) most = found, wrapper = first;
+  if (wrapper.empty()) return modules;
+  RowsOfModule inner;
+  for (const auto& [module, rows] : modules)
+    if (module.starts_with(wrapper) || module + "." == wrapper || module.empty()) {
+      std::vector<std::size_t>& all = inner[module.starts_with(wrapper) ? module.substr(wrapper.size()) : ""];
+      all.insert(all.end(), rows.begin(), rows.end());
+    }
+  return inner;
+}
+
 bool folds_into_product(const documents::MeasuredKernel& module) { return module.op_type.starts_with("BatchNorm"); }
 
 bool is_product(const documents::MeasuredKernel& module) {
@@ -76,10 +103,11 @@ void join_by_scope(JoinState& state) {
   // pagoda-bench times modules, not operators: each gets all rows in its scope. The model itself, "/", gets the rows
   // without a scope.
   const bool are_modules = state.measured.source == "pagoda-bench";
-  std::map<std::string, std::vector<std::size_t>> modules;
+  RowsOfModule modules;
   for (std::size_t row = 0; row < state.estimate.nodes.size(); ++row)
     if (state.is_work(row) && (are_modules || !state.row(row).scope.empty()))
       modules[module_of(state.row(row).scope)].push_back(row);
+  if (are_modules) modules = without_wrapper(std::move(modules), state.measured);
 
   // Groups kernels by the innermost range that is a module; ranges are joined by '/'.
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> kernels;  // module, operator
