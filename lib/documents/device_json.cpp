@@ -429,7 +429,14 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
   }
 
   const auto caution = [&](const std::string& of, const Candidate& candidate) {
-    if (candidate.quantity.known() && candidate.status != "ok") spec.cautions.push_back(of + ": " + candidate.status);
+    if (!candidate.quantity.known() || candidate.status == "ok") return;
+    const std::string end = ": " + candidate.status;  // named once, after all values that have it
+    const auto same = std::find_if(spec.cautions.begin(), spec.cautions.end(),
+                                   [&](const std::string& other) { return other.ends_with(end); });
+    if (same == spec.cautions.end())
+      spec.cautions.push_back(of + end);
+    else
+      same->insert(same->size() - end.size(), ", " + of);
   };
   for (auto& [key, candidate] : peaks) {
     const auto& [type, unit, accumulate] = key;

@@ -496,6 +496,7 @@ TEST_CASE("of a measured ceiling the fastest sample counts, and what disturbed i
     {"id": "f64", "kind": "compute", "precision": "float64", "unit_type": "vector", "value": 30e9, "max": 31e9, "status": "ok"},
     {"id": "bad", "kind": "compute", "precision": "int8", "unit_type": "vector", "value": 99e9, "status": "wrong_result"},
     {"id": "read", "kind": "bandwidth", "level": "dram", "value": 20e9, "max": 22e9, "status": "not_converged"},
+    {"id": "near", "kind": "bandwidth", "level": "l2", "value": 200e9, "max": 220e9, "status": "contended"},
     {"id": "launch", "kind": "latency", "value": 2e-6, "min": 1e-6, "max": 9e-6, "status": "ok"}],
     "not_run": ["float16.avx512.fma.core: the CPU has no avx512_fp16", "bfloat16.gemm: libmkl is not installed",
                 "float32.amx.core: the CPU has no amx", "per NUMA node: the machine has no second one"]})",
@@ -507,7 +508,8 @@ TEST_CASE("of a measured ceiling the fastest sample counts, and what disturbed i
   CHECK(spec.peak(Int8, V) == nullptr);
   CHECK(spec.level("dram")->bytes_per_second.value == 22e9);
   CHECK(spec.launch_overhead_seconds.value == 1e-6);
-  CHECK(spec.cautions == std::vector<std::string>{"float32 vector peak: contended", "dram bandwidth: not converged"});
+  CHECK(spec.cautions ==
+        std::vector<std::string>{"float32 vector peak, l2 bandwidth: contended", "dram bandwidth: not converged"});
   CHECK(spec.lacks == std::vector<Precision>{Float16});
   CHECK(spec.notes == std::vector<std::string>{"bad: marked wrong result"});
 }

@@ -489,6 +489,17 @@ TEST_CASE("of several measured runs of a size the fastest is shown, and a traini
   CHECK(step.err.find("it ran a training step, the estimate is of inference") != std::string::npos);
   const Outcome trained = workshop().run("net.onnx --batch 4 --training --measured modes.json --format json");
   CHECK(json::parse(trained.out)["measured"]["seconds"] == 9e-3);
+  // Its joules stand over the FLOPs of the step, in the answer as in a sweep.
+  base::write_file(
+      workshop().path("steps.json"),
+      R"({"schema": "pagoda.measured/1", "source": "torch", "tool": null, "device": null, "clocks": {}, "env": {},
+      "repeats": 1, "warmup": 0, "seconds": null, "missing": [], "notes": [], "kernels": [], "runs": [
+      {"config": {"batch": 2, "mode": "training"}, "seconds": 1e-3, "energy_joules": 1}]})");
+  const std::string training = "net.onnx --device h200 --training --measured steps.json ";
+  const json swept = json::parse(workshop().run(training + "--sweep batch=2 --format json").out)["sweep"]["points"][0];
+  const std::string answer = workshop().run(training + "--batch 2").out;
+  const std::string rate = base::si_rate(swept["flops"].get<double>(), "FLOP/J");
+  CHECK_MESSAGE(answer.find("1 J · " + rate) != std::string::npos, answer << rate);
 }
 
 TEST_CASE("CSV under fusion is kernels, and on a device it carries the bound of each") {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "estimate/describe.h"
+#include "pagoda/documents/measured_runs.h"
 
 namespace pagoda::documents {
 namespace {
@@ -25,15 +26,13 @@ struct Run {
 
 // The run, or the training step if there is one.
 Run run_of(const EstimateDocument& estimate) {
-  const EstimateCounts& counts = estimate.totals.counts;
-  Run run{.flops = real(counts.flops), .bytes = real(counts.bytes), .seconds = estimate.roofline->totals.seconds};
-  if (!estimate.training) return run;
-  const EstimateWork& step = estimate.training->step;
-  run.seconds = estimate.training->time ? std::optional(estimate.training->time->seconds) : std::nullopt;
-  if (estimate.count == Convention::Pagoda) return run;  // its counts are for the step
-  run.flops = real(step.flops);
-  run.bytes = step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt;
-  return run;
+  const TotalWork work = total_work(estimate);
+  const auto& training = estimate.training;
+  return {.flops = work.flops,
+          .bytes = work.bytes,
+          .seconds = !training        ? std::optional(estimate.roofline->totals.seconds)
+                     : training->time ? std::optional(training->time->seconds)
+                                      : std::nullopt};
 }
 
 // Uses the roofline's time, not the time of W and Q as one kernel, since rows run one after another.

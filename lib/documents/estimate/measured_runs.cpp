@@ -103,16 +103,19 @@ std::string short_model_name(const EstimateDocument& estimate) {
   return name;
 }
 
+TotalWork total_work(const EstimateDocument& estimate) {
+  const EstimateCounts& totals = estimate.totals.counts;
+  if (!estimate.training || estimate.count == Convention::Pagoda)  // whose totals are already for the step
+    return {real(totals.flops), real(totals.bytes)};
+  const EstimateWork& step = estimate.training->step;
+  return {real(step.flops),
+          step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt};
+}
+
 std::optional<RunWork> run_work(const EstimateDocument& estimate, const MeasuredRun& run, std::string& problem) {
   const Bindings sizes = run_sizes(estimate, run.config, problem);
   if (!problem.empty()) return std::nullopt;
-  const EstimateCounts& totals = estimate.totals.counts;
-  std::optional<double> flops = real(totals.flops), bytes = real(totals.bytes);
-  if (estimate.training && estimate.count != Convention::Pagoda) {  // whose totals are already for the step
-    const EstimateWork& step = estimate.training->step;
-    flops = real(step.flops);
-    bytes = step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt;
-  }
+  auto [flops, bytes] = total_work(estimate);
   const SweepPoint* point = estimate.sweep ? swept(*estimate.sweep, sizes) : nullptr;
   if (point != nullptr) {  // the published counts have no formulas
     flops = real(point->flops);

@@ -19,6 +19,12 @@ std::vector<MeasuredRun> whole_runs(const Measured& measured);
 // training step.
 Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& config, std::string& problem);
 
+// FLOPs and bytes of what the estimate describes: one run, or the training step if it has one. Empty if not known.
+struct TotalWork {
+  std::optional<double> flops, bytes;
+};
+TotalWork total_work(const EstimateDocument& estimate);
+
 // FLOPs and bytes of the model at the sizes of a run; empty if not known, with the reason in `problem`.
 struct RunWork {
   double flops = 0, bytes = 0;
