@@ -36,12 +36,11 @@ mkdir -p "$out"
 files=()
 for model in $models; do files+=("$here/models/skeletons/$model.onnx"); done
 pagoda-bench run "${files[@]}" --backend ort --batch "$batches" --sequence "$sequence" "${counts[@]}" -o "$out/inference"
+# The same model's name in PyTorch; transformers has BERT.
+torch_name() { case $1 in bert_base*) echo bert-base-uncased ;; *) echo "${1%_dynamic}" ;; esac; }
 if "$PAGODA_PYTHON" -c 'import torch, torchvision' 2>/dev/null && [ -z "${NO_TORCH:-}" ]; then
-  # The same models by their names there; transformers has BERT.
   named=()
-  for model in $models; do
-    case $model in bert_base*) named+=(bert-base-uncased) ;; *) named+=("${model%_dynamic}") ;; esac
-  done
+  for model in $models; do named+=("$(torch_name "$model")"); done
   pagoda-bench run "${named[@]}" --backend torch --mode inference,training --batch "$batches" --sequence "$sequence" "${counts[@]}" -o "$out/torch" ||
     echo "PyTorch: not every run is ok; pagoda-bench status $out/torch says why" | tee -a "$out/notes.txt"
 fi
@@ -61,7 +60,11 @@ for model in $models; do
   onnx-estimate "$file" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused -o "$out/$model.json" 2>>"$out/notes.txt"
   roofline-plot --ceilings "$out/ceilings.json" --estimate "$out/$model.json" --measured "$out/$model.runs.json" \
     -o "$out/$model.svg"
-  onnx-estimate "$file" --batch "${batches%%[,.]*}" "${sizes[@]}" --device "$out/ceilings.json" --training \
+  # A training step, beside PyTorch's where it ran.
+  step=()
+  if [ -d "$out/torch" ] && pagoda-report measured "$out/torch" --where "model=$(torch_name "$model"),test=train" \
+    -o "$out/$model.steps.json" 2>>"$out/notes.txt"; then step=(--measured "$out/$model.steps.json"); fi
+  onnx-estimate "$file" --batch "${batches%%[,.]*}" "${sizes[@]}" --device "$out/ceilings.json" --training "${step[@]}" \
     >"$out/$model.training.txt" 2>>"$out/notes.txt"
 done
 pagoda-report table "$out/inference" -o "$out/inference.svg" --title "ONNX Runtime on this CPU"
