@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 
 #if __has_include(<sys/single_threaded.h>)
@@ -18,16 +19,22 @@ namespace pagoda::inline core {
 // Counts the holders of a shared object; without other threads, atomic counting would cost more than the arithmetic.
 class Holders {
  public:
+  Holders() = default;
+  Holders(const Holders&) noexcept {}  // of a copy: its maker alone
+  Holders& operator=(const Holders&) = delete;
+
   void add() {
     if (is_alone())
-      ++count_;
+      count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     else
-      std::atomic_ref(count_).fetch_add(1, std::memory_order_relaxed);
+      count_.fetch_add(1, std::memory_order_relaxed);
   }
   // Whether the last holder left.
   bool leave() {
-    if (is_alone()) return --count_ == 0;
-    return std::atomic_ref(count_).fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (!is_alone()) return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const std::uint32_t left = count_.load(std::memory_order_relaxed) - 1;
+    count_.store(left, std::memory_order_relaxed);
+    return left == 0;
   }
 
  private:
@@ -39,7 +46,7 @@ class Holders {
 #endif
   }
 
-  std::uint32_t count_ = 1;
+  std::atomic<std::uint32_t> count_ = 1;
 };
 
 // A symbol, or an operation on two arguments that polynomials cannot express. `text` is its canonical text and its
