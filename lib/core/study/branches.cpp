@@ -1,6 +1,6 @@
 // Puts the branches that stored conditions select into the main graph.
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "graph/index.h"
 #include "pagoda/core/decoder.h"
@@ -97,6 +97,10 @@ class BranchTaker {
     condition.name = name + "/condition";
     nodes.push_back(identity(name, taken.input(0), add(std::move(condition))));
     nodes.back().scope = taken.scope;
+    std::set<std::string, std::less<>> used;
+    for (const Node& node : graph_.nodes) used.insert(node.name);
+    for (Node& node : inner.nodes)
+      if (!node.name.empty() && used.contains(node.name)) node.name = name + "/" + node.name;
     for (std::vector<Node>* list : {&inner.nodes, &copies})
       for (Node& node : *list) {
         for (ValueId& input : node.inputs)
