@@ -52,7 +52,7 @@ def has_source(path, root):
     """Whether the source of an object file still exists: a build folder keeps the objects of files that moved."""
     target_folder, _, rest = str(path).partition("CMakeFiles/")
     source = rest.partition(".dir/")[2].removesuffix(".o")
-    folders = ("tools", "examples")
+    folders = ("tools", "examples", "lib/bridges")
     return any(any(root.glob(f"{folder}/**/{source}")) for folder in folders) or pathlib.Path(target_folder, source).exists()
 
 

@@ -2,7 +2,7 @@
 // each. Paths are UTF-8. Whatever fails sets errno.
 //
 //   const OpenFile file = OpenFile::regular("model.onnx");
-//   if (!file) throw Error(std::string("model.onnx: ") + std::strerror(errno));
+//   if (!file) throw Error("model.onnx cannot be opened");
 #pragma once
 
 #include <cstddef>
