@@ -252,8 +252,8 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     return;
   }
   const std::string kernels =
-      base::grouped(totals.launches) +
-      (data.traffic() == TrafficModel::Unfused ? " kernels, one a node" : " kernels after fusion");
+      base::grouped(totals.launches) + (totals.launches == 1 ? " kernel" : " kernels") +
+      (data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
   lines.push_back({"time", "≥ " + base::si_seconds(time.seconds),
                    std::string(time.at_least ? "of the modelled part · " : "") +
                        (is_training ? "a training step" : split_text(roofline) + " · " + kernels) + " · " +

@@ -99,7 +99,7 @@ function facts_of_answer(answer) {
   return [
     ["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"],
     ...(asked.resident ? [] : [["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? digits3(answer.flops / answer.bytes) + " FLOP/B" : ""],
-    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + (split > 0.5 ? `memory bounds ${exact_share(split)} %` : `arithmetic bounds ${exact_share(1 - split)} %`) + " of it · " + `${chosen.launches.toLocaleString("en")} kernels`],
+    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + (split > 0.5 ? `memory bounds ${exact_share(split)} %` : `arithmetic bounds ${exact_share(1 - split)} %`) + " of it · " + `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`],
     ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""]]),
     ...(eager > 1.05 * time && !asked.resident ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
     ["floor", "≥ " + exact_seconds(chosen.floor), "whatever an engine fuses"],
