@@ -234,13 +234,13 @@ std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
 
 // Stars that lie on each other share a label: "16, 32, 64", or "1 … 1024" if they are many.
 std::vector<Star> labelled_together(const Scale& scale, const std::vector<Star>& stars) {
-  constexpr double kSame = 13;  // two marks at this distance overlap, so that labels cannot tell them apart
+  constexpr double kOverlap = 13;  // two marks at this distance overlap, so that labels cannot tell them apart
   constexpr std::size_t kMostNames = 3;
   std::vector<Star> result;
   for (std::size_t first = 0; first < stars.size();) {
     std::size_t end = first + 1;
     while (end < stars.size() && std::hypot(scale.x(stars[end].x()) - scale.x(stars[first].x()),
-                                            scale.y(stars[end].y()) - scale.y(stars[first].y())) < kSame)
+                                            scale.y(stars[end].y()) - scale.y(stars[first].y())) < kOverlap)
       ++end;
     Star together = stars[end - 1];
     if (end - first > kMostNames) {
