@@ -22,12 +22,11 @@ TEST_CASE("paths are split at their last separator") {
   struct Row {
     std::string path, folder, name;
   };
-  for (const auto& [path, folder, name] :
-       {Row{"model.onnx", ".", "model.onnx"}, Row{"a/b/model.onnx", "a/b", "model.onnx"},
-        Row{"/model.onnx", "/", "model.onnx"}, Row{"a/", "a", ""}, Row{"", ".", ""}}) {
-    CAPTURE(path);
-    CHECK(folder_of(path) == folder);
-    CHECK(file_name_of(path) == name);
+  for (const Row& row : {Row{"model.onnx", ".", "model.onnx"}, Row{"a/b/model.onnx", "a/b", "model.onnx"},
+                         Row{"/model.onnx", "/", "model.onnx"}, Row{"a/", "a", ""}, Row{"", ".", ""}}) {
+    CAPTURE(row.path);
+    CHECK(folder_of(row.path) == row.folder);
+    CHECK(file_name_of(row.path) == row.name);
   }
 }
 
