@@ -57,6 +57,7 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
   const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;
   const std::vector<MeasuredRun> runs = documents::whole_runs(measured);
   std::vector<MeasuredRun> sizes;
+  sizes.reserve(runs.size());
   for (const MeasuredRun& run : runs) sizes.push_back(with_sizes_alone(estimate, run));
   std::set<std::string> problems;
   for (std::size_t i = 0; i < runs.size(); ++i) {
