@@ -24,7 +24,7 @@ constexpr const char* kParts[] = {"backend", "onnx", "contrib", "drawn", "graphs
 // A file of graphs by random_graphs.py, instead of all stored cases; null without one.
 const char* drawn_graphs() { return std::getenv("PAGODA_CONFORMANCE_GRAPHS"); }
 
-// At least so many of the stored cases say something about the property.
+// Fails unless the property could be checked on more than `least` of the stored cases.
 void expect_compared(std::size_t compared, std::size_t least) {
   MESSAGE(compared << " cases compared");
   CHECK(compared > (drawn_graphs() == nullptr ? least : 0));

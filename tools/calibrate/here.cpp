@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 // Small enough to run within minutes; together they cover every kernel class, with products of one, few and many rows.
 struct StudyRow {
   const char* model;                     // in models/skeletons, or, without a family, in models/probes
-  const char* family;                    // "": a probe, which is no network: it is fitted, never judged
+  const char* family;                    // "" marks a probe: it takes part in the fit and is never judged
   std::int64_t batch = 0, sequence = 0;  // 0: as in the file
   const char* named = "";                // the module that PyTorch runs; the file was exported from it
 };

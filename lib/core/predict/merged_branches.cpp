@@ -40,7 +40,7 @@ class BranchFinder {
       for (const ValueId input : graph_.nodes[n].inputs)
         if (input != kAbsent) readers_[index(input)].push_back(id);
     }
-    // An output of the model has a reader that is no part of any sum.
+    // -1 marks outputs of the model, which their reader needs whole: they join no sum.
     for (const ValueId output : graph_.outputs)
       if (output != kAbsent) readers_[index(output)].push_back(-1);
   }

@@ -16,8 +16,8 @@ struct MergedBranches {
   std::int64_t convolutions = 0;    // among the parts
 };
 
-// The sums of the main graph. A convolution and the tensor itself are no branches: networks that add a convolution of
-// positions to its operand run them apart.
+// The sums of the main graph. A sum of one convolution and its own operand does not count: networks that encode
+// positions in this way run both apart.
 std::vector<MergedBranches> find_merged_branches(const Model& model, const Analysis& analysis);
 
 }  // namespace pagoda::inline core

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "predict/kernel_time.h"
+#include "predict/merged_branches.h"
 
 namespace pagoda::inline core {
 
@@ -43,8 +44,9 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
     seconds += time;
   }
   result.seconds = seconds;
-  as_measured.merges_branches = true;
-  if (const EagerKernels merged = eager_kernels(model, analysis, as_measured); merged.merged_branches > 0) {
+  if (!find_merged_branches(model, analysis).empty()) {
+    as_measured.merges_branches = true;
+    const EagerKernels merged = eager_kernels(model, analysis, as_measured);
     result.mergeable_branches = merged.merged_branches;
     result.merged_seconds = 0;
     for (const KernelLaunch& kernel : merged.kernels)

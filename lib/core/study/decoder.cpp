@@ -164,7 +164,7 @@ class Reader {
     tokens_ = new_tokens_->bind(sizes_.dims);
   }
 
-  // Whether floats that are no mask have this dim: the keys that a decoder takes from its encoder.
+  // Whether a float input other than a mask has this dim, as the keys have that a decoder takes from its encoder.
   bool is_of_other_data(const Dim& dim) const {
     return std::any_of(analysis_.inputs.begin(), analysis_.inputs.end(), [&](const InputInfo& input) {
       return is_float(input.type.element) && input.type.shape && !holds_text(input.name, "mask") &&

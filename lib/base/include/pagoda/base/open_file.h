@@ -30,9 +30,9 @@ struct FileState {
   bool is_same_file(const FileState& other) const { return volume == other.volume && number == other.number; }
 };
 
-// Follows links; empty if there is no such file.
+// Of the file that links lead to. Empty if it does not exist.
 std::optional<FileState> file_state(const std::string& path);
-// The path without links, "." and "..", separated by '/' on every system; empty if there is no such file.
+// Resolves links, "." and "..", and separates by '/' on every system. Empty if the file does not exist.
 std::string resolved_path(const std::string& path);
 // Lexically: all before the last separator, "." if there is none; and all behind it.
 std::string folder_of(const std::string& path);

@@ -58,7 +58,7 @@ void set_phase_flag(Model& model, const PhaseOptions& phase);
 Model in_other_phase(const Model& model, const PhaseOptions& phase);
 // The model with each If of the main graph whose condition is stored, as set_flag() stores it, replaced by the branch
 // that runs: only then do caches, fused kernels and the work of several devices reach into the branch. Rows keep their
-// number and order; an Identity stands for the If. Empty if there is no such If.
+// number and order; an Identity takes the place of the If. Empty if no If has a stored condition.
 std::optional<Model> with_branches_taken(const Model& model);
 
 // Throws Error where the model has no pair of past and present, or fixes a size at a different value.
