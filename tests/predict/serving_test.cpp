@@ -23,16 +23,19 @@ using doctest::Approx;
 
 namespace {
 
-// Rows of a table in data/calibration/serving, as text by column.
-std::vector<std::map<std::string, std::string>> rows_of(const std::string& name) {
-  std::istringstream file(test::read_file(test::source_path("data/calibration/serving/" + name + ".csv")));
-  std::vector<std::map<std::string, std::string>> rows;
+using Row = std::map<std::string, std::string>;
+
+// Rows of a table, as text by column.
+std::vector<Row> rows_of_table(const std::string& path) {
+  std::istringstream file(test::read_file(test::source_path(path)));
+  std::vector<Row> rows;
   std::vector<std::string> columns;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#')) continue;
     std::istringstream cells(line);
     std::vector<std::string> row;
     for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
+    row.resize(std::max(row.size(), columns.size()));  // getline() drops an empty last cell
     if (columns.empty()) {
       columns = row;
       continue;
@@ -43,7 +46,9 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::string& name)
   return rows;
 }
 
-double number(const std::map<std::string, std::string>& row, const char* column) { return std::stod(row.at(column)); }
+std::vector<Row> rows_of(const std::string& name) { return rows_of_table("data/calibration/serving/" + name + ".csv"); }
+
+double number(const Row& row, const char* column) { return std::stod(row.at(column)); }
 
 // Mean of |predicted / measured − 1| over the rows for which `seconds` is above 0, each on its device.
 template <typename Predict>
@@ -240,6 +245,42 @@ TEST_CASE("predictions of decoders lie above what the data sheets allow, and clo
       CHECK(*time.predicted->high > time.predicted->seconds);
     }
   }
+}
+
+TEST_CASE("bounds lie below published runs of 70 B on four devices, and predictions of their steps are near them") {
+  // Llama 3.1's head has more columns than the measured model's, which raises a step by 1 %: bounds that hold with it
+  // hold without it.
+  const Model model = skeleton("llama_3_1_70b");
+  constexpr double kRounding = 0.5e-3;  // seconds are printed to 1 ms
+  double error = 0, steps = 0;
+  for (const Row& row : rows_of_table("data/measured/serving/llama_2_70b.csv")) {
+    const auto batch = std::stoll(row.at("batch")), prompt = std::stoll(row.at("prompt")),
+               output = std::stoll(row.at("output"));
+    CAPTURE(row.at("device"));
+    CAPTURE(batch);
+    CAPTURE(prompt);
+    CAPTURE(output);
+    const auto run = [&](Phase phase, std::int64_t sequences) {
+      auto request = served(row.at("device").c_str(), sequences, phase, phase == Phase::Prefill ? prompt : 1,
+                            phase == Phase::Prefill ? 0 : prompt + output / 2);
+      if (row.at("precision") == "fp8") request.precision = Precision::Float8;
+      request.parallel = ParallelOptions{.tensor = 4};
+      return *documents::make_estimate(model, request).roofline;
+    };
+    const auto first = run(Phase::Prefill, batch), step = run(Phase::Decode, batch);
+    const double all = number(row, "batch") * number(row, "output") / number(row, "tokens_per_second");
+    CHECK(first.totals.seconds + (number(row, "output") - 1) * step.totals.seconds < all);
+    // One sequence's prompt alone; of many, prompts and steps mix.
+    if (!row.at("first_token_seconds").empty())
+      CHECK(run(Phase::Prefill, 1).totals.seconds < number(row, "first_token_seconds") + kRounding);
+    if (row.at("step_seconds").empty()) continue;
+    CHECK(step.totals.seconds < number(row, "step_seconds") + kRounding);
+    error += std::abs(step.predicted->seconds / number(row, "step_seconds") - 1);
+    ++steps;
+  }
+  CHECK(steps == 20);
+  MESSAGE("mean error of the steps: " << error / steps);
+  CHECK(error / steps < 0.2);  // the engine is of 2023, and slower than those whose kernels were fitted
 }
 
 TEST_CASE("devices share a step, and pay for their all-reduces") {
