@@ -301,6 +301,28 @@ TEST_CASE("devices share a step, and pay for their all-reduces") {
   CHECK(slow.roofline->predicted->seconds > seconds[8]);
 }
 
+TEST_CASE("a sweep predicts each size as a run of that size alone does") {
+  const Model model = skeleton("llama_3_1_70b");
+  auto request = served("h100-sxm", 1, Phase::Decode, 1, 1023);
+  request.parallel = ParallelOptions{.tensor = 8};
+  request.sizes.batch = 0;
+  request.phase->past.reset();
+  request.sweep = {{.dim = "past", .sizes = {1023, 4095}}, {.dim = "batch", .sizes = {1, 16}}};
+  const auto document = documents::make_estimate(model, request);
+  REQUIRE(document.sweep->predicted.size() == 4);
+  CHECK(document.sweep->engine == "llm-serving");
+  auto alone = served("h100-sxm", 16, Phase::Decode, 1, 1023);
+  alone.parallel = request.parallel;
+  const auto one = documents::make_estimate(model, alone);
+  CHECK(document.sweep->predicted[1].seconds == one.roofline->predicted->seconds);
+  CHECK(document.sweep->predicted[1].low == one.roofline->predicted->low);
+  CHECK(*document.sweep->predicted[3].seconds > *document.sweep->predicted[1].seconds);
+
+  const std::string text = documents::write_estimate(document);
+  test::check_schema(text, "estimate");
+  CHECK(documents::write_estimate(documents::parse_estimate(text, "sweep")) == text);
+}
+
 TEST_CASE("8-bit products are faster where the device multiplies them") {
   const Model model = skeleton("qwen2_5_14b");
   auto request = served("h100-sxm", 1, Phase::Prefill, 8192, 0);

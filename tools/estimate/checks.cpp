@@ -60,7 +60,7 @@ void check_studies(const Arguments& arguments) {
   const bool is_table = !is_chart(format_of(arguments)) && format_of(arguments) != "json";
   if (!sweep_axes(arguments).empty())
     refuse("--sweep",
-           {{arguments.predict, "--predict"},
+           {{arguments.predict && arguments.training, "--predict with --training"},
             {is_table && !arguments.by.empty(), "--by"},
             {is_table && arguments.top > 0, "--top"},
             {is_table && arguments.symbolic, "--symbolic"},

@@ -343,7 +343,8 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   return part;
 }
 
-EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols) {
+EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
+                         const std::vector<std::optional<EstimatePrediction>>& predictions) {
   EstimateSweep part{.dims = {},
                      .symbols = std::move(symbols),
                      .device_bytes = {},
@@ -351,8 +352,18 @@ EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols) {
                      .ridge = sweep.ridge,
                      .points = std::move(sweep.points),
                      .measured = {},
-                     .joules = {}};
+                     .joules = {},
+                     .engine = {},
+                     .calibration = {},
+                     .predicted = {}};
   for (SweepAxis& axis : sweep.axes) part.dims.push_back(std::move(axis.dim));
+  for (const std::optional<EstimatePrediction>& each : predictions) {
+    part.predicted.emplace_back();
+    if (!each) continue;
+    part.predicted.back() = {.seconds = each->seconds, .low = each->low, .high = each->high};
+    part.engine = each->engine;
+    part.calibration = each->calibration;
+  }
   return part;
 }
 
@@ -513,7 +524,8 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   estimate.advice = std::move(findings.advice);
   estimate.variants = std::move(findings.variants);
   if (findings.sweep) {
-    estimate.sweep = sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols));
+    estimate.sweep =
+        sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols), findings.predicted_points);
     if (request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
   }
   if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);

@@ -40,6 +40,7 @@ struct Findings {
   std::vector<EstimateAdvice> advice = {};
   std::vector<EstimateVariant> variants = {};
   std::optional<Sweep> sweep = std::nullopt;
+  std::vector<std::optional<EstimatePrediction>> predicted_points = {};  // by point of the sweep
   std::vector<std::string> swept_symbols = {};
   std::vector<BudgetResult> budgets = {};
 };

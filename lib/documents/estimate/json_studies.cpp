@@ -82,6 +82,8 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
   a("symbols", x.symbols);
   a.maybe("device_bytes", x.device_bytes);
   a("traffic", x.traffic);
+  a.maybe("engine", x.engine);
+  a.maybe("calibration", x.calibration);
   part(a, "ridge", Layout::Line, x.ridge, [&](A& inner, auto& ridge) {
     std::string dim = x.dims.empty() ? "" : x.dims[0];
     inner("dim", dim);
@@ -117,6 +119,14 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
       if (inner.has("joules")) x.joules.resize(at + 1);
     }
     if (at < x.joules.size()) inner("joules", x.joules[at]);
+    if constexpr (A::kReads) {
+      if (inner.has("predicted_seconds")) x.predicted.resize(at + 1);
+    }
+    if (at < x.predicted.size()) {
+      inner("predicted_seconds", x.predicted[at].seconds);
+      inner("predicted_low", x.predicted[at].low);
+      inner("predicted_high", x.predicted[at].high);
+    }
     if (at >= x.measured.size()) return;
     inner("measured_seconds", x.measured[at].seconds);
     inner("measured_joules", x.measured[at].joules);

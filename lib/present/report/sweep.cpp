@@ -38,6 +38,24 @@ void add_measured(CsvLine& line, const EstimateSweep& sweep, std::size_t at) {
   line.add(seconds && point.time ? std::optional(point.time->seconds / *seconds) : std::nullopt);
 }
 
+// Items per predicted second.
+std::optional<double> predicted_rate(const EstimateSweep& sweep, std::size_t at) {
+  const std::optional<double>& seconds = sweep.predicted[at].seconds;
+  const std::optional<Int>& items = sweep.points[at].items;
+  if (!seconds || !items || *seconds <= 0) return std::nullopt;
+  return static_cast<double>(*items) / *seconds;
+}
+
+void add_predicted_header(CsvLine& header) {
+  for (const char* name : {"predicted_seconds", "predicted_low", "predicted_high", "predicted_items_per_second"})
+    header.add(std::string_view(name));
+}
+
+void add_predicted(CsvLine& line, const EstimateSweep& sweep, std::size_t at) {
+  const documents::EstimatePredictedPoint& point = sweep.predicted[at];
+  line.add(point.seconds).add(point.low).add(point.high).add(predicted_rate(sweep, at));
+}
+
 void add_measured_header(CsvLine& header) {
   for (const char* name : {"measured_seconds", "measured_flops_per_second", "measured_bytes_per_second",
                            "measured_joules", "measured_flops_per_joule", "bound_share"})
@@ -64,6 +82,12 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     if (has_users) grid.columns.push_back({.header = "a user ≤", .is_number = true});
     grid.columns.push_back({.header = unit + "/s ≤", .is_number = true, .drop_order = 3});
     grid.columns.push_back({.header = "bound"});
+  }
+  if (!sweep.predicted.empty()) {
+    grid.columns.push_back({.header = "predicted", .is_number = true});
+    if (has_items)
+      grid.columns.push_back(
+          {.header = estimate.phase ? "tokens/s ≈" : "items/s ≈", .is_number = true, .drop_order = 1});
   }
   if (!sweep.joules.empty()) {
     grid.columns.push_back({.header = "energy ≈", .is_number = true, .drop_order = 1});
@@ -100,6 +124,12 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
                                : "?");
       row.push_back(has_rate && point.flops ? base::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
       row.emplace_back(to_string(point.bound));
+    }
+    if (!sweep.predicted.empty()) {
+      const std::optional<double>& seconds = sweep.predicted[at].seconds;
+      row.push_back(seconds ? base::si_seconds(*seconds) : "?");
+      const std::optional<double> rate = predicted_rate(sweep, at);
+      if (has_items) row.push_back(rate ? base::si_rate(*rate, "") : "?");
     }
     if (!sweep.joules.empty()) {
       const std::optional<double>& joules = sweep.joules[at];
@@ -140,6 +170,7 @@ std::string footing(const EstimateDocument& estimate) {
                          ? "memory: weights and the activation peak of the device that needs the most; counts are of "
                            "the whole model"
                          : "memory: weights and the activation peak";
+  if (!sweep.predicted.empty()) text += "\npredicted: " + sweep.engine + ": " + sweep.calibration;
   if (!has_time(sweep) || sweep.dims.size() != 1) return text;
   const std::string dim = base::printable(sweep.dims[0]);
   if (!sweep.ridge) return text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep";
@@ -165,6 +196,7 @@ std::string published_csv(const std::string& model, const EstimateSweep& sweep) 
   for (const char* name : {"ai", "perf", "flops", "param_bytes", "bytes", "param_fraction"})
     header.add(std::string_view(name));
   if (!sweep.joules.empty()) header.add("joules");
+  if (!sweep.predicted.empty()) add_predicted_header(header);
   if (!sweep.measured.empty()) {
     header.add("bound_perf");
     add_measured_header(header);
@@ -184,6 +216,7 @@ std::string published_csv(const std::string& model, const EstimateSweep& sweep) 
     line.add(is_known ? std::optional(static_cast<double>(*point.param_bytes) / static_cast<double>(*point.bytes))
                       : std::nullopt);
     if (!sweep.joules.empty()) line.add(sweep.joules[at]);
+    if (!sweep.predicted.empty()) add_predicted(line, sweep, at);
     if (!sweep.measured.empty()) {
       line.add(achieved(point));
       add_measured(line, sweep, at);
@@ -205,6 +238,7 @@ std::string plain_csv(const std::string& model, const EstimateSweep& sweep) {
          {"seconds", "eager_seconds", "floor_seconds", "bound", "flops_per_second", "items", "items_per_second"})
       header.add(std::string_view(name));
   if (!sweep.joules.empty()) header.add("joules");
+  if (!sweep.predicted.empty()) add_predicted_header(header);
   if (!sweep.measured.empty()) add_measured_header(header);
   std::string text = std::move(header).end();
   for (std::size_t at = 0; at < sweep.points.size(); ++at) {
@@ -221,6 +255,7 @@ std::string plain_csv(const std::string& model, const EstimateSweep& sweep) {
       line.add(has_rate ? std::optional(static_cast<double>(*point.items) / point.time->seconds) : std::nullopt);
     }
     if (!sweep.joules.empty()) line.add(sweep.joules[at]);
+    if (!sweep.predicted.empty()) add_predicted(line, sweep, at);
     if (!sweep.measured.empty()) add_measured(line, sweep, at);
     text += std::move(line).end();
   }

@@ -441,6 +441,11 @@ struct EstimateMeasuredPoint {
   std::optional<double> seconds, joules;
 };
 
+// What a run of a swept size is predicted to take; empty where the model does not work there. See EstimatePrediction.
+struct EstimatePredictedPoint {
+  std::optional<double> seconds, low, high;
+};
+
 struct EstimateSweep {
   std::vector<std::string> dims;
   std::vector<std::string> symbols;  // the symbols of the dims in formulas
@@ -450,6 +455,8 @@ struct EstimateSweep {
   std::vector<SweepPoint> points;               // sizes in the order of dims
   std::vector<EstimateMeasuredPoint> measured;  // by point; empty if no measurement was given
   std::vector<std::optional<double>> joules;    // by point, as EstimateEnergy::joules; empty if no constants are known
+  std::string engine, calibration;              // of the predictions, as in EstimatePrediction
+  std::vector<EstimatePredictedPoint> predicted;  // by point; empty if no prediction was requested
 };
 
 // A BudgetResult as stored in the document.
