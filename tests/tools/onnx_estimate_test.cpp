@@ -420,6 +420,12 @@ TEST_CASE("with a device the answer says whether the model fits, how fast it can
     CHECK_MESSAGE(result.out.find(text) != std::string::npos, text, "\n", result.out);
 }
 
+TEST_CASE("a model that needs a little more than the device's memory does not read as exactly all of it") {
+  const std::string model = test::source_path("models/skeletons/llama_3_1_70b.onnx");
+  const std::string out = workshop().run("'" + model + "' --batch 1 --phase decode --past 1024 --device h200").out;
+  CHECK_MESSAGE(out.find("does not fit  100.3 % of the 141 GB") != std::string::npos, out);
+}
+
 TEST_CASE("what does not fit a device is said, and --max-memory device makes it an error") {
   const json fits = json::parse(workshop().run("net.onnx --device rtx-3090 --format json").out)["fit"];
   CHECK(fits["fits"] == true);

@@ -98,11 +98,21 @@ Line phase_line(const EstimateDocument& estimate) {
   return {"phase", std::string(to_string(phase.phase)), remark};
 }
 
+// The share of the device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
+std::string memory_share(double used, double whole) {
+  std::string text = percent_of(used, whole);
+  for (int digits = 4; digits <= 9 && used != whole && text == percent_of(1, 1); ++digits) {
+    const std::string longer = base::rounded(100 * used / whole, digits);
+    if (std::stod(longer) != 100) text = longer + " %";
+  }
+  return text;
+}
+
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
   if (!fit.device_bytes) return {"fits", "?", "the memory of " + device + " is not known"};
-  std::string remark = percent_of(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
+  std::string remark = memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
                        " of the " + bytes(fit.device_bytes) + " of " + device;
   const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
   if (fit.largest_batch)
@@ -251,9 +261,8 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     lines.push_back({"time", "?", "no row's least time is known"});
     return;
   }
-  const std::string kernels =
-      base::grouped(totals.launches) + (totals.launches == 1 ? " kernel" : " kernels") +
-      (data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
+  const std::string kernels = base::grouped(totals.launches) + (totals.launches == 1 ? " kernel" : " kernels") +
+                              (data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
   lines.push_back({"time", "≥ " + base::si_seconds(time.seconds),
                    std::string(time.at_least ? "of the modelled part · " : "") +
                        (is_training ? "a training step" : split_text(roofline) + " · " + kernels) + " · " +
