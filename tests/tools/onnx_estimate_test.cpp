@@ -420,9 +420,14 @@ TEST_CASE("with a device the answer says whether the model fits, how fast it can
     CHECK_MESSAGE(result.out.find(text) != std::string::npos, text, "\n", result.out);
 }
 
-TEST_CASE("a model that needs a little more than the device's memory does not read as exactly all of it") {
+TEST_CASE(
+    "a decoder that needs a little more than the device's memory does not read as exactly all of it; rates are of "
+    "tokens") {
   const std::string model = test::source_path("models/skeletons/llama_3_1_70b.onnx");
   const std::string out = workshop().run("'" + model + "' --batch 1 --phase decode --past 1024 --device h200").out;
+  const std::string table =
+      workshop().run("'" + model + "' --batch 1 --phase decode --past 1024 --device h200,b200").out;
+  CHECK_MESSAGE(table.find("tokens/s ≤") != std::string::npos, table);
   CHECK_MESSAGE(out.find("does not fit  100.3 % of the 141 GB") != std::string::npos, out);
 }
 

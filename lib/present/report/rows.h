@@ -25,8 +25,8 @@ using documents::type_name;
 struct GroupRow {
   std::size_t index;  // index in EstimateTraffic::groups
   const documents::EstimateGroup* group;
-  std::string name;  // of its first contraction, else of its first node
-  std::string ops;   // "Conv+Relu"
+  std::string name;                               // of its first contraction, else of its first node
+  std::string ops;                                // "Conv+Relu"
   const documents::EstimateNode* main = nullptr;  // the node that gives the name
   const RowBound* bound = nullptr;
 };
@@ -74,7 +74,7 @@ std::string rate_text(const EstimateDocument& estimate, double seconds);
 std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);
 // EstimateDocument::variants, and the difference between them that matters most.
-base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants);
+base::Grid variants_grid(const documents::EstimateDocument& estimate);
 std::string decisive(const std::vector<documents::EstimateVariant>& variants);
 
 // The rows as printable cells, for the table and for Markdown.

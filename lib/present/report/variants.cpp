@@ -6,7 +6,8 @@
 
 namespace pagoda::present::report {
 
-base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants) {
+base::Grid variants_grid(const documents::EstimateDocument& estimate) {
+  const std::vector<documents::EstimateVariant>& variants = estimate.variants;
   base::Grid grid;
   const bool is_priced = std::any_of(variants.begin(), variants.end(),
                                      [](const auto& variant) { return variant.price_per_million.has_value(); });
@@ -20,7 +21,7 @@ base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants
                   {.header = "× first", .is_number = true},
                   {.header = "bound"},
                   {.header = "whatever is fused ≥", .is_number = true, .drop_order = 3},
-                  {.header = "items/s ≤", .is_number = true}};
+                  {.header = estimate.phase ? "tokens/s ≤" : "items/s ≤", .is_number = true}};
   const bool has_users = std::any_of(variants.begin(), variants.end(), [](const auto& variant) {
     return variant.largest_batch || variant.longest_context;
   });
