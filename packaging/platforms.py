@@ -78,8 +78,9 @@ def zig_folder(zig, name):
     cache = f'export ZIG_GLOBAL_CACHE_DIR="{WORK}/zig-cache" ZIG_LOCAL_CACHE_DIR="{WORK}/zig-cache"'
     # zig compiles the C++ library anew for other flags than these; CMake's own trials have them, too.
     flags = f"-target {platform.target} -O2 -s"
-    # CMake calls a resource compiler as it calls windres: the source and the output come last.
-    resources = 'for word; do source=$output; output=$word; done\nset -- "$output" "$source"\n'
+    # Versions of CMake differ in the order and the options of a resource compiler.
+    resources = 'for word; do case $word in *.rc) source=$word ;; *.res | *.obj) output=$word ;; esac; done\n' \
+        'set -- "$output" "$source"\n'
     for program, words in {"cc": f"cc {flags}", "c++": f"c++ {flags}", "ar": "ar",
                            "ranlib": "ranlib", "rc": "rc /:auto-includes none /:output-format coff /fo"}.items():
         text = f'#!/bin/sh\n# {ZIG}\n{cache}\n{resources if program == "rc" else ""}exec "{zig}" {words} "$@"\n'
