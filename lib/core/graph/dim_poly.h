@@ -6,8 +6,12 @@
 #include <cstdint>
 #include <optional>
 
-#if __has_include(<sys/single_threaded.h>)
+// Since 2.32, glibc says whether a process has one thread. For older ones, zig has the file, too, and refuses it.
+#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
+#define PAGODA_HAS_SINGLE_THREADED
+#endif
 #endif
 
 #include "pagoda/base/error.h"
@@ -39,7 +43,7 @@ class Holders {
 
  private:
   static bool is_alone() {
-#if __has_include(<sys/single_threaded.h>)
+#ifdef PAGODA_HAS_SINGLE_THREADED
     return __libc_single_threaded != 0;
 #else
     return false;
