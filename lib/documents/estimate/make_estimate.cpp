@@ -297,44 +297,49 @@ EstimateRequest at_sizes(const EstimateRequest& request, const std::vector<std::
   return at;
 }
 
-// Warnings of a prediction join the sweep's analysis, each once, with the first size that raises it.
-std::vector<std::optional<EstimatePrediction>> predict_points(const Model& model, const Model& as_filed,
-                                                              const EstimateRequest& request, const Sweep& sweep,
-                                                              Analysis& analysis) {
+// Counts remain totals; memory is for the device that needs most, time for a step on all devices.
+void share_point(const GroupRun& group, SweepPoint& point) {
+  const MemoryNeed& need = group.largest_need();
+  point.param_bytes = need.weights;
+  point.activation_peak_bytes = need.activations ? std::optional(need.cache + *need.activations) : std::nullopt;
+  point.memory_bytes = need.activations ? std::optional(need.total()) : std::nullopt;
+  point.time = group.bound.totals;
+  point.bound = group.bound.totals.bound();
+}
+
+bool predicts(const EstimateRequest& request) {
+  return request.calibration || request.serving || request.tensorrt || request.cpu;
+}
+
+// What takes a run of each size: shares of several devices and predictions. Warnings of a prediction join `analysis`,
+// each once, with the first size that raises it.
+std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, const Model& as_filed,
+                                                          const EstimateRequest& request, Sweep& sweep,
+                                                          Analysis& analysis) {
   std::vector<std::optional<EstimatePrediction>> predictions;
+  if (predicts(request)) predictions.resize(sweep.points.size());
   std::set<std::string> said;
   for (const Diagnostic& each : analysis.diagnostics) said.insert(each.message);
-  for (const SweepPoint& point : sweep.points) {
-    predictions.emplace_back();
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    SweepPoint& point = sweep.points[i];
     if (!point.problem.empty()) continue;
     const EstimateRequest at = at_sizes(request, point.sizes);
     Sized start = sized(model, at);
     Findings findings{.analysis = {}, .items = items_of(at, start)};
-    if (at.parallel) findings.group = run_on_group(model, at, start);
+    if (at.parallel) {
+      findings.group = run_on_group(model, at, start);
+      share_point(*findings.group, point);
+    }
+    if (!predicts(request)) continue;
     findings.analysis = std::move(start.analysis);
     findings.analysis.diagnostics.clear();
     findings.traffic = traffic_of(model, at, findings.analysis);
     add_times(model, as_filed, at, {.convention = at.count}, findings);
-    predictions.back() = std::move(findings.predicted);
+    predictions[i] = std::move(findings.predicted);
     for (const Diagnostic& each : findings.analysis.diagnostics)
       if (said.insert(each.message).second) warn(analysis, sizes_text(sweep, point) + ": " + each.message);
   }
   return predictions;
-}
-
-// Counts remain totals; memory is for the device that needs most, time for a step on all devices.
-void share_points(const Model& model, const EstimateRequest& request, Sweep& sweep) {
-  for (SweepPoint& point : sweep.points) {
-    if (!point.problem.empty()) continue;
-    const EstimateRequest at = at_sizes(request, point.sizes);
-    const GroupRun group = run_on_group(model, at, sized(model, at));
-    const MemoryNeed& need = group.largest_need();
-    point.param_bytes = need.weights;
-    point.activation_peak_bytes = need.activations ? std::optional(need.cache + *need.activations) : std::nullopt;
-    point.memory_bytes = need.activations ? std::optional(need.total()) : std::nullopt;
-    point.time = group.bound.totals;
-    point.bound = group.bound.totals.bound();
-  }
 }
 
 }  // namespace
@@ -459,9 +464,8 @@ EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& req
       if (!request.parallel) options.time = SweepTime{*request.device, bound_options};
     }
     findings.sweep = sweep(model, rows, axes, options);
-    if (request.parallel && request.device) share_points(model, request, *findings.sweep);
-    if (request.calibration || request.serving || request.tensorrt || request.cpu)
-      findings.predicted_points = predict_points(model, as_filed, request, *findings.sweep, analysis);
+    if (request.device && (request.parallel || predicts(request)))
+      findings.predicted_points = run_points(model, as_filed, request, *findings.sweep, analysis);
     for (const SweepPoint& point : findings.sweep->points) {
       if (point.problem.empty()) continue;
       warn(analysis, sizes_text(*findings.sweep, point) + ": " + point.problem + "; the model does not work there");
