@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "graph/dim_sum.h"
@@ -84,47 +85,78 @@ const std::string& name_of(const Model& model, const NodeReport& row) {
   return display_name(graph, graph.nodes[static_cast<std::size_t>(row.node)]);
 }
 
-[[noreturn]] void refuse_sizes(const FixedSizes& fixed, const std::string& node, const std::string& why) {
+// Whether sizes other than the batch differ from the file's.
+bool is_other_size(const BoundInputs& bound) {
+  return bound.fixed && bound.fixed->exported.size() > (bound.fixed->batch.empty() ? 0 : 1);
+}
+
+[[noreturn]] void refuse_sizes(const BoundInputs& bound, const std::string& node, const std::string& why) {
   std::string sizes;
-  for (const auto& [name, size] : fixed.asked)
-    if (name != fixed.batch && size != fixed.exported.at(name))
-      sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+  for (const auto& [name, size] : bound.asked)
+    sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(size);
   if (sizes.empty()) sizes = "other sizes than the file's";
   throw Error("the file cannot be read at " + sizes + ": " + node + " fixes the size: " + why +
               "; export the model at this size, or with these dims dynamic");
 }
 
-// A graph that depends on its exported sizes has nodes that cannot run at other sizes: throws Error when the requested
-// sizes leave more nodes unmodelled than the exported ones.
-void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated,
-                          const Analysis& analysis, const FixedSizes& fixed) {
-  if (analysis.totals.unmodelled_nodes == 0) return;
+// The same where only the batch differs.
+[[noreturn]] void refuse(const BoundInputs& bound, const std::string& node, const std::string& why) {
+  if (is_other_size(bound)) refuse_sizes(bound, node, why);
+  const auto batch = bound.fixed->asked.find(bound.fixed->batch);
+  throw Error((batch != bound.fixed->asked.end() ? "batch " + std::to_string(batch->second) : "another batch") +
+              " is not what the graph is made for: " + node + " is not modelled: " + why +
+              "; export the model with a dynamic batch dim, or multiply the numbers of one run");
+}
+
+// The same request at the sizes and the batch of the file, without the sizes that the data decide.
+Analysis analyze_as_exported(const Model& model, const AnalyzeOptions& options,
+                             const std::vector<CustomOperator>& stated, const BoundInputs& bound) {
   AnalyzeOptions as_exported = options;
+  as_exported.dims.clear();
+  for (const auto& [name, size] : bound.options.dims)
+    if (bound.input_dims.contains(name)) as_exported.dims.emplace(name, size);
   as_exported.batch = 0;
   as_exported.symbolic_batch = false;
   as_exported.input_shapes.clear();
   as_exported.symbolic_sizes.clear();
   as_exported.assumed.clear();
-  if (analyze(model, as_exported, stated).totals.unmodelled_nodes >= analysis.totals.unmodelled_nodes) return;
-  const auto batch = fixed.asked.find(fixed.batch);
+  return analyze(model, as_exported, stated);
+}
+
+// A graph that depends on its exported sizes has nodes that cannot run at other sizes, or whose sizes cannot be
+// followed: throws Error when the requested sizes leave more nodes unmodelled, or more sizes unknown, than the exported
+// ones. An unknown size would count as 1.
+void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated,
+                          const Analysis& analysis, const Session& session, const BoundInputs& bound) {
+  std::optional<Analysis> exported;
+  const auto as_exported = [&]() -> const Analysis& {
+    if (!exported) exported = analyze_as_exported(model, options, stated, bound);
+    return *exported;
+  };
+  const bool checks_nodes = is_other_size(bound) || !bound.bind_last.empty();
   const auto problem = std::find_if(analysis.nodes.begin(), analysis.nodes.end(),
                                     [](const NodeReport& row) { return !row.problem.empty(); });
-  if (problem == analysis.nodes.end()) return;
-  const std::string node = name_of(model, *problem);
-  if (fixed.exported.size() > 1 || batch == fixed.asked.end()) refuse_sizes(fixed, node, problem->problem);
-  throw Error("batch " + std::to_string(batch->second) + " is not what the graph is made for: " + node +
-              " is not modelled: " + problem->problem +
-              "; export the model with a dynamic batch dim, or multiply the numbers of one run");
+  if (checks_nodes && analysis.totals.unmodelled_nodes > 0 && problem != analysis.nodes.end() &&
+      as_exported().totals.unmodelled_nodes < analysis.totals.unmodelled_nodes)
+    refuse(bound, name_of(model, *problem), problem->problem);
+  if (const auto unsettled = session.unsettled()) refuse_sizes(bound, unsettled->first, unsettled->second);
+  if (analysis.symbols.empty()) return;
+  std::map<std::string, int> unknown;  // sizes that the data decide, by node
+  for (const Symbol& symbol : analysis.symbols) ++unknown[symbol.node];
+  for (const Symbol& symbol : as_exported().symbols) --unknown[symbol.node];
+  for (const Symbol& symbol : analysis.symbols)
+    if (unknown[symbol.node] > 0)
+      refuse(bound, symbol.node, "what becomes of one of its sizes is unknown (" + symbol.cause + ")");
 }
 
 // Throws Error for negative sizes: windows that do not fit an image too small for the model.
-void expect_sizes(const Analysis& analysis, const Model& model, const FixedSizes& fixed) {
+void expect_sizes(const Analysis& analysis, const Model& model, const BoundInputs& bound) {
   for (const NodeReport& row : analysis.nodes)
     for (const OutputInfo& output : row.outputs)
       if (output.type.shape)
         for (const Dim& dim : *output.type.shape)
           if (dim.is_constant() && *dim.value() < 0)
-            refuse_sizes(fixed, name_of(model, row), "a size of " + dim.to_string());
+            refuse_sizes(bound, name_of(model, row), "a size of " + dim.to_string());
 }
 
 void count_memory(const Model& model, Analysis& analysis) {
@@ -204,17 +236,13 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   count_memory(model, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
-  const bool is_other_size = bound.fixed && bound.fixed->exported.size() > (bound.fixed->batch.empty() ? 0 : 1);
-  if (bound.fixed && (is_other_size || !bound.bind_last.empty()))
-    expect_sizes_carried(model, options, stated, analysis, *bound.fixed);
-  if (bound.fixed)
-    if (const auto unsettled = session.unsettled()) refuse_sizes(*bound.fixed, unsettled->first, unsettled->second);
+  if (bound.fixed) expect_sizes_carried(model, options, stated, analysis, session, bound);
   // Fixed sizes were walked as symbols; the requested numbers are bound last.
   bind_data_dims(bound, analysis.symbols);
   if (bound.bind_last.empty()) return analysis;
   Analysis bound_last = bind_dims(analysis, bound.bind_last);
-  if (is_other_size) {
-    expect_sizes(bound_last, model, *bound.fixed);
+  if (is_other_size(bound)) {
+    expect_sizes(bound_last, model, bound);
     // Sizes that are equal only as numbers may let a node reuse another tensor's memory.
     count_memory(model, bound_last);
   }

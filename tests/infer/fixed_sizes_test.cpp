@@ -227,6 +227,24 @@ TEST_CASE("what computes a size that the file fixes is refused further on, never
   });
 }
 
+// A size that the data decide counts as 1 in numbers. One that is known in the file must not become such a size.
+TEST_CASE("a size that is known in the file and unknown at another size is refused") {
+  const char* cut =
+      "x:f32[1,24,4], i:i64=1, c:i64[1]=[20], b:i64[1]=[0], a:i64[1]=[1] -> s = Shape(x); g = Gather(s, i); e = "
+      "Sub(g, c); y = Slice(x, b, e, a)";
+  check({
+      {cut, {1, 12, 4}, "y", "y fixes the size: what becomes of one of its sizes is unknown", "x[: h − 20]"},
+      {"x:f32[1,24,4] -> n = NonZero(x); y = Neg(n)", {1, 12, 4}, "y", "int64[3,nonzero]", "unknown in the file, too"},
+  });
+  const Model model = graph(
+      "x:f32[1,24,4], i:i64=0, c:i64[1]=[5], b:i64[1]=[0], a:i64[1]=[1] -> s = Shape(x); g = Gather(s, i); e = "
+      "Sub(c, g); y = Slice(x, b, e, a)");
+  CHECK_THROWS_WITH(analyze(model, {.batch = 8}),
+                    "batch 8 is not what the graph is made for: y is not modelled: what becomes of one of its sizes is "
+                    "unknown (slice bounds are computed from data); export the model with a dynamic batch dim, or "
+                    "multiply the numbers of one run");
+}
+
 TEST_CASE("the batch and other sizes change together, and a size can be swept") {
   const Model model = graph(
       "x:f32[1,64,14,14], t:i64=[1,64,196], w:f32[64,10]=const -> a = Reshape(x, t); b = Transpose(a) {perm=[0,2,1]}; "

@@ -22,233 +22,12 @@ import time
 import traceback
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models"))
+from networks import ROWS, Inputs, Row, Size
 
 EXPORTERS = ("torchscript", "dynamo")
 OPSET = 18
-Size = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A network that can be built for any of three sizes."""
-    name: str
-    build: Callable[[Size], object]
-    sizes: tuple[Size, Size, Size]
-    licence: str = "BSD-3-Clause"
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Networks
-# ---------------------------------------------------------------------------------------------------------------
-
-def tv(name: str, family: str = "", **options) -> Callable[[Size], object]:
-    import builders
-    if family:
-        options |= {"weights_backbone": None}
-    return lambda size: builders.torchvision(name, family, **options)
-
-
-def tv_sized(name: str, argument: str, **options) -> Callable[[Size], object]:
-    import builders
-    square = argument == "image_size"
-    return lambda size: builders.torchvision(name, **{argument: size[0] if square else size}, **options)
-
-
-def timm(name: str, sized: bool = False, **options) -> Callable[[Size], object]:
-    def build(size: Size):
-        import builders
-        import timm as library
-        return builders.randomised(library.create_model(name, **({"img_size": size} if sized else {}), **options))
-    return build
-
-
-def fpn(size: Size):
-    """ResNet-18 with a feature pyramid: the upward path has the sizes of the downward path."""
-    import builders
-    from torch import nn
-    from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
-
-    class Pyramid(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.body = resnet_fpn_backbone(backbone_name="resnet18", weights=None)
-
-        def forward(self, images):
-            return tuple(self.body(images).values())
-    return builders.randomised(Pyramid())
-
-
-def detector(name: str) -> Callable[[Size], object]:
-    """Backbone and heads of a torchvision detector, without the resizing before and the box selection after."""
-    def build(size: Size):
-        import builders
-        from torch import nn
-        import torchvision
-        model = getattr(torchvision.models.detection, name)(weights=None, weights_backbone=None)
-
-        class Heads(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.backbone, self.head = model.backbone, model.head
-
-            def forward(self, images):
-                features = self.backbone(images)
-                features = list(features.values())
-                return tuple(self.head(features).values())
-        return builders.randomised(Heads())
-    return build
-
-
-def yolo(size: Size):
-    import builders
-    import torch
-    import yolov8n
-    model = yolov8n.YoloV8n(size[0])
-    grids, strides = [], []
-    for stride in yolov8n.STRIDES:
-        rows, columns = (torch.arange(side // stride) + 0.5 for side in size)
-        y, x = torch.meshgrid(rows, columns, indexing="ij")
-        grids.append(torch.stack((x.flatten(), y.flatten())))
-        strides.append(torch.full((1, x.numel()), float(stride)))
-    model.detect.anchors = torch.cat(grids, 1).unsqueeze(0)
-    model.detect.strides = torch.cat(strides, 1).unsqueeze(0)
-    return builders.randomised(model)
-
-
-def unet(size: Size):
-    import builders
-    from small_nets import UNet
-    return builders.randomised(UNet())
-
-
-def unet_interpolated(size: Size):
-    """A U-Net whose upward path is bilinear, resized to the sizes of the downward path."""
-    import builders
-    import torch
-    from torch import nn
-    import torch.nn.functional as F
-
-    class Interpolated(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.one, self.two = nn.Conv2d(3, 16, 3, padding=1), nn.Conv2d(16, 32, 3, padding=1)
-            self.three, self.up2 = nn.Conv2d(32, 64, 3, padding=1), nn.Conv2d(96, 32, 3, padding=1)
-            self.up1, self.head = nn.Conv2d(48, 16, 3, padding=1), nn.Conv2d(16, 4, 1)
-
-        def forward(self, images):
-            one = F.relu(self.one(images))
-            two = F.relu(self.two(F.max_pool2d(one, 2)))
-            three = F.relu(self.three(F.max_pool2d(two, 2)))
-            up = F.interpolate(three, size=two.shape[2:], mode="bilinear", align_corners=False)
-            two = F.relu(self.up2(torch.cat((up, two), 1)))
-            up = F.interpolate(two, size=one.shape[2:], mode="bilinear", align_corners=False)
-            return self.head(F.relu(self.up1(torch.cat((up, one), 1))))
-    return builders.randomised(Interpolated())
-
-
-def super_resolution(size: Size):
-    """The network of "Real-Time Single Image and Video Super-Resolution" (ESPCN), three times as large."""
-    import builders
-    from torch import nn
-    return builders.randomised(nn.Sequential(
-        nn.Conv2d(1, 64, 5, padding=2), nn.ReLU(), nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(),
-        nn.Conv2d(64, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 9, 3, padding=1), nn.PixelShuffle(3)))
-
-
-def segformer(size: Size):
-    import builders
-    from torch import nn
-    from transformers import SegformerConfig, SegformerForSemanticSegmentation
-
-    class Logits(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = SegformerForSemanticSegmentation(SegformerConfig(num_labels=150))  # the defaults are mit-b0
-
-        def forward(self, images):
-            return self.model(images).logits
-    return builders.randomised(Logits())
-
-
-def detr(size: Size):
-    import builders
-    from torch import nn
-    from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
-
-    class Boxes(nn.Module):
-        def __init__(self):
-            super().__init__()
-            backbone = ResNetConfig(embedding_size=64, hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2],
-                                    layer_type="basic", out_features=["stage4"])
-            self.model = DetrForObjectDetection(DetrConfig(
-                use_timm_backbone=False, use_pretrained_backbone=False, backbone=None, backbone_config=backbone,
-                encoder_layers=2, decoder_layers=2, attn_implementation="eager"))
-
-        def forward(self, images):
-            out = self.model(images)
-            return out.logits, out.pred_boxes
-    return builders.randomised(Boxes())
-
-
-def small_vit(size: Size):
-    """Two layers of torchvision's vision transformer, 32 wide."""
-    import builders
-    import torchvision
-    return builders.randomised(torchvision.models.VisionTransformer(size[0], 16, 2, 2, 32, 64, num_classes=10))
-
-
-def small_swin(size: Size):
-    """Two stages of torchvision's Swin transformer, 16 wide."""
-    import builders
-    import torchvision
-    return builders.randomised(torchvision.models.SwinTransformer(
-        [4, 4], 16, [2, 2], [1, 2], [7, 7], stochastic_depth_prob=0.0, num_classes=10))
-
-
-COMMON = ((224, 224), (320, 320), (256, 384))
-WINDOWS = ((448, 448), (672, 672), (448, 672))      # several windows of 7 in every stage
-SQUARES = ((224, 224), (320, 320), (384, 384))      # for networks that take only one size
-
-ROWS = (
-    Row("resnet18", tv("resnet18"), COMMON),
-    Row("mobilenet_v3_small", tv("mobilenet_v3_small"), COMMON),
-    Row("efficientnet_b0", tv("efficientnet_b0"), COMMON),
-    Row("densenet121", tv("densenet121"), COMMON),
-    Row("shufflenet_v2", tv("shufflenet_v2_x0_5"), COMMON),
-    Row("squeezenet1_1", tv("squeezenet1_1"), COMMON),
-    Row("regnet_y_400mf", tv("regnet_y_400mf"), COMMON),
-    Row("inception_v3", tv("inception_v3", init_weights=False, aux_logits=False), ((299, 299), (331, 331), (299, 395))),
-    Row("convnext_atto", timm("convnext_atto"), COMMON, "Apache-2.0"),
-    Row("vgg11", tv("vgg11"), ((224, 224), (448, 448), (224, 448))),
-    Row("deeplabv3_mobilenet", tv("deeplabv3_mobilenet_v3_large", "segmentation"), COMMON),
-    Row("lraspp_mobilenet", tv("lraspp_mobilenet_v3_large", "segmentation"), COMMON),
-    Row("fcn_resnet50", tv("fcn_resnet50", "segmentation"), COMMON),
-    Row("resnet18_fpn", fpn, COMMON),
-    Row("retinanet", detector("retinanet_resnet50_fpn"), COMMON),
-    Row("ssdlite", detector("ssdlite320_mobilenet_v3_large"), ((320, 320), (512, 512), (256, 384))),
-    Row("yolov8n", yolo, ((640, 640), (1280, 1280), (480, 640)), "Apache-2.0"),
-    Row("unet", unet, COMMON, "Apache-2.0"),
-    Row("unet_interpolated", unet_interpolated, COMMON, "Apache-2.0"),
-    Row("espcn", super_resolution, COMMON, "Apache-2.0"),
-    Row("vit_b_32", tv_sized("vit_b_32", "image_size"), SQUARES),
-    Row("vit_tiny", timm("vit_tiny_patch16_224", True), COMMON, "Apache-2.0"),
-    Row("deit_tiny_distilled", timm("deit_tiny_distilled_patch16_224", True), COMMON, "Apache-2.0"),
-    Row("swin_t", tv("swin_t"), WINDOWS),
-    Row("swin_v2_t", tv("swin_v2_t"), ((512, 512), (768, 768), (512, 768))),
-    Row("maxvit_t", tv_sized("maxvit_t", "input_size"), ((448, 448), (672, 672), (896, 896))),
-    Row("mobilevit_xxs", timm("mobilevit_xxs"), ((256, 256), (384, 384), (256, 320)), "Apache-2.0"),
-    Row("pvt_v2_b0", timm("pvt_v2_b0"), COMMON, "Apache-2.0"),
-    Row("poolformer_s12", timm("poolformer_s12"), COMMON, "Apache-2.0"),
-    Row("segformer", segformer, ((256, 256), (512, 512), (256, 384)), "Apache-2.0"),
-    Row("small_vit", small_vit, ((64, 64), (96, 96), (128, 128))),
-    Row("small_swin", small_swin, ((112, 112), (168, 168), (112, 224))),
-    Row("detr", detr, COMMON, "Apache-2.0"),
-)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -302,15 +81,15 @@ def export(row: Row, exporter: str, size: Size, folder: Path) -> None:
     if path.exists():
         return
     model = row.build(size).eval()
-    channels = 1 if row.name == "espcn" else 3
-    images = (torch.zeros(1, channels, *size),)
+    inputs = row.inputs(size)
+    names = list(inputs)
+    values = tuple(torch.ones(shape, dtype=getattr(torch, element)) for element, shape in inputs.values())
     whole = path.with_suffix(".whole")
     if exporter == "dynamo":
-        program = torch.onnx.export(model, images, dynamo=True, verbose=False, opset_version=OPSET,
-                                    input_names=["images"])
+        program = torch.onnx.export(model, values, dynamo=True, verbose=False, opset_version=OPSET, input_names=names)
         program.save(str(whole), external_data=False)
     else:
-        torch.onnx.export(model, images, str(whole), dynamo=False, opset_version=OPSET, input_names=["images"])
+        torch.onnx.export(model, values, str(whole), dynamo=False, opset_version=OPSET, input_names=names)
     proto = onnx.load(str(whole))
     whole.unlink()
     strip(proto)
@@ -339,11 +118,11 @@ def run_exports(rows: list[Row], exporters: list[str], folder: Path) -> int:
 # Comparison
 # ---------------------------------------------------------------------------------------------------------------
 
-def estimate(tool: Path, model: Path, size: Size | None) -> tuple[dict | None, str]:
+def estimate(tool: Path, model: Path, inputs: Inputs) -> tuple[dict | None, str]:
+    """The tool's answer, with the shapes of `inputs` asked for, and what it says on stderr."""
     command = [str(tool), str(model), "--format", "json"]
-    if size is not None:
-        channels = 1 if model.name.startswith("espcn") else 3
-        command += ["--input", f"images=1x{channels}x{size[0]}x{size[1]}"]
+    for name, (_, shape) in inputs.items():
+        command += ["--input", f"{name}={'x'.join(map(str, shape))}"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         return None, done.stderr.strip()
@@ -383,10 +162,10 @@ def compare(rows: list[Row], folder: Path, tool: Path, verbose: bool) -> int:
     def answer(task):
         row, exporter, a, b = task
         file = lambda size: folder / f"{row.name}.{exporter}.{size[0]}x{size[1]}.onnx"
-        asked, message = estimate(tool, file(a), b)
+        asked, message = estimate(tool, file(a), row.inputs(b))
         if asked is None:
             return "refused", message
-        exported, problem = estimate(tool, file(b), None)
+        exported, problem = estimate(tool, file(b), {})
         if exported is None:
             return "wrong", problem
         found = difference(asked, exported)

@@ -135,6 +135,7 @@ class Binder {
     while (bound_.input_dims.contains(name)) name += "_";
     dim = symbol_of(name, *from);
     if (!asked) return;
+    bound_.asked.emplace(name, *asked);
     bound_.fixed->asked.emplace(name, *asked);
     bound_.bind_last.emplace(name, *asked);
   }

@@ -17,6 +17,7 @@ struct BoundInputs {
   std::optional<FixedSizes> fixed;
   Bindings bindings;                      // what was bound, by dim name
   Bindings bind_last;                     // bound only after the walk: symbols of fixed sizes
+  Bindings asked;                         // the requested sizes in place of fixed ones, by dim name
   std::map<std::string, int> input_dims;  // free dims → order of first appearance
   std::map<std::string, Dim> assumed;     // free dims assumed to be formulas of the others
   std::map<std::string, std::string> renamed;
