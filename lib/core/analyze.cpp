@@ -193,6 +193,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
       if (type.shape) session.see(*type.shape);
   Walker walker(session, bound.options, stated);
   GraphResult result = walker.walk(0, inputs, nullptr, "");
+  if (session.fixed) session.settle_rest();
 
   Analysis analysis;
   analysis.nodes = std::move(result.rows);
@@ -241,6 +242,8 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   bind_data_dims(bound, analysis.symbols);
   if (bound.bind_last.empty()) return analysis;
   Analysis bound_last = bind_dims(analysis, bound.bind_last);
+  for (const auto& [symbol, unit] : bound.units) bound_last.bindings.erase(symbol);
+  bound_last.bindings.insert(bound.asked.begin(), bound.asked.end());
   if (is_other_size(bound)) {
     expect_sizes(bound_last, model, bound);
     // Sizes that are equal only as numbers may let a node reuse another tensor's memory.

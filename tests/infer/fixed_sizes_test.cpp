@@ -82,6 +82,51 @@ TEST_CASE("the numbers of a reshape follow the sizes they came from") {
   });
 }
 
+TEST_CASE("what a reshape merges, another takes apart") {
+  check({
+      {"x:f32[1,8,64,96], t:i64=[1,8,6144], u:i64=[1,8,64,96] -> a = Reshape(x, t); y = Reshape(a, u)",
+       {1, 8, 80, 80},
+       "y",
+       "[1,8,80,80]",
+       "not 64 rows of 100"},
+      {"x:f32[1,64,64,96], t:i64=[1,1,-1], u:i64=[1,64,64,96] -> a = Reshape(x, t); y = Reshape(a, u)",
+       {1, 64, 80, 80},
+       "y",
+       "[1,64,80,80]",
+       "channels and rows of one number"},
+      {"x:f32[1,8,12,12], t:i64=[8,4,3,4,3], u:i64=[1,8,12,12] -> p = Reshape(x, t); q = Transpose(p) "
+       "{perm=[0,2,1,4,3]}; r = Transpose(q) {perm=[0,2,1,4,3]}; v = Reshape(r, u); y = Add(v, x)",
+       {1, 8, 24, 30},
+       "y",
+       "the file does not tell whether its size",
+       "blocks of 3, or 4 of them: both come back"},
+  });
+}
+
+// A cell of 2 · 2 pixels on maps of two sizes is a cell; 16 and 8 are how many there are.
+TEST_CASE("a block that divides axes of different sizes keeps its size") {
+  const char* one = "x:f32[1,8,32,32], t:i64=[128,2,16,2] -> y = Reshape(x, t)";
+  const char* cells =
+      "x:f32[1,8,32,32], t:i64=[128,2,16,2], u:i64=[64,2,8,2] -> c = Reshape(x, t); p = MaxPool(x) "
+      "{kernel_shape=[2,2], strides=[2,2]}; y = Reshape(p, u)";
+  const char* grid =
+      "x:f32[1,8,32,32], t:i64=[32,8,4,8], u:i64=[32,4,4,4] -> c = Reshape(x, t); p = MaxPool(x) "
+      "{kernel_shape=[2,2], strides=[2,2]}; y = Reshape(p, u)";
+  const char* folded =
+      "x:f32[1,8,32,32], t:i64=[128,2,16,2], u:i64=[1,8,256,4], v:i64=[128,16,2,2], s:i64=[1,8,32,32], k:i64=[64,2,8,2] "
+      "-> c = Reshape(x, t); d = Transpose(c) {perm=[0,2,1,3]}; e = Reshape(d, u); f = Reshape(e, v); g = "
+      "Transpose(f) {perm=[0,2,1,3]}; h = Reshape(g, s); y = Concat(x, h) {axis=1}; p = MaxPool(x) "
+      "{kernel_shape=[2,2], strides=[2,2]}; q = Reshape(p, k)";
+  check({
+      {one, {1, 8, 48, 64}, "y", "the file does not tell whether its size", "a single map"},
+      {cells, {1, 8, 48, 64}, "c", "[192,2,32,2]", "24 · 32 cells of 2 · 2"},
+      {cells, {1, 8, 48, 64}, "y", "[96,2,16,2]", "12 · 16 cells"},
+      {grid, {1, 8, 48, 64}, "c", "[32,12,4,16]", "4 · 4 cells of any size"},
+      {folded, {1, 8, 48, 64}, "e", "[1,8,768,4]", "unfolded"},
+      {folded, {1, 8, 48, 64}, "y", "[1,16,48,64]", "folded back"},
+  });
+}
+
 // Stored tensors determine the window size: 49 rows of a table, 9·3 channels of a weight.
 TEST_CASE("windows are as large as what they meet") {
   const char* blocks =
@@ -159,6 +204,18 @@ TEST_CASE("sizes of a resize are those of what it joins") {
        "y",
        "whether its size 30 stays or follows",
        "30 of 28 may be anything"},
+      {"x:f32[1,4,28,28], z:i64[4]=[1,4,30,28], r:f32[0]=const, s:f32[0]=const -> y = Resize(x, r, s, z)",
+       {1, 4, 56, 56},
+       "y",
+       "whether its size 30 stays or follows",
+       "60 of 56 may be anything, too"},
+      {"x:f32[1,4,16,16], t:i64=[1,4,16], z:i64[4]=[1,4,16,16], r:f32[0]=const, s:f32[0]=const, a:i64[1]=[1] -> p = "
+       "MaxPool(x) {kernel_shape=[4,4], strides=[4,4]}; k = Reshape(p, t); q = Transpose(k) {perm=[0,2,1]}; m = "
+       "MatMul(q, k); n = Unsqueeze(m, a); h = MaxPool(x) {kernel_shape=[2,2], strides=[2,2]}; y = Resize(h, r, s, z)",
+       {1, 4, 24, 24},
+       "y",
+       "[1,4,24,24]",
+       "rows are not as many as the 36 tokens, which were 16 at export, too"},
   });
 }
 
@@ -203,6 +260,18 @@ TEST_CASE("pools, cuts and picks that cover an axis follow it") {
        "parts of fixed sizes",
        "halves"},
       {"x:f32[1,12,1], s:i64[3]=[1,12,5] -> y = Expand(x, s)", {1, 20, 1}, "y", "[1,20,5]", "its own size"},
+      {"x:f32[1,12,4], s:i64[3]=[1,12,4], a:i64[1]=[1] -> m = ReduceMean(x, a); u = Expand(m, s); y = Concat(x, u) "
+       "{axis=2}",
+       {1, 20, 4},
+       "y",
+       "[1,20,8]",
+       "a mean spread over what it is of"},
+      {"x:f32[1,12,4], w:f32[4,12]=const, s:i64[3]=[1,12,4], a:i64[1]=[1], b:i64[3]=[1,12,1] -> m = ReduceMean(x, a); u "
+       "= Expand(m, s); r = MatMul(m, w); k = Reshape(r, b); y = Add(u, k)",
+       {1, 20, 4},
+       "y",
+       "[1,12,4]",
+       "12 queries beside 12 pixels"},
   });
 }
 

@@ -24,6 +24,7 @@ const Pair kPairs[] = {
     {"small_vit.dynamo", {64, 64}, {96, 96}},
     {"small_vit.torchscript", {64, 64}, {96, 96}},
     {"small_swin.dynamo", {112, 112}, {112, 224}},
+    {"small_swin.torchscript", {112, 112}, {112, 224}},
 };
 
 std::string path_of(const std::string& network, const std::vector<std::int64_t>& size) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "infer/batch_axis.h"
 #include "infer/exporter_dims.h"
@@ -123,7 +124,9 @@ class Binder {
     note_sizes(index, sizes);
   }
 
-  // Makes a fixed size a symbol; `asked` is the requested size, if known.
+  // Makes a fixed size a symbol; `asked` is the requested size, if known. The symbol then counts the largest unit that
+  // divides both sizes: 224 and 320 are 7 and 10 units of 32, so the sizes after five halvings are whole multiples of
+  // the symbol, and formulas stay free of floor_div.
   void follow(std::size_t index, std::size_t axis, std::optional<std::int64_t> asked) {
     Dim& dim = (*bound_.types[index].shape)[axis];
     const auto from = dim.value64();
@@ -133,11 +136,15 @@ class Binder {
                   "; export the model with this dim dynamic");
     std::string name = Dim::identifier(names_[index] + "." + std::to_string(axis));
     while (bound_.input_dims.contains(name)) name += "_";
-    dim = symbol_of(name, *from);
+    const std::int64_t unit = asked ? std::gcd(*from, *asked) : 1;
+    if (asked) bound_.asked.emplace(name, *asked);
+    if (unit > 1) name += "_over_" + std::to_string(unit);
+    while (bound_.input_dims.contains(name)) name += "_";
+    dim = unit * symbol_of(name, *from / unit);
     if (!asked) return;
-    bound_.asked.emplace(name, *asked);
-    bound_.fixed->asked.emplace(name, *asked);
-    bound_.bind_last.emplace(name, *asked);
+    bound_.units.emplace(name, unit);
+    bound_.fixed->asked.emplace(name, *asked / unit);
+    bound_.bind_last.emplace(name, *asked / unit);
   }
 
   Dim symbol_of(const std::string& name, std::int64_t exported) {

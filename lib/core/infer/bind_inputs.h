@@ -18,6 +18,7 @@ struct BoundInputs {
   Bindings bindings;                      // what was bound, by dim name
   Bindings bind_last;                     // bound only after the walk: symbols of fixed sizes
   Bindings asked;                         // the requested sizes in place of fixed ones, by dim name
+  Bindings units;                         // symbols that count an asked size in units: the size of one
   std::map<std::string, int> input_dims;  // free dims → order of first appearance
   std::map<std::string, Dim> assumed;     // free dims assumed to be formulas of the others
   std::map<std::string, std::string> renamed;

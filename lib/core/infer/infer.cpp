@@ -285,14 +285,17 @@ void Walker::count_at_load(const Frame& frame, std::size_t node_index, const OpR
 namespace {
 
 // Scales and shifts of a norm have the size of its normalised axes.
-void expect_rows_kept(const OpContext::State& state, const FixedSizes& fixed) {
+void expect_rows_kept(const OpContext::State& state, Session& session) {
+  const FixedSizes& fixed = *session.fixed;
   if (state.facts.rows != RowAxes::FromAxis && state.facts.rows != RowAxes::Last) return;
   const auto& data = state.inputs[0]->type.shape;
   for (const ValueInfo* input : state.inputs) {
     if (input == nullptr || !input->constant || !data || !input->type.shape) continue;
     const Shape& scale = *input->type.shape;
     for (std::size_t i = 1; i <= std::min(scale.size(), data->size()); ++i)
-      if (const Dim& size = (*data)[data->size() - i]; scale[scale.size() - i] != Dim(1) && ops::changes(fixed, size))
+      if (const Dim& size = (*data)[data->size() - i]; scale[scale.size() - i] != Dim(1) &&
+                                                       !session.keep(size, state.display_name) &&
+                                                       ops::changes(fixed, session.resolve(size)))
         throw RuleStop{RuleStop::Kind::Unknown, "its weights fix a size at " + fixed.as_exported(size).to_string() +
                                                     ", the sizes asked for make it " +
                                                     fixed.as_asked(size).to_string()};
@@ -306,7 +309,7 @@ void expect_rows_kept(const OpContext::State& state, const FixedSizes& fixed) {
 // input.
 void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
   const FixedSizes& fixed = *session_.fixed;
-  if (session_.has_weights && state.facts.kind == OpKind::Norm) expect_rows_kept(state, fixed);
+  if (session_.has_weights && state.facts.kind == OpKind::Norm) expect_rows_kept(state, session_);
   const auto yielded =
       std::find_if(session_.yielded.begin(), session_.yielded.end(),
                    [&](const Session::Yielded& each) { return fixed.hold_other(session_.resolve(each.formula)); });
@@ -329,6 +332,8 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
       const Dim& formula = (*output)[offset + axis];
       if (!size.is_constant() || size == Dim(1) || !fixed.hold_other(formula) || fixed.as_exported(formula) != size)
         continue;
+      // The sizes of a computed input are followed: a number there is one.
+      if (!input->constant && session_.keep(formula, state.display_name)) continue;
       if (!input->constant) refuse("an input has a size of");
       (*frame.values[static_cast<std::size_t>(state.node.inputs[i])].type.shape)[axis] = formula;
       if (input->tensor_graph < 0)

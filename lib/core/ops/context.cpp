@@ -255,7 +255,7 @@ std::vector<Dim> OpContext::seen_sizes(std::int64_t exported, std::size_t rank, 
 }
 
 Dim OpContext::pending_size(std::int64_t exported) const {
-  return state_.session.pending_size(exported, state_.display_name, "a size that the file fixes");
+  return state_.session.pending_size(exported, state_.display_name);
 }
 
 std::pair<Dim, Dim> OpContext::pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner) const {

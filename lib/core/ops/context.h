@@ -89,8 +89,17 @@ class Session {
   // Records the sizes of a tensor, which later seen_sizes() return.
   void see(const Shape& shape);
   std::vector<Dim> seen(std::int64_t exported, std::optional<std::pair<std::size_t, std::size_t>> rank_and_axis) const;
-  Dim pending_size(std::int64_t exported, const std::string& node, std::string cause);
+  // The sizes that a reshape merges into one, in their order; merged() returns all lists whose product is `whole`.
+  void note_merged(const Dim& whole, Shape sizes);
+  std::vector<Shape> merged(const Dim& whole) const;
+  // `otherwise`: the formula where no operator decides; without one the request is refused.
+  Dim pending_size(std::int64_t exported, const std::string& node, std::optional<Dim> otherwise = std::nullopt);
   std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner, const std::string& node);
+  // Decides that a formula made only of pending sizes stays as in the file; false where it is made of others.
+  bool keep(const Dim& formula, const std::string& node);
+  // Decides what no operator decided: sizes that have a formula for this case, and pairs of parts, where a part with the
+  // same exported size on axes of different sizes is a block, which stays.
+  void settle_rest();
   // The first size that is still pending, or decided in a way that the requested sizes do not allow: node and reason.
   std::optional<std::pair<std::string, std::string>> unsettled() const;
   // Whether the operator multiplies by stored weights: then a number that meets a pending size decides it.
@@ -125,8 +134,10 @@ class Session {
 
   struct Pending {
     std::string node;
-    std::optional<Dim> whole;  // product of the two parts
-    std::string other;         // symbol of the other part
+    std::optional<Dim> whole = {};  // product of the two parts
+    std::string other = {};         // symbol of the other part
+    bool is_outer = false;          // of the two parts
+    std::optional<Dim> otherwise = {};  // where no operator decides
   };
   std::map<std::string, Pending, std::less<>> pending_;
   struct Seen {
@@ -134,11 +145,19 @@ class Session {
     std::size_t rank, axis;
   };
   std::map<std::int64_t, std::vector<Seen>> seen_;  // by exported size, in order of appearance
+  struct Merged {
+    Dim whole;
+    Shape sizes;
+  };
+  std::map<std::int64_t, std::vector<Merged>> merged_;  // by exported size of the whole
 };
 
 struct CustomOperator;
 
 struct OpContext::State {
+  // Of a rule's helper that follows fixed sizes.
+  static State& of(const OpContext& op) { return op.state_; }
+
   Session& session;
   const Node& node;
   const std::string& display_name;

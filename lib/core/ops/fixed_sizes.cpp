@@ -21,10 +21,16 @@
 #include <map>
 #include <tuple>
 
+#include "ops/context.h"
+
 namespace pagoda::inline core::ops {
 
 bool changes(const FixedSizes& fixed, const Dim& size) {
   return fixed.hold_other(size) && fixed.as_asked(size) != fixed.as_exported(size);
+}
+
+std::string as_read(const FixedSizes& fixed, const Dim& formula) {
+  return (fixed.hold_other(formula) ? fixed.as_asked(formula) : formula).to_string();
 }
 
 std::optional<std::size_t> batch_position(const Shape& input, const Shape& target, const FixedSizes& fixed) {
@@ -89,43 +95,6 @@ namespace {
 
 constexpr std::size_t kMostAnswers = 16;
 
-// Finds the ways to write a formula as a product of factors that have the given exported sizes, in their order. Factors
-// are sizes seen on earlier tensors, or numbers; the last is whatever remains.
-class Products {
- public:
-  Products(const OpContext& op, std::vector<std::int64_t> sizes) : op_(op), sizes_(std::move(sizes)) {}
-
-  std::vector<Shape> of(const Dim& whole) {
-    Shape factors;
-    extend(whole, factors);
-    return std::move(found_);
-  }
-
- private:
-  void extend(const Dim& rest, Shape& factors) {
-    if (found_.size() == kMostAnswers) return;
-    const std::int64_t size = sizes_[factors.size()];
-    if (factors.size() + 1 == sizes_.size()) {
-      if (op_.fixed_sizes()->as_exported(rest) != Dim(size)) return;
-      found_.push_back(factors);
-      found_.back().push_back(rest);
-      return;
-    }
-    std::vector<Dim> candidates = op_.seen_sizes(size);
-    candidates.emplace_back(size);
-    for (const Dim& candidate : candidates)
-      if (const auto quotient = exact_div(rest, candidate)) {
-        factors.push_back(candidate);
-        extend(*quotient, factors);
-        factors.pop_back();
-      }
-  }
-
-  const OpContext& op_;
-  std::vector<std::int64_t> sizes_;
-  std::vector<Shape> found_;
-};
-
 Shape as_asked(const FixedSizes& fixed, const Shape& sizes) {
   Shape asked;
   for (const Dim& size : sizes) asked.push_back(fixed.as_asked(size));
@@ -136,37 +105,163 @@ bool is_permutation(const Shape& a, const Shape& b) {
   return std::is_permutation(a.begin(), a.end(), b.begin(), b.end());
 }
 
-// The factors of `whole` that have these sizes at export; rows come before columns where both had the same size.
-std::optional<Shape> product_of_seen(const OpContext& op, const Dim& whole, const std::vector<std::int64_t>& sizes) {
-  const std::vector<Shape> answers = Products(op, sizes).of(whole);
-  if (answers.empty()) return std::nullopt;
-  const FixedSizes& fixed = *op.fixed_sizes();
-  for (const Shape& other : answers)
-    if (!is_permutation(other, answers.front()) && as_asked(fixed, other) != as_asked(fixed, answers.front()))
-      op.unknown("its target shape is fixed, and " + whole.to_string() + " can be made of its sizes in several ways");
-  return answers.front();
-}
+using Numbers = std::vector<std::int64_t>;
 
-Shape split(const OpContext& op, const Dim& whole, const std::vector<std::int64_t>& sizes) {
-  if (auto factors = product_of_seen(op, whole, sizes)) return *std::move(factors);
-  // Pairs of sizes: an axis divided into windows.
-  if (sizes.size() % 2 == 0) {
-    std::vector<std::int64_t> axes;
-    for (std::size_t i = 0; i < sizes.size(); i += 2) axes.push_back(sizes[i] * sizes[i + 1]);
-    if (const auto wholes = axes.size() == 1 ? Shape{whole} : product_of_seen(op, whole, axes)) {
-      Shape parts;
-      for (std::size_t i = 0; i < axes.size(); ++i) {
-        const auto [outer, inner] = (*wholes)[i].is_constant()
-                                        ? std::pair(Dim(sizes[2 * i]), Dim(sizes[2 * i + 1]))
-                                        : op.pending_parts((*wholes)[i], sizes[2 * i], sizes[2 * i + 1]);
-        parts.push_back(outer);
-        parts.push_back(inner);
-      }
-      return parts;
-    }
+// Splits sizes of a reshape's input into the parts that its target is made of. What an earlier reshape merged is taken
+// apart the same way; failing that, parts are sizes seen before; failing that, two parts are pending.
+class Splitter {
+ public:
+  explicit Splitter(const OpContext& op)
+      : op_(op), session_(OpContext::State::of(op).session), fixed_(*op.fixed_sizes()) {}
+
+  // The formulas of a target with these exported sizes, all above 1, for a run of input sizes with the same product:
+  //   [64, h] → [1024, 2] with h = 32 at export: 64·p and q, where p·q = h
+  // Empty where a cut of one list lies within no single size of the other, as in [6, 4] → [4, 6].
+  std::optional<Shape> target(const Shape& input, const Numbers& exported, const Numbers& target) {
+    return refined(input, exported, target, [this](const Dim& size, const Numbers& pieces) {
+      return std::optional(parts(size, pieces));
+    });
   }
-  op.unknown("its target shape is fixed, and what becomes of " + whole.to_string() + " in it is unknown");
-}
+
+  Shape parts(const Dim& whole, const Numbers& sizes) {
+    if (auto answer = known(whole, sizes)) return *std::move(answer);
+    for (const Shape& merged : session_.merged(whole))
+      if (const auto numbers = numbers_of(merged))
+        if (auto answer = target(merged, *numbers, sizes)) return *std::move(answer);
+    if (sizes.size() % 2 == 0) {  // an axis divided into windows
+      Numbers axes;
+      for (std::size_t i = 0; i < sizes.size(); i += 2) axes.push_back(sizes[i] * sizes[i + 1]);
+      if (const auto wholes = axes.size() == 1 ? Shape{whole} : product_of_seen(whole, axes, true)) {
+        Shape pairs;
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+          const auto [outer, inner] = (*wholes)[i].is_constant()
+                                          ? std::pair(Dim(sizes[2 * i]), Dim(sizes[2 * i + 1]))
+                                          : op_.pending_parts((*wholes)[i], sizes[2 * i], sizes[2 * i + 1]);
+          pairs.push_back(outer);
+          pairs.push_back(inner);
+        }
+        return pairs;
+      }
+    }
+    if (auto factors = product_of_seen(whole, sizes, true)) return *std::move(factors);
+    op_.unknown("its target shape is fixed, and what becomes of its size " + fixed_.as_exported(whole).to_string() +
+                " in it is unknown");
+  }
+
+ private:
+  // Both lists cut where either ends. `split` gives the parts of an input size with several pieces.
+  template <typename Split>
+  std::optional<Shape> refined(const Shape& input, const Numbers& exported, const Numbers& target, const Split& split) {
+    struct Piece {
+      std::size_t of, in;  // positions in input and target
+      std::int64_t size;
+    };
+    std::vector<Piece> pieces;
+    std::int64_t in = 1, out = 1;  // what is left of the current sizes
+    std::size_t i = 0, j = 0;
+    while (i < input.size() || j < target.size() || in != 1 || out != 1) {
+      if (in == 1 && i < input.size()) in = exported[i++];
+      if (out == 1 && j < target.size()) out = target[j++];
+      const std::int64_t least = in == 1 ? out : out == 1 ? in : std::min(in, out);
+      if (in == 1 && out == 1) continue;  // sizes of 1
+      if (in == 1 || out == 1 || in % least != 0 || out % least != 0) return std::nullopt;
+      pieces.push_back({i - 1, j - 1, least});
+      in /= least, out /= least;
+    }
+    Shape result(target.size(), Dim(1));
+    std::vector<Shape> made_of(target.size());
+    for (std::size_t first = 0; first < pieces.size();) {
+      std::size_t last = first;
+      Numbers sizes;
+      while (last < pieces.size() && pieces[last].of == pieces[first].of) sizes.push_back(pieces[last++].size);
+      const Dim& size = input[pieces[first].of];
+      std::optional<Shape> formulas;
+      if (sizes.size() == 1) {
+        formulas = Shape{size};
+      } else if (size.is_constant()) {
+        formulas = Shape(sizes.begin(), sizes.end());
+      } else {
+        formulas = split(size, sizes);
+      }
+      if (!formulas) return std::nullopt;
+      for (std::size_t k = 0; k < formulas->size(); ++k) {
+        result[pieces[first + k].in] *= (*formulas)[k];
+        made_of[pieces[first + k].in].push_back((*formulas)[k]);
+      }
+      first = last;
+    }
+    for (std::size_t k = 0; k < result.size(); ++k)
+      if (made_of[k].size() > 1) session_.note_merged(result[k], std::move(made_of[k]));
+    return result;
+  }
+
+  // The parts, where no new symbol is needed.
+  std::optional<Shape> known(const Dim& whole, const Numbers& sizes) {
+    std::optional<Shape> answer;
+    for (const Shape& merged : session_.merged(whole)) {
+      const auto numbers = numbers_of(merged);
+      if (!numbers) continue;
+      const auto split = [this](const Dim& size, const Numbers& pieces) { return known(size, pieces); };
+      const auto found = refined(merged, *numbers, sizes, split);
+      if (found && answer && !is_permutation(*found, *answer) && as_asked(fixed_, *found) != as_asked(fixed_, *answer))
+        refuse_several(whole);
+      if (found && !answer) answer = found;
+    }
+    return answer ? answer : product_of_seen(whole, sizes, false);
+  }
+
+  [[noreturn]] void refuse_several(const Dim& whole) const {
+    op_.unknown("its target shape is fixed, and its size " + fixed_.as_exported(whole).to_string() +
+                " can be made of other sizes in several ways");
+  }
+
+  std::optional<Numbers> numbers_of(const Shape& sizes) const {
+    Numbers numbers;
+    for (const Dim& size : sizes) {
+      const auto number = fixed_.as_exported(size).value64();
+      if (!number || *number < 1) return std::nullopt;
+      numbers.push_back(*number);
+    }
+    return numbers;
+  }
+
+  // Factors of `whole` with these exported sizes, in their order: sizes seen on earlier tensors. With `guesses`, also
+  // numbers, and a last factor that was not seen. Rows come before columns where both had the same size.
+  std::optional<Shape> product_of_seen(const Dim& whole, const Numbers& sizes, bool guesses) const {
+    std::vector<Shape> answers;
+    Shape factors;
+    extend(whole, sizes, guesses, factors, answers);
+    for (const Shape& other : answers)
+      if (!is_permutation(other, answers.front()) && as_asked(fixed_, other) != as_asked(fixed_, answers.front()))
+        refuse_several(whole);
+    if (answers.empty()) return std::nullopt;
+    return answers.front();
+  }
+
+  void extend(const Dim& rest, const Numbers& sizes, bool guesses, Shape& factors, std::vector<Shape>& found) const {
+    if (found.size() == kMostAnswers) return;
+    const std::int64_t size = sizes[factors.size()];
+    std::vector<Dim> candidates = op_.seen_sizes(size);
+    if (factors.size() + 1 == sizes.size()) {
+      if (fixed_.as_exported(rest) != Dim(size)) return;
+      if (!guesses && std::find(candidates.begin(), candidates.end(), rest) == candidates.end()) return;
+      found.push_back(factors);
+      found.back().push_back(rest);
+      return;
+    }
+    if (guesses) candidates.emplace_back(size);
+    for (const Dim& candidate : candidates)
+      if (const auto quotient = exact_div(rest, candidate)) {
+        factors.push_back(candidate);
+        extend(*quotient, sizes, guesses, factors, found);
+        factors.pop_back();
+      }
+  }
+
+  const OpContext& op_;
+  Session& session_;
+  const FixedSizes& fixed_;
+};
 
 // The reshape with the batch divided out of its sizes; batch_position() finds it in the target.
 struct Unbatched {
@@ -215,7 +310,7 @@ void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vec
   while (i < inputs || j < targets) {
     Dim whole = 1;
     Int in = 1, out = 1;
-    const std::size_t first = j;
+    const std::size_t first_input = i, first = j;
     const auto take_input = [&] { in *= reshape.exported_input[i], whole *= reshape.input[i], ++i; };
     const auto take_target = [&] { out *= reshape.exported_target[j], ++j; };
     if (i < inputs) take_input();
@@ -245,9 +340,23 @@ void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vec
     }
     // Next to a size that the file computes, such as ⌊h / 7⌋, a number is the divisor and stays.
     if (!is_divided || places.empty() || !fixed.hold_other(whole)) continue;
-    const Shape formulas = places.size() == 1 ? Shape{whole} : split(op, whole, sizes);
+    const auto is_plain = [&](std::size_t k) {  // a size of 1 at export has no place in the element order
+      return reshape.exported_input[k] != 1 || reshape.input[k].is_constant();
+    };
+    std::optional<Shape> formulas;
+    bool all_plain = std::all_of(is_stated.begin() + static_cast<std::ptrdiff_t>(first),
+                                 is_stated.begin() + static_cast<std::ptrdiff_t>(j), [](bool stated) { return stated; });
+    for (std::size_t k = first_input; k < i; ++k) all_plain = all_plain && is_plain(k);
+    if (places.size() > 1 && all_plain) {
+      const auto of = [&](const auto& list) {
+        return std::decay_t<decltype(list)>(list.begin() + static_cast<std::ptrdiff_t>(first_input),
+                                            list.begin() + static_cast<std::ptrdiff_t>(i));
+      };
+      formulas = Splitter(op).target(of(reshape.input), of(reshape.exported_input), sizes);
+    }
+    if (!formulas) formulas = places.size() == 1 ? Shape{whole} : Splitter(op).parts(whole, sizes);
     for (std::size_t k = 0; k < places.size(); ++k)
-      if (!formulas[k].is_constant()) followed[places[k]] = formulas[k];
+      if (!(*formulas)[k].is_constant()) followed[places[k]] = (*formulas)[k];
   }
 }
 
@@ -292,7 +401,7 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
   }
   const auto note = [&](std::size_t i, const Dim& formula) {
     op.note("target size " + exported[i].to_string() + " at axis " + std::to_string(i) + ", fixed at export, read as " +
-            formula.to_string());
+            as_read(fixed, formula));
   };
   std::vector<std::optional<Dim>> followed(target.size());
   if (any(input, [&](const Dim& dim) { return fixed.hold_other(dim); })) {
@@ -331,6 +440,34 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
   }
 }
 
+void note_merges(const OpContext& op, const Shape& input, const Shape& output) {
+  auto from = input.begin();
+  for (const Dim& size : output) {
+    Dim product = 1;
+    Shape made_of;
+    while (from != input.end() && product != size) {
+      if (*from != Dim(1)) made_of.push_back(*from);
+      product *= *from++;
+    }
+    if (product != size) return;
+    if (made_of.size() > 1) OpContext::State::of(op).session.note_merged(size, std::move(made_of));
+  }
+}
+
+// 100 may be 10 · 10 pixels, or 100 queries.
+Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size) {
+  const FixedSizes& fixed = *op.fixed_sizes();
+  const auto number = size.value64();
+  const std::vector<Dim> seen = number ? op.seen_sizes(*number, rank, axis) : std::vector<Dim>{};
+  if (seen.empty()) return size;
+  const bool agree = std::all_of(seen.begin(), seen.end(), [&](const Dim& each) {
+    return fixed.as_asked(each) == fixed.as_asked(seen.front());
+  });
+  OpContext::State& state = OpContext::State::of(op);
+  return state.session.pending_size(*number, state.display_name,
+                                    agree ? std::optional(seen.front()) : std::optional<Dim>());
+}
+
 Dim stated_size(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& own, const Dim& size) {
   const FixedSizes* fixed = op.fixed_sizes();
   const auto number = size.value64();
@@ -338,8 +475,14 @@ Dim stated_size(const OpContext& op, std::size_t rank, std::size_t axis, const D
   const bool is_own = fixed->hold(own) && fixed->as_exported(own) == size;
   if (is_own && !fixed->hold_other(own)) return own;
   std::vector<Dim> candidates = op.seen_sizes(*number, rank, axis);
+  // An axis that follows rows does not become rows · columns.
+  const auto is_other_kind = [&](const Dim& each) { return each.symbols() != own.symbols(); };
+  if (fixed->hold_other(own) && !std::all_of(candidates.begin(), candidates.end(), is_other_kind))
+    std::erase_if(candidates, is_other_kind);
   const Dim exported = fixed->as_exported(own);
-  if (fixed->hold_other(own) && exported.is_constant() && exported != Dim(0))
+  const bool is_multiple = exported.is_constant() && exported != Dim(0) && size != Dim(0) &&
+                           (exact_div(size, exported) || exact_div(exported, size));
+  if (fixed->hold_other(own) && is_multiple)
     if (auto ratio = exact_div(own * size, exported)) candidates.push_back(*std::move(ratio));
   if (candidates.empty()) return fixed->hold_other(own) ? op.pending_size(*number) : size;
   const bool agree = std::all_of(candidates.begin(), candidates.end(), [&](const Dim& each) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "pagoda/core/rule.h"
 
@@ -11,6 +12,9 @@ namespace pagoda::inline core::ops {
 
 // Whether the size differs, or may differ, from its value at export.
 bool changes(const FixedSizes& fixed, const Dim& size);
+
+// The formula as messages state it: a number where the requested sizes are known.
+std::string as_read(const FixedSizes& fixed, const Dim& formula);
 
 // The index of the target size that has to grow with the batch; empty where it cannot be determined. One size of
 // `input` holds the batch; `target` has the sizes at export, all known.
@@ -20,6 +24,13 @@ std::optional<std::size_t> batch_position(const Shape& input, const Shape& targe
 // target size to solve for; it is cleared where its formula is stored in `target`. Ends the rule where the formula of a
 // number cannot be determined.
 void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::optional<std::size_t>& open);
+
+// Records the sizes of `input` that a reshape merges into a size of `output`.
+void note_merges(const OpContext& op, const Shape& input, const Shape& output);
+
+// A size given as a number, on an axis where tensors of its rank had that size: what it meets decides whether it stays.
+// What meets nothing has the size of its like. `size` where there is no like.
+Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size);
 
 // The size that the node states for axis `axis` of an output of rank `rank`, where the input has size `own`; a formula
 // where the file fixed it.

@@ -86,7 +86,9 @@ Dim followed_size(const OpContext& op, std::size_t rank, std::size_t axis, const
   const FixedSizes* fixed = op.fixed_sizes();
   if (fixed == nullptr || !size.is_constant() || size == Dim(1)) return size;
   if (fixed->hold_other(own)) return fixed->as_exported(own) == size ? own : size;
-  return own == Dim(1) ? stated_size(op, rank, axis, own, size) : size;
+  // Constants made of constants are as good as stored: they follow where they are met element by element.
+  if (own != Dim(1) || (op.is_constant(0) && op.is_constant(1))) return size;
+  return size_of_its_like(op, rank, axis, size);
 }
 
 void infer_expand(OpContext& op) {

@@ -78,6 +78,7 @@ void infer_reshape(OpContext& op) {
   }
   if (op.fixed_sizes() != nullptr && known_input_shape && op.fixed_sizes()->hold_other(element_count(input)))
     op.unify(element_count(input), element_count(shape), "elements");
+  if (op.fixed_sizes() != nullptr && known_input_shape) note_merges(op, input, shape);
   op.set_output(0, op.element(0), std::move(shape));
 }
 
@@ -93,8 +94,9 @@ void infer_flatten(OpContext& op) {
   const std::int64_t stated = op.attribute("axis", std::int64_t{1});
   const int axis = stated == rank ? rank : normal_axis(op, stated, rank);
   const auto middle = shape.begin() + axis;
-  op.set_output(0, op.element(0),
-                {element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))});
+  const Shape flat = {element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))};
+  if (op.fixed_sizes() != nullptr) note_merges(op, shape, flat);
+  op.set_output(0, op.element(0), flat);
 }
 
 // Axes are an attribute, or an input since opset 13. Empty where they are computed from data.

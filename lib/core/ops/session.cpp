@@ -172,20 +172,42 @@ std::vector<Dim> Session::seen(std::int64_t exported,
   return sizes;
 }
 
-Dim Session::pending_size(std::int64_t exported, const std::string& node, std::string cause) {
-  const Dim symbol = fresh("size", node, std::move(cause), std::nullopt);
+void Session::note_merged(const Dim& whole, Shape sizes) {
+  const auto size = fixed->as_exported(whole).value64();
+  if (!size || !fixed->hold_other(whole)) return;
+  std::vector<Merged>& known = merged_[*size];
+  if (std::none_of(known.begin(), known.end(),
+                   [&](const Merged& each) { return each.whole == whole && each.sizes == sizes; }))
+    known.push_back({whole, std::move(sizes)});
+}
+
+std::vector<Shape> Session::merged(const Dim& whole) const {
+  std::vector<Shape> lists;
+  const auto size = fixed->as_exported(whole).value64();
+  const auto found = size ? merged_.find(*size) : merged_.end();
+  if (found == merged_.end()) return lists;
+  for (const Merged& each : found->second) {
+    if (resolve(each.whole) != resolve(whole)) continue;
+    Shape sizes;
+    for (const Dim& part : each.sizes) sizes.push_back(resolve(part));
+    if (std::find(lists.begin(), lists.end(), sizes) == lists.end()) lists.push_back(std::move(sizes));
+  }
+  return lists;
+}
+
+Dim Session::pending_size(std::int64_t exported, const std::string& node, std::optional<Dim> otherwise) {
+  const Dim symbol = fresh("size", node, "a size that the file fixes", std::nullopt);
   fixed->exported.emplace(symbol.to_string(), exported);
-  pending_.emplace(symbol.to_string(), Pending{node, std::nullopt, {}});
+  pending_.emplace(symbol.to_string(), Pending{.node = node, .otherwise = std::move(otherwise)});
   return symbol;
 }
 
 std::pair<Dim, Dim> Session::pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner,
                                            const std::string& node) {
-  const std::string cause = "a part of a size that the file fixes";
-  const Dim first = pending_size(outer, node, cause);
-  const Dim second = pending_size(inner, node, cause);
-  pending_.at(first.to_string()) = {node, whole, second.to_string()};
-  pending_.at(second.to_string()) = {node, whole, first.to_string()};
+  const Dim first = pending_size(outer, node);
+  const Dim second = pending_size(inner, node);
+  pending_.at(first.to_string()) = {node, whole, second.to_string(), true};
+  pending_.at(second.to_string()) = {node, whole, first.to_string(), false};
   return {first, second};
 }
 
@@ -198,6 +220,50 @@ void Session::settle(const std::string& symbol, const Dim& dim, const std::strin
   const Dim other = exact ? *exact : floor_div(whole, dim);
   set_equal(pending.other, other, node);
   require(whole, dim * other, pending.node, false);
+}
+
+bool Session::keep(const Dim& formula, const std::string& node) {
+  const Dim open = resolve(formula);
+  const std::vector<std::string> names = open.symbols();
+  if (names.empty() || !std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+        return pending_.contains(name);
+      }))
+    return false;
+  for (const std::string& name : names)
+    if (!equalities_.contains(name)) settle(name, fixed->exported.at(name), node);
+  return true;
+}
+
+void Session::settle_rest() {
+  for (const auto& [name, pending] : pending_)
+    if (pending.otherwise && !equalities_.contains(name)) {
+      const Dim formula = resolve(*pending.otherwise);
+      const std::vector<std::string> names = formula.symbols();
+      if (std::find(names.begin(), names.end(), name) == names.end()) settle(name, formula, pending.node);
+    }
+  // By exported size of a part, and whether it is the inner one: the sizes of the axes that it divides.
+  std::map<std::pair<std::int64_t, bool>, std::set<std::int64_t>> axes;
+  struct Pair {
+    std::string outer, inner;
+  };
+  std::vector<Pair> pairs;
+  const auto exported = [&](const std::string& name) { return fixed->exported.at(name); };
+  for (const auto& [outer, pending] : pending_) {
+    if (!pending.whole || !pending.is_outer) continue;
+    const auto decided = equalities_.find(outer);
+    const std::int64_t whole = exported(outer) * exported(pending.other);
+    if (decided == equalities_.end()) pairs.push_back({outer, pending.other});
+    const bool stays = decided != equalities_.end() && decided->second.is_constant();
+    if (decided == equalities_.end() || stays) axes[{exported(outer), false}].insert(whole);
+    if (decided == equalities_.end() || !stays) axes[{exported(pending.other), true}].insert(whole);
+  }
+  for (const Pair& pair : pairs) {
+    const bool is_outer_block = axes[{exported(pair.outer), false}].size() > 1;
+    const bool is_inner_block = axes[{exported(pair.inner), true}].size() > 1;
+    if (is_outer_block == is_inner_block || equalities_.contains(pair.outer)) continue;
+    const std::string& block = is_outer_block ? pair.outer : pair.inner;
+    settle(block, exported(block), pending_.at(block).node);
+  }
 }
 
 std::optional<std::pair<std::string, std::string>> Session::unsettled() const {
@@ -234,7 +300,7 @@ std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const std::s
       return constant;
     }
     if (ops::changes(*fixed, formula) || fixed->hold_batch(formula)) yielded.push_back({constant, formula});
-    note(Severity::Info, node, "size " + constant.to_string() + " fixed at export read as " + formula.to_string());
+    note(Severity::Info, node, "size " + constant.to_string() + " fixed at export read as " + ops::as_read(*fixed, formula));
     return formula;
   }
   if (fixed->as_exported(a) != fixed->as_exported(b)) return std::nullopt;
