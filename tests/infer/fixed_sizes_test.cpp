@@ -240,8 +240,14 @@ TEST_CASE("pools, cuts and picks that cover an axis follow it") {
       {"x:f32[1,12,4], b:i64[1]=[0], e:i64[1]=[6], a:i64[1]=[1] -> y = Slice(x, b, e, a)",
        {1, 20, 4},
        "y",
-       "may be a part of it",
+       "the file does not tell whether its size 6 stays",
        "half of them, or 6"},
+      {"x:f32[1,16,4], b:i64[1]=[1], m:i64[1]=[15], e:i64[1]=[99], a:i64[1]=[1] -> t = Slice(x, b, e, a); p = Concat(x, "
+       "t) {axis=1}; h = Slice(p, m, e, a); y = Add(h, x)",
+       {1, 20, 4},
+       "y",
+       "[1,20,4]",
+       "the last h of 2h − 1, as what it is added to says"},
       {"x:f32[1,12,4], i:i64[12]=const -> y = Gather(x, i) {axis=1}", {1, 20, 4}, "y", "[1,20,4]", "a permutation"},
       {"x:f32[1,12,4], i:i64[5]=const -> y = Gather(x, i) {axis=1}",
        {1, 20, 4},
@@ -272,6 +278,25 @@ TEST_CASE("pools, cuts and picks that cover an axis follow it") {
        "y",
        "[1,12,4]",
        "12 queries beside 12 pixels"},
+      {"x:f32[1,12,4], s:i64[4]=[1,1,12,12], p:i64[3]=[0,2,1], m:i64[3]=[1,1,12], a:i64[1]=[2], z:i64[1]=[1] -> t = "
+       "Transpose(x) {perm=[0,2,1]}; q = MatMul(x, t); w = Unsqueeze(q, z); r = ReduceMean(x, a); n = Reshape(r, m); u "
+       "= Unsqueeze(n, z); v = Expand(u, s); y = Add(w, v)",
+       {1, 20, 4},
+       "y",
+       "[1,1,20,20]",
+       "a mask of keys, for every query"},
+      {"x:f32[1,12,4], s:i64[3]=[1,2,1], g:i64[3]=[1,2,4] , o:i64[3]=[1,1,1] -> u = Tile(x, s); r = ReduceSum(u); k = "
+       "Reshape(r, o); y = Expand(k, g)",
+       {1, 20, 4},
+       "y",
+       "[1,2,4]",
+       "a size that no pixels have"},
+      {"x:f32[1,12,4], c:f32[2,12,4]=const, d:i64[1]=[2], b:i64[1]=[1], e:i64[1]=[3] -> s = Shape(x); t = Slice(s, b, "
+       "e); f = Concat(d, t) {axis=0}; y = Expand(c, f)",
+       {1, 20, 4},
+       "y",
+       "[2,20,4]",
+       "a stored state, expanded to its own size"},
   });
 }
 

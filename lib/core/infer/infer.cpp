@@ -259,7 +259,10 @@ void check_batch(const OpContext::State& state) {
                    "its weights multiply the axis taken for the batch: there is no batch axis"};
 }
 
-bool is_concat(const Node& node) { return node.op_type == "Concat" && plain_domain(node.domain).empty(); }
+// Whether the operator takes the elements of its inputs one by one, without arithmetic: a stored input follows the others.
+bool is_joined_by_element(const Node& node) {
+  return (node.op_type == "Concat" || node.op_type == "Expand") && plain_domain(node.domain).empty();
+}
 
 // Whether the operator multiplies or normalises by stored tensors, whose sizes cannot change.
 bool has_weights(const OpContext::State& state) {
@@ -320,7 +323,13 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
                                                 fixed.as_asked(yielded->formula).to_string()};
   };
   if (session_.has_weights) refuse("its weights fix a size at");
-  if (state.facts.kind != OpKind::Pointwise && !is_concat(state.node)) refuse("the file fixes a size at");
+  if (state.facts.kind != OpKind::Pointwise && !is_joined_by_element(state.node)) {
+    const bool are_kept = std::all_of(session_.yielded.begin(), session_.yielded.end(), [&](const auto& each) {
+      return !fixed.hold_other(session_.resolve(each.formula)) || session_.keep(each.formula, state.display_name);
+    });
+    if (!are_kept) refuse("the file fixes a size at");
+    return;
+  }
   const auto& output = state.outputs.at(0).type.shape;
   if (!output) return;
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {

@@ -458,14 +458,14 @@ void note_merges(const OpContext& op, const Shape& input, const Shape& output) {
 Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size) {
   const FixedSizes& fixed = *op.fixed_sizes();
   const auto number = size.value64();
-  const std::vector<Dim> seen = number ? op.seen_sizes(*number, rank, axis) : std::vector<Dim>{};
-  if (seen.empty()) return size;
+  if (!number || op.seen_sizes(*number).empty()) return size;
+  const std::vector<Dim> seen = op.seen_sizes(*number, rank, axis);
   const bool agree = std::all_of(seen.begin(), seen.end(), [&](const Dim& each) {
     return fixed.as_asked(each) == fixed.as_asked(seen.front());
   });
+  const std::optional<Dim> otherwise = !agree ? std::nullopt : std::optional(seen.empty() ? size : seen.front());
   OpContext::State& state = OpContext::State::of(op);
-  return state.session.pending_size(*number, state.display_name,
-                                    agree ? std::optional(seen.front()) : std::optional<Dim>());
+  return state.session.pending_size(*number, state.display_name, otherwise);
 }
 
 Dim stated_size(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& own, const Dim& size) {

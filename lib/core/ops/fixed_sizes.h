@@ -28,8 +28,8 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
 // Records the sizes of `input` that a reshape merges into a size of `output`.
 void note_merges(const OpContext& op, const Shape& input, const Shape& output);
 
-// A size given as a number, on an axis where tensors of its rank had that size: what it meets decides whether it stays.
-// What meets nothing has the size of its like. `size` where there is no like.
+// A size given as a number that tensors had before: what it meets decides whether it stays. What meets nothing has the
+// size of its like, tensors of its rank at its axis, and stays where there are none.
 Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size);
 
 // The size that the node states for axis `axis` of an output of rank `rank`, where the input has size `own`; a formula

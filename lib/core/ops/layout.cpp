@@ -160,7 +160,10 @@ void infer_tile(OpContext& op) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto count = as_dim(counts[i]);
     if (count && count->is_constant() && *count->value() < 0) op.fail("repeats holds " + count->to_string());
-    shape[i] = count ? shape[i] * *count : op.fresh("tiled_dim", "repeats are computed from data");
+    if (count && shape[i] == Dim(1))
+      shape[i] = followed_size(op, shape.size(), i, 1, *count);
+    else
+      shape[i] = count ? shape[i] * *count : op.fresh("tiled_dim", "repeats are computed from data");
   }
   op.set_output(0, op.element(0), std::move(shape));
 }

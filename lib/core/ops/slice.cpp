@@ -139,16 +139,15 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
 }
 
 // Adapts a bound that the file states for a different axis size: it keeps its distance from the nearer end.
-// torch.export writes x[: −3] as x[: 109] for an axis of 112. A bound in the middle third may be a part of the axis.
-Dim followed_bound(const OpContext& op, const Dim& size, const Dim& bound) {
+// torch.export writes x[: −3] as x[: 109] for an axis of 112. Empty for a bound in the middle third, which may be a part
+// of the axis.
+std::optional<Dim> followed_bound(const OpContext& op, const Dim& size, const Dim& bound) {
   const FixedSizes& fixed = *op.fixed_sizes();
   const Dim exported = fixed.as_exported(size);
   if (!bound.is_constant() || !exported.is_constant() || exported == Dim(1) || !changes(fixed, size)) return bound;
   if (greater_equal(bound, exported) == true) return kEverything;
   if (greater_equal(0, bound) == true || greater_equal(exported - 1, 3 * bound) == true) return bound;
-  if (greater_equal(2 * exported, 3 * bound) == true)
-    op.unknown("it cuts an axis of size " + exported.to_string() + " at " + bound.to_string() +
-               ", which may be a part of it");
+  if (greater_equal(2 * exported, 3 * bound) == true) return std::nullopt;
   return bound - exported;
 }
 
@@ -164,9 +163,17 @@ std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Scalar& 
   if (by < -kFoldLimit * kFoldLimit || by > kFoldLimit * kFoldLimit) return std::nullopt;
   if (size == Dim(0)) return Kept{0, 0, by};
   if (const FixedSizes* fixed = op.fixed_sizes(); fixed != nullptr && fixed->hold_other(size)) {
-    const Dim exported = fixed->as_exported(size);
-    from = followed_bound(op, size, *from);
-    to = followed_bound(op, size, *to);
+    const auto start_there = followed_bound(op, size, *from);
+    const auto end_there = followed_bound(op, size, *to);
+    if (!start_there || !end_there) {  // what the part meets decides its size
+      const auto part = by == 1 ? forward(fixed->as_exported(size), *from, *to, by) : std::nullopt;
+      const auto length = part ? part->length.value64() : std::nullopt;
+      if (!length || *length < 1)
+        op.unknown("it cuts an axis of size " + fixed->as_exported(size).to_string() + " in its middle");
+      return Kept{part->first, op.pending_size(*length), by};
+    }
+    from = start_there;
+    to = end_there;
   }
   return by > 0 ? forward(size, *from, *to, by) : backward(size, *from, *to, by);
 }
