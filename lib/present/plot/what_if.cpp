@@ -60,18 +60,45 @@ void write_formulas(base::JsonWriter& json, const FormulaTable& table) {
   json.end_array();
 }
 
-// [bytes read, bytes written, then for each part: macs, arith, comparisons, special, needed bytes, precision,
-// narrowest]
-void write_kernels(base::JsonWriter& json, const RooflineWork& work) {
-  json.key("kernels").begin_array(JsonLayout::Line);
-  for (const RooflineKernel& kernel : work.kernels) {
-    json.begin_array(JsonLayout::Line).value(kernel.bytes_read).value(kernel.bytes_written);
-    for (const RooflinePart& part : kernel.parts) {
-      for (const std::uint32_t id : {part.macs, part.arith, part.comparisons, part.special, part.needed_bytes})
-        json.value(id);
-      json.value(index_of(part.precision)).value(index_of(part.narrowest));
+// Lists of numbers, each written once; others refer to it by its place.
+class Lists {
+ public:
+  std::size_t place(std::vector<std::int64_t> list) {
+    const auto [found, is_new] = places_.emplace(std::move(list), lists_.size());
+    if (is_new) lists_.push_back(found->first);
+    return found->second;
+  }
+  void write(base::JsonWriter& json, const char* key) const {
+    json.key(key).begin_array(JsonLayout::Line);
+    for (const std::vector<std::int64_t>& list : lists_) {
+      json.begin_array(JsonLayout::Line);
+      for (const std::int64_t number : list) json.value(number);
+      json.end_array();
     }
     json.end_array();
+  }
+
+ private:
+  std::map<std::vector<std::int64_t>, std::size_t> places_;
+  std::vector<std::vector<std::int64_t>> lists_;
+};
+
+// Kernels of all cases. Cases of equal widths differ only in the precisions, so that these are lists of their own.
+struct Kernels {
+  Lists counts;      // bytes read, bytes written, then for each part: macs, arith, comparisons, special, needed bytes
+  Lists precisions;  // for each part: its precision and its narrowest one
+};
+
+// For each kernel its two lists.
+void write_kernels(base::JsonWriter& json, const RooflineWork& work, Kernels& kernels) {
+  json.key("kernels").begin_array(JsonLayout::Line);
+  for (const RooflineKernel& kernel : work.kernels) {
+    std::vector<std::int64_t> counts = {kernel.bytes_read, kernel.bytes_written}, precisions;
+    for (const RooflinePart& part : kernel.parts) {
+      counts.insert(counts.end(), {part.macs, part.arith, part.comparisons, part.special, part.needed_bytes});
+      precisions.insert(precisions.end(), {index_of(part.precision), index_of(part.narrowest)});
+    }
+    json.value(kernels.counts.place(std::move(counts))).value(kernels.precisions.place(std::move(precisions)));
   }
   json.end_array();
   std::vector<std::int64_t> count(work.kernels.size(), 0);
@@ -163,6 +190,7 @@ Classes rows_of(const WhatIf& what_if, const Series& series, std::vector<std::ve
 
 void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes,
                  const std::vector<std::vector<std::int32_t>>& groups, const Classes& rows) {
+  Kernels kernels;
   json.key("cases").begin_array();
   for (std::size_t at = 0; at < what_if.cases.size(); ++at) {
     const WhatIf::Case& each = what_if.cases[at];
@@ -172,13 +200,13 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     each.precision ? json.value(option_name(*each.precision)) : json.null();
     json.member("unmodelled", each.rows.unmodelled);
     json.key("rows").begin_object(JsonLayout::Line);
-    write_kernels(json, each.rows);
+    write_kernels(json, each.rows, kernels);
     json.end_object().key("fused").begin_object(JsonLayout::Line);
-    write_kernels(json, each.fused);
+    write_kernels(json, each.fused, kernels);
     json.end_object();
     classes.write(json, "classes", at);
     json.key("groups").begin_array(JsonLayout::Line);
-    for (const std::vector<std::int32_t>& kernels : groups) json.value(kernels[at]);
+    for (const std::vector<std::int32_t>& of_cases : groups) json.value(of_cases[at]);
     json.end_array();
     rows.write(json, "row_classes", at);
     json.key("memory");
@@ -191,6 +219,8 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     json.end_array().end_object();
   }
   json.end_array();
+  kernels.counts.write(json, "counts");
+  kernels.precisions.write(json, "kernel_precisions");
 }
 
 // FLOPs of one multiply-accumulate, arithmetic operation, special function and comparison. Every convention is linear.

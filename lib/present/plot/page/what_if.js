@@ -23,6 +23,16 @@ function formulas_at(sizes) {
 }
 
 const kPart = 7;  // numbers per part of a kernel
+// [bytes read, bytes written, then for each part: macs, arith, comparisons, special, needed bytes, precision, narrowest].
+// In the page, kernels of a case are places in two lists that all cases share.
+function kernel_of(counts, precisions) {
+  const kernel = counts.slice(0, 2);
+  for (let i = 0; 2 * i < precisions.length; ++i) kernel.push(...counts.slice(2 + 5 * i, 7 + 5 * i), precisions[2 * i], precisions[2 * i + 1]);
+  return kernel;
+}
+for (const { rows, fused } of what?.cases ?? [])
+  for (const work of [rows, fused])
+    work.kernels = work.count.map((_, i) => kernel_of(what.counts[work.kernels[2 * i]], what.kernel_precisions[work.kernels[2 * i + 1]]));
 // Busy seconds of tensor units, of lanes, and of lanes with special units; null if a rate is unknown.
 function units_of(kernel, which, value, device) {
   const busy = [0, 0, 0];
