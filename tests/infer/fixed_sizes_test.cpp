@@ -100,6 +100,11 @@ TEST_CASE("what a reshape merges, another takes apart") {
        "y",
        "the file does not tell whether its size",
        "blocks of 3, or 4 of them: both come back"},
+      {"x:f32[1,64,1,32], t:i64=[128,16,1] -> y = Reshape(x, t)",
+       {1, 64, 1, 64},
+       "y",
+       "the file does not tell whether its size 2 stays",
+       "2 · 16 of 32, or 4 · 16 of 64"},
   });
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares an export at one image size, analysed at another size, with the export at that other size.
+"""Compares an export at one size, analysed at another size, with the export at that other size.
 
     python tests/resize/compare.py export -o DIR [--only NAME…]
     python tests/resize/compare.py compare DIR --estimate build/dev/tools/onnx-estimate [--only NAME…] [--verbose]
@@ -9,7 +9,8 @@ the network's row. `compare` analyses every file at the two other sizes of its r
 accumulates, arithmetic, special functions, bytes) and the shape of every computed tensor with the file exported at that
 size; different parameters are counted separately. An answer is equal, refused (with the node that fixes the size) or
 wrong; one wrong answer makes the exit code 1.
-Needs torch, torchvision, timm, transformers, onnx and onnxscript. README.md has the figures and versions.
+`export` needs torch, torchvision, timm, transformers, onnx and onnxscript; `compare` needs Python alone. README.md has
+the figures and versions, networks.py the table.
 """
 from __future__ import annotations
 

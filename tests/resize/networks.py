@@ -236,6 +236,7 @@ def small_swin(size: Size):
 COMMON = ((224, 224), (320, 320), (256, 384))
 WINDOWS = ((448, 448), (672, 672), (448, 672))      # several windows of 7 in every stage
 SQUARES = ((224, 224), (320, 320), (384, 384))      # for networks that take only one size
+ODD = ((225, 225), (331, 331), (299, 383))
 LENGTHS = ((1, 128), (1, 384), (1, 77))             # of text, in tokens
 
 ROWS = (
@@ -290,30 +291,28 @@ ROWS += tuple(Row(name, timm(name, sized, **options), sizes, "Apache-2.0") for n
     ("davit_tiny", False, ((448, 448), (672, 672), (448, 672)), {"depths": (1, 1, 2, 1)}),
     ("focalnet_tiny_srf", False, COMMON, {}),
     ("hiera_tiny_224", True, COMMON, {}),
-    ("nest_tiny", True, ((224, 224), (448, 448), (336, 336)), {"depths": (1, 1, 2)}),
+    ("nest_tiny", True, ((224, 224), (448, 448), (336, 336)), {}),
     ("gcvit_xxtiny", True, ((448, 448), (672, 672), (448, 672)), {}),
-    ("mvitv2_tiny", True, COMMON, {"depths": (1, 2, 2, 1)}),
+    ("mvitv2_tiny", True, COMMON, {}),
     ("swin_tiny_patch4_window7_224", True, ((448, 448), (672, 672), (448, 672)), {}),
     ("swinv2_tiny_window8_256", True, ((512, 512), (768, 768), (512, 768)), {}),
     ("maxvit_rmlp_pico_rw_256", True, ((512, 512), (768, 768), (512, 768)), {}),
     ("coatnet_bn_0_rw_224", True, COMMON, {}),
     ("pit_ti_224", True, COMMON, {}),
-    ("tiny_vit_5m_224", True, ((448, 448), (672, 672), (448, 672)), {}),
-    ("efficientformer_l1", False, COMMON, {}),
+    ("tiny_vit_5m_224", False, ((448, 448), (672, 672), (448, 672)), {}),
     ("visformer_tiny", True, COMMON, {}),
     ("crossvit_tiny_240", True, ((240, 240), (480, 480), (240, 480)), {}),
     ("mobilevitv2_050", False, ((256, 256), (384, 384), (256, 320)), {}),
     ("hrnet_w18_small", False, COMMON, {}),
     ("ghostnet_100", False, COMMON, {}),
     ("poolformerv2_s12", False, COMMON, {}),
-    ("halonet26t", False, ((256, 256), (512, 512), (256, 384)), {}),
     ("botnet26t_256", True, ((256, 256), (384, 384), (256, 320)), {}),
-    ("mixer_s32_224", True, COMMON, {"num_blocks": 2}),
-    ("volo_d1_224", True, COMMON, {"layers": (1, 1, 1, 1)}),
+    ("mixer_s32_224", True, COMMON, {}),
+    ("volo_d1_224", True, COMMON, {}),
     ("sequencer2d_s", True, COMMON, {"layers": (1, 1, 1, 1)}),
     ("vit_small_patch14_reg4_dinov2", True, ((224, 224), (336, 336), (280, 392)), {"depth": 2}),
     ("vit_medium_patch16_rope_reg1_gap_256", True, ((256, 256), (384, 384), (256, 320)), {"depth": 2}),
-    ("nextvit_small", False, COMMON, {"depths": (1, 1, 2, 1)}),
+    ("nextvit_small", False, COMMON, {}),
     ("mobilenetv4_hybrid_medium", False, COMMON, {}),
     ("dla34", False, COMMON, {}),
     ("tresnet_m", False, COMMON, {}),
@@ -325,7 +324,6 @@ ROWS += (
     Row("deeplabv3_resnet50", tv("deeplabv3_resnet50", "segmentation"), COMMON),
     Row("googlenet", tv("googlenet", init_weights=False, aux_logits=False), COMMON),
     Row("mnasnet0_5", tv("mnasnet0_5"), COMMON),
-    Row("alexnet", tv("alexnet"), COMMON),
     Row("bert", transformer("BertModel", "BertConfig", num_hidden_layers=2, hidden_size=128, num_attention_heads=2,
                             intermediate_size=256), LENGTHS, "Apache-2.0", tokens("input_ids", "attention_mask")),
     Row("distilbert", transformer("DistilBertModel", "DistilBertConfig", n_layers=2, dim=128, n_heads=2,
@@ -353,5 +351,21 @@ ROWS += (
     Row("mask2former_swin", transformer("MaskFormerSwinModel", "MaskFormerSwinConfig", depths=[2, 2],
                                         num_heads=[2, 4], embed_dim=32), ((224, 224), (336, 336), (224, 448)),
         "Apache-2.0"),
-    Row("cvt", transformer("CvtModel", "CvtConfig", depth=[1, 1, 2]), COMMON, "Apache-2.0"),
+    Row("cvt", transformer("CvtModel", "CvtConfig"), COMMON, "Apache-2.0"),
+)
+
+# Sizes that no stride divides: frameworks round and pad.
+ROWS += (
+    Row("resnet18_odd", tv("resnet18"), ODD),
+    Row("mobilenet_v3_small_odd", tv("mobilenet_v3_small"), ODD),
+    Row("resnet18_fpn_odd", fpn, ODD),
+    Row("unet_interpolated_odd", unet_interpolated, ODD, "Apache-2.0"),
+    Row("lraspp_mobilenet_odd", tv("lraspp_mobilenet_v3_large", "segmentation"), ODD),
+    Row("convnext_atto_odd", timm("convnext_atto"), ODD, "Apache-2.0"),
+    Row("pvt_v2_b0_odd", timm("pvt_v2_b0"), ODD, "Apache-2.0"),
+    Row("segformer_odd", segformer, ODD, "Apache-2.0"),
+    Row("mobilevit_xxs_odd", timm("mobilevit_xxs"), ODD, "Apache-2.0"),
+    Row("small_swin_odd", small_swin, ((120, 120), (136, 136), (152, 200))),
+    Row("swin_tiny_odd", timm("swin_tiny_patch4_window7_224", True), ((256, 256), (288, 288), (256, 320)),
+        "Apache-2.0"),
 )

@@ -131,7 +131,9 @@ class Splitter {
     if (sizes.size() % 2 == 0) {  // an axis divided into windows
       Numbers axes;
       for (std::size_t i = 0; i < sizes.size(); i += 2) axes.push_back(sizes[i] * sizes[i + 1]);
-      if (const auto wholes = axes.size() == 1 ? Shape{whole} : product_of_seen(whole, axes, true)) {
+      auto wholes = axes.size() == 1 ? std::optional(Shape{whole}) : product_of_seen(whole, axes, false);
+      if (!wholes) wholes = product_of_seen(whole, axes, true);
+      if (wholes) {
         Shape pairs;
         for (std::size_t i = 0; i < axes.size(); ++i) {
           const auto [outer, inner] = (*wholes)[i].is_constant()
@@ -159,12 +161,12 @@ class Splitter {
     std::vector<Piece> pieces;
     std::int64_t in = 1, out = 1;  // what is left of the current sizes
     std::size_t i = 0, j = 0;
-    while (i < input.size() || j < target.size() || in != 1 || out != 1) {
-      if (in == 1 && i < input.size()) in = exported[i++];
-      if (out == 1 && j < target.size()) out = target[j++];
-      const std::int64_t least = in == 1 ? out : out == 1 ? in : std::min(in, out);
-      if (in == 1 && out == 1) continue;  // sizes of 1
-      if (in == 1 || out == 1 || in % least != 0 || out % least != 0) return std::nullopt;
+    while (true) {
+      while (in == 1 && i < input.size()) in = exported[i++];  // sizes of 1 are no pieces
+      while (out == 1 && j < target.size()) out = target[j++];
+      if (in == 1 && out == 1) break;
+      const std::int64_t least = std::min(in, out);
+      if (least == 1 || in % least != 0 || out % least != 0) return std::nullopt;
       pieces.push_back({i - 1, j - 1, least});
       in /= least, out /= least;
     }
@@ -197,14 +199,15 @@ class Splitter {
 
   // The parts, where no new symbol is needed.
   std::optional<Shape> known(const Dim& whole, const Numbers& sizes) {
+    constexpr int kMostTries = 4096;  // of merged sizes made of merged sizes
+    if (++tries_ > kMostTries) refuse_several(whole);
     std::optional<Shape> answer;
     for (const Shape& merged : session_.merged(whole)) {
       const auto numbers = numbers_of(merged);
       if (!numbers) continue;
       const auto split = [this](const Dim& size, const Numbers& pieces) { return known(size, pieces); };
       const auto found = refined(merged, *numbers, sizes, split);
-      if (found && answer && !is_permutation(*found, *answer) && as_asked(fixed_, *found) != as_asked(fixed_, *answer))
-        refuse_several(whole);
+      if (found && answer && as_asked(fixed_, *found) != as_asked(fixed_, *answer)) refuse_several(whole);
       if (found && !answer) answer = found;
     }
     return answer ? answer : product_of_seen(whole, sizes, false);
@@ -261,6 +264,7 @@ class Splitter {
   const OpContext& op_;
   Session& session_;
   const FixedSizes& fixed_;
+  int tries_ = 0;
 };
 
 // The reshape with the batch divided out of its sizes; batch_position() finds it in the target.
