@@ -102,13 +102,18 @@ struct Chip {
 };
 const Chip kChips[] = {
     // device          theory         units   bus    Gbit/s    rounding
+    {"a10",            kGa102Pro,       72,    384,  12.500},
     {"a100-40gb",      kA100,          108,   5120,   2.430},
     {"a100-80gb",      kA100,          108,   5120,   3.186},
+    {"a100-pcie-40gb", kA100,          108,   5120,   2.430},
+    {"a100-pcie-80gb", kA100,          108,   5120,   3.024},
     {"a30",            kA100,           56,   3072,   2.430},
     {"a40",            kGa102Pro,       84,    384,  14.500},
+    {"a800",           kA100,          108,   5120,   3.186},
     {"b200",           kB200,          148,   7680,   7.992,   0.008},  // printed as 75 and 37 TFLOP/s
     {"epyc-9755",      kZen5,          128,    768,   6.400},
     {"gb200",          kB200,          152,   8192,   7.8125},
+    {"h100-nvl",       kHopper,        132,   6016,   5.238},
     {"h100-pcie",      kHopper,        114,   5120,   3.186},
     {"h100-sxm",       kHopper,        132,   5120,   5.238},
     {"h20",            kH20,            78,   6144,   5.208},
@@ -199,8 +204,12 @@ TEST_CASE("every data-center GPU has its links, in one direction") {
       {"a40", "nvlink", 56.25},
       {"a100-40gb", "nvlink", 300},
       {"a100-80gb", "nvlink", 300},
+      {"a100-pcie-40gb", "nvlink", 300},
+      {"a100-pcie-80gb", "nvlink", 300},
+      {"a800", "nvlink", 200},
       {"h100-sxm", "nvlink", 450},
       {"h100-pcie", "nvlink", 300},
+      {"h100-nvl", "nvlink", 300},
       {"h200", "nvlink", 450},
       {"h20", "nvlink", 450},
       {"h800", "nvlink", 200},
@@ -210,6 +219,7 @@ TEST_CASE("every data-center GPU has its links, in one direction") {
       {"mi300x", "infinity-fabric", 448},
       {"mi325x", "infinity-fabric", 448},
       {"t4", "pcie", 15.75},
+      {"a10", "pcie", 31.5},
       {"l4", "pcie", 31.5},
       {"l20", "pcie", 31.5},
       {"l40", "pcie", 31.5},
@@ -279,7 +289,7 @@ TEST_CASE("levels run from memory inwards and get faster") {
 }
 
 TEST_CASE("an unknown device is an error that lists the known ones") {
-  CHECK_THROWS_WITH_AS(documents::device("abacus"), doctest::Contains("known; known: a100-40gb, a100-80gb, a30"),
+  CHECK_THROWS_WITH_AS(documents::device("abacus"), doctest::Contains("known; known: a10, a100-40gb, a100-80gb"),
                        UnknownDevice);
   CHECK_THROWS_WITH_AS(documents::device("orin-agx:40w"), doctest::Contains("known: maxn, 50w, 30w, 15w"),
                        UnknownDevice);
@@ -302,6 +312,7 @@ TEST_CASE("names may differ from ids in case, spaces, hyphens and underscores") 
       {"H100 SXM", "h100-sxm"},
       {"H100", "h100-sxm", "h100 is taken for h100-sxm"},
       {"a100", "a100-80gb", "a100 is taken for a100-80gb"},
+      {"A100 PCIe", "a100-pcie-80gb", "a100pcie is taken for a100-pcie-80gb"},
   };
   for (const Case& row : cases) {
     CAPTURE(row.name);

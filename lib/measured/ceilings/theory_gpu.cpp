@@ -125,15 +125,17 @@ struct Product {
   std::string_view device;
 };
 // Names as drivers print them. PCIe and NVL variants differ in clocks and memory, so each needs its own row.
-constexpr std::array<Product, 15> kProducts = {{
+constexpr std::array<Product, 17> kProducts = {{
     {"H100 80GB HBM3", "", 9, 0, "h100-sxm"},
     {"H100 PCIe", "", 9, 0, "h100-pcie"},
+    {"H100 NVL", "", 9, 0, "h100-nvl"},
     {"H200", "", 9, 0, "h200"},
     {" B200", "", 10, 0, "b200"},  // not GB200, which is 11 % faster
     {"A100-SXM4-40GB", "", 8, 0, "a100-40gb"},
-    {"A100-PCIE-40GB", "", 8, 0, "a100-40gb"},
+    {"A100-PCIE-40GB", "", 8, 0, "a100-pcie-40gb"},
     {"A100-SXM4-80GB", "", 8, 0, "a100-80gb"},
-    {"A100 80GB PCIe", "", 8, 0, "a100-80gb"},
+    {"A100 80GB PCIe", "", 8, 0, "a100-pcie-80gb"},
+    {"A800-SXM4-80GB", "", 8, 0, "a800"},
     {"L40S", "", 8, 9, "l40s"},
     {"V100-SXM2", "", 7, 0, "v100"},
     {"Tesla T4", "", 7, 5, "t4"},
