@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <span>
 #include <thread>
 
@@ -148,6 +149,8 @@ struct Engine {
   const char* name;              // for people
   const char* version;           // in the metadata of its runs
   const char *backend, *device;  // of pagoda-bench
+  std::int64_t rounds;           // of all runs; of two, the faster counts
+  double budget_seconds, warmup_seconds;  // of a run in a round
   std::span<const StudyRow> study;
   std::span<const char* const> ceilings;  // arguments of ert-ceilings
   void (*fit)(const Here& here);
@@ -205,12 +208,14 @@ std::string measured_ceilings(const Engine& engine, const std::string& folder) {
   return base::read_file(path, "ceilings of this machine");
 }
 
+// A machine that is busy or throttled for a while slows one round of a run; the other one counts.
 measured::Study study_of(const Engine& engine, const std::string& models, std::optional<std::int64_t> threads) {
   measured::Study study;
   study.name = "here";
   study.layers = std::string_view(engine.backend) == "ort";  // fit_onnxruntime reads profiles
-  study.measure.budget_seconds = 1.5;
-  study.measure.warmup_seconds = 1;
+  study.repeats = engine.rounds;
+  study.measure.budget_seconds = engine.budget_seconds;
+  study.measure.warmup_seconds = engine.warmup_seconds;
   study.limits.seconds = 300;
   for (const StudyRow& row : engine.study) {
     const std::string file = models + (row.family[0] == '\0' ? "/../probes/" : "/") + row.model + ".onnx";
@@ -285,9 +290,26 @@ std::string report(const Here& here, const Comparison& comparison) {
          percent(comparison.median_error) + ", 90th percentile " + percent(comparison.p90_error) + "; " + fitted;
 }
 
-std::size_t disturbed_runs(const std::vector<documents::Result>& results) {
-  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(), [](const documents::Result& result) {
-    return result.timing && result.timing->latency.p95 > 2 * result.timing->latency.min;
+using Rounds = std::map<const StudyRow*, std::vector<const documents::Result*>>;
+
+// The rounds of each run that gave a time, the fastest first.
+Rounds rounds_of(const Engine& engine, const std::vector<documents::Result>& results) {
+  Rounds rounds;
+  for (const documents::Result& result : results)
+    if (result.status == documents::ResultStatus::Ok && result.timing)
+      rounds[&row_of(engine, result)].push_back(&result);
+  for (auto& [row, list] : rounds)
+    std::sort(list.begin(), list.end(), [](const documents::Result* a, const documents::Result* b) {
+      return a->timing->latency.p50 < b->timing->latency.p50;
+    });
+  return rounds;
+}
+
+// Runs whose fastest round was disturbed, or whose rounds disagree.
+std::size_t disturbed_runs(const Rounds& rounds) {
+  return static_cast<std::size_t>(std::count_if(rounds.begin(), rounds.end(), [](const auto& each) {
+    const auto &fastest = each.second.front()->timing->latency, &slowest = each.second.back()->timing->latency;
+    return fastest.p95 > 2 * fastest.min || slowest.p50 > 1.25 * fastest.p50;
   }));
 }
 
@@ -431,9 +453,10 @@ void fit_pytorch(const Here& here) {
 constexpr const char* kCpu[] = {"--cpu"};
 constexpr const char* kGpu[] = {"--gpu", "0"};
 constexpr Engine kEngines[] = {
-    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", kFiles, kCpu, fit_onnxruntime},
-    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", kModules, kCpu, fit_pytorch},
-    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", kModules, kGpu, fit_pytorch},
+    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, kFiles, kCpu,
+     fit_onnxruntime},
+    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, kModules, kCpu, fit_pytorch},
+    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 1.5, 1.0, kModules, kGpu, fit_pytorch},
 };
 
 }  // namespace
@@ -461,21 +484,27 @@ int calibrate_here(const CalibrateArguments& arguments) {
                                             documents::ResultStatus::NotAvailable}});
   Here here{.engine = engine, .arguments = arguments, .folder = folder, .runs = {}, .ceilings = {}, .device = {}};
   std::string reason;
-  for (const documents::Result& result : ran.results) {
-    if (result.status == documents::ResultStatus::Ok && result.timing)
-      here.runs.emplace_back(&row_of(engine, result), &result);
-    else if (reason.empty())
-      reason = documents::config_label(result.config) + ": " + result.reason;
-  }
+  std::size_t failed = 0;
+  for (const documents::Result& result : ran.results)
+    if (result.status != documents::ResultStatus::Ok || !result.timing) {
+      ++failed;
+      if (reason.empty()) reason = documents::config_label(result.config) + ": " + result.reason;
+    }
+  const Rounds rounds = rounds_of(engine, ran.results);
+  for (const StudyRow& row : engine.study)
+    if (const auto found = rounds.find(&row); found != rounds.end())
+      here.runs.emplace_back(&row, found->second.front());
   if (here.runs.empty())
     throw Error("--here " + arguments.here + ": none of " + std::to_string(ran.results.size()) +
                 " runs gave a time; the first says " + reason);
   if (!reason.empty())
-    std::cerr << "pagoda-calibrate: left out " << ran.results.size() - here.runs.size() << " of " << ran.results.size()
+    std::cerr << "pagoda-calibrate: left out " << failed << " of " << ran.results.size()
               << " runs, the first " << reason << '\n';
-  if (const std::size_t disturbed = disturbed_runs(ran.results); disturbed > 0)
+  if (const std::size_t disturbed = disturbed_runs(rounds); disturbed > 0)
     std::cerr << "pagoda-calibrate: " << disturbed << " of " << here.runs.size()
-              << " runs were disturbed: one of twenty took over twice the fastest; delete " << folder
+              << " runs were disturbed: one of twenty took over twice the fastest, or one round over 1.25 times the other; "
+                 "delete "
+              << folder
               << " and measure again on an idle machine\n";
   here.ceilings = measured_ceilings(engine, folder);
   here.device = documents::parse_device(here.ceilings, folder + "/ceilings.json");
