@@ -74,7 +74,7 @@ documents::EstimateRequest served(const char* device, std::int64_t batch, Phase 
   request.device = documents::find_device(device);
   request.precision = Precision::Bfloat16;
   request.phase = PhaseOptions{.phase = phase, .tokens = tokens, .past = past};
-  request.serving = documents::serving_calibration("llm-serving");
+  request.engine = documents::serving_calibration("llm-serving");
   return request;
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("memory that holds its own error-correcting codes moves 15 bytes of da
   CHECK(std::count(plain.inline_codes.begin(), plain.inline_codes.end(), "l40s") == 1);
   auto request = served("l40s", 1, Phase::Decode, 1, 1023);
   const double with_codes = documents::make_estimate(model, request).roofline->predicted->seconds;
-  request.serving->inline_codes.clear();
+  std::get<ServingCalibration>(request.engine).inline_codes.clear();
   const double without = documents::make_estimate(model, request).roofline->predicted->seconds;
   CHECK(with_codes > 1.03 * without);
   CHECK(with_codes < 16.0 / 15 * without);

@@ -141,7 +141,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
       .traffic = TrafficModel::Fused,
       .device = documents::find_device("a100-40gb"),
       .precision = Precision::Int8,
-      .tensorrt = documents::tensorrt_calibration("tensorrt"),
+      .engine = documents::tensorrt_calibration("tensorrt"),
   };
   const documents::EstimateDocument estimate = documents::make_estimate(model, request);
   REQUIRE(estimate.roofline);
@@ -164,7 +164,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
 TEST_CASE("what-if under TensorRT says times of both forms, what stays in float16 and which conversions stay kernels") {
   documents::EstimateRequest request{
       .sizes = {.batch = 8, .dims = {{"sequence", 128}}},
-      .tensorrt = documents::tensorrt_calibration("tensorrt"),
+      .engine = documents::tensorrt_calibration("tensorrt"),
       .other_devices = {documents::find_device("a100-40gb"), documents::find_device("v100")},
       .other_precisions = {Precision::Float16, Precision::Int8},
       .other_traffic = {TrafficModel::Fused},
@@ -186,14 +186,14 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
       "d = DequantizeLinear(q, s, o); e = DequantizeLinear(v, s, o); a = MatMul(d, e); b = MatMul(a, w); y = "
       "Softmax(b)");
   const auto mixed = documents::make_estimate(pairs, {.device = documents::find_device("t4"),
-                                                      .tensorrt = request.tensorrt,
+                                                      .engine = request.engine,
                                                       .other_precisions = {Precision::Float16},
                                                       .other_traffic = {TrafficModel::Fused}});
   REQUIRE(mixed.variants.size() == 1);
   CHECK(mixed.variants[0].predicted->float_products.size() == 1);       // b: its operands are not quantised
   CHECK(mixed.variants[0].predicted->unfused_conversions.size() == 1);  // q: no preceding kernel can absorb it
   request.other_precisions = {Precision::Bfloat16};
-  CHECK(documents::refusal(request).find("covers fp16 and int8, not bf16") != std::string::npos);
+  CHECK(documents::refusal(request).find("covers fp16 and int8, which its calibration was fitted to, not --what-if bf16") != std::string::npos);
 }
 
 TEST_CASE("a compute capability that is not a version is refused, and gives no rates") {

@@ -334,7 +334,7 @@ TEST_CASE("an unknown device suggests the nearest ids") {
   };
   const Case cases[] = {
       {"rtx 4091", "did you mean rtx-4090"},     // one letter is wrong
-      {"v10", "did you mean v100?"},             // one letter is missing
+      {"v10", "did you mean v100, a10?"},        // one letter is missing, or wrong
       {"v100-sxm2", "did you mean v100, "},      // it has an extra part
       {"ryzen", "did you mean ryzen-9-9950x?"},  // only a part of the id
   };

@@ -681,11 +681,43 @@ TEST_CASE("the time under ONNX Runtime on a CPU comes with the machine that was 
   CHECK(roofline.at("predicted").at("seconds") > 0);
   for (const auto& [extra, message] : {std::pair<std::string, std::string>{"", "pagoda-calibrate --here"},
                                        {" --device h200 --calibration " + here, "does not go with --device"},
-                                       {" --precision int8 --calibration " + here, "precisions of the file"}}) {
+                                       {" --what-if fp32,fp16 --calibration " + here, "precisions of the file"},
+                                       {" --precision int8 --calibration " + here, "--what-if fp32,int8"}}) {
     const Outcome refused = workshop().run(predicts + extra);
     CHECK(refused.code == 2);
     CHECK(refused.err.find(message) != std::string::npos);
   }
+}
+
+TEST_CASE("engines are predicted for several devices, precisions and both models of a comparison") {
+  const auto read = [](const std::string& arguments, const char* schema) {
+    const Outcome result = workshop().run(arguments + " --format json");
+    REQUIRE(result.code == 0);
+    const json document = json::parse(result.out);
+    for (const std::string& violation : test::violations(document, test::schema(schema))) FAIL_CHECK(violation);
+    return document;
+  };
+  const json devices = read("net.onnx --batch 256 --device rtx-3090,rtx-4090 --precision fp16 --predict", "estimate");
+  REQUIRE(devices.at("variants").size() == 2);
+  for (const json& row : devices.at("variants")) {
+    const json alone = read("net.onnx --batch 256 --precision fp16 --predict --device " +
+                                row.at("device").get<std::string>(), "estimate");
+    CHECK(row.at("predicted").at("seconds") == alone.at("roofline").at("predicted").at("seconds"));
+    CHECK(row.at("predicted").at("items_per_second").get<double>() ==
+          doctest::Approx(256 / row.at("predicted").at("seconds").get<double>()));
+  }
+  const std::string here = "--predict --engine onnxruntime-cpu --calibration " +
+                           test::source_path("tests/predict/data/here.json");
+  const json forms = read("net.onnx --what-if fp32,int8 " + here, "estimate");
+  REQUIRE(forms.at("variants").size() == 2);
+  for (const json& row : forms.at("variants")) CHECK(row.at("predicted").at("memory").at("bytes") > 0);
+  const json both = read("net.onnx --compare product.onnx " + here, "comparison");
+  const json& predicted = both.at("totals").at("predicted_seconds");
+  CHECK(predicted.at("engine") == "onnxruntime-cpu");
+  CHECK(predicted.at("before") == read("product.onnx " + here, "estimate").at("roofline").at("predicted").at("seconds"));
+  CHECK(predicted.at("after") == read("net.onnx " + here, "estimate").at("roofline").at("predicted").at("seconds"));
+  CHECK(workshop().run("net.onnx --compare product.onnx " + here).out.find("under onnxruntime-cpu") !=
+        std::string::npos);
 }
 
 TEST_CASE("a prediction stands beside the bound, with its interval and calibration") {

@@ -124,7 +124,8 @@ void add_device(CLI::App& app, Arguments& arguments) {
          "with commas, are a table of one row each")
       ->type_name("NAME|FILE[,…]");
   app.add_option("--what-if", arguments.what_if,
-                 "With --device: one row each for these precisions, with and without fusion: fp32,tf32,fp16,int8")
+                 "With --device: one row each for these precisions, with and without fusion: fp32,tf32,fp16,int8; with "
+                 "--predict the engine's time of each, also of a float model that is not quantised yet")
       ->type_name("P[,P]...");
   app.add_option("--price-per-hour", arguments.prices,
                  "Of devices, for the price of a million items or tokens; repeatable")

@@ -33,7 +33,6 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
       {!arguments.compare.empty(), "--compare"},
       {!sweep_axes(arguments).empty(), "--sweep of a size"},
       {!arguments.profile_structure.empty(), "--profile-structure"},
-      {arguments.predict && arguments.engine != "tensorrt", "--predict but --engine tensorrt"},
       {!arguments.by.empty(), "--by"},
       {arguments.top > 0, "--top"},
       {arguments.symbolic, "--symbolic"},
@@ -78,8 +77,7 @@ void check_studies(const Arguments& arguments) {
            "its rows are nodes, kernels or types: take json");
   if (!arguments.compare.empty())
     refuse("--compare",
-           {{arguments.predict, "--predict"},
-            {!arguments.by.empty(), "--by"},
+           {{!arguments.by.empty(), "--by"},
             {arguments.symbolic, "--symbolic"},
             {arguments.memory, "--memory"},
             {!arguments.timeline.empty(), "--memory-timeline"}},
@@ -161,14 +159,15 @@ void check(const Arguments& arguments) {
   const bool has_device = !arguments.device.empty();
   needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
   const std::vector<std::string> devices = device_names(arguments);
-  needs(!arguments.what_if.empty(), "--what-if", "--device", has_device);
+  const bool has_machine = has_device || documents::brings_device(arguments.engine);
+  needs(!arguments.what_if.empty(), "--what-if", "--device", has_machine);
   needs(!arguments.prices.empty(), "--price-per-hour", "--device or --what-if",
-        has_device && (devices.size() > 1 || !arguments.what_if.empty()));
+        has_machine && (devices.size() > 1 || !arguments.what_if.empty()));
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
   for (const std::string& name : split_list(arguments.what_if))
     if (!precision(name)) throw UsageError("--what-if " + name + ": expected one of " + precision_names());
   if (devices.size() > 1 || !arguments.what_if.empty()) check_alternatives(arguments, devices.size() > 1);
-  needs(arguments.predict, "--predict", "--device", has_device || documents::brings_device(arguments.engine));
+  needs(arguments.predict, "--predict", "--device", has_machine);
   if (documents::brings_device(arguments.engine)) {
     if (has_device)
       throw UsageError("--engine " + arguments.engine +

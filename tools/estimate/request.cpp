@@ -84,7 +84,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   for (const std::string& text : split_list(arguments.what_if)) request.other_precisions.push_back(*precision(text));
   if (!arguments.what_if.empty() && arguments.traffic == "unfused" && !arguments.training)
     request.other_traffic = {TrafficModel::Unfused, TrafficModel::Fused};
-  if (!arguments.what_if.empty() && arguments.engine == "tensorrt") request.other_traffic = {TrafficModel::Fused};
+  if (!arguments.what_if.empty() && arguments.predict) request.other_traffic = {TrafficModel::Fused};
   request.price_per_hour = prices(arguments);
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
   if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});

@@ -7,6 +7,7 @@
 #include "graph/index.h"
 #include "pagoda/core/cpu_engine.h"
 #include "parallel/split.h"
+#include "predict/cpu_integers.h"
 #include "predict/names.h"
 #include "predict/number.h"
 #include "predict/pytorch_idioms.h"
@@ -15,9 +16,6 @@
 namespace pagoda::inline core {
 namespace {
 
-// Fused into the convolution or product before them.
-constexpr std::string_view kJoinedActivations[] = {"Clip", "HardSigmoid", "HardSwish", "LeakyRelu",
-                                                   "Relu", "Sigmoid",     "Tanh"};
 // Run in blocks of channels if their operand is in blocks.
 constexpr std::string_view kInBlocks[] = {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid",
                                           "HardSwish",   "LeakyRelu",         "MaxPool",       "Relu",
@@ -35,25 +33,16 @@ class CpuLowering {
         block_(block),
         idioms_(find_idioms(model, analysis)),
         constant_(constant_values(model, analysis)),
-        readers_(graph_.values.size()),
-        producer_(graph_.values.size(), -1),
+        links_(graph_),
+        integers_(graph_, analysis, links_),
         layout_(graph_.values.size(), Layout::Plain),
         row_of_(graph_.nodes.size(), nullptr) {
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const auto id = static_cast<std::int32_t>(n);
-      for (const ValueId input : graph_.nodes[n].inputs)
-        if (input != kAbsent && (readers_[index(input)].empty() || readers_[index(input)].back() != id))
-          readers_[index(input)].push_back(id);
-      for (const ValueId output : graph_.nodes[n].outputs)
-        if (output != kAbsent) producer_[index(output)] = id;
-    }
-    outputs_.insert(graph_.outputs.begin(), graph_.outputs.end());
     for (const Idiom& idiom : idioms_)
       if (idiom.call == Call::LayerNorm) normed_.insert(idiom.operands[0]);
     for (const NodeReport& row : analysis.nodes)
       if (row.graph == 0) row_of_[index(row.node)] = &row;
     for (const Node& node : graph_.nodes)
-      if (runs_each_time(node)) constant_[index(node.output(0))] = false;
+      if (integers_.runs_each_time(node)) constant_[index(node.output(0))] = false;
     has_fixed_sizes_ = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId input) {
       const auto& shape = graph_.value(input).declared.shape;
       return shape && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is_constant(); });
@@ -110,11 +99,6 @@ class CpuLowering {
   bool is_float32(ValueId value) const {
     return value != kAbsent && analysis_.types[index(value)].element == ElementType::Float32;
   }
-  // The only node that reads the value; null if there are none or several, or the value is an output of the model.
-  const Node* only_reader(ValueId value) const {
-    if (value == kAbsent || outputs_.contains(value) || readers_[index(value)].size() != 1) return nullptr;
-    return &graph_.node(readers_[index(value)].front());
-  }
   bool is_in_blocks(ValueId value) const { return value != kAbsent && layout_[index(value)] != Layout::Plain; }
 
   void launch(CpuKernel kernel) {
@@ -157,7 +141,7 @@ class CpuLowering {
       case Mark::Unmodelled:
         return;
       case Mark::Folded:
-        if (runs_each_time(node)) launch(CpuKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
+        if (integers_.runs_each_time(node)) launch(CpuKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
         return;
       case Mark::Host:
         if (!has_fixed_sizes_) launch({});
@@ -233,7 +217,7 @@ class CpuLowering {
   }
 
   bool is_logistic(const Idiom& idiom) const {
-    const auto& readers = readers_[index(idiom.operands[0])];
+    const auto& readers = links_.readers(idiom.operands[0]);
     return std::any_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
       const std::string& op = graph_.node(reader).op_type;
       return op == "Sigmoid" || op == "Tanh";
@@ -242,14 +226,14 @@ class CpuLowering {
 
   // Whether the activation that follows adds the bias, as BiasGelu does.
   bool reads_as_activation(ValueId value) const {
-    return std::any_of(readers_[index(value)].begin(), readers_[index(value)].end(), [&](std::int32_t reader) {
+    return std::any_of(links_.readers(value).begin(), links_.readers(value).end(), [&](std::int32_t reader) {
       const Idiom& idiom = idioms_[index(reader)];
       return idiom.call == Call::Part || idiom.call == Call::Activation || graph_.node(reader).op_type == "Gelu";
     });
   }
 
   bool is_added_by_norm(ValueId value) const {
-    const Node* next = only_reader(value);
+    const Node* next = links_.only_reader(value);
     return next != nullptr && is_sum_of_norm(*next);
   }
 
@@ -259,7 +243,7 @@ class CpuLowering {
     const ValueId input = node.input(0), weight = node.input(1), output = node.output(0);
     const Sizes x = sizes(input), w = sizes(weight), y = sizes(output);
     if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
-    if (is_of_integers(row.node)) {
+    if (integers_.multiplies(row.node)) {
       want_channels_last(input);
       launch(conv_kernel(x, w, y, 0, false));
       transposed_[output] = channels_last_;
@@ -293,11 +277,11 @@ class CpuLowering {
   // Fuses the activation that follows into the kernel that writes `value`.
   void join_activation(ValueId value) {
     for (int i = 0; i < 2; ++i) {  // a folded BatchNormalization, then an activation
-      const Node* next = only_reader(value);
+      const Node* next = links_.only_reader(value);
       if (next == nullptr) return;
       const bool is_norm = next->op_type == "BatchNormalization" && i == 0;
       if (!is_norm && !is_one_of(next->op_type, kJoinedActivations)) return;
-      joined_.insert(static_cast<std::int32_t>(next - graph_.nodes.data()));
+      joined_.insert(links_.id(*next));
       if (const auto found = transposed_.find(value); found != transposed_.end()) {
         std::vector<std::int64_t> order = std::move(found->second);
         transposed_.erase(found);
@@ -350,7 +334,7 @@ class CpuLowering {
     const double width = number(out->back()), depth = macs / total;
     const bool has_weight = is_constant(right) || is_constant(left);
     const double matrices = has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
-    const bool is_quantized = is_of_integers(row.node);
+    const bool is_quantized = integers_.multiplies(row.node);
     const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
     launch(product_kernel(is_quantized ? CpuKernelClass::ProductQuantized
                           : has_weight ? (has_bias ? CpuKernelClass::ProductBiased : CpuKernelClass::Product)
@@ -360,62 +344,32 @@ class CpuLowering {
 
   // --- integers ---
 
-  // Whether the node dequantises a stored tensor for a product in float32: the engine folds no DequantizeLinear.
-  bool runs_each_time(const Node& node) const {
-    if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 || !graph_.is_stored(node.input(0)))
-      return false;
-    const auto& readers = readers_[index(node.output(0))];
-    return std::any_of(readers.begin(), readers.end(), [&](std::int32_t id) {
-      return row_of_[index(id)] != nullptr && row_of_[index(id)]->cost.macs != Dim(0) && !is_of_integers(id);
-    });
-  }
-
-  // Products of dequantised operands run on integers. Convolutions do so only if their result is quantised again.
-  bool is_of_integers(std::int32_t id) const {
-    const NodeReport* row = row_of_[index(id)];
-    if (row == nullptr || row->dequantized_from == ElementType::Undefined) return false;
-    const Node& node = graph_.node(id);
-    for (const ValueId input : node.inputs)
-      if (input != kAbsent && !is_quantized_constant(input) && !has_integer_kernel(input)) return false;
-    const Node* next = only_reader(node.output(0));
-    if (next != nullptr && is_one_of(next->op_type, kJoinedActivations)) next = only_reader(next->output(0));
-    if (next == nullptr || next->op_type != "QuantizeLinear") return row->facts.form != ProductForm::Convolution;
-    const Node* back = only_reader(next->output(0));
-    return back == nullptr || back->op_type != "DequantizeLinear" || has_integer_kernel(back->output(0));
-  }
-  bool is_quantized_constant(ValueId value) const {
-    const std::int32_t from = producer_[index(value)];
-    return from < 0 ||
-           (graph_.node(from).op_type == "DequantizeLinear" && graph_.is_stored(graph_.node(from).input(0)));
-  }
-  // On x86, kernels take uint8 activations. The engine turns int8 into uint8, but only between a QuantizeLinear and the
-  // one node that reads it; `value` is what DequantizeLinear gives.
-  bool has_integer_kernel(ValueId value) const {
-    const std::int32_t from = producer_[index(value)];
-    if (from < 0 || graph_.node(from).op_type != "DequantizeLinear") return true;
-    const ValueId narrow = graph_.node(from).input(0);
-    if (analysis_.types[index(narrow)].element != ElementType::Int8) return true;
-    const bool is_result = outputs_.contains(value);
-    return only_reader(narrow) != nullptr && (is_result || only_reader(value) != nullptr);
-  }
-  // Conversions that such products absorb, and those of stored tensors, which run when the file is loaded.
-  bool is_part_of_integers(const Node& node) const {
-    if (node.op_type == "DequantizeLinear") {
-      const auto& readers = readers_[index(node.output(0))];
-      return (!readers.empty() &&
-              std::all_of(readers.begin(), readers.end(), [&](std::int32_t id) { return is_of_integers(id); }));
-    }
-    if (node.op_type != "QuantizeLinear") return false;
-    std::int32_t from = producer_[index(node.input(0))];
-    if (from >= 0 && joined_.contains(from)) from = producer_[index(graph_.node(from).input(0))];
-    return from >= 0 && is_of_integers(from);
-  }
   void lower_integer_conv(const Node& node, const NodeReport& row) {
     const Sizes x = sizes(node.input(0)), w = sizes(node.input(3)), y = sizes(node.output(0));
     if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
     want_channels_last(node.input(0));
     launch(conv_kernel(x, w, y, 0, false));
     if (x.size() == 4) transposed_[node.output(0)] = channels_last_;
+  }
+  // An operator on 8-bit elements keeps the order of its operands if all share one.
+  void lower_integer(const Node& node, const NodeReport& row) {
+    const std::vector<std::int64_t>* order = nullptr;
+    bool is_shared = row.cost.mark == Mark::Compute;
+    for (const ValueId input : node.inputs) {
+      if (input == kAbsent || !is_float32(input)) continue;
+      const auto found = transposed_.find(input);
+      is_shared &= found != transposed_.end() && (order == nullptr || *order == found->second);
+      if (is_shared) order = &found->second;
+    }
+    is_shared &= order != nullptr && order->size() == sizes(node.output(0)).size();
+    if (is_shared)
+      transposed_[node.output(0)] = std::vector<std::int64_t>(*order);
+    else
+      for (const ValueId input : node.inputs) want_plain(input);
+    const CpuKernelClass kind = class_of(&node, row);
+    const bool moves = kind == CpuKernelClass::Copy || kind == CpuKernelClass::Pool || kind == CpuKernelClass::Reduce ||
+                       kind == CpuKernelClass::Gather || kind == CpuKernelClass::Resize;
+    launch(moves ? kind : CpuKernelClass::Quantize, number(row.cost.bytes()) / 4);
   }
   // Integer convolutions of images read and write N, H, W, C.
   void want_channels_last(ValueId value) {
@@ -438,11 +392,11 @@ class CpuLowering {
 
   // Whether the node is a sum that the norm after it computes itself, as it does if the file states the shapes.
   bool is_sum_of_norm(const Node& node) const {
-    if (node.op_type != "Add" || node.inputs.size() != 2 || outputs_.contains(node.output(0))) return false;
+    if (node.op_type != "Add" || node.inputs.size() != 2 || links_.is_output(node.output(0))) return false;
     const ValueId sum = node.output(0);
     if (!has_fixed_sizes_ && !graph_.value(sum).declared.shape) return false;
     if (sizes(node.input(0)) != sizes(node.input(1)) || sizes(sum).size() != 3) return false;
-    const auto& readers = readers_[index(sum)];
+    const auto& readers = links_.readers(sum);
     return !readers.empty() &&
            std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) { return is_norm_part(reader, sum); });
   }
@@ -451,7 +405,7 @@ class CpuLowering {
     return normed_.contains(operand);
   }
   void launch_norm(ValueId operand, ValueId result) {
-    const std::int32_t from = producer_[index(operand)];
+    const std::int32_t from = links_.writer(operand);
     if (from >= 0 && is_sum_of_norm(graph_.node(from)))
       launch(CpuKernelClass::SkipNorm, 3 * bytes(result), row_width(result));
     else
@@ -485,6 +439,7 @@ class CpuLowering {
   // A BatchNormalization that no convolution absorbs runs as a depthwise convolution.
   bool lower_channel_norm(const Node& node) {
     if (block_ == 0 || node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
+    if (!graph_.is_stored(node.input(1))) return false;
     const Sizes x = sizes(node.input(0));
     want_blocks(node.input(0));
     launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_));
@@ -502,15 +457,16 @@ class CpuLowering {
     const auto is_matmul = [](const Node* other) {
       return other != nullptr && (other->op_type == "MatMul" || other->op_type == "FusedMatMul");
     };
-    const std::int32_t from = producer_[index(scaled)];
-    if (from >= 0 && is_matmul(&graph_.node(from)) && only_reader(scaled) != nullptr) return true;
-    return is_matmul(only_reader(node.output(0)));
+    const std::int32_t from = links_.writer(scaled);
+    if (from >= 0 && is_matmul(&graph_.node(from)) && links_.only_reader(scaled) != nullptr) return true;
+    return is_matmul(links_.only_reader(node.output(0)));
   }
 
   void lower_other(const Node& node, const NodeReport& row) {
     if (node.op_type == "Transpose") return lower_transpose(node);
     if (joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node)) return;
-    if (is_part_of_integers(node)) return keep_order(node);
+    if (integers_.absorbs(node)) return keep_order(node);
+    if (integers_.computes(row.node)) return lower_integer(node, row);
     if (is_sum_of_norm(node)) return want_plain(node.input(0)), want_plain(node.input(1));
     if (stays_transposed(node, row)) return lower_counted(&node, row);
     if (node.op_type == "LayerNormalization")
@@ -523,7 +479,7 @@ class CpuLowering {
     lower_counted(&node, row);
     // Each reader of a dequantised value has a DequantizeLinear of its own.
     if (node.op_type == "DequantizeLinear")
-      for (std::size_t i = 1; i < readers_[index(node.output(0))].size(); ++i) lower_counted(&node, row);
+      for (std::size_t i = 1; i < links_.readers(node.output(0)).size(); ++i) lower_counted(&node, row);
   }
 
   // The transpose that brings the axes of `value` into place, where axis i is axis order[i] of what is stored.
@@ -555,7 +511,9 @@ class CpuLowering {
   // Element-wise kernels keep the axis order of their operands if all share one.
   bool stays_transposed(const Node& node, const NodeReport& row) {
     const bool is_pooled = node.op_type == "MaxPool" || node.op_type == "QLinearGlobalAveragePool";
-    if (row.facts.kind != OpKind::Pointwise && !node.op_type.starts_with("QLinear") && !is_pooled) return false;
+    const bool is_conversion = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+    if (row.facts.kind != OpKind::Pointwise && !node.op_type.starts_with("QLinear") && !is_pooled && !is_conversion)
+      return false;
     const std::vector<std::int64_t>* order = nullptr;
     for (const ValueId input : node.inputs) {
       if (input == kAbsent || is_constant(input) || elements(input) <= 1) continue;
@@ -621,12 +579,11 @@ class CpuLowering {
   const std::int64_t block_;
   std::vector<Idiom> idioms_;
   std::vector<bool> constant_;
-  std::vector<std::vector<std::int32_t>> readers_;
-  std::vector<std::int32_t> producer_;
+  const Links links_;
+  const CpuIntegers integers_;
   std::vector<Layout> layout_;
   std::vector<const NodeReport*> row_of_;
   std::map<ValueId, std::vector<std::int64_t>> transposed_;  // deferred: axis i is axis order[i] of what is stored
-  std::set<ValueId> outputs_;
   std::set<ValueId> normed_;       // operands of norms that the file writes as several nodes
   std::set<std::int32_t> joined_;  // nodes fused into the kernel before them
   const std::vector<std::int64_t> channels_last_ = {0, 3, 1, 2};  // an order for transposed_

@@ -104,6 +104,9 @@ std::optional<CpuKernelClass> cpu_kernel_class(std::string_view name) {
 }
 
 bool is_product(CpuKernelClass kind) { return kind <= CpuKernelClass::Recurrent; }
+bool is_quantized(CpuKernelClass kind) {
+  return kind == CpuKernelClass::ConvQuantized || kind == CpuKernelClass::ProductQuantized;
+}
 
 CpuKernelClass cpu_class_of(std::string_view op_type, const OpFacts& facts, bool is_broadcast) {
   const auto* found = std::lower_bound(std::begin(kOperators), std::end(kOperators), op_type,

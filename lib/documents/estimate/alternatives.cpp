@@ -1,11 +1,13 @@
 // Alternatives to a request: whether it fits and the largest sizes that do, faster options, and other devices,
 // precisions and traffic models.
 #include <algorithm>
+#include <set>
 
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/energy.h"
 #include "pagoda/core/fit.h"
+#include "pagoda/core/quantise.h"
 
 namespace pagoda::documents {
 namespace {
@@ -205,13 +207,9 @@ std::optional<double> joules_of(const Model& model, const EstimateRequest& reque
   return joules(*constants, *work, *bytes, seconds);
 }
 
-// The time under TensorRT, if requested. `same` is the request for one device and precision.
-std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start) {
-  if (!same.tensorrt) return std::nullopt;
-  const Analysis analysis = tensorrt_analysis(model, same, start.analysis);
-  const Prediction time = predict_tensorrt(model, analysis, *same.device, *same.tensorrt);
-  if (!time.seconds) return std::nullopt;
-  EstimateEngineTime result{.engine = "tensorrt", .seconds = *time.seconds, .low = time.low, .high = time.high};
+// Names of the nodes that stay in float16 and of conversions that stay kernels under TensorRT.
+void name_exceptions(const Model& model, const EstimateRequest& same, const Analysis& analysis,
+                     EstimateEngineTime& time) {
   const TensorRtKernels kernels = tensorrt_kernels(model, analysis);
   const auto names = [&](const std::vector<std::int32_t>& rows) {
     std::vector<std::string> list;
@@ -226,9 +224,57 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
   if (lacks_int8(same))
     for (const TensorRtKernel& kernel : kernels.kernels)
       if (kernel.kind != TensorRtKernel::Kind::Other) wide.push_back(kernel.rows.front());
-  result.float_products = names(wide);
-  result.unfused_conversions = names(kernels.unfused_conversions);
+  time.float_products = names(wide);
+  time.unfused_conversions = names(kernels.unfused_conversions);
+}
+
+// The same under ONNX Runtime on a CPU.
+void name_exceptions(const Model& model, const Analysis& analysis, const CpuCalibration& fitted,
+                     EstimateEngineTime& time) {
+  std::set<std::int32_t> said;
+  for (const CpuKernel& kernel : cpu_kernels(model, analysis, fitted.channel_block).kernels) {
+    const NodeReport& row = analysis.nodes[static_cast<std::size_t>(kernel.row)];
+    const Graph& graph = model.graph(row.graph);
+    const Node& node = graph.node(row.node);
+    const bool is_conversion = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+    const bool is_in_floats = is_product(kernel.kind) && kernel.weight_bytes > 0 && !is_quantized(kernel.kind) &&
+                              !node.op_type.starts_with("DynamicQuantize");
+    if ((is_conversion || is_in_floats) && said.insert(kernel.row).second)
+      (is_conversion ? time.unfused_conversions : time.float_products).push_back(display_name(graph, node));
+  }
+}
+
+// The time under the engine, if one is requested. `same` is the request for one device and precision, `bound` its time
+// bound; `is_narrow`: `model` is a quantised form. Warnings join `said`, each once.
+std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start,
+                                              const std::optional<GroupRun>& group, const RooflineTotals& bound,
+                                              bool is_narrow, std::vector<Diagnostic>& said) {
+  if (!predicts(same)) return std::nullopt;
+  Findings findings{.analysis = start.analysis, .bound = Roofline{}, .group = group};
+  findings.bound->totals = bound;
+  findings.analysis.diagnostics.clear();
+  const std::optional<EstimatePrediction> time = prediction_of(model, same, findings);
+  for (const Diagnostic& each : findings.analysis.diagnostics)
+    if (std::none_of(said.begin(), said.end(), [&](const Diagnostic& one) { return one.message == each.message; }))
+      said.push_back(each);
+  if (!time) return std::nullopt;
+  EstimateEngineTime result{.engine = time->engine,
+                            .seconds = time->seconds,
+                            .low = time->low,
+                            .high = time->high,
+                            .memory = time->memory};
+  if (std::holds_alternative<TensorRtCalibration>(same.engine))
+    name_exceptions(model, same, tensorrt_analysis(model, same, start.analysis), result);
+  if (const auto* cpu = std::get_if<CpuCalibration>(&same.engine); cpu != nullptr && is_narrow)
+    name_exceptions(model, start.analysis, *cpu, result);
   return result;
+}
+
+// ONNX Runtime on a CPU runs the types of the file: int8 is the model quantised, in the types of that file.
+std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& same) {
+  if (same.precision != Precision::Int8 || !std::holds_alternative<CpuCalibration>(same.engine)) return std::nullopt;
+  same.precision = std::nullopt;
+  return quantised_form(model, analysis_of(model, same));
 }
 
 }  // namespace
@@ -268,7 +314,8 @@ Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase) {
   return taken ? std::move(*taken) : other;
 }
 
-std::vector<EstimateVariant> variants_of(const Model& model, const Model& as_filed, const EstimateRequest& request) {
+std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_filed, const EstimateRequest& request,
+                                         std::vector<Diagnostic>& said) {
   std::vector<EstimateVariant> variants;
   if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty())
     return variants;
@@ -282,6 +329,8 @@ std::vector<EstimateVariant> variants_of(const Model& model, const Model& as_fil
     EstimateRequest same = request;
     same.precision = precision;
     same.sweep.clear();
+    const std::optional<QuantisedForm> narrow = run_narrow(filed, same);
+    const Model& model = narrow ? narrow->model : filed;
     const Sized start = sized(model, same);
     std::optional<Training> training;
     if (request.training) training = train(model, start.analysis, *request.training);
@@ -312,7 +361,8 @@ std::vector<EstimateVariant> variants_of(const Model& model, const Model& as_fil
           if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, group ? &*group : nullptr);
           row.longest_context = context_of(as_filed, same, *row.device_bytes, group ? &*group : nullptr).longest();
         }
-        row.predicted = engine_time(model, same, start);
+        row.predicted = engine_time(model, same, start, group, time, narrow.has_value(), said);
+        if (row.predicted) row.predicted->items_per_second = items / row.predicted->seconds;
         if (time.seconds <= 0) continue;
         row.seconds = time.seconds;
         row.floor_seconds = time.floor_seconds;

@@ -62,6 +62,16 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
 // Size of the last-level cache, shared by the whole device. Throws Error if it is not known.
 std::int64_t cache_bytes(const DeviceSpec& device);
 
+// Adds a warning before the diagnostics of the analysis, so that many of those cannot hide it.
+void warn(Analysis& analysis, std::string message);
+
+// Whether the request names an engine whose time is predicted.
+bool predicts(const EstimateRequest& request);
+// The time of a run under that engine, on the request's device, whose bound `findings` has; empty if the engine's
+// calibration has no rates for the device. Warnings join the analysis.
+std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings);
+// Why the engine does not predict the request's precisions or training; empty if it does.
+std::string engine_refusal(const EstimateRequest& request);
 // Whether products requested in int8 stay in float16, since the device has no int8 tensor units.
 bool lacks_int8(const EstimateRequest& request);
 // The analysis TensorRT runs: at the request's precision, or float16 if none is set or the device lacks it.
@@ -83,8 +93,10 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
 
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
 void add_fit_and_advice(const Model& model, const Model& as_filed, const EstimateRequest& request, Findings& findings);
-// Time bounds for the other devices, precisions and traffic models of EstimateRequest.
-std::vector<EstimateVariant> variants_of(const Model& model, const Model& as_filed, const EstimateRequest& request);
+// Time bounds and predictions for the other devices, precisions and traffic models of EstimateRequest. Warnings of the
+// predictions join `said`, each once.
+std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_filed, const EstimateRequest& request,
+                                         std::vector<Diagnostic>& said);
 // The model in a different phase, with its branch taken.
 Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants.

@@ -31,21 +31,21 @@ bool is_file(const std::string& name) { return name.find('/') != std::string::np
 void set_pytorch(const std::string& name, EstimateRequest& request) {
   CalibrationFile file = is_file(name) ? load_calibration(name) : CalibrationFile{.fitted = calibration(name)};
   require_engine(file.fitted.engine.id, "pytorch-amp", name);
-  request.calibration = std::move(file.fitted);
+  request.engine = std::move(file.fitted);
 }
 
 void set_serving(const std::string& name, EstimateRequest& request) {
-  request.serving = is_file(name) ? load_serving_calibration(name) : serving_calibration(name);
+  request.engine = is_file(name) ? load_serving_calibration(name) : serving_calibration(name);
 }
 
 void set_tensorrt(const std::string& name, EstimateRequest& request) {
-  request.tensorrt = is_file(name) ? load_tensorrt_calibration(name) : tensorrt_calibration(name);
+  request.engine = is_file(name) ? load_tensorrt_calibration(name) : tensorrt_calibration(name);
 }
 
 void set_cpu(const std::string& name, EstimateRequest& request) {
   CpuCalibrationFile file = load_cpu_calibration(name);
   set_machine(std::move(file.device), file.engine, name, request);
-  request.cpu = std::move(file.fitted);
+  request.engine = std::move(file.fitted);
 }
 
 void set_pytorch_here(std::string_view engine, const std::string& name, EstimateRequest& request) {
@@ -53,7 +53,7 @@ void set_pytorch_here(std::string_view engine, const std::string& name, Estimate
   require_engine(file.fitted.engine.id, engine, name);
   if (!file.device) throw Error(name + ": states no machine; expected the file that pagoda-calibrate --here wrote");
   set_machine(std::move(*file.device), file.fitted.engine.id, name, request);
-  request.calibration = std::move(file.fitted);
+  request.engine = std::move(file.fitted);
 }
 
 std::vector<std::string> no_calibrations() { return {}; }

@@ -73,6 +73,18 @@ void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
 
 }  // namespace
 
+template <typename A, typename Memory>
+void engine_memory(A& a, Memory& x) {
+  part(a, "memory", Layout::Line, x, [](A& inner, auto& memory) {
+    inner("bytes", memory.bytes);
+    inner("low", memory.low);
+    inner("high", memory.high);
+    inner("coverage", memory.coverage);
+    inner("load_bytes", memory.load_bytes);
+    inner("run_bytes", memory.run_bytes);
+  });
+}
+
 template <typename A>
 void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("device", x.device);
@@ -97,14 +109,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner.maybe("node_seconds", predicted.nodes);
     inner.maybe("joules", predicted.joules);
     inner.maybe("joules_per_item", predicted.joules_per_item);
-    part(inner, "memory", Layout::Line, predicted.memory, [](A& within, auto& memory) {
-      within("bytes", memory.bytes);
-      within("low", memory.low);
-      within("high", memory.high);
-      within("coverage", memory.coverage);
-      within("load_bytes", memory.load_bytes);
-      within("run_bytes", memory.run_bytes);
-    });
+    engine_memory(inner, predicted.memory);
   });
   part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
   part(a, "energy", Layout::Line, x.energy, [](A& inner, auto& energy) {
@@ -171,8 +176,10 @@ void variant(A& a, typename A::template Ref<EstimateVariant> x) {
     inner("seconds", predicted.seconds);
     inner("low", predicted.low);
     inner("high", predicted.high);
+    inner.maybe("items_per_second", predicted.items_per_second);
     inner("float_products", predicted.float_products);
     inner("unfused_conversions", predicted.unfused_conversions);
+    engine_memory(inner, predicted.memory);
   });
 }
 

@@ -27,12 +27,6 @@ std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::option
   return axes;
 }
 
-// Warnings come before the diagnostics of the analysis, so that many of those cannot hide them.
-void warn(Analysis& analysis, std::string message) {
-  analysis.diagnostics.insert(analysis.diagnostics.begin(),
-                              {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
-}
-
 // A custom operator that no node uses is probably misspelt.
 void warn_of_custom_operators(const Model& model, const EstimateRequest& request, Analysis& analysis) {
   for (const CustomOperator& stated : request.custom_operators) {
@@ -60,121 +54,6 @@ PagodaCounts published_counts(const Model& model, const Analysis& analysis, cons
     for (PagodaCount& node : counts.nodes) node = pagoda_training(node);
   }
   return counts;
-}
-
-// A prediction from the sum of a calibration's kernels.
-std::optional<EstimatePrediction> stated(const Prediction& time, std::string engine, const std::string& regime,
-                                         Findings& findings) {
-  if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
-  if (!time.seconds) return std::nullopt;
-  return EstimatePrediction{.seconds = *time.seconds,
-                            .low = time.low,
-                            .high = time.high,
-                            .coverage = time.coverage,
-                            .engine = std::move(engine),
-                            .calibration = time.calibration + ": " + regime,
-                            .nodes = time.row_seconds};
-}
-
-std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRequest& request, Findings& findings) {
-  const Calibration& fitted = *request.calibration;
-  // A calibration covers how a framework runs the unmodified file, including autocast.
-  EstimateRequest as_filed = request;
-  as_filed.precision = std::nullopt;
-  const Prediction time =
-      predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
-  const auto result = stated(time, std::string(fitted.engine.id), fitted.regime, findings);
-  if (result && time.mergeable_branches > 0)
-    warn(findings.analysis, "prediction: " + std::to_string(time.mergeable_branches) +
-                                " convolutions are parallel branches that add up: a network that merges them before it "
-                                "runs (reparameterisation) takes " +
-                                base::si_seconds(*time.merged_seconds));
-  if (result && result->seconds < findings.bound->totals.seconds && !request.precision &&
-      fitted.engine.products == Precision::Float16)
-    warn(findings.analysis,
-         "prediction: autocast to " + std::string(to_string(fitted.engine.products)) +
-             " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives "
-             "bounds of the same regime");
-  return result;
-}
-
-// The prediction of a serving engine, on one device or on all devices of a group.
-EstimatePrediction served(const Model& model, const EstimateRequest& request, Findings& findings) {
-  const ServingCalibration& fitted = *request.serving;
-  const GroupRun* group = findings.group ? &*findings.group : nullptr;
-  const ServingLink link = group == nullptr ? ServingLink()
-                                            : ServingLink{.bytes_per_second = group->link.bytes_per_second,
-                                                          .is_bus = group->link.name == "pcie",
-                                                          .sums_in_switch = group->link.sums_in_switch};
-  ServingTime time =
-      predict_serving(model, group != nullptr ? group->share : share_of_device(model, findings.analysis, {}),
-                      *request.device, link, fitted);
-  // Parts of a step that pass through the stages one after another overlap as in the bound.
-  if (group != nullptr && group->time.parts > 1) time.seconds *= group->time.seconds / group->time.work_seconds;
-  if (time.seconds < findings.bound->totals.seconds)
-    warn(
-        findings.analysis,
-        "prediction: it is shorter than the bound because serving engines run bfloat16, share the caches and apply the "
-        "head to the last position only; --precision bf16 --traffic fused give a bound of the same work");
-  // The interval is for 16-bit products; no other device validates 8-bit ones.
-  const bool is_judged = request.precision != Precision::Float8;
-  return {.seconds = time.seconds,
-          .low = is_judged ? std::optional(time.seconds * fitted.interval.low) : std::nullopt,
-          .high = is_judged ? std::optional(time.seconds * fitted.interval.high) : std::nullopt,
-          .coverage = is_judged ? std::optional(fitted.coverage) : std::nullopt,
-          .engine = "llm-serving",
-          .calibration = fitted.id + ": " + fitted.regime,
-          .nodes = {}};
-}
-
-// Runs in float16 unless int8 is requested; integer products of the file stay integer.
-std::optional<EstimatePrediction> under_tensorrt(const Model& model, const EstimateRequest& request,
-                                                 Findings& findings) {
-  if (lacks_int8(request))
-    warn(findings.analysis, "prediction: " + request.device->id +
-                                " has no int8 tensor units: products stay in float16, in which an engine runs them");
-  const Prediction time =
-      predict_tensorrt(model, tensorrt_analysis(model, request, findings.analysis), *request.device, *request.tensorrt);
-  const auto result = stated(time, "tensorrt", request.tensorrt->regime, findings);
-  if (result && result->seconds < findings.bound->totals.seconds && request.other_precisions.empty())
-    warn(
-        findings.analysis,
-        "prediction: it is shorter than the bound because TensorRT fuses kernels and runs float16; --traffic fused and "
-        "--precision fp16 give a bound of the same work");
-  return result;
-}
-
-// The prediction for the machine on which the calibration was measured.
-EstimatePrediction predicted_here(const Model& model, const EstimateRequest& request, Findings& findings) {
-  const CpuCalibration& fitted = *request.cpu;
-  const CpuPrediction time = predict_cpu(model, findings.analysis, fitted);
-  if (time.unknown_rows > 0)
-    warn(findings.analysis, "prediction: " + std::to_string(time.unknown_rows) +
-                                " operators are not modelled: the prediction covers the rest");
-  for (const SlowCpuKernels& slow : time.slow) {
-    const NodeReport& first = findings.analysis.nodes[static_cast<std::size_t>(slow.rows.front())];
-    const Graph& graph = model.graph(first.graph);
-    warn(findings.analysis, "prediction: " + std::string(to_string(slow.kind)) + " takes " +
-                                base::rounded(100 * slow.seconds / time.seconds) + " % of the time in " +
-                                std::to_string(slow.rows.size()) +
-                                (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") +
-                                display_name(graph, graph.node(first.node)) + ": " + std::string(slow.reason));
-  }
-  const CpuMemory memory = predict_cpu_memory(cpu_memory_terms(model, findings.analysis));
-  const auto bytes = [](double value) { return Count(static_cast<std::int64_t>(std::llround(value))); };
-  return {.seconds = time.seconds,
-          .low = time.low,
-          .high = time.high,
-          .coverage = time.low ? std::optional(fitted.coverage) : std::nullopt,
-          .engine = "onnxruntime-cpu",
-          .calibration = fitted.id + ": " + fitted.regime,
-          .nodes = time.row_seconds,
-          .memory = EstimateEngineMemory{.bytes = bytes(memory.bytes),
-                                         .low = bytes(memory.low),
-                                         .high = bytes(memory.high),
-                                         .coverage = memory.coverage,
-                                         .load_bytes = bytes(memory.load_bytes),
-                                         .run_bytes = bytes(memory.run_bytes)}};
 }
 
 std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {
@@ -240,10 +119,7 @@ void add_times(const Model& model, const Model& as_filed, const EstimateRequest&
     findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
                                       : roofline(analysis, *request.device, options);
   warn_of_device(*request.device, findings);
-  if (request.calibration) findings.predicted = predicted(model, request, findings);
-  if (request.serving) findings.predicted = served(model, request, findings);
-  if (request.tensorrt) findings.predicted = under_tensorrt(model, request, findings);
-  if (request.cpu) findings.predicted = predicted_here(model, request, findings);
+  findings.predicted = prediction_of(model, request, findings);
   if (request.decode_device) findings.handover = handover_of(model, as_filed, request, findings.analysis);
 }
 
@@ -307,10 +183,6 @@ void share_point(const GroupRun& group, SweepPoint& point) {
   point.bound = group.bound.totals.bound();
 }
 
-bool predicts(const EstimateRequest& request) {
-  return request.calibration || request.serving || request.tensorrt || request.cpu;
-}
-
 // What takes a run of each size: shares of several devices and predictions. Warnings of a prediction join `analysis`,
 // each once, with the first size that raises it.
 std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, const Model& as_filed,
@@ -364,6 +236,11 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
   return traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = cache_bytes(*request.device)});
 }
 
+void warn(Analysis& analysis, std::string message) {
+  analysis.diagnostics.insert(analysis.diagnostics.begin(),
+                              {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
+}
+
 Sized sized(const Model& model, const EstimateRequest& request) {
   AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
   sizes.precision = request.precision;
@@ -378,28 +255,7 @@ Sized sized(const Model& model, const EstimateRequest& request) {
 Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
 
 std::string refusal(const EstimateRequest& request) {
-  const std::string asked = request.precision ? std::string(option_name(*request.precision)) : "";
-  if (request.serving && request.precision && request.precision != Precision::Bfloat16 &&
-      request.precision != Precision::Float16 && request.precision != Precision::Float8)
-    return "--predict --engine llm-serving covers bf16, fp16 and fp8, not --precision " + asked;
-  if (request.calibration && request.precision && request.precision != request.calibration->engine.products) {
-    const Calibration& fitted = *request.calibration;
-    return "--predict: calibration " + fitted.id + " is for " + std::string(to_string(fitted.engine.products)) +
-           (fitted.engine.products == Precision::Float16 ? " under autocast" : "") + ", not --precision " + asked +
-           "; give --precision " + std::string(option_name(fitted.engine.products)) + " or none";
-  }
-  if (request.tensorrt && request.precision && request.precision != Precision::Float16 &&
-      request.precision != Precision::Int8)
-    return "--predict --engine tensorrt covers fp16 and int8, which its calibration was fitted to, not --precision " +
-           asked;
-  for (const Precision other : request.other_precisions)
-    if (request.tensorrt && other != Precision::Float16 && other != Precision::Int8)
-      return "--what-if under --engine tensorrt covers fp16 and int8, not " + std::string(option_name(other));
-  if (request.tensorrt && request.training) return "--predict --engine tensorrt does not go with --training";
-  if (request.cpu && request.precision && request.precision != Precision::Float32)
-    return "--predict --engine onnxruntime-cpu runs the precisions of the file, not --precision " + asked +
-           "; give a quantised model";
-  if (request.cpu && request.training) return "--predict --engine onnxruntime-cpu does not go with --training";
+  if (const std::string problem = engine_refusal(request); !problem.empty()) return problem;
   if (!request.custom_operators.empty() && request.count == Convention::Pagoda)
     return "--count pagoda has rules of its own; it does not go with --custom-ops";
   if (!request.parallel) return {};
@@ -408,7 +264,7 @@ std::string refusal(const EstimateRequest& request) {
                                                         : "--expert-parallel";
   const std::pair<bool, const char*> others[] = {
       {request.training.has_value(), "--training"},
-      {request.calibration.has_value() || request.tensorrt.has_value() || request.cpu.has_value(),
+      {predicts(request) && !std::holds_alternative<ServingCalibration>(request.engine),
        "--predict but --engine llm-serving"},
       {request.count == Convention::Pagoda, "--count pagoda"},
       {request.traffic == TrafficModel::Resident, "--traffic resident"},
@@ -451,7 +307,7 @@ EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& req
   const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
   if (request.device && axes.empty()) add_fit_and_advice(model, as_filed, request, findings);
-  findings.variants = variants_of(model, as_filed, request);
+  findings.variants = variants_of(model, as_filed, request, analysis.diagnostics);
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
                          .traffic = request.traffic,

@@ -149,6 +149,8 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
     add("time ≥", x.seconds, y.seconds);
     add("launched ≥", x.eager_seconds, y.eager_seconds);
     add("whatever is fused ≥", x.floor_seconds, y.floor_seconds);
+    if (const auto& engine = after.roofline->predicted; engine && before.roofline->predicted)
+      add(("under " + base::printable(engine->engine)).c_str(), before.roofline->predicted->seconds, engine->seconds);
   }
   if (before.fit && after.fit) {
     const Count &x = before.fit->total_bytes, &y = after.fit->total_bytes;
@@ -282,6 +284,13 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
       json.member("before", x).member("after", y).member("delta", x && y ? std::optional(*y - *x) : std::nullopt);
       json.end_object();
     }
+  if (before.roofline && after.roofline && before.roofline->predicted && after.roofline->predicted) {
+    const documents::EstimatePrediction &x = *before.roofline->predicted, &y = *after.roofline->predicted;
+    json.key("predicted_seconds").begin_object(Layout::Line);
+    json.member("before", x.seconds).member("after", y.seconds).member("delta", y.seconds - x.seconds);
+    json.member("engine", y.engine);
+    json.end_object();
+  }
   json.end_object();
   json.member("partial", before.totals.partial || after.totals.partial);
   json.key("nodes");

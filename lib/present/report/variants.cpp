@@ -35,7 +35,11 @@ base::Grid variants_grid(const documents::EstimateDocument& estimate) {
   const auto timed =
       std::find_if(variants.begin(), variants.end(), [](const auto& variant) { return variant.predicted.has_value(); });
   const bool has_engine = timed != variants.end();
-  if (has_engine) grid.columns.push_back({.header = timed->predicted->engine + " ≈", .is_number = true});
+  if (has_engine) grid.columns.push_back({.header = base::printable(timed->predicted->engine) + " ≈", .is_number = true});
+  const bool has_engine_memory = has_engine && timed->predicted->memory;
+  if (has_engine_memory) grid.columns.push_back({.header = "process +", .is_number = true});
+  const bool has_rate = has_engine && estimate.phase;
+  if (has_rate) grid.columns.push_back({.header = "tokens/s ≈", .is_number = true});
   if (is_priced) grid.columns.push_back({.header = "price of a million ≥", .is_number = true});
   const auto seconds = [](const std::optional<double>& value) { return value ? base::si_seconds(*value) : "?"; };
   for (const documents::EstimateVariant& variant : variants) {
@@ -57,6 +61,12 @@ base::Grid variants_grid(const documents::EstimateDocument& estimate) {
     if (has_users) row.insert(row.end(), {limit(variant.largest_batch), limit(variant.longest_context)});
     if (has_joules) row.push_back(variant.joules ? base::si_text(*variant.joules, "J") : "?");
     if (has_engine) row.push_back(variant.predicted ? base::si_seconds(variant.predicted->seconds) : "?");
+    if (has_engine_memory)
+      row.push_back(variant.predicted && variant.predicted->memory ? cell(variant.predicted->memory->bytes, "B") : "?");
+    if (has_rate)
+      row.push_back(variant.predicted && variant.predicted->items_per_second
+                        ? base::si_rate(*variant.predicted->items_per_second, "")
+                        : "?");
     if (is_priced) row.push_back(variant.price_per_million ? base::rounded(*variant.price_per_million) : "");
     grid.rows.push_back(std::move(row));
   }
@@ -76,18 +86,22 @@ std::string under_engine(const std::vector<documents::EstimateVariant>& variants
       list += (i == 0 ? "" : ", ") + base::printable(nodes[i]);
     return "; " + std::to_string(nodes.size()) + " " + what + " (" + list + (nodes.size() > kNamed ? ", …)" : ")");
   };
+  const auto is_narrow = [](const documents::EstimateVariant& each) {
+    return each.precision == Precision::Int8 || each.precision == Precision::Float8;
+  };
   for (const documents::EstimateVariant& narrow : variants) {
-    if (!narrow.predicted || narrow.precision != Precision::Int8) continue;
-    for (const documents::EstimateVariant& half : variants) {
-      if (!half.predicted || half.precision != Precision::Float16 || half.device != narrow.device ||
-          half.traffic != narrow.traffic)
-        continue;
-      text += "int8 takes " + base::rounded(narrow.predicted->seconds / half.predicted->seconds) +
-              " of float16's time on " + base::printable(narrow.device) + " under " +
-              base::printable(narrow.predicted->engine) +
-              named(narrow.predicted->float_products, "products stay in float16") +
-              named(narrow.predicted->unfused_conversions, "conversions stay kernels") + "\n";
-    }
+    if (!narrow.predicted || !is_narrow(narrow)) continue;
+    const auto wide = std::find_if(variants.begin(), variants.end(), [&](const documents::EstimateVariant& each) {
+      return each.predicted && each.precision && !is_narrow(each) && each.device == narrow.device &&
+             each.traffic == narrow.traffic;
+    });
+    if (wide == variants.end()) continue;
+    const std::string floats(to_string(*wide->precision));
+    text += std::string(to_string(*narrow.precision)) + " takes " +
+            base::rounded(narrow.predicted->seconds / wide->predicted->seconds) + " of " + floats + "'s time on " +
+            base::printable(narrow.device) + " under " + base::printable(narrow.predicted->engine) +
+            named(narrow.predicted->float_products, ("products stay in " + floats).c_str()) +
+            named(narrow.predicted->unfused_conversions, "conversions stay kernels") + "\n";
   }
   return text;
 }
@@ -97,11 +111,12 @@ std::string under_engine(const std::vector<documents::EstimateVariant>& variants
 // The choice that changes the time most: device, precision or traffic.
 std::string decisive(const std::vector<documents::EstimateVariant>& variants) {
   using Variant = documents::EstimateVariant;
+  const auto can_run = [](const Variant& each) { return each.seconds && each.fits.value_or(true); };
   const auto spread = [&](auto same, auto differs) {
     double widest = 1;
     for (const Variant& a : variants)
       for (const Variant& b : variants)
-        if (a.seconds && b.seconds && same(a, b) && differs(a, b)) widest = std::max(widest, *a.seconds / *b.seconds);
+        if (can_run(a) && can_run(b) && same(a, b) && differs(a, b)) widest = std::max(widest, *a.seconds / *b.seconds);
     return widest;
   };
   const auto device = [](const Variant& a, const Variant& b) { return a.device == b.device; };

@@ -75,6 +75,7 @@ inline constexpr std::size_t kCpuKernelClasses = static_cast<std::size_t>(CpuKer
 std::string_view to_string(CpuKernelClass kind);  // "conv_pointwise"
 std::optional<CpuKernelClass> cpu_kernel_class(std::string_view name);
 bool is_product(CpuKernelClass kind);
+bool is_quantized(CpuKernelClass kind);  // a product of integers
 
 struct CpuKernel {
   CpuKernelClass kind = CpuKernelClass::Small;

@@ -354,8 +354,10 @@ struct EstimateEngineTime {
   std::string engine;
   double seconds = 0;
   std::optional<double> low, high;                    // empty if no interval is known
-  std::vector<std::string> float_products = {};       // nodes that still multiply in float16
+  std::optional<double> items_per_second = {};        // or tokens
+  std::vector<std::string> float_products = {};       // nodes that still multiply in floats
   std::vector<std::string> unfused_conversions = {};  // QuantizeLinear and DequantizeLinear left as kernels
+  std::optional<EstimateEngineMemory> memory = {};    // empty: no source states the engine's memory
 };
 
 // The same model with a different device, precision or traffic model.

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "pagoda/core/cpu_engine.h"
@@ -36,6 +37,11 @@ struct Speculation {
   double acceptance = 0;
 };
 
+// The engine that predicts the time, as its calibration: eager PyTorch, a serving engine, TensorRT, or ONNX Runtime on
+// the CPU that it was measured on. Empty: no prediction.
+using EngineCalibration =
+    std::variant<std::monostate, Calibration, ServingCalibration, TensorRtCalibration, CpuCalibration>;
+
 struct EstimateRequest {
   AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
   std::vector<CustomOperator> custom_operators = {};  // user-defined operators for nodes without a rule
@@ -44,14 +50,8 @@ struct EstimateRequest {
   TrafficModel traffic = TrafficModel::Unfused;       // the definition of "bytes"
   std::optional<DeviceSpec> device = std::nullopt;    // time bounds
   std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
-  // Also predicts the time, under PyTorch; needs a device.
-  std::optional<Calibration> calibration = std::nullopt;
-  // … or under a serving engine; at most one of these is set (engines.h).
-  std::optional<ServingCalibration> serving = std::nullopt;
-  // … or under TensorRT, in float16 or, with that precision, with products in int8.
-  std::optional<TensorRtCalibration> tensorrt = std::nullopt;
-  // … or under ONNX Runtime on the CPU of `device`, which was measured with it.
-  std::optional<CpuCalibration> cpu = std::nullopt;
+  // Also predicts the time; needs a device. set_prediction() of engines.h sets it by name.
+  EngineCalibration engine = {};
   std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
   std::optional<ParallelOptions> parallel = std::nullopt;  // several identical devices; needs a device
   LinkChoice link = {};

@@ -1,0 +1,143 @@
+// As ONNX Runtime 1.32 does on x86: qdq_selectors.cc and qdq_rules.cc for Q/DQ pairs, dynamic_quantize_matmul_fusion.cc
+// and matmul_integer_to_float.cc for ranges found at run time; checked against the optimised graphs of files that its
+// quantisers write.
+#include "predict/cpu_integers.h"
+
+#include <algorithm>
+
+#include "predict/names.h"
+
+namespace pagoda::inline core {
+namespace {
+
+// Have a kernel on 8-bit elements, with one scale for each operand.
+constexpr std::string_view kComputed[] = {"Add", "AveragePool", "Concat", "GlobalAveragePool", "LeakyRelu",
+                                          "Mul", "Sigmoid",     "Softmax"};
+// Move elements of any type: both conversions drop out.
+constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape",   "Resize",
+                                       "Slice",   "Squeeze", "Split",   "Transpose", "Unsqueeze"};
+
+}  // namespace
+
+CpuIntegers::CpuIntegers(const Graph& graph, const Analysis& analysis, const Links& links)
+    : graph_(graph), analysis_(analysis), links_(links), row_of_(graph.nodes.size(), nullptr) {
+  for (const NodeReport& row : analysis.nodes)
+    if (row.graph == 0) row_of_[index(row.node)] = &row;
+}
+
+bool CpuIntegers::runs_each_time(const Node& node) const {
+  if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 || !graph_.is_stored(node.input(0)))
+    return false;
+  const auto& readers = links_.readers(node.output(0));
+  return std::any_of(readers.begin(), readers.end(), [&](std::int32_t id) {
+    return row_of_[index(id)] != nullptr && row_of_[index(id)]->cost.macs != Dim(0) && !multiplies(id);
+  });
+}
+
+bool CpuIntegers::multiplies(std::int32_t id) const {
+  const NodeReport* row = row_of_[index(id)];
+  if (row == nullptr || row->dequantized_from == ElementType::Undefined) return false;
+  const Node& node = graph_.node(id);
+  for (const ValueId input : node.inputs)
+    if (input != kAbsent && !is_dequantised_constant(input) && !has_kernel(input)) return false;
+  const Node* next = links_.only_reader(node.output(0));
+  if (next != nullptr && is_one_of(next->op_type, kJoinedActivations)) next = links_.only_reader(next->output(0));
+  if (next == nullptr || next->op_type != "QuantizeLinear") return row->facts.form != ProductForm::Convolution;
+  const Node* back = links_.only_reader(next->output(0));
+  return back == nullptr || back->op_type != "DequantizeLinear" || has_kernel(back->output(0));
+}
+
+bool CpuIntegers::computes(std::int32_t id) const {
+  const Node& node = graph_.node(id);
+  if (!plain_domain(node.domain).empty()) return false;
+  const bool is_moved = is_one_of(node.op_type, kMoved);
+  if (!is_moved && !is_one_of(node.op_type, kComputed)) return false;
+  for (std::size_t i = 0; i < node.inputs.size() && (i == 0 || !is_moved); ++i) {
+    const ValueId input = node.inputs[i];
+    const std::int32_t from = links_.writer(input);
+    if (from < 0 || graph_.node(from).op_type != "DequantizeLinear" || !has_kernel(input)) return false;
+  }
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+    const Node* next = links_.only_reader(output);
+    if (next == nullptr || next->op_type != "QuantizeLinear") return false;
+    if (analysis_.types[index(next->output(0))].element != ElementType::Int8) return true;
+    const Node* back = links_.only_reader(next->output(0));
+    return back != nullptr && back->op_type == "DequantizeLinear" && has_kernel(back->output(0));
+  });
+}
+
+bool CpuIntegers::is_dequantised_constant(ValueId value) const {
+  const std::int32_t from = links_.writer(value);
+  return from < 0 ||
+         (graph_.node(from).op_type == "DequantizeLinear" && graph_.is_stored(graph_.node(from).input(0)));
+}
+
+// Kernels of x86 take uint8 activations. The engine turns int8 into uint8, but only between a QuantizeLinear and the
+// one node that reads it; `value` is what DequantizeLinear gives.
+bool CpuIntegers::has_kernel(ValueId value) const {
+  const std::int32_t from = links_.writer(value);
+  if (from < 0 || graph_.node(from).op_type != "DequantizeLinear") return true;
+  const ValueId narrow = graph_.node(from).input(0);
+  if (analysis_.types[index(narrow)].element != ElementType::Int8) return true;
+  return links_.only_reader(narrow) != nullptr && (links_.is_output(value) || links_.only_reader(value) != nullptr);
+}
+
+bool CpuIntegers::quantises(const Node& node) const {
+  std::int32_t from = links_.writer(node.input(0));
+  if (from >= 0 && is_one_of(graph_.node(from).op_type, kJoinedActivations) && !runs(from)) {
+    const std::int32_t before = links_.writer(graph_.node(from).input(0));
+    if (before >= 0 && multiplies(before)) from = before;
+  }
+  return from >= 0 && runs(from);
+}
+
+// The MatMulInteger whose sums `node` converts or scales: Cast, then a product with the scales, then a bias.
+const Node* CpuIntegers::product_behind(const Node& node) const {
+  const auto writer = [&](ValueId value) {
+    const std::int32_t from = links_.writer(value);
+    return from < 0 ? nullptr : &graph_.node(from);
+  };
+  if (node.op_type == "Cast") {
+    const Node* sums = writer(node.input(0));
+    return sums != nullptr && sums->op_type == "MatMulInteger" ? sums : nullptr;
+  }
+  if (node.op_type != "Mul" && node.op_type != "Add") return nullptr;
+  for (const ValueId input : node.inputs) {
+    const Node* before = writer(input);
+    if (before == nullptr || links_.only_reader(input) == nullptr) continue;
+    if (node.op_type == "Mul" ? before->op_type == "Cast" : before->op_type == "Mul")
+      if (const Node* product = product_behind(*before)) return product;
+  }
+  return nullptr;
+}
+
+bool CpuIntegers::scales_product(const Node& node) const {
+  if (node.op_type == "Mul") {  // of two scales
+    const Node* next = links_.only_reader(node.output(0));
+    if (next != nullptr && next->op_type == "Mul" && product_behind(*next) != nullptr &&
+        product_behind(node) == nullptr)
+      return true;
+  }
+  if (product_behind(node) == nullptr) return false;
+  if (node.op_type != "Add") return true;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {  // a bias
+    return input != kAbsent && graph_.is_stored(input) && analysis_.types[index(input)].shape &&
+           analysis_.types[index(input)].shape->size() == 1;
+  });
+}
+
+bool CpuIntegers::absorbs(const Node& node) const {
+  if (!plain_domain(node.domain).empty()) return false;
+  if (node.op_type == "DequantizeLinear") {
+    const auto& readers = links_.readers(node.output(0));
+    return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](std::int32_t id) { return runs(id); });
+  }
+  if (node.op_type == "QuantizeLinear") return quantises(node);
+  if (node.op_type == "DynamicQuantizeLinear") {  // by the only product that reads it
+    const Node* next = links_.only_reader(node.output(0));
+    return next != nullptr && next->op_type == "MatMulInteger";
+  }
+  return scales_product(node);
+}
+
+}  // namespace pagoda::inline core
