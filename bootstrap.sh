@@ -23,8 +23,8 @@ more_packages=(
   doctest-dev                                     # tests
 )
 # Tests of the charts use a browser, and the tools that make PNG and PDF of them; those of the sources another compiler,
-# those of the documents what makes a site.
-test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 clang clang-tidy libclang-rt-dev doxygen mkdocs)
+# those of the documents what makes a site, those of the packages bare Debians.
+test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 clang clang-tidy libclang-rt-dev doxygen mkdocs debootstrap)
 
 install_packages() {
   local missing=() package

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Installs the deb in a bare Debian 12; unpacks the tarball in a bare Debian 11 and in a root file system that contains
-# nothing else: run.sh BUILD MODEL FOLDER. FOLDER keeps the bare Debians for the next run. Needs root and debootstrap.
+# nothing else: run.sh BUILD MODEL FOLDER [SOURCE -D…]. FOLDER keeps the bare Debians for the next run. With SOURCE, the
+# packages are first built in BUILD, with the settings -D…. Needs root and debootstrap.
 set -euo pipefail
 build=$(realpath -m "$1") model=$(realpath "$2")
 mkdir -p "$3"
 folder=$(realpath "$3")
+shift 3
 skip() {
   echo "skipped: $*"
   exit 77
@@ -16,6 +18,16 @@ fail() {
 [ "$(id -u)" = 0 ] || skip "chroot needs root"
 command -v debootstrap > /dev/null || skip "no debootstrap; install debootstrap"
 shopt -s nullglob
+if [ $# -gt 0 ]; then
+  source=$(realpath "$1")
+  shift
+  rm -f "$build"/pagoda-*.deb "$build"/pagoda-*.tar.gz
+  # The preset `packages`, but for the compiler's options.
+  cmake -S "$source" -B "$build" -G Ninja "$@" -DPAGODA_PACKAGES=ON -DPAGODA_TESTS=OFF -DPAGODA_EXAMPLES=OFF \
+    -DCMAKE_EXE_LINKER_FLAGS=-static -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON > "$folder/build.log" 2>&1 &&
+    cmake --build "$build" --target packaged_tools >> "$folder/build.log" 2>&1 &&
+    (cd "$build" && cpack) >> "$folder/build.log" 2>&1 || fail "the build of the packages: $(tail -n 20 "$folder/build.log")"
+fi
 debs=("$build"/pagoda-*.deb) tarballs=("$build"/pagoda-*.tar.gz)
 [ ${#debs[@]} = 1 ] && [ ${#tarballs[@]} = 1 ] || skip "no packages in $build; run cmake --workflow --preset packages there"
 

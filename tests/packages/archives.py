@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the archives of packaging/platforms.py in a folder: those of another processor by qemu, those of Windows by wine.
+"""Runs an archive that packaging/platforms.py built in a folder: one of another processor by qemu, one of Windows by wine.
 
-    foreign.py FOLDER MODEL [ONNX_ESTIMATE]
+    archives.py FOLDER PLATFORM|all MODEL [ONNX_ESTIMATE]
 
-Every tool answers; the document of MODEL is the one that ONNX_ESTIMATE, built for this machine, writes. Archives that
-nothing here can run are named. Exits with 77 if none was run."""
+Every tool answers; the document of MODEL is the one that ONNX_ESTIMATE, built for this machine, writes. Each archive is
+reported as run or as skipped with what is missing; exits with 77 if one was skipped."""
 import os
 import pathlib
 import platform
@@ -15,38 +15,53 @@ import tarfile
 import tempfile
 import zipfile
 
-TOOLS = ["onnx-estimate", "onnx-skeleton", "pagoda-import", "pagoda-report", "roofline-plot"]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "packaging"))
+from platforms import PLATFORMS, TOOLS
+
 SKIPPED = 77
 
 
-def runner_of(name):
-    """The words before a program of the archive, or None with what is missing."""
-    if "windows" in name:
+class Skip(Exception):
+    """Why something was not run."""
+
+
+def runner_of(system, processor):
+    """The words before a program of another system or processor."""
+    if system == "Windows":
         wine = shutil.which("wine64") or shutil.which("wine") or "/usr/lib/wine/wine64"
-        return ([wine], "") if os.path.exists(wine) else (None, "wine; install wine64")
-    processor = "aarch64" if "aarch64" in name else "x86_64"
+        if not os.path.exists(wine):
+            raise Skip("no wine; install wine64")
+        return [wine]
+    if system != platform.system():
+        raise Skip(f"nothing here runs programs of {system}")
     if processor == platform.machine():
-        return [], ""
+        return []
     for program in (f"qemu-{processor}-static", f"qemu-{processor}"):
         if shutil.which(program):
-            return [program], ""
-    return None, f"qemu-{processor}; install qemu-user-static"
+            return [program]
+    raise Skip(f"no qemu-{processor}; install qemu-user-static")
 
 
-def check_archive(path, model, own):
-    runner, missing = runner_of(path.name)
-    if runner is None:
-        print(f"{path.name}: not run without {missing}")
-        return False
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+def wine_environment(folder):
+    (folder / "wine").mkdir()
+    return {**os.environ, "WINEDEBUG": "-all", "WINEPREFIX": str(folder / "wine"), "WINEDLLOVERRIDES": "mscoree,mshtml="}
+
+
+def check_archive(folder, name, model, own):
+    row = PLATFORMS[name]
+    found = [path for path in folder.glob(f"pagoda-*-{row.system}-{row.processor}.*".lower()) if path.suffix in (".gz", ".zip")]
+    if not found:
+        raise Skip(f"no archive in {folder}; run packaging/platforms.py archives {name} -o {folder}")
+    path, = found
+    runner = runner_of(row.system, row.processor)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
+        folder = pathlib.Path(work)
         if path.suffix == ".zip":
             zipfile.ZipFile(path).extractall(folder)
         else:
             with tarfile.open(path) as archive:
                 archive.extractall(folder)
-        (folder / "wine").mkdir()
-        environment = {**os.environ, "WINEDEBUG": "-all", "WINEPREFIX": str(folder / "wine"), "WINEDLLOVERRIDES": "mscoree,mshtml="}
+        environment = wine_environment(folder)
 
         def run(tool, *words, code=0):
             file, = [*folder.glob(f"*/bin/{tool}"), *folder.glob(f"*/bin/{tool}.exe")]
@@ -75,19 +90,26 @@ def check_archive(path, model, own):
         assert (folder / "notes.onnx").stat().st_size > (folder / "модель.onnx").stat().st_size
         missing_file = run("onnx-estimate", "нет.onnx", code=1).stderr.decode()
         assert "нет.onnx" in missing_file and "No such file or directory" in missing_file, missing_file
-    print(f"{path.name}: {path.stat().st_size} B, run by {' '.join(runner) or 'this machine'}")
-    return True
+    return f"{path.name}, {path.stat().st_size} B, run by {' '.join(runner) or 'this machine'}"
+
+
+def report(names, check):
+    """Prints what each check(name) says; the exit code."""
+    skipped = 0
+    for name in names:
+        try:
+            print(f"{name}: {check(name)}", flush=True)
+        except Skip as reason:
+            print(f"{name}: skipped: {reason}", flush=True)
+            skipped += 1
+    return SKIPPED if skipped else 0
 
 
 def main():
-    folder, model, *own = sys.argv[1:]
-    archives = [path for path in sorted(pathlib.Path(folder).glob("pagoda-*")) if path.suffix in (".gz", ".zip")]
-    if not archives:
-        print(f"skipped: no archives in {folder}; run packaging/platforms.py archives -o {folder}")
-        return SKIPPED
+    folder, name, model, *own = sys.argv[1:]
+    names = [each for each, row in PLATFORMS.items() if row.archive] if name == "all" else [name]
     own = str(pathlib.Path(own[0]).resolve()) if own else ""
-    done = [check_archive(path, pathlib.Path(model), own) for path in archives]
-    return 0 if any(done) else SKIPPED
+    return report(names, lambda each: check_archive(pathlib.Path(folder).resolve(), each, pathlib.Path(model).resolve(), own))
 
 
 if __name__ == "__main__":
