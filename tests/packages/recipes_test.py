@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The package manager recipes, filled in for this revision: the tarball has the recipes' hashes, and its sources
-configure with their options. recipes_test.py SOURCE. vcpkg's functions are replaced by stand-ins; no package
-manager is run.
+configure with their options. recipes_test.py SOURCE. rattler-build renders conda-forge's recipe where this Python has it
+(py-rattler-build), and ruby reads Homebrew's formula where it is installed; vcpkg's functions are replaced by stand-ins.
+Nothing is built by a package manager.
 """
 import hashlib
 import json
@@ -12,6 +13,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+
+try:
+    import rattler_build
+except ImportError:
+    rattler_build = None
 
 SKIPPED = 77
 # What vcpkg does in each step, up to the build.
@@ -58,6 +64,16 @@ def run(*command):
     return done.stdout
 
 
+def render(recipe, version):
+    """What rattler-build makes of conda-forge's recipe."""
+    variant, = rattler_build.Stage0Recipe.from_yaml(recipe).render()
+    rendered = variant.recipe.to_dict()
+    assert rendered["package"] == {"name": "pagoda-onnx", "version": version}, rendered
+    requirements = rendered["requirements"]
+    assert any(word.startswith("gxx") for word in requirements["build"]) and "nanobind >=2.7" in requirements["host"], requirements
+    assert {"python": {"imports": ["pagoda"]}} in rendered["tests"], rendered
+
+
 def main():
     source = pathlib.Path(sys.argv[1])
     if subprocess.run(["git", "-C", source, "rev-parse"], capture_output=True).returncode != 0:
@@ -87,11 +103,17 @@ def main():
         pip = (unpacked / "pyproject.toml").read_text()
         for requirement in re.findall(r'"([a-z-]+)>=', re.search(r"\nrequires = \[(.*)\]", pip)[1]):
             assert f"- {requirement} >=" in conda, requirement
+        said = ["vcpkg: configured with stand-ins for its functions"]
+        if rattler_build:
+            render(conda, version)
+        said.append("conda-forge: " + ("rendered by rattler-build" if rattler_build else "not rendered, as this Python has no py-rattler-build"))
 
         formula = (work / "recipes/homebrew/pagoda.rb").read_text()
         assert f'sha256 "{sha256}"' in formula and f'url "{url}"' in formula
-        if shutil.which("ruby"):
-            run("ruby", "-c", work / "recipes/homebrew/pagoda.rb")
+        ruby = shutil.which("ruby")
+        if ruby:
+            run(ruby, "-c", work / "recipes/homebrew/pagoda.rb")
+        said.append("Homebrew: configured, " + ("its syntax checked by ruby" if ruby else "its syntax not checked, as there is no ruby"))
         options = re.findall(r'"(-DPAGODA_[A-Z_]+=[A-Z]+)"', formula)
         assert options
         run("cmake", "-S", unpacked, "-B", work / "brew", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", *options)
@@ -99,7 +121,7 @@ def main():
         built = re.search(r'"--target", (.*)$', formula, re.M)[1]
         for target in re.findall(r'"(\w+)"', built):
             assert re.search(rf"^(?:packaging/)?{target}: phony", targets, re.M), target
-    print(f"recipes of pagoda {version}: vcpkg, conda-forge, Homebrew")
+    print(f"recipes of pagoda {version}", *said, sep="\n  ")
     return 0
 
 
