@@ -189,8 +189,12 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   std::vector<ValueInfo> inputs(bound.types.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
   if (session.fixed)
-    for (const TensorType& type : bound.types)
-      if (type.shape) session.see(*type.shape);
+    for (const TensorType& type : bound.types) {
+      if (!type.shape) continue;
+      session.see(*type.shape);
+      for (const Dim& size : *type.shape)
+        if (session.fixed->hold_other(size)) session.input_sizes.push_back(size);
+    }
   Walker walker(session, bound.options, stated);
   GraphResult result = walker.walk(0, inputs, nullptr, "");
   if (session.fixed) session.settle_rest();

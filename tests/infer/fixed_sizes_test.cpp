@@ -199,6 +199,12 @@ TEST_CASE("sizes of a resize are those of what it joins") {
       {pyramid, {1, 4, 40, 56}, "u", "[1,4,40,56]", "even"},
       {pyramid, {1, 4, 41, 57}, "u", "[1,4,41,57]", "odd: twice 21 is 42"},
       {pooled, {1, 4, 41, 57}, "y", "[1,8,41,57]", "a pooled image spread again"},
+      {"x:f32[1,4,520,520], w:f32[4,4,3,3]=const, z:i64[4]=[1,4,520,520], r:f32[0]=const, s:f32[0]=const -> a = Conv(x, "
+       "w) {pads=[1,1,1,1], strides=[8,8]}; y = Resize(a, r, s, z)",
+       {1, 4, 780, 780},
+       "y",
+       "[1,4,780,780]",
+       "back to the image: 8 · 98 would be 784"},
       {"x:f32[1,4,28,28], z:i64[4]=[1,4,56,84], r:f32[0]=const, s:f32[0]=const -> y = Resize(x, r, s, z)",
        {1, 4, 40, 50},
        "y",

@@ -86,6 +86,7 @@ class Session {
   const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
 
   // --- sizes that the file fixes, see FixedSizes; only where `fixed` is set ---
+  std::vector<Dim> input_sizes;  // those of the graph's inputs that follow
   // Records the sizes of a tensor, which later seen_sizes() return.
   void see(const Shape& shape);
   std::vector<Dim> seen(std::int64_t exported, std::optional<std::pair<std::size_t, std::size_t>> rank_and_axis) const;
