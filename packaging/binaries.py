@@ -11,6 +11,7 @@ class Binary(typing.NamedTuple):
     undefined: set             # names that it takes from them
     glibc: tuple = ()          # the latest version of a symbol that it needs
     least_system: tuple = ()   # of macOS
+    defined: set = frozenset() # names that others can take from it; of ELF alone
 
 
 def text_at(data, offset):
@@ -21,7 +22,7 @@ def read_elf(data):
     machine = {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", data, 18)[0]]
     e_shoff, e_shentsize, e_shnum = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<2H", data, 58)
     sections = [struct.unpack_from("<2I4Q2I2Q", data, e_shoff + i * e_shentsize) for i in range(e_shnum)]
-    libraries, undefined, glibc = [], set(), ()
+    libraries, undefined, defined, glibc = [], set(), set(), ()
     for _, sh_type, _, _, offset, size, link, _, _, entry in sections:
         if sh_type == 6:  # SHT_DYNAMIC
             strings = sections[link][4]
@@ -33,8 +34,8 @@ def read_elf(data):
             strings = sections[link][4]
             for at in range(offset, offset + size, entry):
                 name, _, _, section = struct.unpack_from("<IBBH", data, at)
-                if section == 0 and name:
-                    undefined.add(text_at(data, strings + name))
+                if name:
+                    (defined if section else undefined).add(text_at(data, strings + name))
         elif sh_type == 0x6FFFFFFE:  # SHT_GNU_verneed
             strings = sections[link][4]
             at = offset
@@ -50,7 +51,7 @@ def read_elf(data):
                 if not following:
                     break
                 at += following
-    return Binary(machine, libraries, undefined, glibc)
+    return Binary(machine, libraries, undefined, glibc, defined=defined)
 
 
 def read_pe(data):

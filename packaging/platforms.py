@@ -23,11 +23,13 @@ import zipfile
 
 import binaries
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGING = pathlib.Path(__file__).resolve().parent
+ROOT = PACKAGING.parent
 WORK = ROOT / "build/platforms"
 TOOLS = ["onnx-estimate", "onnx-skeleton", "pagoda-import", "pagoda-report", "roofline-plot"]
 ZIG = "ziglang==0.17.1"
 MOST_WHEEL_BYTES = 6_000_000
+LEAST_STABLE = (3, 12)  # Python from which a wheel is for all later ones, too; wheel.py-api in pyproject.toml
 
 
 class Platform(typing.NamedTuple):
@@ -44,7 +46,7 @@ PLATFORMS = {
     "linux-aarch64":   Platform("aarch64-linux-gnu.2.28", "Linux", "aarch64", "manylinux_2_28_aarch64", False),
     "musl-x86_64":     Platform("x86_64-linux-musl", "Linux", "x86_64", "musllinux_1_2_x86_64", True),
     "musl-aarch64":    Platform("aarch64-linux-musl", "Linux", "aarch64", "musllinux_1_2_aarch64", True),
-    "windows-x86_64":  Platform("x86_64-windows-gnu", "Windows", "AMD64", "", True),
+    "windows-x86_64":  Platform("x86_64-windows-gnu", "Windows", "AMD64", "win_amd64", True),
     "macos-x86_64":    Platform("x86_64-macos.11.0", "Darwin", "x86_64", "macosx_11_0_x86_64", False),
     "macos-arm64":     Platform("aarch64-macos.11.0", "Darwin", "arm64", "macosx_11_0_arm64", False),
 }
@@ -150,6 +152,49 @@ def stable_names(python):
     return set(done.stdout.split()) if done.returncode == 0 else set()
 
 
+def ask(python, expression):
+    script = f"import sys, sysconfig; print({expression})"
+    return subprocess.run([python, "-c", script], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def python_headers(python, folder, pyconfig):
+    """A folder with the headers of this machine's Python beside the given pyconfig.h."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for header in pathlib.Path(ask(python, "sysconfig.get_path('include')")).iterdir():
+        if header.name != "pyconfig.h":
+            (folder / header.name).symlink_to(header)
+    shutil.copy(pyconfig, folder / "pyconfig.h")
+    return folder
+
+
+def own_configuration(python):
+    """The pyconfig.h of this machine's Python, whose sizes are those of every 64-bit Unix."""
+    given = pathlib.Path(ask(python, "sysconfig.get_config_h_filename()"))
+    # Debian's includes this one from a folder that a compiler for another system does not search.
+    inner = given.parents[1] / ask(python, "sysconfig.get_config_var('MULTIARCH')") / given.parent.name / given.name
+    return inner if inner.is_file() else given
+
+
+def windows_library(zig, python, version, is_stable, folder):
+    """The import library of Python's DLL, which is no more than its names."""
+    if is_stable:
+        dll, names = "python3.dll", stable_names(python)
+        if not names:
+            sys.exit(f"{python}: has no package `test`, whose list of the stable ABI becomes python3.lib; expected a "
+                     "Python with it, such as pyenv's")
+    else:  # those of this machine's Python; the few that the module takes exist on Windows, too
+        dll, names = f"python{version.replace('.', '')}.dll", set()
+        library = pathlib.Path(ask(python, "sysconfig.get_config_var('LIBDIR')"), ask(python, "sysconfig.get_config_var('INSTSONAME')"))
+        for file in filter(pathlib.Path.is_file, (pathlib.Path(ask(python, "sys.executable")), library)):
+            found = binaries.read(file.read_bytes())
+            names |= {name for name in found.defined if re.match(r"_?Py", name)} if found else set()
+    (folder / "names.def").write_text("\n".join([f"LIBRARY {dll}", "EXPORTS", *sorted(names)]) + "\n")
+    library = folder / pathlib.Path(dll).with_suffix(".lib")
+    run(zig, "dlltool", "-m", "i386:x86-64", "-d", folder / "names.def", "-D", dll, "-l", library)
+    return library
+
+
 def build_wheel(zig, name, python, output):
     platform = PLATFORMS[name]
     version, python = python_environment(python)
@@ -158,13 +203,26 @@ def build_wheel(zig, name, python, output):
         (build / stale).unlink(missing_ok=True)
     for stale in build.glob("lib/bridges/python/_core*"):
         stale.unlink()
+    major, minor = map(int, version.split("."))
+    is_stable = (major, minor) >= LEAST_STABLE
+    own = f"cp{major}{minor}"
+    headers = WORK / name / f"python-{version}"
     definitions = settings(zig_folder(zig, name))
+    if platform.system == "Windows":
+        definitions["Python_INCLUDE_DIR"] = python_headers(python, headers, PACKAGING / "windows/pyconfig.h")
+        definitions["Python_SABI_LIBRARY" if is_stable else "Python_LIBRARY"] = \
+            windows_library(zig, python, version, is_stable, headers)
+        suffix = f".{own}-{platform.wheel}.pyd"
+    else:
+        definitions["Python_INCLUDE_DIR"] = python_headers(python, headers, own_configuration(python))
+        system = "darwin" if platform.system == "Darwin" else \
+            f"{platform.processor}-linux-{'musl' if 'musl' in platform.target else 'gnu'}"
+        suffix = f".cpython-{major}{minor}-{system}.so"
+    # scikit-build-core would name the wheel for this machine.
+    tag = f"cp{LEAST_STABLE[0]}{LEAST_STABLE[1]}-abi3" if is_stable else f"{own}-{own}"
     config = {f"cmake.define.{key}": str(value) for key, value in definitions.items()}
-    config |= {"build-dir": str(build)}
-    system = "darwin" if platform.system == "Darwin" else \
-        f"{platform.processor}-linux-{'musl' if 'musl' in platform.target else 'gnu'}"
-    suffix = f".cpython-{version.replace('.', '')}-{system}.so"
-    environment = build_environment() | {"_PYTHON_HOST_PLATFORM": platform.wheel, "SETUPTOOLS_EXT_SUFFIX": suffix}
+    config |= {"build-dir": str(build), "wheel.tags": f"{tag}-{platform.wheel}"}
+    environment = build_environment() | {"SETUPTOOLS_EXT_SUFFIX": suffix}
     script = "import scikit_build_core.build as b, sys; print(b.build_wheel(sys.argv[1], eval(sys.argv[2])))"
     with tempfile.TemporaryDirectory() as made:
         run(python, "-c", script, made, repr(config), cwd=ROOT, env=environment)
@@ -189,6 +247,8 @@ def check_wheel(path, stable):
     distribution, version, interpreter, abi, tag = path.name.removesuffix(".whl").split("-")
     if path.stat().st_size > MOST_WHEEL_BYTES:
         problems.append(f"{path.stat().st_size} B, expected at most {MOST_WHEEL_BYTES}")
+    if abi not in ("abi3", interpreter):
+        problems.append(f"is for the ABI {abi}, expected abi3 or {interpreter}")
     system = next((known for known in SYSTEM_LIBRARIES if tag.startswith(known)), None)
     if system is None:
         problems.append(f"is for {tag}, expected a tag of {', '.join(SYSTEM_LIBRARIES)}, which say what a system has")

@@ -57,6 +57,8 @@ class Platforms(unittest.TestCase):
             names = subprocess.run(["objdump", "-T", path], capture_output=True, text=True, check=True).stdout
             undefined = {line.split()[-1] for line in names.splitlines() if "*UND*" in line}
             self.assertEqual(found.undefined, undefined, path)
+            self.assertFalse(found.defined & undefined, path)
+            self.assertTrue(path.name != "bash" or "shell_version_string" in found.defined, path)
 
     def test_a_good_wheel_has_no_problem(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -67,6 +69,7 @@ class Platforms(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for arguments, said in [
                     (dict(tag="cp312-abi3-linux_x86_64"), "which say what a system has"),
+                    (dict(tag="cp311-none-manylinux_2_28_x86_64", module="_core.cpython-311-x86_64-linux-gnu.so"), "expected abi3 or cp311"),
                     (dict(inner="cp312-abi3-linux_x86_64"), "its name says"),
                     (dict(module="_core.cpython-312-x86_64-linux-gnu.so"), "expected .abi3"),
                     (dict(tools=platforms.TOOLS[1:]), "tools: found"),
