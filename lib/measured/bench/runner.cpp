@@ -106,7 +106,14 @@ StudyRun run_study(const Study& study, const StudyRunOptions& options) {
     words.insert(words.end(), {"--retry", base::joined(options.retry, ",", [](documents::ResultStatus status) {
                                  return std::string(documents::to_string(status));
                                })});
-  const base::Output output = base::run_and_capture(words);
+  const base::Output output = [&] {
+    try {
+      return base::run_and_capture(words);
+    } catch (const base::CannotStart& error) {
+      throw Error(std::string(error.what()) +
+                  "; install pagoda-bench beside the other programs or on the PATH, or name it in PAGODA_BENCH");
+    }
+  }();
   std::map<std::string, documents::Result> records;
   for (documents::Result& result : documents::load_results(options.folder).results)
     records.insert_or_assign(result.key, std::move(result));

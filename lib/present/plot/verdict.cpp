@@ -18,8 +18,13 @@ std::string percent(double share) { return report::share_cell(share) + " %"; }
 
 std::string fit_text(const documents::EstimateFit& fit) {
   if (!fit.fits || !fit.device_bytes) return "";
-  return std::string(*fit.fits ? "fits" : "does not fit") + ": " + (fit.at_least ? "≥ " : "") +
-         report::cell(fit.total_bytes, "B") + " of " + report::cell(fit.device_bytes, "B");
+  const std::string used = report::cell(fit.total_bytes, "B"), whole = report::cell(fit.device_bytes, "B");
+  std::string text = *fit.fits ? "fits: " : "does not fit: ";
+  text += (fit.at_least ? "≥ " : "") + used + " of " + whole;
+  if (used == whole && fit.total_bytes != fit.device_bytes)  // "141 GB of 141 GB" explains nothing
+    text += " (" + report::memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
+            ")";
+  return text;
 }
 
 std::string advice_text(const documents::EstimateAdvice& advice, double now) {

@@ -98,16 +98,6 @@ Line phase_line(const EstimateDocument& estimate) {
   return {"phase", std::string(to_string(phase.phase)), remark};
 }
 
-// The share of the device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
-std::string memory_share(double used, double whole) {
-  std::string text = percent_of(used, whole);
-  for (int digits = 4; digits <= 9 && used != whole && text == percent_of(1, 1); ++digits) {
-    const std::string longer = base::rounded(100 * used / whole, digits);
-    if (std::stod(longer) != 100) text = longer + " %";
-  }
-  return text;
-}
-
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);

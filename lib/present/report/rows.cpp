@@ -103,6 +103,14 @@ std::string interval_text(const documents::EstimateRoofline& time) {
 }
 
 std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }
+std::string memory_share(double used, double whole) {
+  std::string text = share_cell(whole > 0 ? used / whole : 0);
+  for (int digits = 4; digits <= 9 && used != whole && text == share_cell(1); ++digits) {
+    const std::string longer = base::rounded(100 * used / whole, digits);
+    if (std::stod(longer) != 100) text = longer;
+  }
+  return text + " %";
+}
 
 std::string cell(const Count& value, std::string_view unit) { return value ? base::si(*value, unit) : "?"; }
 

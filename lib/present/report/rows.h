@@ -62,6 +62,8 @@ std::string operation(Convention count);
 std::string interval_text(const documents::EstimateRoofline& roofline);
 // A share of 1 as a percentage without its sign: "12.3", "<0.1".
 std::string share_cell(double share);
+// The share of a device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
+std::string memory_share(double used, double whole);
 // "1.23 GB"; "?" if unknown.
 std::string cell(const Count& value, std::string_view unit = "");
 

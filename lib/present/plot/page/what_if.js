@@ -120,7 +120,13 @@ function facts_of_answer(answer) {
 // Whether the model fits, and the largest batch that fits. No answer if the memory is unknown, or if a lower bound of
 // it fits.
 const fits_text = (answer) => (answer.memory === null || answer.device.memory === null || (what.bytes_at_least && answer.memory <= answer.device.memory) ? ""
-  : `${answer.memory <= answer.device.memory ? "fits" : "does not fit"}: ${what.bytes_at_least ? "≥ " : ""}${exact_count(answer.memory, "B")} of ${exact_count(answer.device.memory, "B")}`);
+  : `${answer.memory <= answer.device.memory ? "fits" : "does not fit"}: ${what.bytes_at_least ? "≥ " : ""}${part_text(answer.memory, answer.device.memory)}`);
+// "141 GB of 141 GB" explains nothing: such a part is also stated in per cent, with as many digits as tell it from 100.
+function part_text(used, whole) {
+  const [part, all, percent] = [exact_count(used, "B"), exact_count(whole, "B"), (100 * Number(used)) / Number(whole)];
+  const digits = [3, 4, 5, 6, 7, 8, 9].find((each) => Number(percent.toPrecision(each)) !== 100);
+  return `${part} of ${all}` + (part === all && digits !== undefined ? ` (${Number(percent.toPrecision(digits))} %)` : "");
+}
 function fit_facts(answer) {
   const [verdict, bytes] = fits_text(answer).split(": ");
   return bytes ? [["fits", verdict === "fits" ? "yes" : "no", bytes + largest_text(answer)]] : [];
