@@ -720,6 +720,14 @@ TEST_CASE("engines are predicted for several devices, precisions and both models
         std::string::npos);
 }
 
+TEST_CASE("published counts of a model with branches say that the published tool does not enter them") {
+  const std::string merged = test::source_path("models/skeletons/t5_merged.onnx");
+  const Outcome result = workshop().run(merged + " --phase decode --past 16 --count pagoda");
+  CHECK(result.code == 0);
+  CHECK(result.err.find("counts no node within If, Loop or Scan; ") != std::string::npos);
+  CHECK(workshop().run("net.onnx --count pagoda").err.find("published tool") == std::string::npos);
+}
+
 TEST_CASE("a prediction stands beside the bound, with its interval and calibration") {
   const Outcome result =
       workshop().run("net.onnx --batch 256 --device rtx-3090 --precision fp16 --predict --format json");

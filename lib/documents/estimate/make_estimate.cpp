@@ -41,6 +41,16 @@ void warn_of_custom_operators(const Model& model, const EstimateRequest& request
   }
 }
 
+// The published tool walks the main graph alone.
+void warn_of_bodies(const Model& model, Analysis& analysis) {
+  std::size_t inside = 0;
+  for (const Graph& graph : model.graphs)
+    if (graph.parent >= 0) inside += graph.nodes.size();
+  if (inside > 0)
+    warn(analysis, "--count pagoda: the published tool counts no node within If, Loop or Scan; " +
+                       std::to_string(inside) + " nodes of this model are");
+}
+
 // The published rules multiply the counts of the graph, as exported, by the batch.
 PagodaCounts published_counts(const Model& model, const Analysis& analysis, const EstimateRequest& request) {
   AnalyzeOptions as_exported = request.sizes;
@@ -303,6 +313,7 @@ EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& req
     findings.published = published_counts(model, analysis, request);
     if (const std::string& failure = findings.published->failure; !failure.empty())
       warn(analysis, "no counts: " + failure);
+    warn_of_bodies(model, analysis);
   }
   const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
