@@ -15,7 +15,7 @@ skip() {
   echo "skipped: $*"
   exit 77
 }
-settings=()
+settings=(-C install.strip=true)  # as a release is, by default
 for definition; do
   case $definition in
     -DCMAKE_BUILD_TYPE=*) settings+=(-C "cmake.build-type=${definition#*=}") ;;
@@ -34,12 +34,14 @@ find_python() {
   return 1
 }
 pythons=(python3)
-if [ -n "$is_stable" ]; then
+if [ -z "$is_stable" ]; then
+  settings+=(-C cmake.define.PAGODA_UNITY=OFF)  # the objects of -D…
+else
   pythons=()
   for minor in 12 13 14 15; do
     if found=$(find_python "3.$minor"); then pythons+=("$found"); fi
   done
-  settings+=(-C cmake.build-type=Debug -C cmake.define.CMAKE_CXX_FLAGS_DEBUG=-O0 -C cmake.define.PAGODA_UNITY=ON)
+  settings+=(-C cmake.build-type=Debug -C cmake.define.CMAKE_CXX_FLAGS_DEBUG=-O0)
   [ ${#pythons[@]} -gt 1 ] || skip "no two Pythons from 3.12 on, found ${pythons[*]:-none}; install them with pyenv"
 fi
 
@@ -61,6 +63,12 @@ rm -rf "$folder/wheel"
 "$folder/build/bin/pip" --disable-pip-version-check -q wheel --no-build-isolation --no-deps -w "$folder/wheel" "$source" \
   -C build-dir="$folder/objects" "${settings[@]}"
 wheel=$(echo "$folder"/wheel/*.whl)
+bytes=$(stat -c %s "$wheel")
+echo "$(basename "$wheel"): $bytes B"
+if [ "$bytes" -gt 6000000 ]; then
+  echo "FAIL $wheel takes $bytes B; expected at most 6,000,000"
+  exit 1
+fi
 if [ -n "$is_stable" ]; then
   case $wheel in
     *-cp312-abi3-*) ;;

@@ -9,6 +9,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -107,24 +108,20 @@ struct Asked {
   bool advice, formulas;
 };
 
-EstimateRequest request_of(const Asked& asked, Model& model) {
+EstimateRequest request_of(const Asked& asked) {
   EstimateRequest request;
   if (asked.batch < 0) throw Error("batch " + std::to_string(asked.batch) + " is not a size; expected at least 1");
   request.sizes.batch = asked.batch;
   for (const auto& [name, size] : asked.dims) request.sizes.dims[name] = size;
   for (const auto& [name, size] : asked.assume) request.sizes.assumed[name] = size;
   request.custom_operators = documents::load_custom_operators(asked.custom_ops);
-  for (const auto& [name, input] : asked.inputs) {
-    if (const bool* const flag = std::get_if<bool>(&input))
-      set_flag(model, name, *flag);
-    else
-      request.sizes.input_shapes[name] = std::get<std::vector<std::int64_t>>(input);
-  }
+  for (const auto& [name, input] : asked.inputs)
+    if (const auto* const shape = std::get_if<std::vector<std::int64_t>>(&input))
+      request.sizes.input_shapes[name] = *shape;
   if (!asked.phase.empty()) {
     request.phase = {.phase = chosen("phase", asked.phase, pagoda::phase(asked.phase), "prefill or decode"),
                      .tokens = asked.tokens,
                      .past = asked.past.value_or(0)};
-    set_phase_flag(model, *request.phase);
   } else if (asked.past || asked.tokens) {
     throw Error("past and tokens are sizes of a phase; give phase='prefill' or phase='decode', too");
   }
@@ -166,13 +163,25 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
   return request;
 }
 
+// The model with its boolean inputs set as asked: the loaded one where nothing sets them, else a copy in `changed`.
+const Model& with_flags(const Model& model, const Asked& asked, const EstimateRequest& request,
+                        std::optional<Model>& changed) {
+  const auto is_flag = [](const auto& input) { return std::holds_alternative<bool>(input.second); };
+  if (!request.phase && std::none_of(asked.inputs.begin(), asked.inputs.end(), is_flag)) return model;
+  changed = model;
+  for (const auto& [name, input] : asked.inputs)
+    if (const bool* const flag = std::get_if<bool>(&input)) set_flag(*changed, name, *flag);
+  if (request.phase) set_phase_flag(*changed, *request.phase);
+  return *changed;
+}
+
 // An estimate with the data its charts need.
 class Estimate {
  public:
   Estimate(const LoadedModel& loaded, Asked asked) : loaded_(&loaded), asked_(std::move(asked)) {
-    Model model = loaded.model();
-    const EstimateRequest request = request_of(asked_, model);
-    document_ = documents::make_estimate(model, request);
+    const EstimateRequest request = request_of(asked_);
+    std::optional<Model> changed;
+    document_ = documents::make_estimate(with_flags(loaded.model(), asked_, request, changed), request);
     device_ = request.device;
   }
 
@@ -191,9 +200,10 @@ class Estimate {
   std::string svg() const { return present::plot_svg(plot(), {.tool = document_.tool}); }
   std::string html() const {
     present::PlotInput input = plot();
-    Model model = loaded_->model();
-    const EstimateRequest request = request_of(asked_, model);
-    input.estimates.front().what_if = documents::what_if(model, request);
+    const EstimateRequest request = request_of(asked_);
+    std::optional<Model> changed;
+    input.estimates.front().what_if =
+        documents::what_if(with_flags(loaded_->model(), asked_, request, changed), request);
     return present::plot_html(input, {.tool = document_.tool});
   }
   bool has_device() const { return device_.has_value(); }

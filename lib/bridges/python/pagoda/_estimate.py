@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import html
-import json
 import os
-import shutil
 from functools import cached_property
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _core
 
+# html, json and shutil take longer to import than a model to analyse: functions that need them import them.
 Axis = Union[str, Sequence[int]]
 
 
@@ -125,10 +123,12 @@ class Estimate:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        return json.loads(self._core.json())
+        return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as onnx-estimate --format json writes it. The caller owns it."""
+        import json
+
         return json.loads(self._core.json())
 
     def to_json(self) -> str:
@@ -193,6 +193,8 @@ class Estimate:
         os.replace(part, path)
 
     def __str__(self) -> str:
+        import shutil
+
         return self.table(width=shutil.get_terminal_size((100, 24)).columns)
 
     def __repr__(self) -> str:
@@ -200,6 +202,8 @@ class Estimate:
         return f"<pagoda.Estimate of {self.model.path or 'a model in memory'}: {flops} FLOPs, {params} parameters>"
 
     def _repr_html_(self) -> str:
+        import html
+
         answer = f"<pre>{html.escape(self.table(width=120))}</pre>"
         return answer + (self.to_svg() if self._core.has_device else "")
 
@@ -219,6 +223,8 @@ class Comparison(Record):
         return f"<pagoda.Comparison: {self.matched} nodes matched, {self.added} added, {self.removed} removed>"
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(self._table)}</pre>"
 
 
@@ -303,6 +309,8 @@ def analyze(
 
 def compare(before: Any, after: Any, **request: Any) -> Comparison:
     """What changed from `before` to `after`: models, analysed as analyze(model, **request), or two estimates."""
+    import json
+
     sides = [side if isinstance(side, Estimate) else analyze(side, **request) for side in (before, after)]
     result = Comparison(_records(json.loads(_core.comparison_json(sides[0]._core, sides[1]._core))))
     result.__dict__["_table"] = _core.comparison_table(sides[0]._core, sides[1]._core)

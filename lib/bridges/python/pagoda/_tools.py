@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 
 def _run(name: str) -> None:
-    folder = Path(__file__).parent
-    program = str(folder / "bin" / name)
+    folder = os.path.dirname(os.path.abspath(__file__))
+    program = os.path.join(folder, "bin", name)
     if os.name == "nt":  # programs find pagoda.dll by PATH
+        import subprocess
+
         path = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
         sys.exit(subprocess.call([program + ".exe", *sys.argv[1:]], env={**os.environ, "PATH": path}))
     os.execv(program, [program, *sys.argv[1:]])
