@@ -90,13 +90,17 @@ bool is_other_size(const BoundInputs& bound) {
   return bound.fixed && bound.fixed->exported.size() > (bound.fixed->batch.empty() ? 0 : 1);
 }
 
-[[noreturn]] void refuse_sizes(const BoundInputs& bound, const std::string& node, const std::string& why) {
+[[noreturn]] void refuse_sizes(const BoundInputs& bound, const std::string& why) {
   std::string sizes;
   for (const auto& [name, size] : bound.asked)
     sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(size);
   if (sizes.empty()) sizes = "other sizes than the file's";
-  throw Error("the file cannot be read at " + sizes + ": " + node + " fixes the size: " + why +
+  throw Error("the file cannot be read at " + sizes + ": " + why +
               "; export the model at this size, or with these dims dynamic");
+}
+
+[[noreturn]] void refuse_sizes(const BoundInputs& bound, const std::string& node, const std::string& why) {
+  refuse_sizes(bound, node + " fixes the size: " + why);
 }
 
 // The same where only the batch differs.
@@ -245,6 +249,9 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   // Fixed sizes were walked as symbols; the requested numbers are bound last.
   bind_data_dims(bound, analysis.symbols);
   if (bound.bind_last.empty()) return analysis;
+  if (is_other_size(bound))
+    if (const std::string broken = broken_requirement(analysis, bound.bind_last); !broken.empty())
+      refuse_sizes(bound, broken);
   Analysis bound_last = bind_dims(analysis, bound.bind_last);
   for (const auto& [symbol, unit] : bound.units) bound_last.bindings.erase(symbol);
   bound_last.bindings.insert(bound.asked.begin(), bound.asked.end());
