@@ -7,7 +7,13 @@
   check("one h1, and it is a verdict", all("h1").length === 1 && /\d/.test($("h1").textContent), $("h1").textContent);
   check("every control has a name", all("input, select").every((node) => node.closest("label") || node.getAttribute("aria-label")), 0);
   check("numbers stand at the right", all("td.number").length > 0 && all("td.number").every((cell) => getComputedStyle(cell).textAlign === "right"), 0);
-  check("no swatch without a name", all("figure circle").every((dot) => +dot.getAttribute("cy") !== 57 || dot.nextElementSibling?.textContent), 0);
+  check("no swatch without a name", all("figure circle").every((dot) => !dot.matches(".swatch-of-line") || dot.nextElementSibling?.textContent), 0);
+  const pictures = all("figure svg").filter((svg) => svg.getClientRects().length);
+  check("each picture is shown once", pictures.length === all("figure").length, pictures.length);
+  check("no picture scrolls sideways", document.documentElement.scrollWidth <= innerWidth && all("figure").every((figure) => figure.scrollWidth <= figure.clientWidth), [document.documentElement.scrollWidth, innerWidth]);
+  const letters = (svg) => Math.min(...[...svg.querySelectorAll("text")].map((text) => (parseFloat(getComputedStyle(text).fontSize) * svg.getBoundingClientRect().width) / svg.viewBox.baseVal.width));
+  check("letters of a picture can be read", pictures.every((svg) => letters(svg) >= 9), pictures.map(letters));
+  check("no text of a picture is cut off", pictures.every((svg) => { const box = svg.getBoundingClientRect(); return [...svg.querySelectorAll("text")].every((text) => { const own = text.getBoundingClientRect(); return own.left >= box.left - 1 && own.right <= box.right + 1 && own.bottom <= box.bottom + 1; }); }), 0);
   check("no column is empty", all("table").every((table) => [...table.tHead.rows[0].cells].every((_, i) => [...table.tBodies[0].rows].some((tr) => tr.cells[i].textContent))), 0);
   check("no row is of a baseline against itself", !rows().some((tr) => [...tr.cells].filter((cell) => cell.textContent === "1.000").length > 2), 0);
 
@@ -43,9 +49,10 @@
     mark.dispatchEvent(new MouseEvent("click", { bubbles: true }));
     check("a click chooses both", linked.classList.contains("selected") && mark.classList.contains("selected") && location.hash.includes("row="), location.hash);
   }
-  results.push(linked ? "linked" : "not linked");
+  results.push(linked ? "linked" : "not linked", `${innerWidth} px wide`);
   const out = document.createElement("pre");
   out.id = "results";
   out.textContent = results.join("\n") + "\n" + (results.some((line) => line.startsWith("FAIL")) ? "SOME FAILED" : "ALL PASSED");
   document.body.append(out);
+  if (parent !== window) parent.postMessage(out.textContent, "*");
 })();

@@ -18,24 +18,48 @@ using plot::plain;
 using plot::px;
 using plot::Svg;
 
-constexpr double kWide = 900, kRow = 19;
+constexpr double kRow = 19, kLine = 17;  // heights of a row of intervals, of a line of text
 
 std::string color_of(std::size_t color) { return std::string(plot::kPalette[std::min(color, plot::kColors)]); }
 
-Svg begin(const std::string& title, const std::string& subtitle, double height) {
+// Title and subtitle: a row each in a wide picture, as many as they need in a narrow one.
+struct Heading {
+  std::vector<std::string> title, subtitle;
+  double bottom() const { return 40 + kLine * static_cast<double>(title.size() + subtitle.size() - 2); }
+};
+
+Heading heading(const std::string& title, const std::string& subtitle, double width) {
+  constexpr std::size_t kMostLines = 9;
+  const double space = width - 24;
+  if (width >= kPictureWidth) return {{fit(title, 15, space)}, {fit(subtitle, 12, space)}};
+  Heading heading{plot::wrapped(title, 15 * plot::kBold, space, kMostLines), plot::wrapped(subtitle, 12, space, kMostLines)};
+  if (heading.title.empty()) heading.title.emplace_back();
+  if (heading.subtitle.empty()) heading.subtitle.emplace_back();
+  return heading;
+}
+
+Svg begin(const std::string& title, const std::string& subtitle, double width, double height) {
   Svg svg;
   svg.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
-                   {"viewBox", "0 0 " + px(kWide) + " " + px(height)},
-                   {"width", px(kWide)},
+                   {"viewBox", "0 0 " + px(width) + " " + px(height)},
+                   {"width", px(width)},
                    {"height", px(height)},
                    {"font-family", std::string(plot::kFont)},
                    {"font-size", "12"},
                    {"role", "img"},
                    {"aria-label", title + ". " + subtitle}});
-  svg.leaf("rect", {{"class", "paper"}, {"width", px(kWide)}, {"height", px(height)}, {"fill", "#ffffff"}});
-  svg.text(12, 22, fit(title, 15, kWide - 24),
-           {{"class", "ink"}, {"font-size", "15"}, {"font-weight", "bold"}, {"fill", std::string(plot::kInk)}});
-  svg.text(12, 40, fit(subtitle, 12, kWide - 24), {{"class", "muted"}, {"fill", std::string(plot::kMuted)}});
+  svg.leaf("rect", {{"class", "paper"}, {"width", px(width)}, {"height", px(height)}, {"fill", "#ffffff"}});
+  const Heading text = heading(title, subtitle, width);
+  double y = 22;
+  for (const std::string& line : text.title) {
+    svg.text(12, y, line, {{"class", "ink"}, {"font-size", "15"}, {"font-weight", "bold"}, {"fill", std::string(plot::kInk)}});
+    y += kLine;
+  }
+  y += 1;
+  for (const std::string& line : text.subtitle) {
+    svg.text(12, y, line, {{"class", "muted"}, {"fill", std::string(plot::kMuted)}});
+    y += kLine;
+  }
   return svg;
 }
 
@@ -94,6 +118,27 @@ struct Axis {
   }
 };
 
+// Where a name of the legend stands; absent if there is no space for it: the table has every name.
+struct LegendPlace {
+  double x = 0, row = 0;
+};
+
+std::vector<std::optional<LegendPlace>> legend(const std::vector<ChartLine>& lines, double left, double right,
+                                               std::size_t most_rows) {
+  std::vector<std::optional<LegendPlace>> places(lines.size());
+  LegendPlace next{.x = left};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].name.empty()) continue;
+    const double width = plot::text_width(lines[i].name, 12) + 34;
+    if (next.x + width > right && next.x > left && next.row + 1 < static_cast<double>(most_rows))
+      next = {.x = left, .row = next.row + 1};
+    if (next.x + width > right) continue;
+    places[i] = next;
+    next.x += width;
+  }
+  return places;
+}
+
 Axis axis(double low, double high, double from, double to) {
   const double room = std::max(std::pow(high / low, 0.06), 1.01);
   return {low / room, high * room, from, to};
@@ -101,8 +146,15 @@ Axis axis(double low, double high, double from, double to) {
 
 }  // namespace
 
-std::string draw(const LineChart& chart) {
-  constexpr double kHigh = 460, kLeft = 70, kRight = 16, kTop = 76, kBottom = 76;
+std::string draw(const LineChart& chart, double width) {
+  const bool is_narrow = width < kPictureWidth;
+  const double left = is_narrow ? 52 : 70, right = width - (is_narrow ? 8 : 16);
+  const std::vector<std::optional<LegendPlace>> places = legend(chart.lines, is_narrow ? 12 : left, right, is_narrow ? 6 : 1);
+  double legend_rows = 1;
+  for (const std::optional<LegendPlace>& place : places)
+    if (place) legend_rows = std::max(legend_rows, place->row + 1);
+  const double legend_top = heading(chart.title, chart.subtitle, width).bottom() + 17,
+               top = legend_top + kLine * (legend_rows - 1) + 19, bottom = top + (is_narrow ? 250 : 308), height = bottom + 76;
   double low = std::numeric_limits<double>::infinity(), high = 0, x_low = low, x_high = -low;
   const auto take = [&](double value) {
     if (!(value > 0) || !std::isfinite(value)) return;
@@ -121,41 +173,41 @@ std::string draw(const LineChart& chart) {
       }
   if (high <= 0) return {};
   if (chart.reference) take(*chart.reference);
-  Svg svg = begin(chart.title, chart.subtitle, kHigh);
-  const double right = kWide - kRight, bottom = kHigh - kBottom;
-  const Axis y = axis(low, high, bottom, kTop);
+  Svg svg = begin(chart.title, chart.subtitle, width, height);
+  const Axis y = axis(low, high, bottom, top);
   const auto x = [&](double value) {
-    return x_high > x_low ? kLeft + 14 + (right - kLeft - 28) * (value - x_low) / (x_high - x_low)
-                          : (kLeft + right) / 2;
+    return x_high > x_low ? left + 14 + (right - left - 28) * (value - x_low) / (x_high - x_low)
+                          : (left + right) / 2;
   };
   std::string grid, last;
   for (const double tick : y.ticks()) {
-    grid += "M" + px(kLeft) + " " + px(y(tick)) + "H" + px(right);
-    if (const std::string text = plain(tick); text != last) note(svg, kLeft - 7, y(tick) + 4, text, "end");
+    grid += "M" + px(left) + " " + px(y(tick)) + "H" + px(right);
+    if (const std::string text = plain(tick); text != last) note(svg, left - 7, y(tick) + 4, text, "end");
     last = plain(tick);
   }
   rule(svg, grid, false);
-  rule(svg, "M" + px(kLeft) + " " + px(kTop) + "V" + px(bottom) + "H" + px(right), true);
-  const std::size_t names = chart.x_names.size(), stride = std::max<std::size_t>(1, (names + 11) / 12);
+  rule(svg, "M" + px(left) + " " + px(top) + "V" + px(bottom) + "H" + px(right), true);
+  const std::size_t names = chart.x_names.size(), most = is_narrow ? 4 : 12,
+                    stride = std::max<std::size_t>(1, (names + most - 1) / most);
   for (std::size_t i = 0; i < names; i += stride) {
-    const std::string name = fit(chart.x_names[i], 12, (right - kLeft) / 7);
-    const double at = std::min(x(static_cast<double>(i)), kWide - 4 - plot::text_width(name, 12) / 2);
+    const std::string name = fit(chart.x_names[i], 12, (right - left) / (is_narrow ? 4 : 7));
+    const double at = std::min(x(static_cast<double>(i)), width - 4 - plot::text_width(name, 12) / 2);
     note(svg, at, bottom + 18, name, "middle");
   }
   if (names == 0 && x_high > x_low)
     for (const double at : linear_ticks(x_low, x_high)) note(svg, x(at), bottom + 18, plain(at), "middle");
-  note(svg, (kLeft + right) / 2, kHigh - 28, chart.x_title, "middle", true);
-  svg.text(18, (kTop + bottom) / 2, chart.y_title,
+  note(svg, (left + right) / 2, height - 28, chart.x_title, "middle", true);
+  svg.text(18, (top + bottom) / 2, chart.y_title,
            {{"class", "ink"},
             {"text-anchor", "middle"},
             {"fill", std::string(plot::kInk)},
-            {"transform", "rotate(-90 18 " + px((kTop + bottom) / 2) + ")"}});
+            {"transform", "rotate(-90 18 " + px((top + bottom) / 2) + ")"}});
   if (chart.reference) {
     const double at = y(*chart.reference);
     svg.leaf("path", {{"class", "ghost"},
                       {"stroke", std::string(plot::kInk)},
                       {"stroke-dasharray", "5 4"},
-                      {"d", "M" + px(kLeft) + " " + px(at) + "H" + px(right)}});
+                      {"d", "M" + px(left) + " " + px(at) + "H" + px(right)}});
     note(svg, right - 4, at - 5, chart.reference_name, "end");
   }
   if (chart.limit && *chart.limit >= x_low && *chart.limit <= x_high) {
@@ -163,7 +215,7 @@ std::string draw(const LineChart& chart) {
     svg.leaf("path", {{"class", "ghost"},
                       {"stroke", std::string(plot::kInk)},
                       {"stroke-dasharray", "2 4"},
-                      {"d", "M" + px(at) + " " + px(kTop) + "V" + px(bottom)}});
+                      {"d", "M" + px(at) + " " + px(top) + "V" + px(bottom)}});
     note(svg, at + 5, bottom - 6, chart.limit_name, "start");
   }
   for (const ChartLine& line : chart.lines) {
@@ -182,7 +234,6 @@ std::string draw(const LineChart& chart) {
   for (const ChartLine& line : chart.lines)
     for (const ChartPoint& point : line.points)
       if (point.y > 0) taken.push_back({x(point.x) - 4, y(point.y) - 4, x(point.x) + 4, y(point.y) + 4});
-  double key = kLeft;
   for (const ChartLine& line : chart.lines) {
     const std::string color = color_of(line.color);
     std::string path, whiskers;
@@ -209,62 +260,74 @@ std::string draw(const LineChart& chart) {
                           {"stroke-width", "0.7"}});
       // Right or left of the point, above or below it. Omitted if it would cover another name or point everywhere: the
       // table has every name.
-      const std::string label = fit(point.label, 10, 220);
+      const std::string label = fit(point.label, 10, is_narrow ? 130 : 220);
       if (label.empty()) continue;
       const double wide = plot::text_width(label, 10), gap = point.is_marked ? 8 : 6, at = x(point.x),
                    level = y(point.y);
-      for (const auto& [left, base] : {std::pair{at + gap, level - 6},
+      for (const auto& [begin, base] : {std::pair{at + gap, level - 6},
                                        {at + gap, level + 14},
                                        {at - gap - wide, level + 14},
                                        {at - gap - wide, level - 6}}) {
-        const plot::Box box{left, base - 10, left + wide, base + 1};
+        const plot::Box box{begin, base - 10, begin + wide, base + 1};
         const bool is_covered =
             std::any_of(taken.begin(), taken.end(), [&](const plot::Box& b) { return b.overlaps(box); });
-        if (is_covered || box.x0 < kLeft || box.x1 > right) continue;
+        if (is_covered || box.x0 < left || box.x1 > right) continue;
         taken.push_back(box);
-        svg.text(left, base, label, {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
+        svg.text(begin, base, label, {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
         break;
       }
     }
-    if (line.name.empty()) continue;
-    const double width = plot::text_width(line.name, 12) + 34;
-    if (key + width > right) continue;  // no space: the table has every name
-    svg.leaf("circle", {{"cx", px(key + 6)}, {"cy", "57"}, {"r", "4"}, {"fill", color}, {"stroke", "#333333"}});
-    note(svg, key + 14, 61, line.name, "start", true);
-    key += width;
+    const std::optional<LegendPlace>& place = places[static_cast<std::size_t>(&line - chart.lines.data())];
+    if (!place) continue;
+    const double level = legend_top + kLine * place->row;
+    svg.leaf("circle", {{"class", "swatch-of-line"},
+                        {"cx", px(place->x + 6)},
+                        {"cy", px(level)},
+                        {"r", "4"},
+                        {"fill", color},
+                        {"stroke", "#333333"}});
+    note(svg, place->x + 14, level + 4, line.name, "start", true);
   }
   svg.close();
   return std::move(svg).done();
 }
 
-std::string draw(const IntervalChart& chart) {
+std::string draw(const IntervalChart& chart, double width) {
   if (chart.rows.empty()) return {};
-  constexpr double kLeft = 330, kRight = 150, kTop = 56;
+  const bool is_narrow = width < kPictureWidth;  // name and value stand above the interval, not beside it
+  const double left = is_narrow ? 16 : 330, right = width - (is_narrow ? 16 : 150),
+               top = heading(chart.title, chart.subtitle, width).bottom() + 16, row_height = is_narrow ? 2 * kRow : kRow;
   double low = chart.reference, high = chart.reference;
   for (const IntervalRow& row : chart.rows) {
     low = std::min({low, row.value, row.low.value_or(row.value)});
     high = std::max({high, row.value, row.high.value_or(row.value)});
   }
-  const double bottom = kTop + kRow * static_cast<double>(chart.rows.size()), height = bottom + 52;
-  Svg svg = begin(chart.title, chart.subtitle, height);
-  const Axis x = axis(low, high, kLeft, kWide - kRight);
+  const double bottom = top + row_height * static_cast<double>(chart.rows.size()), height = bottom + 52;
+  Svg svg = begin(chart.title, chart.subtitle, width, height);
+  const Axis x = axis(low, high, left, right);
   std::string grid;
   double last = -100;
   for (const double tick : x.ticks()) {
     if (x(tick) - last < 44) continue;
     last = x(tick);
-    grid += "M" + px(x(tick)) + " " + px(kTop) + "V" + px(bottom);
+    grid += "M" + px(x(tick)) + " " + px(top) + "V" + px(bottom);
     note(svg, x(tick), bottom + 17, plain(tick), "middle");
   }
   rule(svg, grid, false);
-  rule(svg, "M" + px(x(chart.reference)) + " " + px(kTop) + "V" + px(bottom), true);
-  note(svg, (kLeft + kWide - kRight) / 2, bottom + 38, chart.x_title, "middle", true);
+  rule(svg, "M" + px(x(chart.reference)) + " " + px(top) + "V" + px(bottom), true);
+  note(svg, (left + right) / 2, bottom + 38, chart.x_title, "middle", true);
   for (std::size_t i = 0; i < chart.rows.size(); ++i) {
     const IntervalRow& row = chart.rows[i];
-    const double y = kTop + kRow * (static_cast<double>(i) + 0.5);
+    const double y = top + row_height * (static_cast<double>(i) + (is_narrow ? 0.75 : 0.5));
     const std::string color = color_of(row.color);
     svg.open("g", {{"data-k", row.key}});
-    note(svg, kLeft - 10, y + 4, fit(row.name, 12, kLeft - 22), "end", true);
+    if (is_narrow) {
+      note(svg, 12, y - 9, fit(row.name, 12, width - 36 - plot::text_width(row.text, 12)), "start", true);
+      note(svg, width - 12, y - 9, row.text, "end");
+    } else {
+      note(svg, left - 10, y + 4, fit(row.name, 12, left - 22), "end", true);
+      note(svg, right + 10, y + 4, fit(row.text, 12, width - right - 14), "start");
+    }
     if (row.low && row.high)
       svg.leaf("path", {{"stroke", color},
                         {"stroke-width", "2"},
@@ -275,25 +338,24 @@ std::string draw(const IntervalChart& chart) {
                         {"fill", color},
                         {"stroke", "#333333"},
                         {"stroke-width", "0.7"}});
-    note(svg, kWide - kRight + 10, y + 4, fit(row.text, 12, kRight - 14), "start");
     svg.close();
   }
   svg.close();
   return std::move(svg).done();
 }
 
-std::string stacked(const std::vector<std::string>& svgs) {
+std::string stacked(const std::vector<Picture>& pictures) {
   double height = 0;
   std::string inside;
-  for (const std::string& svg : svgs) {
+  for (const auto& [svg, narrow] : pictures) {
     if (svg.empty()) continue;
     inside += "<g transform=\"translate(0 " + px(height) + ")\">\n" + svg + "</g>\n";
-    const std::size_t at = svg.find("viewBox=\"0 0 " + px(kWide) + " ");
-    height += std::stod(svg.substr(at + 14 + px(kWide).size()));
+    const std::size_t at = svg.find("viewBox=\"0 0 " + px(kPictureWidth) + " ");
+    height += std::stod(svg.substr(at + 14 + px(kPictureWidth).size()));
   }
   if (inside.empty()) throw Error("there is nothing to draw: no record has a time");
-  const std::string size = px(kWide) + " " + px(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + size + "\" width=\"" + px(kWide) +
+  const std::string size = px(kPictureWidth) + " " + px(height);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + size + "\" width=\"" + px(kPictureWidth) +
          "\" height=\"" + px(height) + "\">\n" + inside + "</svg>\n";
 }
 
@@ -347,8 +409,10 @@ std::string page(const Page& page) {
                      "</h1>\n<ul id=\"actions\">";
   for (const std::string& fact : page.facts) html += "<li>" + xml(fact) + "</li>";
   html += "</ul></div></header>\n";
-  for (const std::string& svg : page.svgs)
-    if (!svg.empty()) html += "<figure class=\"result\">\n" + svg + "</figure>\n";
+  for (const auto& [wide, narrow] : page.pictures)
+    if (!wide.empty())
+      html += "<figure class=\"result\">\n<div class=\"wide\">" + wide + "</div><div class=\"narrow\">" + narrow +
+              "</div></figure>\n";
   html +=
       "<div class=\"bar\"><input id=\"search\" type=\"search\" placeholder=\"Search rows\" aria-label=\"Search "
       "rows\"><span id=\"status\" role=\"status\"></span><span class=\"end\"><button id=\"save-svg\" "

@@ -8,6 +8,10 @@
 
 namespace pagoda::present::results {
 
+// Widths of pictures. On a phone, a picture of the usual width would have letters of 5 pixels; a narrow one breaks its
+// title and legend into several rows and puts names above their intervals.
+inline constexpr double kPictureWidth = 900, kNarrowWidth = 360;
+
 struct ChartPoint {
   double x = 0, y = 0;
   std::optional<double> low = {}, high = {};
@@ -34,7 +38,7 @@ struct LineChart {
   std::optional<double> limit = {};  // x of a vertical line
   std::string limit_name = {};
 };
-std::string draw(const LineChart& chart);  // empty if there is no positive point
+std::string draw(const LineChart& chart, double width = kPictureWidth);  // empty if there is no positive point
 
 struct IntervalRow {
   std::string name;
@@ -50,10 +54,19 @@ struct IntervalChart {
   std::vector<IntervalRow> rows = {};
   double reference = 1;
 };
-std::string draw(const IntervalChart& chart);
+std::string draw(const IntervalChart& chart, double width = kPictureWidth);
 
-// Stacks pictures of draw() vertically in one picture, without empty ones. Throws Error if all are empty.
-std::string stacked(const std::vector<std::string>& svgs);
+// One picture in both widths; a page shows the one that suits its window.
+struct Picture {
+  std::string wide, narrow;
+};
+template <typename Chart>
+Picture picture_of(const Chart& chart) {
+  return {draw(chart), draw(chart, kNarrowWidth)};
+}
+
+// Stacks wide pictures vertically in one picture, without empty ones. Throws Error if all are empty.
+std::string stacked(const std::vector<Picture>& pictures);
 
 // A page of pictures and tables that works offline and loads nothing, with the same parts as the chart's page: a
 // verdict, tabs, search, sortable tables, rows linked with marks.
@@ -66,7 +79,8 @@ struct PageTable {
 };
 struct Page {
   std::string title, verdict;  // the headline: "TITLE: VERDICT"
-  std::vector<std::string> facts, svgs;
+  std::vector<std::string> facts;
+  std::vector<Picture> pictures;
   std::vector<PageTable> tables;
 };
 std::string page(const Page& page);

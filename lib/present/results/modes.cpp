@@ -144,7 +144,7 @@ std::string difference(const ModeRun& mode, const ModeRun& from) {
 
 // Energy over time, both relative to the fastest mode of the same work: all modes as a cloud, the front as a line, the
 // chosen mode large, with the settings that differ from the fastest.
-std::string svg_of(const std::vector<ModeStudy>& studies, const std::string& title) {
+results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::string& title) {
   constexpr double kMostEnergy = 1.25;  // of drawn modes off the front, like the longest time: far worse ones would
                                         // press the front together
   const double limit = 1 + studies.front().slow_down;
@@ -181,7 +181,7 @@ std::string svg_of(const std::vector<ModeStudy>& studies, const std::string& tit
   chart.reference_name = "fastest mode";
   chart.limit = limit;
   chart.limit_name = "+" + plot::plain(100 * studies.front().slow_down) + " %";
-  return results::draw(chart);
+  return chart;
 }
 
 results::PageTable table_of(const std::vector<ModeStudy>& studies) {
@@ -242,12 +242,12 @@ std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat for
     case ReportFormat::Csv:
       return csv_of(studies);
     case ReportFormat::Svg:
-      return svg_of(studies, title);
+      return results::draw(chart_of(studies, title));
     case ReportFormat::Png:
-      return plot::rasterize(svg_of(studies, title), "png");
+      return plot::rasterize(results::draw(chart_of(studies, title)), "png");
     case ReportFormat::Html:
       return results::page(
-          {title, verdict_of(studies), facts_of(studies), {svg_of(studies, title)}, {table_of(studies)}});
+          {title, verdict_of(studies), facts_of(studies), {picture_of(chart_of(studies, title))}, {table_of(studies)}});
     case ReportFormat::Text:
       break;
   }

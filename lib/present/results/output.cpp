@@ -60,9 +60,9 @@ std::string csv_of(const PageTable& table) {
   return csv;
 }
 
-std::string first_picture(const std::vector<std::string>& svgs) {
-  for (const std::string& svg : svgs)
-    if (!svg.empty()) return svg;
+std::string first_picture(const std::vector<results::Picture>& pictures) {
+  for (const results::Picture& picture : pictures)
+    if (!picture.wide.empty()) return picture.wide;
   throw Error("there is nothing to draw: no pair of records has times on both sides");
 }
 
@@ -119,9 +119,9 @@ std::string written(const Document& document, ReportFormat format) {
     case ReportFormat::Csv:
       return csv_of(document.csv);
     case ReportFormat::Svg:
-      return first_picture(document.svgs);
+      return first_picture(document.pictures);
     case ReportFormat::Png:
-      return plot::rasterize(first_picture(document.svgs), "png");
+      return plot::rasterize(first_picture(document.pictures), "png");
     case ReportFormat::Html:
       return results::page(document);
   }
@@ -198,7 +198,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   for (const MeanRatio& model : c.models)
     models.rows.push_back(
         {model.name, std::to_string(model.count), ratio_text(model.ratio), interval_text(model.low, model.high)});
-  document.svgs = {draw(chart)};
+  document.pictures = {picture_of(chart)};
   document.tables = {std::move(table), std::move(models)};
   document.tables.push_back({"No longer run", {"configuration and reason"}, single_column(c.broken)});
   document.tables.push_back({"Run now, and did not before", {"configuration and reason"}, single_column(c.repaired)});
@@ -249,7 +249,7 @@ std::string history_report(const History& h, ReportFormat format, const std::str
       document.verdict += (document.verdict.empty() ? "" : ", ") + (series.name.empty() ? "" : series.name + " ") +
                           ratio_text(series.points.back().geomean) + "×";
   }
-  document.svgs = {draw(chart)};
+  document.pictures = {picture_of(chart)};
   document.csv = table;
   for (auto& row : table.rows)
     for (std::size_t i = 4; i < row.size(); ++i)
@@ -313,7 +313,7 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
       below += point.ratio < 1 ? 1 : 0;
     }
   document.verdict = std::to_string(below) + " of " + plot::count_text(count, "workload", "workloads") + " below 1";
-  document.svgs = {draw(curve), draw(gap)};
+  document.pictures = {picture_of(curve), picture_of(gap)};
   document.csv = table;
   for (auto& row : table.rows)
     for (const std::size_t i : {3U, 4U, 5U})
@@ -373,7 +373,7 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
   for (const auto& [model, value] : e.ranks)
     chart.rows.push_back(
         {.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U, .key = model});
-  document.svgs = {draw(chart)};
+  document.pictures = {picture_of(chart)};
   document.tables = {std::move(tree), std::move(correlations), std::move(ranks)};
   return written(document, format);
 }

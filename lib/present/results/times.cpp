@@ -309,15 +309,15 @@ std::string verdict_of(const std::vector<Row>& rows) {
          std::to_string(rows.size()) + (rows.size() == 1 ? " configuration" : " configurations");
 }
 
-std::vector<std::string> charts_of(const std::vector<Row>& rows, const TimesTable& table, const std::string& title) {
+std::vector<results::Picture> charts_of(const std::vector<Row>& rows, const TimesTable& table, const std::string& title) {
   const std::string axis = swept_axis(rows);
-  if (axis.empty()) return {draw(bar_chart(rows, title, table))};
+  if (axis.empty()) return {picture_of(bar_chart(rows, title, table))};
   const auto milliseconds = [](const Row& row) -> Number {
     const Number p50 = row.latency<&base::Latency::p50>();
     return p50 ? std::optional(*p50 * 1e3) : std::nullopt;
   };
-  return {draw(line_chart(rows, axis, title + ": latency over " + axis, table, "p50 [ms]", milliseconds)),
-          draw(line_chart(rows, axis, title + ": throughput over " + axis, table, "items/s",
+  return {picture_of(line_chart(rows, axis, title + ": latency over " + axis, table, "p50 [ms]", milliseconds)),
+          picture_of(line_chart(rows, axis, title + ": throughput over " + axis, table, "items/s",
                           [](const Row& row) { return row.items(); }))};
 }
 

@@ -68,7 +68,7 @@ connect_tabs(tab_bar, (name) => { state.tab = name; show(); });
 by_id("search").addEventListener("input", (event) => { state.q = event.target.value; show(); });
 by_id("dark").addEventListener("click", () => { state.dark = !is_dark(state.dark); show(); });
 const title = document.title;
-by_id("save-svg").addEventListener("click", () => document.querySelectorAll("figure svg").forEach((svg, i) => download(new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }), file_name(title + (i ? "-" + (i + 1) : ""), "svg"))));
+by_id("save-svg").addEventListener("click", () => [...document.querySelectorAll("figure svg")].filter((svg) => svg.getClientRects().length).forEach((svg, i) => download(new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }), file_name(title + (i ? "-" + (i + 1) : ""), "svg"))));
 by_id("save-csv").addEventListener("click", () => {
   const at = Math.max(0, tables.findIndex((table) => !table.closest("[role=tabpanel]").hidden)), head = [...tables[at].tHead.rows[0].cells].map((cell) => cell.textContent);
   download(new Blob([[head, ...lines[at].filter(shows).map((line) => line.texts)].map((row) => row.map(csv_cell).join(",")).join("\r\n") + "\r\n"], { type: "text/csv" }), file_name(title, "csv"));
