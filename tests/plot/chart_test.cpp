@@ -160,12 +160,27 @@ TEST_CASE("a run with a time and no kernels is a star at the model's work over i
   CHECK(many.series[0].runs[1].bytes == 13000);
   CHECK(present::plot_svg(input).find(">batch=8<") != std::string::npos);
 
+  // Marks that lie on each other share a label.
+  input.measured = {{"close.json", whole(R"("env": {}, "seconds": null, "runs": [{"config": {"batch": 1}, "seconds": 1e-3},
+      {"config": {"batch": 63}, "seconds": 63e-3}, {"config": {"batch": 64}, "seconds": 64e-3}])")}};
+  CHECK(present::plot_svg(input).find(">batch=63, 64<") != std::string::npos);
+  input.measured = {{"runs.json", whole(runs)}};
+
   text.replace(text.find(R"("batch": null)"), 13, R"("batch": 2)");
   input.estimates = {present::read_plot_estimate("net.json", text)};
   CHECK_THROWS_WITH_AS(make_chart(input, {}),
                        "runs.json: none of its runs can be drawn: it ran batch=1, the estimate has 2; leave the dim "
                        "free, or estimate that size",
                        Error);
+  input.measured = {{"more.json", whole(R"("env": {}, "seconds": null, "runs": [{"config": {"batch": 2}, "seconds": 1e-3},
+      {"config": {"batch": 8}, "seconds": 2e-3}, {"config": {"batch": 4}, "seconds": 2e-3}])")}};
+  const std::vector<std::string> warnings = make_chart(input, {}).warnings;
+  CHECK(std::count_if(warnings.begin(), warnings.end(), [](const std::string& warning) {
+          return warning.find("not drawn") != std::string::npos;
+        }) == 1);
+  CHECK(std::count(warnings.begin(), warnings.end(),
+                   "more.json: 2 runs are not drawn; the first: it ran batch=4, the estimate has 2; leave the dim free, "
+                   "or estimate that size") == 1);
   input.estimates.clear();
   CHECK_THROWS_AS(make_chart(input, {}), Error);
 }

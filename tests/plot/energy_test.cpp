@@ -160,6 +160,22 @@ TEST_CASE("a run far below the arch is inside the frame, and a chart without poi
   CHECK(frame.y1 > frame.y0);
 }
 
+TEST_CASE("an energy chart is fitted to its runs and balances, and its legend has no empty part") {
+  const Chart chart = energy_view(make_chart(two_models(), {}));
+  for (const Series& series : chart.series)
+    for (const Star& run : series.runs) CHECK(chart.frame.holds(run.x(), run.y()));
+  CHECK(chart.frame.holds(100, flops_per_joule(*chart.energy->model, 100)));  // the energy balance
+  CHECK(chart.frame.x1 / chart.frame.x0 <= 1e4);
+  CHECK(chart_svg(chart).find(">Marks<") != std::string::npos);
+  present::PlotInput input = two_models();
+  input.estimates.clear();
+  input.measured.clear();
+  const std::string svg = chart_svg(energy_view(make_chart(input, {})));
+  CHECK(svg.find(">Constants<") != std::string::npos);
+  CHECK(svg.find(">Marks<") == std::string::npos);
+  CHECK(svg.find(">Model<") == std::string::npos);
+}
+
 TEST_CASE("several models have colours, dots and labelled paths of their own, in a picture and in the data") {
   const Chart chart = make_chart(two_models(), {});
   CHECK(chart.by_model);

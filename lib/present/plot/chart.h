@@ -176,6 +176,8 @@ void add_runs(Series& series, Chart& chart, const documents::Measured& measured,
 
 // Fits the frame of a still picture, unless the options set it; recounts the dots outside.
 void fit_frame(Chart& chart);
+// The same for an energy view: its marks, the balances and the best of the machine. Without a mark nothing changes.
+void fit_energy_frame(Chart& view);
 
 void add_machines(Chart& chart, const std::vector<DeviceSpec>& others);
 // Sets Chart::energy if constants or joules are known.

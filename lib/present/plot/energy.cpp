@@ -176,6 +176,7 @@ Chart energy_view(const Chart& chart) {
   for (Series& series : view.series) set_series(series, chart.energy->model);
   view.roofs = asymptotes(chart);
   view.frame = frame_of(view);
+  fit_energy_frame(view);
   view.warnings.clear();
   if (chart.energy->without_joules > 0)
     view.warnings.push_back(

@@ -97,4 +97,31 @@ void fit_frame(Chart& chart) {
   for (Series& series : chart.series) count_outside(series, chart.frame);
 }
 
+void fit_energy_frame(Chart& view) {
+  const PlotOptions& options = view.options;
+  if (options.machine_frame || options.x_limits || options.y_limits) return;
+  Span xs, ys;
+  const auto take = [&](double x, double y) { xs.take(x), ys.take(y); };
+  for (const Series& series : view.series) {
+    for (const auto* star : {&series.bound_star, &series.measured_star})
+      if (*star) take((*star)->x(), (*star)->y());
+    for (const std::vector<Star>* stars : {&series.trajectory, &series.runs, &series.other_runs})
+      for (const Star& star : *stars) take(star.x(), star.y());
+    for (const Dot& dot : series.dots)
+      if (dot.measured_x && dot.measured_y) take(*dot.measured_x, *dot.measured_y);
+  }
+  if (!(xs.high >= xs.low)) return;
+  const std::optional<EnergyModel>& model = view.energy->model;
+  if (model)
+    for (const double balance : {time_balance(*model), energy_balance(*model), half_peak_intensity(*model)})
+      if (balance > 0) xs.take(balance);
+  const auto [x0, x1] = xs.ends(2);
+  if (model) {
+    ys.take(flops_per_joule(*model, std::pow(10, x0)));
+    ys.take(peak_flops_per_joule(*model));
+  }
+  const auto [y0, y1] = ys.ends(1);
+  view.frame = {std::pow(10, x0), std::pow(10, x1), std::pow(10, y0), std::pow(10, y1)};
+}
+
 }  // namespace pagoda::present::plot

@@ -232,7 +232,14 @@ std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
   return labels;
 }
 
-// Stars that lie on each other share a label: "16, 32, 64", or "1 … 1024" if they are many.
+// "32" to stand behind "batch=16, "; the whole label if the setting before it is another.
+std::string after(const std::string& first, const std::string& label) {
+  const std::size_t equals = first.rfind('=');
+  const bool is_same = equals != std::string::npos && label.starts_with(first.substr(0, equals + 1));
+  return is_same ? label.substr(equals + 1) : label;
+}
+
+// Stars that lie on each other share a label: "batch=16, 32, 64", or "batch=1 … 1024" if they are many.
 std::vector<Star> labelled_together(const Scale& scale, const std::vector<Star>& stars) {
   constexpr double kOverlap = 13;  // two marks at this distance overlap, so that labels cannot tell them apart
   constexpr std::size_t kMostNames = 3;
@@ -244,10 +251,10 @@ std::vector<Star> labelled_together(const Scale& scale, const std::vector<Star>&
       ++end;
     Star together = stars[end - 1];
     if (end - first > kMostNames) {
-      together.label = stars[first].label + " … " + stars[end - 1].label;
+      together.label = stars[first].label + " … " + after(stars[first].label, stars[end - 1].label);
     } else {
       together.label = stars[first].label;
-      for (std::size_t i = first + 1; i < end; ++i) together.label += ", " + stars[i].label;
+      for (std::size_t i = first + 1; i < end; ++i) together.label += ", " + after(stars[first].label, stars[i].label);
     }
     result.push_back(std::move(together));
     first = end;
@@ -266,7 +273,7 @@ void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::
       });
   if (chart.by_model)
     for (Star& star : stars) star.label = size_alone(star.label);
-  if (chart.by_model) stars = labelled_together(layout.scale, stars);
+  stars = labelled_together(layout.scale, stars);
   path.labels = label_path(layout.scale, stars, taken);
 }
 

@@ -276,6 +276,7 @@ std::string reach_text(const Chart& chart, const Series& series) {
 }
 
 void draw_models(Svg& svg, Column& column, const Chart& chart) {
+  if (chart.series.empty()) return;
   column.heading(chart.by_model ? "Models" : "Model");
   const bool is_several = chart.series.size() > 1;
   const ShortLabels names = short_labels(chart);
@@ -312,6 +313,7 @@ void draw_constants(Column& column, const Chart& chart) {
 }
 
 void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
+  if (chart.series.empty()) return;
   column.heading("Marks");
   const auto row = [&](bool is_filled, const std::string& text) {
     svg.text(column.left + 6, column.y() + 13, is_filled ? "★" : "☆",
@@ -326,7 +328,8 @@ void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
   if (has_others) column.line("–  other runs of that size", kMuted);
   if (any([](const Series& s) { return s.bound_star || !s.trajectory.empty(); }))
     row(false, chart.is_energy ? "by the constants, at least time" : "whole model at its least time");
-  if (any([](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; })) {
+  // With one model, the labels themselves name the size.
+  if (chart.by_model && any([](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; })) {
     const Series& with = *std::find_if(chart.series.begin(), chart.series.end(), [](const Series& s) {
       return s.trajectory.size() > 1 || s.runs.size() > 1;
     });

@@ -1,6 +1,7 @@
 // Measured runs of a whole model: each is a star at the model's FLOPs and bytes and the run's time.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -32,6 +33,17 @@ MeasuredRun with_sizes_alone(const documents::EstimateDocument& estimate, Measur
   return run;
 }
 
+// "it ran batch=#": problems that differ in their numbers alone are one problem of several runs.
+std::string kind_of(const std::string& problem) {
+  std::string kind;
+  for (const char c : problem)
+    if (c < '0' || c > '9')
+      kind += c;
+    else if (kind.empty() || kind.back() != '#')
+      kind += '#';
+  return kind;
+}
+
 }  // namespace
 
 void keep_best(Series& series) {
@@ -59,13 +71,13 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
   std::vector<MeasuredRun> sizes;
   sizes.reserve(runs.size());
   for (const MeasuredRun& run : runs) sizes.push_back(with_sizes_alone(estimate, run));
-  std::set<std::string> problems;
+  std::map<std::string, std::multiset<std::string>> problems;  // of runs that are not drawn, by kind
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const MeasuredRun& run = runs[i];
     std::string problem;
     std::optional<Star> star = star_of(estimate, run, problem);
     if (!star) {
-      problems.insert(problem);
+      problems[kind_of(problem)].insert(problem);
       continue;
     }
     star->label = runs.size() > 1 ? documents::run_label(sizes[i], sizes) : series.label;
@@ -76,8 +88,11 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
     series.runs.push_back(std::move(*star));
   }
   if (series.runs.empty())
-    throw Error(file + ": none of its runs can be drawn: " + (problems.empty() ? "it holds none" : *problems.begin()));
-  for (const std::string& problem : problems) chart.warnings.push_back(file + ": a run is not drawn: " + problem);
+    throw Error(file + ": none of its runs can be drawn: " + (problems.empty() ? "it holds none" : *problems.begin()->second.begin()));
+  for (const auto& [kind, list] : problems)
+    chart.warnings.push_back(file + ": " +
+                             (list.size() > 1 ? std::to_string(list.size()) + " runs are not drawn; the first: " : "a run is not drawn: ") +
+                             *list.begin());
   keep_best(series);
   // A single run is the model's star; several runs form a path.
   if (series.runs.size() == 1) series.measured_star = series.runs.front();
