@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "pagoda/documents/result.h"
+#include "support/files.h"
 #include "support/workshop.h"
 
 namespace pagoda {
@@ -206,6 +207,20 @@ documents::Result run_on(const Jetson& shop) {
   fs::remove_all(shop.path("out"));
   REQUIRE(result.status == documents::ResultStatus::Ok);
   return result;
+}
+
+TEST_CASE("convolutions have joules and watts of a pass, too") {
+  const Jetson shop;
+  shop.agx_orin();
+  const auto ran = shop.shell("PAGODA_POWER_ROOT=. '" PAGODA_BENCH "' conv '" +
+                              test::source_path("models/skeletons/conv_pw_160_960_7x7.onnx") +
+                              "' --algorithm auto --runs 3 --check 16 --overall all.csv -o out");
+  if (ran.code == 1) return;  // built without oneDNN
+  REQUIRE(ran.code == 0);
+  const documents::Result result = documents::load_results(shop.path("out")).results.back();
+  REQUIRE(result.energy.joules);
+  CHECK(*result.energy.watts == doctest::Approx(21));
+  CHECK(*result.energy.samples > 10);
 }
 
 TEST_CASE("a record of a Jetson has joules of a run, how they were sampled, and each rail") {

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "gpu_watch.h"
 #include "machine_state.h"
+#include "meters.h"
 #include "outputs.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
@@ -61,73 +61,27 @@ base::TimingOptions timing_options(const Config& config) {
   return options;
 }
 
-double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
-
-// Energy sources while a model runs on a GPU or, if `gpu` is empty, on the CPU: an energy counter (or NVML's power) of
-// that device, else samples of a Jetson's power rails.
-struct Meters {
-  explicit Meters(std::optional<int> gpu) {
-    if (gpu) watch.emplace(*gpu);
-    const bool has_own = gpu ? watch->nvml().joules() || watch->nvml().watts() : rapl.available();
-    if (!has_own) rails.emplace();
-    if (rails && !rails->available()) rails.reset();
-  }
-  std::optional<double> joules() {
-    if (watch) return watch->nvml().joules();
-    return rapl.available() ? std::optional(rapl.joules()) : std::nullopt;
-  }
-  // True if windows shorter than kEnergySeconds have no energy.
-  bool needs_seconds() const { return rails || (watch && watch->nvml().available()); }
-  Energy energy(std::span<const Chunk> measured) {
-    if (rails) return rail_energy(measured, *rails);
-    return watch ? gpu_energy(measured, watch->points()) : package_energy(measured);
-  }
-
-  Rapl rapl;
-  std::optional<GpuWatch> watch;
-  std::optional<RailTrace> rails;
-};
-
 // Times the model; also records energy, the GPU's state and its driver.
 void time_model(Session& session, const Config& config, std::optional<int> gpu, Result& result) {
   Meters meters(gpu);
-  std::vector<Chunk> chunks;
   std::string clock = "steady";
   const auto run = [&](std::int64_t n) {
-    Chunk chunk;
-    chunk.before = meters.joules();
-    chunk.start = steady_seconds();
     const JsonValue answer =
         session.ask(request("run", [&](JsonWriter& json) { json.member("iterations", n); }), "times");
-    chunk.end = steady_seconds();
-    chunk.after = meters.joules();
     std::vector<double> seconds = numbers(answer, "seconds");
     std::erase_if(seconds, [](double value) { return value < 0; });
     if (const std::string said = text(answer, "clock"); !said.empty()) clock = said;
-    chunk.runs = static_cast<std::int64_t>(seconds.size());
-    chunks.push_back(chunk);
     return seconds;
   };
-  const base::Timing timing = base::time_runs(run, timing_options(config));
-  if (timing.latency.n == 0) throw Ended{End::Line, "error", "", "the worker made no runs"};
-  result.timing = timing;
+  const MeteredTiming timed = time_with_energy(meters, run, timing_options(config));
+  if (timed.timing.latency.n == 0) throw Ended{End::Line, "error", "", "the worker made no runs"};
+  result.timing = timed.timing;
   result.clock = clock;
-  std::vector<Chunk> measured = measured_chunks(chunks, timing.warmup_iterations);
-  // If the confidence interval narrows quickly, the window may be too short for slow counters and samples: add runs
-  // that are used only for energy.
-  if (meters.needs_seconds() && !measured.empty()) {
-    const double missing = kEnergySeconds - (measured.back().end - measured.front().start);
-    if (missing > 0 && timing.latency.p50 > 0) {
-      const double runs = std::ceil(1.1 * missing / timing.latency.p50);
-      run(static_cast<std::int64_t>(std::min(runs, static_cast<double>(timing_options(config).max_iterations))));
-      measured = measured_chunks(chunks, timing.warmup_iterations);
-    }
-  }
-  result.energy = meters.energy(measured);
+  result.energy = timed.energy;
   if (meters.watch && meters.watch->nvml().available()) {
     const ceilings::Nvml& nvml = meters.watch->nvml();
-    if (!measured.empty())
-      note_gpu(meters.watch->points(), measured.front().start, measured.back().end, result.interference);
+    if (!timed.measured.empty())
+      note_gpu(meters.watch->points(), timed.measured.front().start, timed.measured.back().end, result.interference);
     if (const std::string driver = nvml.driver(); !driver.empty()) result.metadata["driver"] = driver;
     if (const auto watts = nvml.limit_watts()) result.metadata["gpu_power_limit_watts"] = *watts;
   }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "conv_study.h"
+#include "meters.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
@@ -120,8 +121,11 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
     result.layers = time_layers(model, timing_of(flags, flags.layer_budget));
     result.verification = verification(model, flags.threshold);
     if (model.is_whole()) {
-      result.timing = base::time_runs([&](std::int64_t n) { return run_model(model, n); },
-                                      timing_of(flags, flags.whole_budget));
+      bench::Meters meters(bench::cuda_index(flags.device));
+      const bench::MeteredTiming timed = bench::time_with_energy(
+          meters, [&](std::int64_t n) { return run_model(model, n); }, timing_of(flags, flags.whole_budget));
+      result.timing = timed.timing;
+      result.energy = timed.energy;
       result.clock = library.clock;
       result.items = static_cast<double>(c.batch);
     } else {
@@ -314,7 +318,11 @@ int list_models(const Flags& flags) {
     for (const std::string& file : files) {
       try {
         const LayerList list = conv_layers(file, {});
-        if (!list.layers.empty()) std::cout << file << "  " << list.layers.size() << " convolutions\n";
+        if (list.layers.empty()) continue;
+        std::cout << file << "  " << list.layers.size() << (list.layers.size() == 1 ? " convolution" : " convolutions");
+        if (!list.left_out.empty())
+          std::cout << "; " << list.left_out.size() << " left out: " << base::printable(list.left_out.front().reason);
+        std::cout << '\n';
       } catch (const Error& error) {
         std::cerr << "pagoda-bench: left out: " << error.what() << '\n';
       }
