@@ -2,56 +2,17 @@
 // (dim_text.cpp), and the checked arithmetic of its coefficients.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
-// Since 2.32, glibc says whether a process has one thread. For older ones, zig has the file, too, and refuses it.
-#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 32)
-#include <sys/single_threaded.h>
-#define PAGODA_HAS_SINGLE_THREADED
-#endif
-#endif
-
 #include "pagoda/base/error.h"
+#include "pagoda/base/holders.h"
 #include "pagoda/base/small_vector.h"
 #include "pagoda/core/dim.h"
 
 namespace pagoda::inline core {
 
-// Counts the holders of a shared object; without other threads, atomic counting would cost more than the arithmetic.
-class Holders {
- public:
-  Holders() = default;
-  Holders(const Holders&) noexcept {}  // of a copy: its maker alone
-  Holders& operator=(const Holders&) = delete;
-
-  void add() {
-    if (is_alone())
-      count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    else
-      count_.fetch_add(1, std::memory_order_relaxed);
-  }
-  // Whether the last holder left.
-  bool leave() {
-    if (!is_alone()) return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    const std::uint32_t left = count_.load(std::memory_order_relaxed) - 1;
-    count_.store(left, std::memory_order_relaxed);
-    return left == 0;
-  }
-
- private:
-  static bool is_alone() {
-#ifdef PAGODA_HAS_SINGLE_THREADED
-    return __libc_single_threaded != 0;
-#else
-    return false;
-#endif
-  }
-
-  std::atomic<std::uint32_t> count_ = 1;
-};
+using base::Holders;
 
 // A symbol, or an operation on two arguments that polynomials cannot express. `text` is its canonical text and its
 // identity: atoms with equal text are equal.
