@@ -110,6 +110,8 @@ Int Dim::long_factor() const { return poly_->long_factor; }
 
 bool Dim::is_long_constant() const { return poly_->terms.empty(); }
 
+bool Dim::is_short_multiple() const { return poly_ != nullptr && factor_ != 0 && !poly_->is_long; }
+
 void Dim::set_factor(Int factor) {
   if (poly_ != nullptr && is_constant()) drop();
   factor_ = static_cast<std::int64_t>(factor);
@@ -195,12 +197,19 @@ Dim& Dim::operator+=(const Dim& other) {
     factor_ = sum;
     return *this;
   }
+  if (other.poly_ == nullptr && other.factor_ == 0) return *this;
+  if (poly_ == nullptr && factor_ == 0) return *this = other;
+  // Multiples of one sum, as most sizes of a model are.
+  if (std::int64_t sum; poly_ == other.poly_ && is_short_multiple() && other.factor_ != 0 &&
+                        !__builtin_add_overflow(factor_, other.factor_, &sum)) {
+    factor_ = sum;
+    if (sum == 0) drop();
+    return *this;
+  }
   if (is_constant() && other.is_constant()) {
     set_factor(add(factor(), other.factor()));
     return *this;
   }
-  if (other.is_constant() && other.factor() == 0) return *this;
-  if (is_constant() && factor() == 0) return *this = other;
   if (!is_constant() && !other.is_constant() && same_terms(*poly_, *other.poly_)) {  // with other factors
     const Int sum = add(factor(), other.factor());
     factor_ = 1;
@@ -232,6 +241,12 @@ Dim& Dim::operator-=(const Dim& other) {
     Int difference;
     if (__builtin_sub_overflow(factor(), other.factor(), &difference)) overflow();
     set_factor(difference);
+    return *this;
+  }
+  if (std::int64_t difference; poly_ == other.poly_ && is_short_multiple() && other.factor_ != 0 &&
+                               !__builtin_sub_overflow(factor_, other.factor_, &difference)) {
+    factor_ = difference;
+    if (difference == 0) drop();
     return *this;
   }
   Dim negated = other;
@@ -270,6 +285,17 @@ Dim DimSum::total() const {
 Dim& Dim::operator*=(const Dim& other) {
   if (std::int64_t product;
       poly_ == nullptr && other.poly_ == nullptr && !__builtin_mul_overflow(factor_, other.factor_, &product)) {
+    factor_ = product;
+    return *this;
+  }
+  // A sum and a number, at least one of each.
+  if (std::int64_t product; (poly_ == nullptr) != (other.poly_ == nullptr) && factor_ != 0 && other.factor_ != 0 &&
+                            (poly_ == nullptr ? other : *this).is_short_multiple() &&
+                            !__builtin_mul_overflow(factor_, other.factor_, &product)) {
+    if (poly_ == nullptr) {
+      poly_ = other.poly_;
+      poly_->holders.add();
+    }
     factor_ = product;
     return *this;
   }

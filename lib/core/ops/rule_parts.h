@@ -30,9 +30,9 @@ OpCost cost_each(const OpContext& op) {
   static_assert(Comparisons <= Arith);
   OpCost cost = op.streamed();
   const Dim count = op.output_elements(0);
-  cost.arith = Arith * count;
-  cost.special = Special * count;
-  cost.comparisons = Comparisons * count;
+  if constexpr (Arith != 0) cost.arith = Arith * count;
+  if constexpr (Special != 0) cost.special = Special * count;
+  if constexpr (Comparisons != 0) cost.comparisons = Comparisons * count;
   return cost;
 }
 

@@ -119,13 +119,13 @@ class Dim {
   friend Dim max(const Dim& a, const Dim& b);
   static Dim atom(Atom atom);
   static Dim extreme(AtomKind kind, const Dim& a, const Dim& b);
-  void normalise();
-  const Poly& terms(Poly& scratch) const;
 
   // The value of a constant; the factor of a sum.
   Int factor() const { return poly_ == nullptr || factor_ != 0 ? Int{factor_} : long_factor(); }
   void set_factor(Int factor);
   Int long_factor() const;
+  // Whether it is a sum times a factor of 64 bits, and every coefficient of the sum is below 2^62.
+  bool is_short_multiple() const;
   bool is_long_constant() const;
 
   void hold(Poly poly);
