@@ -32,9 +32,9 @@ CsvLine& CsvLine::add(std::string_view text) {
   return *this;
 }
 
-CsvLine& CsvLine::name(const std::string& text) {
+CsvLine& CsvLine::name(std::string_view text) {
   const bool is_formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
-  if (!is_formula && is_plain(text)) return add(std::string_view(text));
+  if (!is_formula && is_plain(text)) return add(text);
   return add((is_formula ? "'" : "") + printable(text));
 }
 

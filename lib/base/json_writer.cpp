@@ -1,7 +1,10 @@
 #include "pagoda/base/json_writer.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 
 #include "json_number.h"
 #include "pagoda/base/json.h"
@@ -29,12 +32,14 @@ JsonWriter& JsonWriter::close(char bracket) {
 void JsonWriter::separate() {
   if (levels_.empty()) return;
   Level& level = levels_.back();
+  if (level.layout == Layout::Line && !level.empty) {
+    text_.append(", ", 2);
+    return;
+  }
   if (!level.empty) text_ += ',';
   if (level.layout == Layout::Block) {
     text_ += '\n';
     text_.append(2 * levels_.size(), ' ');
-  } else if (!level.empty && level.layout == Layout::Line) {
-    text_ += ' ';
   }
   level.empty = false;
 }
@@ -47,8 +52,7 @@ void JsonWriter::begin_value() {
 JsonWriter& JsonWriter::key(std::string_view name) {
   separate();
   append_string(name);
-  text_ += ':';
-  if (levels_.back().layout != Layout::Compact) text_ += ' ';
+  text_.append(": ", levels_.back().layout == Layout::Compact ? 1 : 2);
   after_key_ = true;
   return *this;
 }
@@ -63,6 +67,13 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   begin_value();
   append_string(text);
   return *this;
+}
+
+JsonWriter& JsonWriter::value(Int number) {
+  const auto narrow = static_cast<std::int64_t>(number);
+  if (narrow != number) return raw(to_string(number));
+  char digits[20];  // of −2^63
+  return raw({digits, static_cast<std::size_t>(std::to_chars(digits, std::end(digits), narrow).ptr - digits)});
 }
 
 JsonWriter& JsonWriter::value(double number) {
@@ -118,6 +129,28 @@ constexpr std::array<bool, 256> kAsItIs = [] {
   for (std::size_t c = 0x20; c < 0x7F; ++c) table[c] = c != '"' && c != '\\';
   return table;
 }();
+constexpr bool is_as_it_is(char c) { return kAsItIs[static_cast<unsigned char>(c)]; }
+
+// Whether all eight characters need no escape. In a byte with its high bit off, adding 0x80 − n sets that bit for values
+// from n on; a byte that equals c is zero in the difference from c.
+bool are_as_they_are(std::uint64_t eight) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x80 * kOnes;
+  const auto from = [&](std::uint64_t bytes, std::uint64_t least) { return bytes + kOnes * (0x80 - least); };
+  const std::uint64_t printable = from(eight, 0x20) & ~from(eight, 0x7F);
+  const std::uint64_t others = from(eight ^ '"' * kOnes, 1) & from(eight ^ '\\' * kOnes, 1);
+  return (~eight & printable & others & kHigh) == kHigh;
+}
+
+// The length of the part from `begin` on that needs no escape.
+std::size_t plain_length(std::string_view text, std::size_t begin) {
+  std::size_t i = begin;
+  for (std::uint64_t eight; i + sizeof eight <= text.size(); i += sizeof eight) {
+    std::memcpy(&eight, text.data() + i, sizeof eight);
+    if (!are_as_they_are(eight)) break;
+  }
+  while (i < text.size() && is_as_it_is(text[i])) ++i;
+  return i - begin;
+}
 
 }  // namespace
 
@@ -128,11 +161,10 @@ void JsonWriter::append_string(std::string_view text) {
     for (int shift = 12; shift >= 0; shift -= 4) text_ += kDigits[unit >> shift & 0xF];
   };
   text_ += '"';
-  const auto is_as_it_is = [](char c) { return kAsItIs[static_cast<unsigned char>(c)]; };
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t begin = i;
-    while (i < text.size() && is_as_it_is(text[i])) ++i;
-    text_.append(text.data() + begin, i - begin);
+    const std::size_t plain = plain_length(text, i);
+    text_.append(text.data() + i, plain);
+    i += plain;
     if (i == text.size()) break;
     const char32_t code_point = next_code_point(text, i);
     if (code_point == '"' || code_point == '\\') {

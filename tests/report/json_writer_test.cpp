@@ -16,6 +16,22 @@ std::string written(std::string_view text) {
   return std::move(json).text();
 }
 
+// Long texts are read eight characters at a time.
+TEST_CASE("a character is written the same at every place of a text") {
+  const auto inner = [](std::string_view text) {
+    const std::string json = written(text);
+    return json.substr(1, json.size() - 3);  // without quotes and line break
+  };
+  for (int c = 0; c < 128; ++c) {
+    const std::string alone(1, static_cast<char>(c));
+    for (std::size_t place = 0; place < 20; ++place) {
+      const std::string before(place, 'x'), after(19 - place, 'y');
+      CAPTURE(c);
+      CHECK(inner(before + alone + after) == before + inner(alone) + after);
+    }
+  }
+}
+
 TEST_CASE("any bytes become a valid JSON string") {
   struct Row {
     std::string_view raw;

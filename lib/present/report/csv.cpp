@@ -169,7 +169,9 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
   if (chosen.rows == Rows::None) chosen.rows = Rows::Node;
   const report::Data data = report::collect(estimate, chosen);
   const std::vector<std::string_view> columns = columns_of(estimate, chosen.rows, options.row_formulas);
+  constexpr std::size_t kUsualLine = 384;  // most are shorter
   std::string text = base::csv_line(columns);
+  text.reserve(kUsualLine * (1 + data.nodes.size()));
   const StepTimes times = step_times(estimate);
   for (const report::EstimateNode* node : data.nodes) text += node_line(estimate, *node, options, times);
   if (estimate.training && !data.nodes.empty()) text += optimizer_line(estimate, columns.size());

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "pagoda/base/integer.h"
+#include "pagoda/base/name.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::base {
@@ -19,9 +20,10 @@ class CsvLine {
   CsvLine() { line_.reserve(kUsual); }
   CsvLine& add(std::string_view text);
   // Text from the model file. A quote is prepended if a spreadsheet would run it as a formula.
-  CsvLine& name(const std::string& text);
+  CsvLine& name(std::string_view text);
   CsvLine& add(const char* text) { return add(std::string_view(text)); }
   CsvLine& add(const std::string& text) { return add(std::string_view(text)); }
+  CsvLine& add(const Name& text) { return add(text.view()); }
   CsvLine& add(Int number) { return add(to_string(number)); }
   CsvLine& add(double value);
   template <std::integral Integer>

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "pagoda/base/integer.h"
+#include "pagoda/base/name.h"
 #include "pagoda/base/settings.h"
 
 #pragma GCC visibility push(default)
@@ -36,6 +37,9 @@ class JsonWriter {
 
   explicit JsonWriter(Style style = Style::Readable) : style_(style) {}
 
+  // Makes room for a text of about this length, so that a long one is not copied as it grows.
+  void reserve(std::size_t length) { text_.reserve(length); }
+
   JsonWriter& begin_object(Layout layout = Layout::Block) { return open('{', layout); }
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array(Layout layout = Layout::Block) { return open('[', layout); }
@@ -46,7 +50,8 @@ class JsonWriter {
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
-  JsonWriter& value(Int number) { return raw(to_string(number)); }
+  JsonWriter& value(const Name& text) { return value(text.view()); }
+  JsonWriter& value(Int number);
   template <typename Integer>
   requires(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>) JsonWriter& value(Integer number) {
     return value(static_cast<Int>(number));
