@@ -30,7 +30,7 @@ Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
     if (row.cost.mark != Mark::Unmodelled && row.unmodelled_inside == 0) continue;
     totals.unmodelled_nodes += row.cost.mark == Mark::Unmodelled ? 1 : 0;
     const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
-    unmodelled.insert(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
+    unmodelled.insert(node.domain.empty() ? std::string(node.op_type) : node.domain + "." + node.op_type);
   }
   for (std::size_t i = 0; i < sums.size(); ++i) totals.cost.*kCounts[i] = sums[i].total();
   totals.unmodelled_ops.assign(unmodelled.begin(), unmodelled.end());
@@ -80,7 +80,7 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
   }
 }
 
-const std::string& name_of(const Model& model, const NodeReport& row) {
+const Name& name_of(const Model& model, const NodeReport& row) {
   const Graph& graph = model.graphs[static_cast<std::size_t>(row.graph)];
   return display_name(graph, graph.nodes[static_cast<std::size_t>(row.node)]);
 }

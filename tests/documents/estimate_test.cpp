@@ -144,7 +144,7 @@ TEST_CASE("a shape's formula is read as one, and sizes and bytes follow with fre
           {"name": "y", "type": "float32", "shape": ["2*N", 3]}, {"name": "z", "type": "int4", "shape": [3]},
           {"name": "s", "type": "optional(sequence(float16))", "shape": null}]}]})!",
       "e.json");
-  const std::vector<OutputInfo>& outputs = estimate.nodes.at(0).outputs;
+  const auto& outputs = estimate.nodes.at(0).outputs;
   CHECK(outputs[0].type.shape->at(0) == 2 * Dim::symbol("N"));
   CHECK(*sizes(outputs[0].type) == std::vector<Int>{2, 3});
   CHECK(*stored_bytes(outputs[0].type) == 24);

@@ -11,7 +11,7 @@ namespace pagoda::measured {
 namespace {
 
 // A compute row of an estimate; all rows have outputs of one shape.
-documents::EstimateNode row(const char* name, const char* op, std::vector<std::string> inputs, const char* output,
+documents::EstimateNode row(const char* name, const char* op, base::SmallVector<base::Name, 2> inputs, const char* output,
                             const char* scope = "") {
   documents::EstimateNode r;
   r.name = name;

@@ -65,7 +65,7 @@ std::vector<Int> Oracle::alive(const std::vector<std::int32_t>& order) const {
   std::vector<std::set<std::size_t>> needed(graph.values.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!reads(i)) continue;
-    std::vector<ValueId> inputs = graph.nodes[i].inputs;
+    ValueIds inputs = graph.nodes[i].inputs;
     for (const Attribute& attribute : graph.nodes[i].attributes)
       if (const GraphId* body = std::get_if<GraphId>(&attribute.value))
         for (const Value& value : model_.graphs[index(*body)].values) inputs.push_back(value.outer);

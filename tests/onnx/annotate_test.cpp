@@ -118,7 +118,7 @@ TEST_CASE("each note stands at its node, in bodies and functions too, whatever o
     const std::string at = notes[0].substr(notes[0].find('=') + 1);
     const Graph& found = model.graph(std::stoi(at));
     const Node& there = found.nodes.at(std::stoul(at.substr(at.find(':') + 1)));
-    CHECK(found.value(there.outputs.at(0)).name == node.output(0));
+    CHECK(found.value(there.output(0)).name == node.output(0));
     ++seen;
     for (const onnx::AttributeProto& attribute : node.attribute())
       for (const onnx::NodeProto& inner : attribute.g().node()) check(inner);

@@ -381,7 +381,7 @@ TEST_CASE("sequences, optionals, maps and sparse tensors have the type of their 
 TEST_CASE("every kind of attribute arrives as its own type") {
   const Model model = parse_model(as_bytes(sample("everything")));
   const Node& node = model.main().nodes.back();
-  CHECK(node.outputs == std::vector<ValueId>{id_of(model.main(), "z"), kAbsent, id_of(model.main(), "q")});
+  CHECK(node.outputs == ValueIds{id_of(model.main(), "z"), kAbsent, id_of(model.main(), "q")});
   CHECK(std::get<double>(node.attribute("f")->value) == 0.5);
   CHECK(std::get<std::int64_t>(node.attribute("i")->value) == -7);
   CHECK(std::get<std::string>(node.attribute("s")->value) == "text");

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <span>
 #include <sstream>
 #include <vector>
 
@@ -41,7 +42,7 @@ class Comparison {
   }
 
   template <typename Protos>
-  void names(const std::string& what, const Graph& graph, const std::vector<ValueId>& ids, const Protos& protos) {
+  void names(const std::string& what, const Graph& graph, std::span<const ValueId> ids, const Protos& protos) {
     std::string got, expected;
     for (const ValueId id : ids) got += name(graph, id) + '\n';
     for (const std::string& proto : protos) expected += proto + '\n';

@@ -129,7 +129,7 @@ TEST_CASE("a product without tensor units is judged by all operations, where it 
   CHECK(!simt.contraction_ratio());
   CHECK(*simt.flops_ratio() == doctest::Approx(1.6384));
   CHECK(simt.flags == Flags{documents::CountFlag::Padding});
-  gemm.counts.arith = 1e6;  // a sixth of the operations are not products: the excess is ambiguous
+  gemm.counts.arith = 1'000'000;  // a sixth of the operations are not products: the excess is ambiguous
   CHECK(counts_of({gemm}, {kernel({{"float32", padded + 1e6}})}).flags.empty());
 }
 

@@ -27,9 +27,8 @@ class Writer {
   }
 
  private:
-  static const std::string& name_of(const Graph& graph, ValueId id) {
-    static const std::string kOmitted;
-    return id == kAbsent ? kOmitted : graph.values[static_cast<std::size_t>(id)].name;
+  static std::string name_of(const Graph& graph, ValueId id) {
+    return id == kAbsent ? "" : graph.values[static_cast<std::size_t>(id)].name;
   }
 
   void write_graph(const Graph& graph, onnx::GraphProto& proto) {

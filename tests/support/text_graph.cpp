@@ -279,12 +279,10 @@ class TextReader {
     } while (accept(","));
     expect("=");
     Node node;
-    node.op_type = read_name("the name of an operator");
-    if (const std::size_t dot = node.op_type.rfind('.'); dot != std::string::npos) {
-      node.domain = node.op_type.substr(0, dot);
-      if (node.domain == "ai.onnx") node.domain.clear();
-      node.op_type.erase(0, dot + 1);
-    }
+    const std::string op = read_name("the name of an operator");
+    const std::size_t dot = op.rfind('.');
+    node.op_type = op.substr(dot == std::string::npos ? 0 : dot + 1);
+    if (dot != std::string::npos) node.domain = plain_domain(std::string_view(op).substr(0, dot));
     expect("(");
     if (!accept(")")) {
       do {

@@ -22,7 +22,7 @@ TEST_CASE("a text graph has inputs, initializers, nodes and outputs") {
   CHECK_FALSE(main.initializers[0].value.has_value());
   REQUIRE(main.nodes.size() == 1);
   CHECK(main.nodes[0].op_type == "Conv");
-  CHECK(main.nodes[0].inputs == std::vector<ValueId>{0, 1});
+  CHECK(main.nodes[0].inputs == ValueIds{0, 1});
   CHECK(std::get<std::vector<std::int64_t>>(main.nodes[0].attribute("strides")->value) ==
         std::vector<std::int64_t>{2, 2});
   CHECK(main.outputs == std::vector<ValueId>{2});
@@ -60,12 +60,12 @@ TEST_CASE("nodes may omit inputs and outputs, name themselves and come from othe
   CHECK(model.opsets.at("") == 13);
   CHECK(model.opsets.at("ai.onnx.ml") == 3);
   CHECK(model.opsets.at("com.microsoft") == 1);
-  CHECK(main.nodes[0].inputs == std::vector<ValueId>{0, kAbsent, 1});
+  CHECK(main.nodes[0].inputs == ValueIds{0, kAbsent, 1});
   CHECK(main.nodes[0].name == "/features/0/relu6");
   CHECK(main.nodes[1].domain == "com.microsoft");
   CHECK(main.nodes[1].outputs[1] == kAbsent);
   CHECK(std::get<std::string>(main.nodes[1].attribute("mode")->value) == "it's");
-  CHECK(main.nodes[2].inputs == std::vector<ValueId>{main.nodes[1].outputs[0], kAbsent});
+  CHECK(main.nodes[2].inputs == ValueIds{main.nodes[1].outputs[0], kAbsent});
   CHECK(main.outputs == std::vector<ValueId>{main.nodes[2].outputs[0], main.nodes[1].outputs[2]});
   CHECK(text(main.values[static_cast<std::size_t>(main.outputs[1])].declared) == "float32[2]");
 }

@@ -22,7 +22,7 @@ bool lacks_weights(const Model& model) {
   const auto is_there = [&](const Extent& extent) {
     if (extent.location.empty()) return extent.offset + extent.bytes <= bytes;
     if (extent.location == present) return true;
-    if (!fs::exists(folder / extent.location, error)) return false;
+    if (!fs::exists(folder / extent.location.view(), error)) return false;
     present = extent.location;
     return true;
   };

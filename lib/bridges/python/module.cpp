@@ -54,14 +54,8 @@ nb::object integer(const Int& value) {
   return nb::steal(PyLong_FromString(base::to_string(value).c_str(), nullptr, 10));
 }
 
-template <typename Number>
-nb::object number(const std::optional<Number>& value) {
-  if (!value) return nb::none();
-  if constexpr (std::is_same_v<Number, Int>)
-    return integer(*value);
-  else
-    return nb::cast(*value);
-}
+nb::object number(const Count& value) { return value ? integer(*value) : nb::none(); }
+nb::object number(const std::optional<double>& value) { return value ? nb::cast(*value) : nb::none(); }
 
 template <typename Value>
 Value chosen(const char* argument, const std::string& text, std::optional<Value> value, std::string_view expected) {
@@ -277,9 +271,11 @@ class Columns {
   nb::dict columns_;
 };
 
-nb::list texts(const std::vector<std::string>& items) {
+nb::str text(const base::Name& name) { return nb::str(name.c_str(), name.size()); }
+
+nb::list texts(const base::SmallVector<base::Name, 2>& names) {
   nb::list list;
-  for (const std::string& item : items) list.append(item);
+  for (const base::Name& name : names) list.append(text(name));
   return list;
 }
 
@@ -306,10 +302,10 @@ nb::dict nodes(const Estimate& estimate) {
   const std::vector<EstimateNode>& rows = document.nodes;
   Columns<EstimateNode> columns;
   columns.add("index", rows, [](const EstimateNode& node, std::size_t) { return node.index; });
-  columns.add("name", rows, [](const EstimateNode& node, std::size_t) { return node.name; });
-  columns.add("op_type", rows, [](const EstimateNode& node, std::size_t) { return node.op_type; });
-  columns.add("domain", rows, [](const EstimateNode& node, std::size_t) { return node.domain; });
-  columns.add("scope", rows, [](const EstimateNode& node, std::size_t) { return node.scope; });
+  columns.add("name", rows, [](const EstimateNode& node, std::size_t) { return text(node.name); });
+  columns.add("op_type", rows, [](const EstimateNode& node, std::size_t) { return text(node.op_type); });
+  columns.add("domain", rows, [](const EstimateNode& node, std::size_t) { return text(node.domain); });
+  columns.add("scope", rows, [](const EstimateNode& node, std::size_t) { return text(node.scope); });
   columns.add("inputs", rows, [](const EstimateNode& node, std::size_t) { return texts(node.inputs); });
   columns.add("outputs", rows, [](const EstimateNode& node, std::size_t) {
     nb::list list;

@@ -65,7 +65,7 @@ const Function* Model::function(std::string_view domain, std::string_view name, 
   return nullptr;
 }
 
-const std::string& display_name(const Graph& graph, const Node& node) {
+const Name& display_name(const Graph& graph, const Node& node) {
   if (node.name.empty())
     for (const ValueId output : node.outputs)
       if (output != kAbsent) return graph.value(output).name;

@@ -21,8 +21,8 @@ GraphId body_of(const Node& node, std::string_view attribute_name) {
   return *body;
 }
 
-std::string inner_scope(const std::string& scope, const std::string& node, std::string_view part) {
-  std::string result = scope.empty() ? node : scope + "/" + node;
+Name inner_scope(const Name& scope, const Name& node, std::string_view part) {
+  std::string result = scope.empty() ? std::string(node) : scope + "/" + node;
   if (!part.empty()) result.append("/").append(part);
   return result;
 }
@@ -122,7 +122,7 @@ Walker::StructureVisit Walker::structure_visit(const Node& node) {
   return nullptr;
 }
 
-ValueInfo Walker::join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const std::string& node,
+ValueInfo Walker::join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const Name& node,
                        std::string_view cause) {
   ValueInfo joined = varying(a);
   joined.absent = false;
@@ -262,7 +262,7 @@ void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& st
                   "the condition is decided at run time; totals take the costlier branch: then " +
                       to_string(then_flops) + " FLOPs, else " + to_string(else_flops) + " FLOPs (free dims at 1)");
     for (std::size_t i = 0; i < result.outputs.size() && i < other.outputs.size(); ++i) {
-      const std::string& name = i < state.node.outputs.size() && state.node.outputs[i] != kAbsent
+      const Name& name = i < state.node.outputs.size() && state.node.outputs[i] != kAbsent
                                     ? frame.graph.values[static_cast<std::size_t>(state.node.outputs[i])].name
                                     : state.display_name;
       result.outputs[i] = join(result.outputs[i], other.outputs[i], name, state.display_name,
@@ -307,7 +307,7 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
   }
 
   // A size that changes from trip to trip becomes a symbol; walks repeat with it until no other size changes.
-  const std::string scope = inner_scope(frame.scope, state.display_name, "body");
+  const Name scope = inner_scope(frame.scope, state.display_name, "body");
   std::set<std::string> varying_dims;
   GraphResult result;
   for (bool stable = false; !stable;) {
@@ -399,7 +399,7 @@ std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpConte
   inputs[1].computed_value = TensorValue{Dim(1)};
   for (std::size_t i = 2; i < state.inputs.size(); ++i)
     inputs.push_back(state.inputs[i] == nullptr ? ValueInfo{} : handed_on(*state.inputs[i]));
-  const std::string scope = inner_scope(frame.scope, state.display_name, "body");
+  const Name scope = inner_scope(frame.scope, state.display_name, "body");
   bool goes_on = true;
   for (std::int64_t trip = 0; goes_on && (!limit || Dim(trip) != *limit); ++trip) {
     if (trip == kMaxTrips) return std::nullopt;
@@ -568,7 +568,7 @@ bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State&
   if (count == 0 || firsts.size() > kMaxKinds) return false;
 
   const GraphId body_id = body_of(state.node, "body");
-  const std::string scope = inner_scope(frame.scope, state.display_name, "body");
+  const Name scope = inner_scope(frame.scope, state.display_name, "body");
   std::vector<GraphResult> results;
   for (const std::size_t first : firsts) {
     std::vector<ValueInfo> inputs;
@@ -630,7 +630,7 @@ void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
       row.param_bytes += inner.param_bytes;
       row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
       if (inner.graph != body_id) continue;
-      const std::vector<ValueId>& inputs = body.nodes[static_cast<std::size_t>(inner.node)].inputs;
+      const ValueIds& inputs = body.nodes[static_cast<std::size_t>(inner.node)].inputs;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i] == kAbsent || !inner.cost.reads_whole(static_cast<int>(i))) continue;
         const Value& value = body.values[static_cast<std::size_t>(inputs[i])];

@@ -35,7 +35,7 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
 
   auto found = calls_.find(signature);
   if (found == calls_.end()) {
-    const std::string scope = frame.scope + (frame.scope.empty() ? "" : "/") + function.name;
+    const Name scope = frame.scope + (frame.scope.empty() ? "" : "/") + function.name;
     GraphResult body = [&] {
       const Scoped<Call> inside(call_, {&function, &attributes});
       return walk(function.body, inputs, nullptr, scope);

@@ -20,7 +20,7 @@ std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<st
 
 }  // namespace
 
-std::int64_t Walker::opset_of(const std::string& domain) const {
+std::int64_t Walker::opset_of(std::string_view domain) const {
   if (call_.function != nullptr)
     if (const auto version = imported_opset(call_.function->opsets, domain)) return *version;
   return session_.model.opset(domain);
@@ -90,7 +90,7 @@ OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
 }
 
 GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
-                         const std::string& scope) {
+                         const Name& scope) {
   if (depth_ >= kMaxDepth)
     throw RuleStop{RuleStop::Kind::Unknown, "bodies are nested more than " + std::to_string(kMaxDepth) + " deep"};
   const Scoped<int> deeper(depth_, depth_ + 1);

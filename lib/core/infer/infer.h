@@ -75,7 +75,7 @@ class Walker {
   // `inputs` are the graph's inputs in order; `outer` are the values of the enclosing graph, null for main and
   // functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
-                   const std::string& scope);
+                   const Name& scope);
 
   // Of all weights seen, including those in branches not taken.
   const Dim& params() const { return params_; }
@@ -132,7 +132,7 @@ class Walker {
     const CustomOperator* custom = nullptr;  // the description that the rule implements
   };
   Found find_rule(const Node& node) const;
-  std::int64_t opset_of(const std::string& domain) const;
+  std::int64_t opset_of(std::string_view domain) const;
   ValueInfo tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const;
   void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
   NodeReport row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state);
@@ -146,7 +146,7 @@ class Walker {
   NodeReport aggregate(const Frame& frame, std::size_t node_index, const OpContext::State& state,
                        const std::vector<NodeReport>& rows, const Dim& times);
   // Merges the types of two alternatives of one value; differing dims become fresh symbols.
-  ValueInfo join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const std::string& node,
+  ValueInfo join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const Name& node,
                  std::string_view cause);
 
   Session& session_;
@@ -178,7 +178,7 @@ class Walker {
 struct Walker::Frame {
   GraphId id;
   const Graph& graph;
-  const std::string& scope;
+  const Name& scope;
   std::vector<ValueInfo> values;
   std::vector<NodeReport> rows;
 };

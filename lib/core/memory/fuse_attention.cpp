@@ -37,7 +37,7 @@ class Matcher {
     if (graph_.group_of(attention) >= 0 || !graph_.reads(attention).whole) return;
     members_ = {attention};
     last_ = attention;
-    for (const ValueId operand : std::vector<ValueId>(graph_.node(attention).inputs))
+    for (const ValueId operand : ValueIds(graph_.node(attention).inputs))
       if (operand != kAbsent) take_repeated_heads(operand);
     if (members_.size() > 1 && is_enclosed()) graph_.add_closed(GroupKind::Attention, members_, Fusion::Attention);
   }
@@ -57,7 +57,7 @@ class Matcher {
     last_ = values_;
     take_masks();
     for (const std::int32_t product : {queries_keys_, values_})
-      for (const ValueId operand : std::vector<ValueId>(graph_.node(product).inputs)) take_operand(operand);
+      for (const ValueId operand : ValueIds(graph_.node(product).inputs)) take_operand(operand);
     take_result_layout();
     if (is_enclosed()) graph_.add_closed(GroupKind::Attention, members_, Fusion::Attention);
   }

@@ -167,7 +167,7 @@ class Fuser {
     const std::int32_t into = graph_.group_of(from);
     const Dim* part = graph_.elements(graph_.output(id));
     if (graph_.group(into).kind != GroupKind::Contraction || part == nullptr) return false;
-    for (const ValueId output : std::vector<ValueId>(node.outputs))
+    for (const ValueId output : ValueIds(node.outputs))
       if (!equals(graph_.elements(output), *part)) return false;
     if (!graph_.join(into, id, Fusion::Layout)) return false;
     graph_.group(into).elements = *part;

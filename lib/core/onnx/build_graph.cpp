@@ -153,27 +153,30 @@ class GraphBuilder {
   }
 
   std::string where() const { return "graph " + quoted_name(graph_.name); }
-  ValueId known(std::string_view name) const { return names_.find(name, graph_.values); }
+  ValueId known(const NameKey& key) const { return names_.find(key, graph_.values); }
+  ValueId known(std::string_view name) const { return known(NameKey(name)); }
   Value& value(ValueId id) { return graph_.values[static_cast<std::size_t>(id)]; }
 
-  // `producer` is for messages.
-  ValueId define(std::string_view name, const std::string& producer) {
-    if (known(name) != kAbsent)
+  // `producer` is for messages; `shared` is the name where another part of the model has it.
+  ValueId define(std::string_view name, std::string_view producer, const Name& shared = {}) {
+    const NameKey key(name);
+    if (known(key) != kAbsent)
       throw Error("value " + quoted_name(name) + " of " + where() + " is produced twice, the second time by " +
-                  producer + ", expected one producer of each value" + std::string(kExportAgain));
-    return append(name);
+                  std::string(producer) + ", expected one producer of each value" + std::string(kExportAgain));
+    return shared.empty() ? append(key) : append(key, shared);
   }
 
-  ValueId append(std::string_view name) {
+  ValueId append(const NameKey& key) { return append(key, loader_.names.add(key.name)); }
+  ValueId append(const NameKey& key, Name name) {
     const auto id = static_cast<ValueId>(graph_.values.size());
-    graph_.values.emplace_back().name = name;
-    names_.add(name, id);
+    graph_.values.emplace_back().name = std::move(name);
+    names_.add(key, id);
     return id;
   }
 
   void define_initializer(std::size_t place) {
     const Tensor& tensor = graph_.initializers[place];
-    const ValueId id = define(tensor.name, "an input or initializer");
+    const ValueId id = define(tensor.name, "an input or initializer", tensor.name);
     value(id).declared = tensor.type;
     value(id).initializer = static_cast<std::int32_t>(place);
   }
@@ -206,7 +209,7 @@ class GraphBuilder {
 
   ValueId define_output(Range node, const Field& output, int depth) {
     const std::string_view name = name_in(file_, output);
-    if (known(name) == kAbsent) return append(name);
+    if (const NameKey key(name); known(key) == kAbsent) return append(key);
     std::string_view node_name, op_type;
     Reader reader(file_, node, depth);
     while (const std::optional<Field> field = reader.next()) {
@@ -226,14 +229,17 @@ class GraphBuilder {
 
   // The value of that name in this graph or, as a capture, in an enclosing graph.
   ValueId find(std::string_view name) {
-    if (const ValueId found = known(name); found != kAbsent || outer_ == nullptr) return found;
-    const ValueId outer = outer_->find(name);
+    return find(NameKey(name));
+  }
+  ValueId find(const NameKey& key) {
+    if (const ValueId found = known(key); found != kAbsent || outer_ == nullptr) return found;
+    const ValueId outer = outer_->find(key);
     if (outer == kAbsent) return kAbsent;
     outer_->captured_.push_back(outer);
     if (++loader_.captures > Loader::kMostCaptures)
       throw Error("the bodies of " + outer_->where() + " use more than " + std::to_string(Loader::kMostCaptures) +
                   " values of the graphs around them, expected at most that many");
-    const ValueId id = append(name);
+    const ValueId id = append(key, outer_->value(outer).name);
     value(id).outer = outer;
     return id;
   }
@@ -265,20 +271,20 @@ class GraphBuilder {
           node.outputs.push_back(field.payload.size() == 0 ? kAbsent : outputs_[next_output_++]);
           return true;
         case bytes_tag(3):
-          node.name = name_in(file_, field);
+          node.name = loader_.names.add(name_in(file_, field));
           return true;
         case bytes_tag(4):
-          node.op_type = name_in(file_, field);
+          node.op_type = loader_.names.shared(name_in(file_, field));
           return true;
         case bytes_tag(5):
           expect_few(attributes.size(), body, "a node", "attributes");
           attributes.push_back(field.payload);
           return true;
         case bytes_tag(7):
-          node.domain = plain_domain(name_in(file_, field));
+          node.domain = loader_.names.shared(plain_domain(name_in(file_, field)));
           return true;
         case bytes_tag(8):  // since ONNX 1.16
-          node.overload = name_in(file_, field);
+          node.overload = loader_.names.shared(name_in(file_, field));
           return true;
         case bytes_tag(9):  // metadata, since ONNX 1.16
           scope.read(file_, field.payload, depth + 1);
@@ -287,7 +293,7 @@ class GraphBuilder {
           return false;
       }
     });
-    node.scope = scope.of(node.name);
+    node.scope = loader_.names.shared(scope.of(node.name));
     captured_.clear();
     node.attributes.reserve(attributes.size());
     for (const Range attribute : attributes)

@@ -19,10 +19,11 @@ struct Loader {
   static constexpr std::size_t kMostGraphs = 65'536;
   static constexpr std::size_t kMostOpsets = 1024;
 
-  Loader(File& of, const ExternalData& external) : file(of), tensors(of, external) {}
+  Loader(File& of, const ExternalData& external) : file(of), tensors(of, external, names) {}
 
   File& file;
   Model model;
+  base::NameArena names;
   TensorReader tensors;
   DimNames dims;
   std::size_t captures = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onnx/wire.h"
+#include "pagoda/base/small_vector.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda::inline core::wire {
@@ -32,7 +33,7 @@ struct StoredTensor {
   std::string_view name;  // in the file
   Range name_at;
   ElementType element = ElementType::Undefined;  // Undefined also for types this version does not know
-  std::vector<std::int64_t> dims;
+  base::SmallVector<std::int64_t, 6> dims;
   std::uint64_t elements = 1;
   Range body;
 

@@ -86,13 +86,13 @@ Tensor TensorReader::read(Range body, int depth) {
       return field.number == kExternalData || (!is_small && is_data_field(field.number));
     });
   Tensor tensor;
-  tensor.name = name_in(file_, kName, stored.name_at);
+  tensor.name = names_.add(name_in(file_, kName, stored.name_at));
   tensor.type = {.element = stored.element, .shape = Shape(stored.dims.begin(), stored.dims.end())};
   if (stored.is_external) {
     tensor.extent = stored.external;
     if (is_small || stored.all_bytes == 0) tensor.unread = stored.external_problem;
   } else if (!is_small && stored.all_bytes != 0) {
-    tensor.extent = {.location = std::string(kInModel), .offset = stored.data.begin, .bytes = stored.data_bytes};
+    tensor.extent = {.location = names_.shared(kInModel), .offset = stored.data.begin, .bytes = stored.data_bytes};
   } else if (stored.data_field == kRawData) {
     tensor.extent.bytes = stored.data_bytes;
   }
@@ -100,7 +100,7 @@ Tensor TensorReader::read(Range body, int depth) {
   const bool is_table = is_float(stored.element) && stored.dims.size() > 1 && stored.elements > 1;
   if (has_value(stored.element) && keeps_value(stored.element, stored.elements) && !is_table)
     read_value(stored, depth, tensor);
-  if (tensor.extent.location == kInModel) tensor.extent.location.clear();
+  if (tensor.extent.location == kInModel) tensor.extent.location = {};
   return tensor;
 }
 

@@ -11,7 +11,8 @@ namespace pagoda::inline core::wire {
 
 class TensorReader {
  public:
-  TensorReader(File& file, const ExternalData& external) : file_(file), external_(external) {}
+  TensorReader(File& file, const ExternalData& external, base::NameArena& names)
+      : file_(file), external_(external), names_(names) {}
 
   // Reads the TensorProto in `body`. Throws Error naming the tensor where its dims or data are impossible.
   Tensor read(Range body, int depth);
@@ -30,6 +31,7 @@ class TensorReader {
 
   File& file_;
   const ExternalData& external_;
+  base::NameArena& names_;
   std::uint64_t indices_left_ = kMostIndices, others_left_ = kMostOthers;
 };
 

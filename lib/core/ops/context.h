@@ -27,7 +27,7 @@ struct ValueInfo {
   GraphId tensor_graph = -1;
   std::int32_t tensor = 0;
   ElementType dequantized_from = ElementType::Undefined;  // type of the integers that it holds scaled, in any layout
-  std::string unread;                                     // why its small value could not be read
+  Name unread;                                            // why its small value could not be read
   bool absent = false;                                    // an optional input that the caller of a function omitted
 
   const TensorValue* value() const { return computed_value ? &*computed_value : stored_value; }
@@ -57,9 +57,9 @@ class Session {
   Dim resolve(const Dim& dim) const;
   // See OpContext::unify; empty when two constants differ.
   // With `or_one`, for a broadcast, a size that stays undecided may also be 1.
-  std::optional<Dim> unify(const Dim& a, const Dim& b, const std::string& node, bool or_one = false);
+  std::optional<Dim> unify(const Dim& a, const Dim& b, const Name& node, bool or_one = false);
   // Records that a symbol, broadcast with a constant above 1, is that constant or 1.
-  void one_or(const Dim& symbol, const Dim& constant, const std::string& node);
+  void one_or(const Dim& symbol, const Dim& constant, const Name& node);
   // Equalities that unify() and one_or() assumed but could not prove, except those of nodes that may not run.
   struct TakenForEqual {  // becomes a Requirement of the Analysis
     Dim size, other;
@@ -94,10 +94,10 @@ class Session {
   void note_merged(const Dim& whole, Shape sizes);
   std::vector<Shape> merged(const Dim& whole) const;
   // `otherwise`: the formula where no operator decides; without one the request is refused.
-  Dim pending_size(std::int64_t exported, const std::string& node, std::optional<Dim> otherwise = std::nullopt);
-  std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner, const std::string& node);
+  Dim pending_size(std::int64_t exported, const Name& node, std::optional<Dim> otherwise = std::nullopt);
+  std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner, const Name& node);
   // Decides that a formula made only of pending sizes stays as in the file; false where it is made of others.
-  bool keep(const Dim& formula, const std::string& node);
+  bool keep(const Dim& formula, const Name& node);
   // Decides what no operator decided: sizes that have a formula for this case, and pairs of parts, where a part with the
   // same exported size on axes of different sizes is a block, which stays.
   void settle_rest();
@@ -119,11 +119,11 @@ class Session {
  private:
   bool is_fresh(const std::string& name) const { return fresh_names_.contains(name); }
   bool more_telling(const Dim& a, const Dim& b) const;
-  void require(const Dim& size, const Dim& other, const std::string& node, bool or_one);
-  void set_equal(const std::string& symbol, const Dim& dim, const std::string& node);
-  std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const std::string& node, bool or_one);
+  void require(const Dim& size, const Dim& other, const Name& node, bool or_one);
+  void set_equal(const std::string& symbol, const Dim& dim, const Name& node);
+  std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const Name& node, bool or_one);
   // Decides a pending size, and with it the other part if the size is one of two parts.
-  void settle(const std::string& symbol, const Dim& dim, const std::string& node);
+  void settle(const std::string& symbol, const Dim& dim, const Name& node);
   bool is_pending(const Dim& dim) const { return dim.is_symbol() && pending_.contains(dim.to_string()); }
 
   std::set<std::string, std::less<>> fresh_names_;
@@ -161,7 +161,7 @@ struct OpContext::State {
 
   Session& session;
   const Node& node;
-  const std::string& display_name;
+  const Name& display_name;
   std::int64_t opset = 1;
   OpFacts facts = {};
   const CustomOperator* custom = nullptr;  // the one that the rule follows; null for other rules

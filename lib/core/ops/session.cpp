@@ -36,14 +36,14 @@ Dim Session::resolve(const Dim& dim) const {
   return dim.is_constant() || equalities_.empty() ? dim : dim.substitute(equalities_);
 }
 
-void Session::one_or(const Dim& symbol, const Dim& constant, const std::string& node) {
+void Session::one_or(const Dim& symbol, const Dim& constant, const Name& node) {
   if (symbol.is_symbol() && input_dims.contains(symbol.to_string()))
     ones_or_.emplace(symbol.to_string(), constant);
   else
     require(constant, symbol, node, true);
 }
 
-void Session::require(const Dim& size, const Dim& other, const std::string& node, bool or_one) {
+void Session::require(const Dim& size, const Dim& other, const Name& node, bool or_one) {
   constexpr std::size_t kMost = 256;
   // In a fixed export, every equality of a fixed size is recorded, to be checked with the requested sizes.
   if (undecided > 0 || (fixed ? !fixed->hold(size) && !fixed->hold(other) : taken_for_equal.size() >= kMost)) return;
@@ -81,14 +81,14 @@ bool Session::more_telling(const Dim& a, const Dim& b) const {
   return rank(a) < rank(b);
 }
 
-void Session::set_equal(const std::string& symbol, const Dim& dim, const std::string& node) {
+void Session::set_equal(const std::string& symbol, const Dim& dim, const Name& node) {
   for (auto& [name, replacement] : equalities_) replacement = replacement.substitute({{symbol, dim}});
   equalities_.emplace(symbol, dim);
   if (!is_fresh(symbol) && branches_ == 0)
     note(Severity::Info, node, "takes dim " + symbol + " to be " + dim.to_string() + ", as the operator requires");
 }
 
-std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std::string& node, bool or_one) {
+std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const Name& node, bool or_one) {
   if (raw_a == raw_b) return raw_a;
   const Dim a = resolve(raw_a);
   const Dim b = resolve(raw_b);
@@ -195,7 +195,7 @@ std::vector<Shape> Session::merged(const Dim& whole) const {
   return lists;
 }
 
-Dim Session::pending_size(std::int64_t exported, const std::string& node, std::optional<Dim> otherwise) {
+Dim Session::pending_size(std::int64_t exported, const Name& node, std::optional<Dim> otherwise) {
   const Dim symbol = fresh("size", node, "a size that the file fixes", std::nullopt);
   fixed->exported.emplace(symbol.to_string(), exported);
   pending_.emplace(symbol.to_string(), Pending{.node = node, .otherwise = std::move(otherwise)});
@@ -203,7 +203,7 @@ Dim Session::pending_size(std::int64_t exported, const std::string& node, std::o
 }
 
 std::pair<Dim, Dim> Session::pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner,
-                                           const std::string& node) {
+                                           const Name& node) {
   const Dim first = pending_size(outer, node);
   const Dim second = pending_size(inner, node);
   pending_.at(first.to_string()) = {node, whole, second.to_string(), true};
@@ -211,7 +211,7 @@ std::pair<Dim, Dim> Session::pending_parts(const Dim& whole, std::int64_t outer,
   return {first, second};
 }
 
-void Session::settle(const std::string& symbol, const Dim& dim, const std::string& node) {
+void Session::settle(const std::string& symbol, const Dim& dim, const Name& node) {
   const Pending& pending = pending_.at(symbol);
   set_equal(symbol, dim, node);
   if (!pending.whole || equalities_.contains(pending.other)) return;
@@ -222,7 +222,7 @@ void Session::settle(const std::string& symbol, const Dim& dim, const std::strin
   require(whole, dim * other, pending.node, false);
 }
 
-bool Session::keep(const Dim& formula, const std::string& node) {
+bool Session::keep(const Dim& formula, const Name& node) {
   const Dim open = resolve(formula);
   const std::vector<std::string> names = open.symbols();
   if (names.empty() || !std::all_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -283,7 +283,7 @@ std::optional<std::pair<std::string, std::string>> Session::unsettled() const {
   return std::nullopt;
 }
 
-std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const std::string& node, bool or_one) {
+std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& node, bool or_one) {
   if (a.is_constant() || b.is_constant()) {
     const Dim& constant = a.is_constant() ? a : b;
     const Dim& formula = a.is_constant() ? b : a;

@@ -25,7 +25,7 @@ class GraphLookup {
     const auto& known = analysis_.types[index(value)].shape;
     return known ? &*known : nullptr;
   }
-  const std::string& name(std::int32_t node) const { return display_name(graph, graph.node(node)); }
+  const Name& name(std::int32_t node) const { return display_name(graph, graph.node(node)); }
 
   // The form of a node that multiplies an activation by a weight; nullopt for other nodes.
   std::optional<WeightProduct> product(std::int32_t node) const;

@@ -13,7 +13,7 @@ enum class Call : std::uint8_t { Own, Part, Linear, Activation, LayerNorm, Group
 
 struct Idiom {
   Call call = Call::Own;
-  std::vector<ValueId> operands = {};  // of the call
+  ValueIds operands = {};  // of the call
   ValueId result = kAbsent;
   ValueId mask = kAbsent;                   // Attention
   std::vector<std::int32_t> products = {};  // Attention, Linear: the nodes with the multiply-accumulates

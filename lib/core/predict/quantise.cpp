@@ -75,7 +75,7 @@ class Quantiser {
     return is_standard(node) && (node.op_type == "Conv" || node.op_type == "ConvTranspose" || node.op_type == "Gemm" ||
                                  node.op_type == "MatMul");
   }
-  const std::string& name_of(const Node& node) const { return display_name(graph_, node); }
+  const Name& name_of(const Node& node) const { return display_name(graph_, node); }
 
   void count_products() {
     for (const NodeReport& row : analysis_.nodes) {
@@ -115,7 +115,7 @@ class Quantiser {
   ValueId zero_of(ValueId value, ElementType element) {
     return add_stored(graph_.value(value).name + "_zero_point", element, {});
   }
-  Node& add_node(const Node& like, std::string_view op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+  Node& add_node(const Node& like, std::string_view op, ValueIds inputs, ValueIds outputs,
                  std::string_view domain = "") {
     Node node;
     node.name = name_of(like) + "_" + std::string(op);
@@ -175,7 +175,7 @@ class Quantiser {
     } else {
       return false;
     }
-    node.op_type.clear();
+    node.op_type = {};
     return true;
   }
 
@@ -198,7 +198,7 @@ class Quantiser {
 
   // Weights are stored as [directions, inputs, 4 · hidden].
   void write_lstm(const Node& node) {
-    std::vector<ValueId> inputs = node.inputs;
+    ValueIds inputs = node.inputs;
     inputs.resize(8, kAbsent);
     for (const std::size_t at : {1, 2}) {
       const ValueId weight = node.inputs[at];
@@ -215,7 +215,7 @@ class Quantiser {
   void write_attention(const Node& node) {
     const Dynamic from = dynamic(node.input(0), node);
     const ValueId weight = node.input(1);
-    std::vector<ValueId> inputs = {from.narrow,       narrowed(weight, ElementType::Int8),
+    ValueIds inputs = {from.narrow,       narrowed(weight, ElementType::Int8),
                                    node.input(2),     from.scale,
                                    scale_of(weight),  node.input(3),
                                    from.zero,         zero_of(weight, ElementType::Int8),
@@ -293,7 +293,7 @@ class Quantiser {
       if (multiplies(node))
         (is_supported(node) && is_weight(old[n].input(1), 2) ? form.quantised : form.left_in_floats)
             .push_back(name_of(old[n]));
-      const std::vector<ValueId> outputs = node.outputs;
+      const ValueIds outputs = node.outputs;
       nodes_.push_back(std::move(node));
       for (const ValueId output : outputs)
         if (output != kAbsent && paired_.contains(output)) write_pair(output, old[n]);

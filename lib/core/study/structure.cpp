@@ -114,7 +114,7 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
     if (!runs(row)) continue;
     const Node& node = model.graphs[index(row.graph)].nodes[index(row.node)];
     ++profile.launches;
-    ++profile.op_counts[node.domain.empty() ? node.op_type : node.domain + "." + node.op_type];
+    ++profile.op_counts[node.domain.empty() ? std::string(node.op_type) : node.domain + "." + node.op_type];
     bool is_dynamic = false, is_data_dependent = false;
     for (const OutputInfo& output : row.outputs) {
       if (!output.type.shape) {

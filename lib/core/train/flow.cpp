@@ -28,7 +28,7 @@ std::vector<ValueId> captures(const Model& model, const Node& node) {
 }
 
 std::string full_name(const Node& node) {
-  return plain_domain(node.domain).empty() ? node.op_type : node.domain + "." + node.op_type;
+  return plain_domain(node.domain).empty() ? std::string(node.op_type) : node.domain + "." + node.op_type;
 }
 
 ValueId value_named(const Graph& graph, const std::vector<ValueId>& among, const std::string& name) {

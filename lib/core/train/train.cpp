@@ -18,7 +18,7 @@ namespace {
 using train_rules::GradientFlow;
 
 std::string full_name(const Node& node) {
-  return node.domain.empty() || node.domain == "ai.onnx" ? node.op_type : node.domain + "." + node.op_type;
+  return node.domain.empty() || node.domain == "ai.onnx" ? std::string(node.op_type) : node.domain + "." + node.op_type;
 }
 
 // The costs of the main graph's nodes in training mode, by node; a call that is replaced by its body has none.

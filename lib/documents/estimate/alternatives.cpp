@@ -216,7 +216,7 @@ void name_exceptions(const Model& model, const EstimateRequest& same, const Anal
     for (const std::int32_t id : rows) {
       const NodeReport& row = analysis.nodes[static_cast<std::size_t>(id)];
       const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
-      list.push_back(node.name.empty() ? node.op_type + " " + std::to_string(id) : node.name);
+      list.push_back(node.name.empty() ? node.op_type + " " + std::to_string(id) : std::string(node.name));
     }
     return list;
   };

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/json_writer.h"
 
 namespace pagoda::documents {
 namespace {
@@ -41,13 +43,11 @@ std::string sum_formula(const Dim& a, const Dim& b) {
   }
 }
 
-const std::string& value_name(const Graph& graph, ValueId value) {
-  static const std::string kNone;
-  return value == kAbsent ? kNone : graph.value(value).name;
-}
+Name value_name(const Graph& graph, ValueId value) { return value == kAbsent ? Name() : graph.value(value).name; }
 
-std::vector<std::string> value_names(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<std::string> names;
+template <typename Names = std::vector<std::string>, typename Values>
+Names value_names(const Graph& graph, const Values& values) {
+  Names names;
   names.reserve(values.size());
   for (const ValueId value : values) names.push_back(value_name(graph, value));
   return names;
@@ -93,7 +93,8 @@ EstimateFormulas formulas_of(const OpCost& cost, Convention count) {
 }
 
 // "ai.onnx" for the default domain, which is empty in files.
-std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+constexpr std::string_view kDefaultDomain = "ai.onnx";
+std::string domain_name(std::string_view domain) { return std::string(domain.empty() ? kDefaultDomain : domain); }
 
 EstimateModel model_part(const Model& model) {
   EstimateModel part{.path = model.path,
@@ -109,17 +110,19 @@ EstimateModel model_part(const Model& model) {
 
 // Moves the report's outputs into the row.
 EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index, const EstimateRequest& request,
-                       const Findings& findings) {
+                       const Findings& findings, const Name& default_domain) {
   const Graph& graph = model.graph(report.graph);
   const Node& node = graph.nodes[static_cast<std::size_t>(report.node)];
   EstimateNode row;
   row.index = index;
   row.name = node.name;
   row.op_type = node.op_type;
-  row.domain = domain_name(node.domain);
-  row.scope = report.scope.empty() ? node.scope : report.scope + (node.scope.empty() ? "" : "/") + node.scope;
+  row.domain = node.domain.empty() ? default_domain : node.domain;
+  row.scope = report.scope.empty()  ? node.scope
+              : node.scope.empty() ? report.scope
+                                    : Name(report.scope + "/" + node.scope);
   row.body = report.scope;
-  row.inputs = value_names(graph, node.inputs);
+  row.inputs = value_names<base::SmallVector<Name, 2>>(graph, node.inputs);
   row.outputs = std::move(report.outputs);
   row.counts = counts_of(report.cost, report.params, report.param_bytes, request.count, !is_unmodelled(report));
   if (findings.published) {
@@ -132,9 +135,9 @@ EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index
   row.dequantized_from = report.dequantized_from;
   row.mark = report.cost.mark;
   if (findings.traffic) row.group = findings.traffic->group_of[index];
-  row.problem = report.problem.empty() && report.unmodelled_inside > 0
-                    ? std::to_string(report.unmodelled_inside) + " nodes inside are not modelled"
-                    : report.problem;
+  row.problem = report.problem;
+  if (report.problem.empty() && report.unmodelled_inside > 0)
+    row.problem = std::to_string(report.unmodelled_inside) + " nodes inside are not modelled";
   if (request.row_formulas && row.problem.empty()) row.symbolic = formulas_of(report.cost, request.count);
   return row;
 }
@@ -149,7 +152,7 @@ std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const Est
   // The default domain, which is empty in files, comes first.
   std::map<std::pair<std::string, std::string>, Sum> sums;
   for (const EstimateNode& node : estimate.nodes) {
-    auto& [row, cost] = sums[{node.domain == domain_name("") ? "" : node.domain, node.op_type}];
+    auto& [row, cost] = sums[{node.domain == kDefaultDomain ? "" : node.domain, node.op_type}];
     row.op_type = node.op_type;
     row.domain = node.domain;
     ++row.nodes;
@@ -381,6 +384,10 @@ std::vector<EstimateBudget> budgets_part(const std::vector<BudgetResult>& result
 
 }  // namespace
 
+void write_json(base::JsonWriter& json, const Count& count) { count ? json.value(*count) : json.null(); }
+
+void write_csv(base::CsvLine& line, const Count& count) { count ? line.add(*count) : line.add(""); }
+
 Count count(const Dim& dim) {
   if (const auto value = dim.value64()) return *value < 0 ? Count() : Count(*value);
   return known([&] { return dim.evaluate({}, 1); });
@@ -395,15 +402,15 @@ std::optional<double> EstimateCounts::intensity() const {
   return static_cast<double>(*flops) / static_cast<double>(*bytes);
 }
 
-std::string qualified(const std::string& domain, const std::string& op_type) {
-  return domain.empty() || domain == domain_name("") ? op_type : domain + "." + op_type;
+std::string qualified(std::string_view domain, std::string_view op_type) {
+  return domain.empty() || domain == kDefaultDomain ? std::string(op_type) : std::string(domain).append(".").append(op_type);
 }
 
 std::string EstimateNode::qualified_op() const { return qualified(domain, op_type); }
 
-std::string EstimateNode::shown_name() const {
+Name EstimateNode::shown_name() const {
   if (!name.empty()) return name;
-  return outputs.empty() || outputs.front().name.empty() ? "#" + std::to_string(index) : outputs.front().name;
+  return outputs.empty() || outputs.front().name.empty() ? Name("#" + std::to_string(index)) : outputs.front().name;
 }
 
 const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
@@ -539,8 +546,10 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   std::vector<TensorType>().swap(analysis.types);
   std::vector<std::optional<TensorValue>>().swap(analysis.values);
   estimate.nodes.reserve(analysis.nodes.size());
+  const Name default_domain = kDefaultDomain;
   for (NodeReport& report : analysis.nodes)
-    estimate.nodes.push_back(node_part(model, report, estimate.nodes.size(), request, findings));
+    estimate.nodes.push_back(
+        node_part(model, report, estimate.nodes.size(), request, findings, default_domain));
   if (request.by_type) estimate.types = type_parts(estimate, request, analysis);
   estimate.symbols = std::move(analysis.symbols);
   estimate.diagnostics = std::move(analysis.diagnostics);

@@ -62,10 +62,12 @@ template <typename T>
 inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
+template <>
+inline constexpr bool kIsOptional<Count> = true;
 
 template <typename T>
 concept Scalar = std::is_arithmetic_v<T> || std::is_same_v<T, Int> || std::is_enum_v<T> ||
-    std::is_same_v<T, std::string> || std::is_same_v<T, Dim>;
+    std::is_same_v<T, std::string> || std::is_same_v<T, Name> || std::is_same_v<T, Dim>;
 
 // Writes members in the order in which they are listed.
 class Writer {
@@ -128,14 +130,15 @@ class Writer {
     else
       json_.value(value);
   }
+  void put(const Count& value) { value ? put(*value) : void(json_.null()); }
   template <typename T>
   void put(const std::optional<T>& value) {
     value ? put(*value) : void(json_.null());
   }
-  template <Scalar T>
-  void put(const std::vector<T>& values) {
+  template <typename List>
+  requires Scalar<typename List::value_type> && (!std::is_same_v<List, std::string>) void put(const List& values) {
     json_.begin_array(Layout::Line);
-    for (const T& value : values) put(value);
+    for (const auto& value : values) put(value);
     json_.end_array();
   }
 
@@ -185,8 +188,8 @@ class Reader {
     fields(inner);
     inner.finish();
   }
-  template <typename T, typename Fields>
-  void list(const char* key, std::vector<T>& values, const Fields& fields) {
+  template <typename List, typename Fields>
+  void list(const char* key, List& values, const Fields& fields) {
     const auto found = take(key);
     if (!found) return;
     for (const JsonField& element : found->array()) {
@@ -215,6 +218,7 @@ class Reader {
   }
 
   void read(const JsonField& field, std::string& value) const { value = field.text(); }
+  void read(const JsonField& field, Name& value) const { value = field.text(); }
   void read(const JsonField& field, bool& value) const { value = field.truth(); }
   void read(const JsonField& field, double& value) const { value = field.amount(); }
   void read(const JsonField& field, std::int64_t& value) const { value = field.integer(); }
@@ -252,12 +256,17 @@ class Reader {
     if (!found) field.fail_expected("one of the names in the schema");
     value = *found;
   }
+  void read(const JsonField& field, Count& value) const {
+    Int number = 0;
+    if (!field.value().is_null()) read(field, number), value = number;
+  }
   template <typename T>
   void read(const JsonField& field, std::optional<T>& value) const {
     if (!field.value().is_null()) read(field, value.emplace());
   }
-  template <Scalar T>
-  void read(const JsonField& field, std::vector<T>& values) const {
+  template <typename List>
+  requires Scalar<typename List::value_type> && (!std::is_same_v<List, std::string>) void read(const JsonField& field,
+                                                                                               List& values) const {
     for (const JsonField& element : field.array()) read(element, values.emplace_back());
   }
 

@@ -8,7 +8,7 @@
 namespace pagoda::documents {
 namespace {
 
-const std::string& name_of(const Model& model, const Analysis& analysis, std::int32_t row) {
+const Name& name_of(const Model& model, const Analysis& analysis, std::int32_t row) {
   const NodeReport& report = analysis.nodes[static_cast<std::size_t>(row)];
   const Graph& graph = model.graph(report.graph);
   return display_name(graph, graph.node(report.node));

@@ -6,19 +6,14 @@ namespace pagoda::documents {
 namespace {
 
 // A sum that is empty if any term is.
-template <typename T>
+template <typename Maybe>
 class Sum {
  public:
-  void add(const std::optional<T>& term) {
-    if (total_ && term)
-      *total_ += *term;
-    else
-      total_.reset();
-  }
-  std::optional<T> total() const { return total_; }
+  void add(const Maybe& term) { total_ = total_ && term ? Maybe(*total_ + *term) : Maybe(); }
+  const Maybe& total() const { return total_; }
 
  private:
-  std::optional<T> total_ = T{0};
+  Maybe total_ = 0;
 };
 
 Count times(const Count& count, std::int64_t runs) { return count ? Count(*count * runs) : Count(); }
@@ -36,8 +31,8 @@ std::optional<bool> Pipeline::fits(const Count& need) const {
 
 Pipeline sum_up(std::vector<PipelinePart> parts) {
   Pipeline result;
-  Sum<Int> macs, flops, bytes, params, weights;
-  Sum<double> seconds, floor, predicted;
+  Sum<Count> macs, flops, bytes, params, weights;
+  Sum<std::optional<double>> seconds, floor, predicted;
   Count most_activations = Int{0}, most = Int{0};
   const auto keep_larger = [](Count& largest, const Count& other) {
     largest = largest && other ? Count(std::max(*largest, *other)) : Count();

@@ -58,7 +58,7 @@ std::vector<std::size_t> after(const JoinState& state, std::size_t row) {
 
 std::vector<std::size_t> before(const JoinState& state, std::size_t row) {
   std::vector<std::size_t> result;
-  for (const std::string& input : state.row(row).inputs)
+  for (const base::Name& input : state.row(row).inputs)
     for (const std::size_t producer : state.producer(input)) result.push_back(producer);
   return result;
 }
@@ -168,7 +168,7 @@ JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& est
     if (!row.name.empty()) names_[row.name].push_back(i);
     for (const OutputInfo& output : row.outputs)
       if (!output.name.empty()) outputs_[output.name].push_back(i);
-    for (const std::string& input : row.inputs)
+    for (const base::Name& input : row.inputs)
       if (!input.empty()) readers_[input].push_back(i);
   }
 }

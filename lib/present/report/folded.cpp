@@ -12,7 +12,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Appends the name with every number replaced by '#'.
-void append_without_numbers(std::string& text, const std::string& name) {
+void append_without_numbers(std::string& text, std::string_view name) {
   const std::size_t begin = text.size();
   for (const char c : name)
     if (!is_digit(c))
@@ -22,7 +22,7 @@ void append_without_numbers(std::string& text, const std::string& name) {
 }
 
 // Whether `name` has the pattern `a`, so that it leaves the common pattern as it is.
-bool has_pattern(const std::string& a, const std::string& name) {
+bool has_pattern(const std::string& a, std::string_view name) {
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < name.size()) {
     if (a[i] != '*') {
@@ -38,7 +38,7 @@ bool has_pattern(const std::string& a, const std::string& name) {
 }
 
 // The common pattern of two names, with '*' for the numbers that differ.
-std::string common_name(const std::string& a, const std::string& b) {
+std::string common_name(const std::string& a, std::string_view b) {
   std::string name;
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
@@ -52,14 +52,14 @@ std::string common_name(const std::string& a, const std::string& b) {
     while (i < a.size() && (is_digit(a[i]) || a[i] == '*')) ++i;
     while (j < b.size() && (is_digit(b[j]) || b[j] == '*')) ++j;
     const std::string_view number_a = std::string_view(a).substr(begin_a, i - begin_a);
-    name += number_a == std::string_view(b).substr(begin_b, j - begin_b) ? std::string(number_a) : "*";
+    name += number_a == b.substr(begin_b, j - begin_b) ? std::string(number_a) : "*";
   }
   return name + a.substr(i);
 }
 
 class Folder {
  public:
-  void add(const std::string& name, const std::string& ops, const EstimateCounts& counts, const RowBound* bound) {
+  void add(std::string_view name, std::string_view ops, const EstimateCounts& counts, const RowBound* bound) {
     const double seconds = bound == nullptr ? 0 : bound->seconds;
     const double weight = bound == nullptr ? documents::real(counts.flops).value_or(0) : seconds;
     if (weight <= 0) return;
@@ -67,7 +67,7 @@ class Folder {
     append_without_numbers(key_, name);
     key_.append("\n").append(ops).append("\n").append(shown(counts.flops, counts.bytes, seconds));
     const auto [at, is_new] = places_.try_emplace(key_, rows_.size());
-    if (is_new) rows_.push_back({.name = name, .ops = ops, .times = 0, .weight = 0, .bound = bound});
+    if (is_new) rows_.push_back({.name = std::string(name), .ops = std::string(ops), .times = 0, .weight = 0, .bound = bound});
     Folded& row = rows_[at->second];
     if (!has_pattern(row.name, name)) row.name = common_name(row.name, name);
     ++row.times;
@@ -108,7 +108,7 @@ FoldedRows folded_rows(const EstimateDocument& estimate) {
     }
   } else {
     for (const EstimateNode& node : estimate.nodes)
-      folder.add(node.shown_name(), node.op_type, node.counts, estimate.bound_of(node));
+      folder.add(node.shown_name().view(), node.op_type, node.counts, estimate.bound_of(node));
   }
   return folder.take();
 }

@@ -96,7 +96,8 @@ base::Grid node_grid(const Data& data) {
   grid.columns.push_back({.header = "mark"});
   for (const EstimateNode* node : data.nodes) {
     // Names repeat between bodies: the name of a row inside a body begins with the body.
-    const std::string name = node->body.empty() ? node->shown_name() : node->body + "/" + node->shown_name();
+    const base::Name shown = node->shown_name();
+    const std::string name = node->body.empty() ? std::string(shown) : node->body + "/" + shown;
     std::vector<std::string> row = {std::to_string(node->index), base::printable(name),
                                     base::printable(node->qualified_op()),
                                     node->outputs.empty() ? "" : type_text(node->outputs[0].type)};
@@ -350,7 +351,7 @@ std::vector<RowFormulas> row_formulas(const Data& data) {
   const auto add = [&](std::string name, const std::optional<EstimateFormulas>& formulas) {
     if (formulas && (formulas->bytes != "0" || formulas->macs != "0" || formulas->flops != "0"))
       rows.push_back({std::move(name), *formulas});
-    if (data.counts_macs() && !rows.empty()) rows.back().formulas.flops.clear();
+    if (data.counts_macs() && !rows.empty()) rows.back().formulas.flops = {};
   };
   for (const EstimateNode* node : data.nodes)
     add("#" + std::to_string(node->index) + " " + base::printable(node->shown_name()), node->symbolic);

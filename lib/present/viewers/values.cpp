@@ -103,9 +103,9 @@ std::vector<NodeValues> row_values(const Viewed& viewed) {
 void add(NodeValues& sum, const NodeValues& row) {
   const auto plus = [](auto& to, const auto& part) {
     if (to && part)
-      *to += *part;
+      to = *to + *part;
     else
-      to.reset();  // the sum is unknown if a part is unknown
+      to = std::nullopt;  // the sum is unknown if a part is unknown
   };
   ++sum.rows;
   for (const auto& [name, member] : documents::kEstimateCounts) plus(sum.counts.*member, row.counts.*member);

@@ -18,8 +18,8 @@ using documents::EstimateDocument;
 using documents::EstimateNode;
 using Layout = JsonWriter::Layout;
 
-const std::string& output_of(const EstimateNode& node) {
-  static const std::string kNone;
+const base::Name& output_of(const EstimateNode& node) {
+  static const base::Name kNone;
   for (const OutputInfo& output : node.outputs)
     if (!output.name.empty()) return output.name;
   return kNone;

@@ -69,7 +69,7 @@ std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& la
   const auto sizes = [&](ValueId id) -> std::optional<Sizes> {
     return id < 0 ? std::nullopt : numbers(analysis.types[static_cast<std::size_t>(id)]);
   };
-  const auto x = sizes(node.inputs.at(0)), w = sizes(node.inputs.at(1)), y = sizes(node.outputs.at(0));
+  const auto x = sizes(node.input(0)), w = sizes(node.input(1)), y = sizes(node.output(0));
   if (!x || !w || !y) return "its sizes are not known: set the model's free dims, or check the input size";
   if (x->size() < 3 || x->size() > 5 || w->size() != x->size() || y->size() != x->size())
     return "expected 1 to 3 spatial axes";

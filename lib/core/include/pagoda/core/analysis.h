@@ -39,7 +39,7 @@ struct AnalyzeOptions {
 
 // An output of a reported node.
 struct OutputInfo {
-  std::string name;
+  Name name;
   TensorType type;
 };
 
@@ -47,8 +47,8 @@ struct OutputInfo {
 struct NodeReport {
   GraphId graph = 0;
   std::int32_t node = 0;  // index in Graph::nodes
-  std::string scope;      // module path, function and branch it was reached through
-  std::vector<OutputInfo> outputs;
+  Name scope;             // module path, function and branch it was reached through
+  base::SmallVector<OutputInfo, 1> outputs;
   OpFacts facts;  // of the operator; Unknown for calls and bodies
   OpCost cost;
   Dim params;       // elements of the weights that this row is the first to use
@@ -60,7 +60,7 @@ struct NodeReport {
   // QuantizeLinear and DequantizeLinear into the product multiplies in it. `cost` describes the row as the file states
   // it.
   ElementType dequantized_from = ElementType::Undefined;
-  std::string problem;  // why the row is unmodelled; empty otherwise
+  Name problem;  // why the row is unmodelled; empty otherwise
   // For a function call that stays one row (see AnalyzeOptions::max_inlined_rows): unmodelled nodes in its body.
   std::int64_t unmodelled_inside = 0;
 };
@@ -75,7 +75,7 @@ struct Totals {
 };
 
 struct InputInfo {
-  std::string name;
+  Name name;
   TensorType type;
 };
 

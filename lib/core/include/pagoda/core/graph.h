@@ -10,11 +10,15 @@
 #include <variant>
 #include <vector>
 
+#include "pagoda/base/name.h"
+#include "pagoda/base/small_vector.h"
 #include "pagoda/core/dim.h"
 #include "pagoda/core/tensor_type.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
+
+using base::Name;
 
 using ValueId = std::int32_t;  // index into Graph::values
 using GraphId = std::int32_t;  // index into Model::graphs
@@ -35,18 +39,18 @@ using TensorValue = std::vector<Scalar>;
 
 // Where the bytes of an initializer are stored.
 struct Extent {
-  std::string location;  // external data file as the model names it; empty: inside the model file
+  Name location;  // external data file as the model names it; empty: inside the model file
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  // stored bytes, 0 when not stated
 };
 
 // A constant tensor: its value is present only when it is small (see load.h) and could be read.
 struct Tensor {
-  std::string name;
+  Name name;
   TensorType type;
   Extent extent;
   std::optional<TensorValue> value;
-  std::string unread;  // why a small value could not be read (missing external file); empty otherwise
+  Name unread;  // why a small value could not be read (missing external file); empty otherwise
 };
 
 using AttributeValue =
@@ -59,14 +63,17 @@ struct Attribute {
   std::string reference;  // inside a function body: name of the function attribute it refers to
 };
 
+// Most nodes have up to two inputs and one output.
+using ValueIds = base::SmallVector<ValueId, 2>;
+
 struct Node {
-  std::string name;
-  std::string op_type;
-  std::string domain;    // "" for ai.onnx
-  std::string overload;  // of a local function
-  std::string scope;     // module path as the exporter recorded it, with dots or slashes; may be empty
-  std::vector<ValueId> inputs;  // kAbsent for an omitted optional input
-  std::vector<ValueId> outputs;
+  Name name;
+  Name op_type;
+  Name domain;    // "" for ai.onnx
+  Name overload;  // of a local function
+  Name scope;     // module path as the exporter recorded it, with dots or slashes; may be empty
+  ValueIds inputs;  // kAbsent for an omitted optional input
+  ValueIds outputs;
   std::vector<Attribute> attributes;
 
   // The input or output at index i; kAbsent beyond the list.
@@ -82,7 +89,7 @@ struct Node {
 };
 
 struct Value {
-  std::string name;
+  Name name;
   TensorType declared;            // as the file states it; may be empty
   std::int32_t initializer = -1;  // index into Graph::initializers
   ValueId outer = kAbsent;        // for a capture: the value's id in the enclosing graph
@@ -137,7 +144,7 @@ std::optional<std::int64_t> imported_opset(const std::map<std::string, std::int6
                                            std::string_view domain);
 
 // The name to show for a node: its own, else its first output's.
-const std::string& display_name(const Graph& graph, const Node& node);
+const Name& display_name(const Graph& graph, const Node& node);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

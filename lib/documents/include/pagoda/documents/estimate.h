@@ -9,6 +9,8 @@
 // give the general case.
 #pragma once
 
+#include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -19,6 +21,8 @@
 #include <vector>
 
 #include "pagoda/base/integer.h"
+#include "pagoda/base/name.h"
+#include "pagoda/base/small_vector.h"
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/budget.h"
 #include "pagoda/core/conventions.h"
@@ -32,9 +36,40 @@
 #include "pagoda/core/train.h"
 
 #pragma GCC visibility push(default)
+namespace pagoda::base {
+class CsvLine;
+class JsonWriter;
+}  // namespace pagoda::base
+
 namespace pagoda::documents {
 
-using Count = std::optional<Int>;  // empty: not known
+using base::Name;
+
+// A count, or empty where it is not known: a std::optional<Int> in half its size, since documents hold millions of them.
+class Count {
+ public:
+  constexpr Count() = default;
+  constexpr Count(std::nullopt_t) {}
+  template <typename Integer>
+  requires(std::integral<Integer> || std::same_as<Integer, Int>) constexpr Count(Integer value) : value_(value) {}
+  constexpr Count(const std::optional<Int>& value) : value_(value.value_or(kUnknown)) {}
+  constexpr operator std::optional<Int>() const { return has_value() ? std::optional(value_) : std::nullopt; }
+
+  constexpr bool has_value() const { return value_ != kUnknown; }
+  constexpr explicit operator bool() const { return has_value(); }
+  constexpr Int operator*() const { return value_; }
+  constexpr Int value_or(Int otherwise) const { return has_value() ? value_ : otherwise; }
+  friend constexpr bool operator==(const Count&, const Count&) = default;
+  friend constexpr auto operator<=>(const Count&, const Count&) = default;  // empty before all numbers
+
+ private:
+  static constexpr Int kUnknown = -(Int{1} << 126) * 2;  // the least Int, which no count reaches
+
+  Int value_ = kUnknown;
+};
+
+void write_json(base::JsonWriter& json, const Count& count);  // null where it is not known
+void write_csv(base::CsvLine& line, const Count& count);      // "" where it is not known
 
 // The value with every free symbol at 1; empty if that is not a valid count (negative, or a division by 0).
 Count count(const Dim& dim);
@@ -62,7 +97,7 @@ inline constexpr std::pair<const char*, Count EstimateCounts::*> kEstimateCounts
 };
 
 struct EstimateFormulas {
-  std::string macs, flops, bytes;  // flops is empty under Convention::Pagoda
+  Name macs, flops, bytes;  // flops is empty under Convention::Pagoda
 };
 
 // The file.
@@ -91,28 +126,28 @@ struct EstimateTotals {
 
 struct EstimateNode {
   std::size_t index = 0;              // place in the order of execution
-  std::string name, op_type, domain;  // as in the file; the name may be empty or not unique
-  std::string scope;                  // enclosing bodies, then the module path that the exporter recorded
-  std::string body;                   // the enclosing bodies only; empty in the main graph
-  std::vector<std::string> inputs;    // names of values; empty for an omitted one
-  std::vector<OutputInfo> outputs;
+  Name name, op_type, domain;         // as in the file; the name may be empty or not unique
+  Name scope;                         // enclosing bodies, then the module path that the exporter recorded
+  Name body;                          // the enclosing bodies only; empty in the main graph
+  base::SmallVector<Name, 2> inputs;  // of values; empty for an omitted one
+  base::SmallVector<OutputInfo, 1> outputs;
   EstimateCounts counts;
   ElementType precision = ElementType::Undefined;         // of the work; Undefined: no work
   ElementType dequantized_from = ElementType::Undefined;  // see NodeReport
   Mark mark = Mark::Compute;
   std::int32_t group = -1;  // index in EstimateTraffic::groups; -1 for nodes that run nothing
-  std::string problem;      // why counts are empty
+  Name problem;             // why counts are empty
   std::optional<EstimateFormulas> symbolic;
 
   bool runs_nothing() const { return mark == Mark::View || mark == Mark::Host || mark == Mark::Folded; }
   // Its own name, else the name of its first output, else "#3".
-  std::string shown_name() const;
+  Name shown_name() const;
   // "Conv", "com.microsoft.FusedMatMul".
   std::string qualified_op() const;
 };
 
 // "Conv" for the default domain ("ai.onnx" or empty); "com.microsoft.FusedMatMul" for other domains.
-std::string qualified(const std::string& domain, const std::string& op_type);
+std::string qualified(std::string_view domain, std::string_view op_type);
 
 // "float32", "optional(sequence(float32))".
 std::string type_name(const TensorType& type);
