@@ -52,14 +52,16 @@ MeteredTiming time_with_energy(Meters& meters, const std::function<std::vector<d
   if (result.timing.latency.n == 0) return result;
   result.measured = measured_chunks(chunks, result.timing.warmup_iterations);
   // If the confidence interval narrows quickly, the window may be too short for slow counters and samples: add runs
-  // that are used only for energy.
-  if (meters.needs_seconds() && !result.measured.empty()) {
+  // that are used only for energy. Few runs foretell badly how many fill the rest, so the window is looked at again.
+  double per_run = result.timing.latency.p50;
+  for (double added = 0; meters.needs_seconds() && added < kMostAdded && !result.measured.empty();) {
     const double missing = kEnergySeconds - (result.measured.back().end - result.measured.front().start);
-    if (missing > 0 && result.timing.latency.p50 > 0) {
-      const double runs = std::ceil(1.1 * missing / result.timing.latency.p50);
-      metered(static_cast<std::int64_t>(std::min(runs, kMostAdded)));
-      result.measured = measured_chunks(chunks, result.timing.warmup_iterations);
-    }
+    if (missing <= 0 || per_run <= 0) break;
+    const double runs = std::min(std::ceil(1.1 * missing / per_run), kMostAdded - added);
+    metered(static_cast<std::int64_t>(runs));
+    added += runs;
+    per_run = (chunks.back().end - chunks.back().start) / runs;
+    result.measured = measured_chunks(chunks, result.timing.warmup_iterations);
   }
   result.energy = meters.energy(result.measured);
   return result;
