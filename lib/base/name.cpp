@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <new>
-#include <ostream>
 #include <stdexcept>
 
 namespace pagoda::base {
@@ -37,8 +36,6 @@ Name::Name(std::string_view text) {
   if (text.size() > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("a name of more than 4 GB");
   text_ = place(allocate(sizeof(Block) + bytes_of(text)), sizeof(Block), text);
 }
-
-std::ostream& operator<<(std::ostream& out, const Name& name) { return out << name.view(); }
 
 Name NameArena::add(std::string_view text) {
   if (text.empty()) return {};

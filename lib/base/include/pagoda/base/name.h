@@ -63,7 +63,9 @@ class Name {
   friend bool operator==(const Name& a, std::string_view b) noexcept { return a.view() == b; }
   friend bool operator==(const Name& a, const std::string& b) noexcept { return a.view() == b; }
   friend bool operator==(const Name& a, const char* b) noexcept { return a.view() == b; }
-  friend std::strong_ordering operator<=>(const Name& a, const Name& b) noexcept { return a.view() <=> b.view(); }
+  friend std::strong_ordering operator<=>(const Name& a, const Name& b) noexcept {
+    return a.view().compare(b.view()) <=> 0;  // libc++ 14 has no <=> of views
+  }
 
   friend std::string operator+(std::string a, const Name& b) { return std::move(a.append(b.view())); }
   friend std::string operator+(const char* a, const Name& b) { return std::string(a).append(b.view()); }
@@ -72,7 +74,10 @@ class Name {
   friend std::string operator+(const Name& a, const Other& b) {
     return a + b.view();
   }
-  friend std::ostream& operator<<(std::ostream& out, const Name& name);
+  template <typename Traits>
+  friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const Name& name) {
+    return out << name.view();
+  }
 
  private:
   friend class NameArena;
