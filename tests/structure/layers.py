@@ -162,7 +162,7 @@ def foreign_includes(tree):
         if path.startswith("lib/bridges/"):
             continue  # bridges exist to handle other libraries' types
         for quote, name in tree.sources[path]:
-            if quote == "<" and not re.fullmatch(r"[a-z_0-9]+", name):
+            if quote == "<" and not re.fullmatch(r"[a-z_0-9]+|sys/[a-z_]+\.h", name):  # of C++ or of the C library
                 yield f"{path}: a public header that includes <{name}>"
             if quote == '"' and not tree.resolve(path, name):
                 yield f"{path}: includes \"{name}\", which is no header of Pagoda"

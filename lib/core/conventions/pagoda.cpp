@@ -229,7 +229,7 @@ PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::in
   counts.nodes.resize(graph.nodes.size());
   std::map<std::string_view, std::size_t> last_of_name;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const std::string& name = display_name(graph, graph.nodes[i]);
+    const base::Name& name = display_name(graph, graph.nodes[i]);
     try {
       counts.nodes[i] = count_node(graph, analysis, graph.nodes[i], batch);
     } catch (const Unanswerable& stop) {

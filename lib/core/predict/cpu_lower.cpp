@@ -219,7 +219,7 @@ class CpuLowering {
   bool is_logistic(const Idiom& idiom) const {
     const auto& readers = links_.readers(idiom.operands[0]);
     return std::any_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
-      const std::string& op = graph_.node(reader).op_type;
+      const base::Name& op = graph_.node(reader).op_type;
       return op == "Sigmoid" || op == "Tanh";
     });
   }

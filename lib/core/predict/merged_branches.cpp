@@ -98,7 +98,7 @@ class BranchFinder {
     const Node& node = graph_.node(id);
     if (!is_image(result) || node.inputs.empty() || is_constant(result) || !node.domain.empty()) return;
     Forms& forms = forms_[index(result)];
-    const std::string& op = node.op_type;
+    const base::Name& op = node.op_type;
     if (op == "Conv") {
       if (auto sum = convolution_of(node, id)) forms.emplace(node.input(0), std::move(*sum));
       return;

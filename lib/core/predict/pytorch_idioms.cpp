@@ -54,7 +54,7 @@ class Finder {
     if (!is_decided)
       for (const std::int32_t softmax : softmaxes) match_attention(softmax, Scaled::Queries);
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
-      const std::string& op = graph_.nodes[i].op_type;
+      const base::Name& op = graph_.nodes[i].op_type;
       const auto id = static_cast<std::int32_t>(i);
       if (idioms_[i].call != Call::Own) continue;
       if (op == "Div") match_layer_norm(id);
@@ -62,7 +62,7 @@ class Finder {
       if (op == "ScatterND") match_assignment(id);
     }
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
-      const std::string& op = graph_.nodes[i].op_type;
+      const base::Name& op = graph_.nodes[i].op_type;
       const auto id = static_cast<std::int32_t>(i);
       if (idioms_[i].call != Call::Own) continue;
       if (op == "Mul" || op == "Div") match_activation(id);

@@ -173,7 +173,7 @@ class Search {
   // Whether the input holds positions or masks, by exporters' names; token ids and token types do not count.
   bool is_count(Place place) const {
     if (place.graph != 0) return false;
-    const std::string& name = model_.main().value(place.value).name;
+    const base::Name& name = model_.main().value(place.value).name;
     return name.find("position") != std::string::npos || name.find("mask") != std::string::npos ||
            name.find("past") != std::string::npos;
   }
