@@ -1,6 +1,11 @@
 """The package against the command line: the same library must give the same answer."""
 
+import os
+import subprocess
+import sys
+import typing
 import xml.dom.minidom
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -150,6 +155,22 @@ def test_threads_share_the_library(skeletons):
     expected = [pagoda.analyze(path).totals for path in paths]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda path: pagoda.analyze(path).totals, paths)) == expected
+
+
+def test_the_import_loads_no_other_module():
+    # -S: what .pth files of the environment import at start would not be seen. Every start with site has os, and atexit,
+    # which nanobind takes, is part of the interpreter.
+    script = "import atexit, os, sys; before = set(sys.modules); sys.path.append(sys.argv[1]); import pagoda; print(*set(sys.modules) - before)"
+    folder = Path(pagoda.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script, folder], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"__future__", "pagoda", "pagoda._core", "pagoda._estimate"}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="X | Y is a type from 3.10 on")
+def test_annotations_are_types():
+    hints = typing.get_type_hints(pagoda.analyze)
+    assert hints["dims"] == Mapping[str, int] | None and hints["return"] is pagoda.Estimate
+    assert typing.get_type_hints(pagoda.Model.__init__)["directory"] == str | os.PathLike[str]
 
 
 @pytest.mark.parametrize("name", ["onnx-estimate", "onnx-skeleton", "roofline-plot", "pagoda-import", "pagoda-report"])

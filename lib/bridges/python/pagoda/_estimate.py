@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
-from typing import Any, Mapping, Optional, Sequence, Union
+from _collections_abc import Mapping, Sequence  # of collections.abc, loaded at every start under this name
 
 from . import _core
 
-# html, json and shutil take longer to import than a model to analyse: functions that need them import them.
-Axis = Union[str, Sequence[int]]
+# Modules of the standard library take longer to import than a model to analyse: functions that need html, json or shutil
+# import them, and type checkers alone see typing and functools.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from functools import cached_property as cached
+    from typing import Any
+else:
+    Any = object
+
+    class cached:
+        """A property that is computed once."""
+
+        def __init__(self, compute):
+            self.compute, self.__doc__ = compute, compute.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, instance, owner):
+            if instance is None:
+                return self
+            value = instance.__dict__[self.name] = self.compute(instance)
+            return value
 
 
 class Formula(str):
@@ -70,7 +90,7 @@ class Model:
     `directory` is where the data of tensors outside of bytes are looked for. Weights are not read.
     """
 
-    def __init__(self, source: Any, *, directory: Union[str, os.PathLike[str]] = "") -> None:
+    def __init__(self, source: Any, *, directory: str | os.PathLike[str] = "") -> None:
         if isinstance(source, (str, os.PathLike)):
             self._core = _core.Model(os.fspath(source))
         elif isinstance(source, (bytes, bytearray, memoryview)):
@@ -104,24 +124,24 @@ class Estimate:
     def __init__(self, core: Any) -> None:
         self._core = core
 
-    @cached_property
+    @cached
     def totals(self) -> Record:
         return Record(self._core.totals())
 
-    @cached_property
+    @cached
     def nodes(self) -> Columns:
         return Columns(self._core.nodes())
 
-    @cached_property
-    def kernels(self) -> Optional[Columns]:
+    @cached
+    def kernels(self) -> Columns | None:
         columns = self._core.kernels()
         return None if columns is None else Columns(columns)
 
-    @cached_property
+    @cached
     def diagnostics(self) -> list[Record]:
         return [Record(entry) for entry in self._core.diagnostics()]
 
-    @cached_property
+    @cached
     def _document(self) -> dict[str, Any]:
         return self.to_dict()
 
@@ -134,16 +154,16 @@ class Estimate:
     def to_json(self) -> str:
         return self._core.json()
 
-    @cached_property
-    def symbolic(self) -> Optional[Record]:
+    @cached
+    def symbolic(self) -> Record | None:
         """Formulas of the totals: macs, flops, bytes, activation_peak_bytes."""
         members = self._document.get("symbolic")
         if members is None:
             return None
         return Record({key: Formula(text) if isinstance(text, str) else text for key, text in members.items()})
 
-    @cached_property
-    def sweep(self) -> Optional[Columns]:
+    @cached
+    def sweep(self) -> Columns | None:
         """One row a size, in order: the swept dims by name, counts, memory and times of each."""
         sweep = self._document.get("sweep")
         if sweep is None:
@@ -179,7 +199,7 @@ class Estimate:
         """One page with a verdict, what-if, chart and table that needs nothing else. Needs a device."""
         return self._core.html()
 
-    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what the ending asks for: json, csv, md, txt, svg or html. A file is there whole or not at all."""
         writers = {".json": self.to_json, ".csv": self.to_csv, ".md": self.to_markdown, ".svg": self.to_svg,
                    ".html": self.to_html, ".txt": self.table}
@@ -207,7 +227,7 @@ class Estimate:
         answer = f"<pre>{html.escape(self.table(width=120))}</pre>"
         return answer + (self.to_svg() if self._core.has_device else "")
 
-    def _repr_svg_(self) -> Optional[str]:
+    def _repr_svg_(self) -> str | None:
         return self.to_svg() if self._core.has_device else None
 
 
@@ -232,16 +252,16 @@ def analyze(
     model: Any,
     *,
     batch: int = 0,
-    dims: Optional[Mapping[str, int]] = None,
-    assume: Optional[Mapping[str, int]] = None,
-    custom_ops: Sequence[Union[str, os.PathLike[str]]] = (),
-    inputs: Optional[Mapping[str, Union[bool, Sequence[int]]]] = None,
+    dims: Mapping[str, int] | None = None,
+    assume: Mapping[str, int] | None = None,
+    custom_ops: Sequence[str | os.PathLike[str]] = (),
+    inputs: Mapping[str, bool | Sequence[int]] | None = None,
     phase: str = "",
-    past: Optional[int] = None,
-    tokens: Optional[int] = None,
+    past: int | None = None,
+    tokens: int | None = None,
     count: str = "flops",
     traffic: str = "unfused",
-    device: Union[str, os.PathLike[str]] = "",
+    device: str | os.PathLike[str] = "",
     precision: str = "",
     predict: bool = False,
     engine: str = "pytorch-amp",
@@ -255,7 +275,7 @@ def analyze(
     optimizer: str = "sgd",
     recompute: str = "none",
     frozen: Sequence[str] = (),
-    sweep: Optional[Mapping[str, Axis]] = None,
+    sweep: Mapping[str, str | Sequence[int]] | None = None,
     what_if: Sequence[str] = (),
     advice: bool = True,
     formulas: bool = False,
@@ -317,7 +337,7 @@ def compare(before: Any, after: Any, **request: Any) -> Comparison:
     return result
 
 
-def skeleton(model: Union[str, os.PathLike[str], bytes]) -> bytes:
+def skeleton(model: str | os.PathLike[str] | bytes) -> bytes:
     """The model without its weights, a few kilobytes that every part of Pagoda reads like the whole."""
     if isinstance(model, (str, os.PathLike)):
         with open(model, "rb") as file:

@@ -1,13 +1,12 @@
-"""Entry points of the command-line tools: each becomes the program that the package carries."""
-
-from __future__ import annotations
+"""Entry points of the command-line tools: each becomes the program that the package `pagoda` carries. Not inside of it, so
+that a tool does not wait for the import of the library that the program loads again."""
 
 import os
 import sys
 
 
 def _run(name: str) -> None:
-    folder = os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pagoda")
     program = os.path.join(folder, "bin", name)
     if os.name == "nt":  # programs find pagoda.dll by PATH
         import subprocess
