@@ -87,6 +87,17 @@ TEST_CASE("how many runs are left out is said in text, pictures and pages") {
         std::string::npos);
 }
 
+TEST_CASE("conditions leave the runs with these settings, and say which settings there are") {
+  const documents::Measured one = present::runs_where(table(), {"batch=8,cores=12"});
+  CHECK(one.runs.size() == 41);
+  for (const documents::MeasuredRun& run : one.runs) CHECK(run.config.at("batch") == base::Setting(std::int64_t{8}));
+  CHECK(present::study_modes(one, 0.1).size() == 1);
+  CHECK(present::runs_where(table(), {"batch=8", "gpu_hz=400000000"}).runs.size() == 1);
+  CHECK_THROWS_WITH_AS(present::runs_where(table(), {"batch=9"}), doctest::Contains("no run has these values"), Error);
+  CHECK_THROWS_WITH_AS(present::runs_where(table(), {"bs=8"}), doctest::Contains("theirs are: batch, cores, gpu_hz"),
+                       Error);
+}
+
 TEST_CASE("runs without joules choose nothing: they are refused") {
   documents::Measured measured = table();
   for (documents::MeasuredRun& each : measured.runs) each.energy_joules = each.watts = std::nullopt;

@@ -59,6 +59,8 @@ TEST_CASE("a slow-down is a part of 0 or more, as a number or in percent") {
                    "12,2201600,1300000000,3199000000,100,32,50\n");
   const std::string modes = "modes " + shop.path("modes.csv") + " --slow-down ";
   for (const char* good : {"5%", "0.05", "0", "0%"}) CHECK_MESSAGE(report(modes + good) == 0, good);
+  CHECK(report(modes + "5% --where batch=32") == 0);
+  CHECK(report(modes + "5% --where batch=2") == 1);
   for (const char* bad : {"5x%", "-5%", "-0.05", "%", "nan", "5%%"}) CHECK_MESSAGE(report(modes + bad) == 2, bad);
 }
 

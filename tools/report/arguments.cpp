@@ -108,6 +108,7 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
       ->add_option("RUNS", flags.inputs, "table of power modes, or pagoda.measured/1 with runs that have joules")
       ->required()
       ->expected(1);
+  modes_command->add_option("--where", flags.where, "only runs with SETTING=VALUE,…, like batch=8")->expected(1);
   modes_command->add_option("-o,--output", flags.output,
                             "file to write, whole or not at all (default: standard output)");
   modes_command

@@ -207,7 +207,8 @@ int report_measured(const ReportArguments& flags) {
 }
 
 int report_modes(const ReportArguments& flags) {
-  const documents::Measured measured = measured::load_profile(flags.inputs[0], {});
+  documents::Measured measured = measured::load_profile(flags.inputs[0], {});
+  if (!flags.where.empty()) measured = present::runs_where(std::move(measured), flags.where);
   const std::string title = flags.title.empty() ? std::filesystem::path(flags.inputs[0]).stem().string() : flags.title;
   write_output(flags.output,
                present::modes_report(present::study_modes(measured, flags.slow_down, flags.same, flags.inputs[0]),

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
@@ -147,6 +148,24 @@ std::vector<documents::Result> results_where(const std::vector<documents::Result
   if (left.empty() && !results.empty())
     throw Error("\"" + base::joined(conditions) + "\": no record has these values");
   return left;
+}
+
+documents::Measured runs_where(documents::Measured measured, const std::vector<std::string>& conditions) {
+  std::set<std::string> names;
+  for (const documents::MeasuredRun& run : measured.runs)
+    for (const auto& [name, setting] : run.config) names.insert(name);
+  for (const std::string& text : conditions)
+    for (const auto& [axis, value] : conditions_of(text)) {
+      if (!names.contains(axis))
+        throw Error("\"" + axis + "=" + value + "\": the runs have no such setting; theirs are: " +
+                    (names.empty() ? "none" : base::joined(names)));
+      std::erase_if(measured.runs, [&, &a = axis, &v = value](const documents::MeasuredRun& run) {
+        return results::text_of(run.config, a) != v;
+      });
+    }
+  if (measured.runs.empty() && !conditions.empty())
+    throw Error("\"" + base::joined(conditions) + "\": no run has these values");
+  return measured;
 }
 
 }  // namespace pagoda::present

@@ -33,6 +33,9 @@ std::vector<std::pair<std::string, std::string>> conditions_of(std::string_view 
 // name of the accelerator or processor) or test=train or eval (the mode). Throws Error if no record is left.
 std::vector<documents::Result> results_where(const std::vector<documents::Result>& results,
                                              const std::vector<std::string>& conditions);
+// The same for the runs of a measurement, whose axes are their settings: batch=8, gpu_hz=918000000. Throws Error if no
+// run is left.
+documents::Measured runs_where(documents::Measured measured, const std::vector<std::string>& conditions);
 
 // --- tables ---------------------------------------------------------------------------------------------------------
 
