@@ -16,6 +16,12 @@ using report::cell;
 
 bool has_time(const EstimateSweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
 
+// False on a device whose time of a launch is not known.
+bool has_launches(const EstimateSweep& sweep) {
+  return std::any_of(sweep.points.begin(), sweep.points.end(),
+                     [](const SweepPoint& point) { return point.time && point.time->eager_seconds; });
+}
+
 bool has_joules(const EstimateSweep& sweep) {
   return std::any_of(sweep.measured.begin(), sweep.measured.end(), [](const auto& point) { return point.joules; });
 }
@@ -77,7 +83,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   if (sweep.device_bytes) grid.columns.push_back({.header = "fits"});
   if (has_time(sweep)) {
     grid.columns.push_back({.header = "time ≥", .is_number = true});
-    grid.columns.push_back({.header = "launched ≥", .is_number = true, .drop_order = 2});
+    if (has_launches(sweep)) grid.columns.push_back({.header = "launched ≥", .is_number = true, .drop_order = 2});
     if (has_items) grid.columns.push_back({.header = items, .is_number = true});
     if (has_users) grid.columns.push_back({.header = "a user ≤", .is_number = true});
     grid.columns.push_back({.header = unit + "/s ≤", .is_number = true, .drop_order = 3});
@@ -115,7 +121,8 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     if (point.time) {
       const double seconds = point.time->seconds;
       row.push_back(base::si_seconds(seconds));
-      row.push_back(point.time->eager_seconds ? base::si_seconds(*point.time->eager_seconds) : "?");
+      if (has_launches(sweep))
+        row.push_back(point.time->eager_seconds ? base::si_seconds(*point.time->eager_seconds) : "?");
       const bool has_rate = seconds > 0;
       if (has_items)
         row.push_back(has_rate && point.items ? base::si_rate(static_cast<double>(*point.items) / seconds, "") : "?");
