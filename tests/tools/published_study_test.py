@@ -3,6 +3,7 @@ the notebooks of github.com/dream-lab/pagoda at 34dbe0f), which are listed below
 import csv
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -107,6 +108,14 @@ def check_pictures(out):
         text = (out / name).read_text()
         if "<svg" not in text:
             failures.append(f"{name} is not a picture")
+    # A model's name stands beside the last of its runs, at about its height: farther off, it would seem to be another's.
+    named = re.findall(r'<g class="path" data-kind="runs"[^>]*>\n<path d="M[^"]* ([-0-9.]+)".*?</g>\n<text [^>]*y="([-0-9.]+)" class="halo path-name"[^>]*>([^<]+)<',
+                       (out / "batch_study.svg").read_text(), re.S)
+    if len(named) != len(LAWS):
+        failures.append(f"batch_study.svg: names beside runs are {[name for _, _, name in named]}")
+    for star, text, name in named:
+        if abs(float(text) - 4 - float(star)) > 17:
+            failures.append(f"batch_study.svg: {name} is at {text}, its last run at {star}")
     if 'id="arch"' not in (out / "energy_roofline.svg").read_text():
         failures.append("energy_roofline.svg has no arch")
     if ">Conv dw ×" not in (out / "training_resnet50.svg").read_text():

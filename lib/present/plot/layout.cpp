@@ -188,17 +188,27 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
 
 Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
 
-// Places a name to the right or left of its star, clear of dots, stars and other names. If no place is free, it covers
-// dots.
+// Places a name to the right or left of its star, clear of stars and other names, and of dots and lines where it can: a
+// name across a line can be read, one over dots cannot, and one far from its star seems to be another's.
 void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y, const std::vector<Box>& dots,
-                std::vector<Box>& names) {
+                const std::vector<Box>& lines, std::vector<Box>& names) {
+  constexpr double kNear = 16, kFar = 64;  // of the star's height
+  struct Choice {
+    bool is_over_lines, is_over_dots;
+    double farthest;
+  };
   const double width = 1.15 * text_width(name, kLabelText);  // bold is wider
-  for (const bool is_over_dots : {false, true}) {
+  for (const auto& [is_over_lines, is_over_dots, farthest] :
+       {Choice{false, false, kNear}, Choice{true, false, kNear}, Choice{false, false, kFar}, Choice{true, false, kFar},
+        Choice{true, true, kFar}}) {
     for (const double drop : {0.0, 16.0, -16.0, 32.0, -32.0, 48.0, -48.0, 64.0}) {
+      if (std::abs(drop) > farthest) continue;
       for (const bool is_left : {false, true}) {
         const double from = is_left ? x - 14 - width : x + 14;
         const Box box{from, y + drop - 8, from + width, y + drop + 8};
-        if (!is_free(plot, {box}, names) || (!is_over_dots && !is_free(plot, {box}, dots))) continue;
+        if (!is_free(plot, {box}, names) || (!is_over_dots && !is_free(plot, {box}, dots)) ||
+            (!is_over_lines && !is_free(plot, {box}, lines)))
+          continue;
         place = {.drop = drop, .is_left = is_left};
         names.push_back(box);
         return;
@@ -260,6 +270,21 @@ std::vector<Star> labelled_together(const Scale& scale, const std::vector<Star>&
     first = end;
   }
   return result;
+}
+
+// The roofs that are drawn, and the paths through stars.
+std::vector<Segment> lines_of(const Layout& layout) {
+  std::vector<Segment> lines;
+  for (const RoofMark& mark : layout.roofs)
+    if (mark.line && mark.roof->shown) lines.push_back(*mark.line);
+  const Scale& scale = layout.scale;
+  for (const PathMark& path : layout.paths)
+    for (std::size_t i = 1; i < path.stars.size(); ++i) {
+      const Star &from = path.stars[i - 1], &to = path.stars[i];
+      if (!scale.frame.holds(from.x(), from.y()) || !scale.frame.holds(to.x(), to.y())) continue;
+      lines.push_back({scale.x(from.x()), scale.y(from.y()), scale.x(to.x()), scale.y(to.y())});
+    }
+  return lines;
 }
 
 // Bounds get no labels at sizes for which the same series has a measured run: the run carries the label.
@@ -367,21 +392,22 @@ Layout make_layout(const Chart& chart, std::size_t at) {
       if (chart.frame.holds(star.x(), star.y()))
         star_boxes.push_back(box_of(scale.x(star.x()), scale.y(star.y()), 7));
   taken.insert(taken.end(), star_boxes.begin() + static_cast<std::ptrdiff_t>(path_begin), star_boxes.end());
-  for (PathMark& path : layout.paths) label_sizes(layout, path, chart, taken);
-  layout.change_labels = label_changes(scale, chart, taken);
+  // Names first: there are more places for a size than for a name.
   std::vector<Box> names = star_boxes;
-  for (const PathMark& path : layout.paths)
-    for (const StarLabel& label : path.labels) names.push_back(label.box);
+  for (const StarLabel& label : layout.machine_labels) names.push_back(label.box);
   const std::size_t name_begin = names.size();
+  const std::vector<Box> drawn_lines = around(lines_of(layout), nullptr);
   for (const Series& series : chart.series) {
     const Star* star = named_star(chart, series);
     const std::string name = star_name(chart, series);
     layout.star_names.emplace_back();
     if (star == nullptr || name.empty()) continue;
-    place_name(layout.star_names.back(), scale.plot, name, scale.x(star->x()), scale.y(star->y()), dot_boxes, names);
+    place_name(layout.star_names.back(), scale.plot, name, scale.x(star->x()), scale.y(star->y()), dot_boxes, drawn_lines, names);
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(name_begin));
   taken.insert(taken.end(), names.begin(), names.end());
+  for (PathMark& path : layout.paths) label_sizes(layout, path, chart, taken);
+  layout.change_labels = label_changes(scale, chart, taken);
   std::vector<Segment> lines;
   lines.reserve(layout.roofs.size() + 1);
   for (const RoofMark& mark : layout.roofs)
