@@ -3,6 +3,7 @@
 
     python models/export.py -o DIR                      every model this Python's torch can export
     python models/export.py -o DIR --only resnet50 gpt2
+    python models/export.py -o DIR --only lstm fcn --exporter dynamo    rows of an old PyTorch by the current one
     python models/export.py --list
 
 Three exporters write ONNX in the wild and each writes a different graph, so the set holds all of them. The
@@ -10,7 +11,8 @@ Three exporters write ONNX in the wild and each writes a different graph, so the
     torch-1.13   the TorchScript exporter of PyTorch 1.13 (Debian 12: python3-torch, python3-torchvision)
     torchscript  torch.onnx.export(dynamo=False) of a current PyTorch
     dynamo       torch.onnx.export(dynamo=True)  of a current PyTorch
-Rows of the other generation are named and skipped, so the whole set takes one run under each Python.
+Rows of the other generation are named and skipped, so the whole set takes one run under each Python. With --exporter,
+every chosen row is made by that exporter instead: the same network with the same work, in a graph of another generation.
 
 Every parameter and every running statistic is made distinct before the export: the TorchScript exporter merges
 identical initializers, and a file whose zero biases are one tensor is not the file a user has.
@@ -23,7 +25,7 @@ import json
 import sys
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable
 
@@ -407,9 +409,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Export the model set to ONNX.")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where NAME.onnx is written")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="export these models only")
+    parser.add_argument("--exporter", choices=EXPORTERS_HERE, help="makes every chosen model, whatever its row says")
     parser.add_argument("--list", action="store_true", help="print the table and export nothing")
     arguments = parser.parse_args()
     models = chosen(arguments.only)
+    if arguments.exporter:
+        models = [replace(model, exporter=arguments.exporter) for model in models]
 
     if arguments.list:
         for model in models:
