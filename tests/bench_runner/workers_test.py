@@ -122,6 +122,10 @@ class Frameworks(unittest.TestCase):
         for dim, axis, is_integer, expected in rows:
             with self.subTest(dim=dim, axis=axis):
                 self.assertEqual(ort_worker.size_of(dim, axis, config, is_integer), expected)
+        for dims, expected in (((1, 3, 224, 224), True), ((4, 3), False), (("batch", 3), False), ((2, "batch", 256), False),
+                               ((2, "N", 256), False), ((2, "sequence"), True), ((), False)):
+            with self.subTest(dims=dims):
+                self.assertEqual(ort_worker.fixes_batch(dims, 4), expected)
         rows = [("x", (1, 3, 224, 224), slice(2, 4)), ("x", ("n", 3, "h", "w"), slice(2, 4)), ("x", ("n", "c", "h", "w"), slice(2, 4)),
                 ("x", ("n", 224, 224, 3), slice(1, 3)), ("x", ("n", "h", "w", 3), slice(1, 3)), ("x", (1, 64, 224, 224), None),
                 ("past_key_values.0.key", ("batch", "heads", "past", "size"), None), ("past", ("batch", 12, "past", 64), None),

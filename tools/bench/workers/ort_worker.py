@@ -36,6 +36,13 @@ def size_of(dim, axis, config, has_sequence):
     return 1
 
 
+def fixes_batch(dims, batch):
+    """Whether the file fixes the batch at another size: by its first dim, unless a later one is free and named for the batch,
+    as in states of recurrent layers, [layers, batch, hidden]."""
+    is_elsewhere = any(isinstance(dim, str) and ("batch" in dim.lower() or dim.lower() in ("n", "b")) for dim in dims[1:])
+    return bool(dims) and isinstance(dims[0], int) and dims[0] != batch and not is_elsewhere
+
+
 def image_axes(name, dims):
     """The axes of height and width of a batch of images, whose channels are one or three or, before them, free; none for
     any other input, such as a mask or a cache."""
@@ -117,7 +124,7 @@ class OrtWorker(Worker):
                 raise Unavailable(f"input {value.name} is {dtype.name} and the file computes in it; asked for {wanted}: convert the file")
             has_sequence = dtype.kind in "iu"
             shape = [size_of(dim, axis, config, has_sequence) for axis, dim in enumerate(value.shape)]
-            if config.get("batch") and shape and isinstance(value.shape[0], int) and shape[0] != config["batch"]:
+            if config.get("batch") and fixes_batch(value.shape, config["batch"]):
                 raise Unavailable(f"input {value.name} fixes the batch at {shape[0]}; asked for {config['batch']}: export it with a free batch")
             sides = image_axes(value.name, value.shape) if config.get("input_size") and dtype.kind == "f" else None
             if sides and tuple(shape[sides]) != image_size(config, 0):
