@@ -563,6 +563,22 @@ TEST_CASE("several devices or precisions are a table of one row each") {
   CHECK(what_if["variants"][3]["traffic"] == "fused");
   CHECK(what_if["variants"][3]["seconds"] == half["roofline"]["seconds"]);
   CHECK(h200["items_per_second"].get<double>() == doctest::Approx(8 / h200["seconds"].get<double>()));
+  // CSV has the same rows.
+  const auto rows = csv_rows(workshop().run("net.onnx --device h200 --what-if fp32,fp16,int8 --format csv").out);
+  REQUIRE(rows.size() == what_if["variants"].size() + 1);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const json& variant = what_if["variants"][i - 1];
+    for (std::size_t at = 0; at < rows[0].size(); ++at) {
+      const auto field = variant.find(rows[0][at]);
+      if (field == variant.end() || field->is_null())
+        CHECK(rows[i][at].empty());
+      else if (field->is_number())
+        CHECK(std::stod(rows[i][at]) == field->get<double>());
+      else
+        CHECK(rows[i][at] == (field->is_string() ? field->get<std::string>() : field->dump()));
+    }
+  }
+  CHECK(csv_rows(workshop().run("net.onnx --device orin-agx --sweep mode=maxn,30w --format csv").out).size() == 3);
   CHECK(workshop().run("net.onnx --device h200 --what-if fp32,fp16").out.find("moves the time most") !=
         std::string::npos);
 }

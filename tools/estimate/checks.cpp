@@ -43,7 +43,6 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
       {has_devices && !arguments.max_seconds.empty(), "--max-seconds"},
       {!arguments.what_if.empty() && !arguments.precision.empty(), "--precision"},
       {is_chart(format_of(arguments)), "a chart"},
-      {format_of(arguments) == "csv", "--format csv; take json"},
   };
   for (const auto& [is_given, name] : other)
     if (is_given) throw UsageError(what + " is a table of its own; it does not go with " + name);

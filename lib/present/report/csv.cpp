@@ -1,6 +1,7 @@
 // Exact numbers for spreadsheets and scripts (RFC 4180). Columns: report.h.
 #include "pagoda/base/csv_line.h"
 
+#include <algorithm>
 #include <map>
 
 #include "report/rows.h"
@@ -81,8 +82,16 @@ std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns
                                 .bytes = {}};
   if (work.bytes_read && work.bytes_written) counts.bytes = *work.bytes_read + *work.bytes_written;
   add_counters(line, counts);
-  constexpr std::size_t kTold = 7 + std::size(documents::kEstimateCounts) + 1;
-  for (std::size_t i = kTold; i < columns; ++i) line.add("");
+  std::size_t told = 7 + std::size(documents::kEstimateCounts) + 1;
+  const auto& rows = estimate.training->rows;
+  const auto row = std::find_if(rows.begin(), rows.end(), [](const auto& each) { return each.part == "optimizer"; });
+  if (estimate.roofline && row != rows.end() && row->bound.bound != Bound::Unknown) {
+    line.add("").add("").add("");  // precision, mark, problem
+    line.add(row->bound.seconds).add(row->bound.compute_seconds).add(row->bound.memory_seconds);
+    line.add(std::string(to_string(row->bound.bound)));  // the shares above are of the forward pass: it has none
+    told += 3 + 4;
+  }
+  for (std::size_t i = told; i < columns; ++i) line.add("");
   return std::move(line).end();
 }
 
@@ -165,6 +174,7 @@ std::vector<std::string_view> columns_of(const EstimateDocument& estimate, Rows 
 }  // namespace
 
 std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
+  if (!estimate.variants.empty()) return report::variants_csv(estimate);
   ReportOptions chosen = options;
   if (chosen.rows == Rows::None) chosen.rows = Rows::Node;
   const report::Data data = report::collect(estimate, chosen);

@@ -77,6 +77,7 @@ std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);
 // EstimateDocument::variants, and the difference between them that matters most.
 base::Grid variants_grid(const documents::EstimateDocument& estimate);
+std::string variants_csv(const documents::EstimateDocument& estimate);  // columns named as the fields in JSON
 std::string decisive(const std::vector<documents::EstimateVariant>& variants);
 
 // The rows as printable cells, for the table and for Markdown.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "pagoda/base/csv_line.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
@@ -71,6 +72,27 @@ base::Grid variants_grid(const documents::EstimateDocument& estimate) {
     grid.rows.push_back(std::move(row));
   }
   return grid;
+}
+
+std::string variants_csv(const documents::EstimateDocument& estimate) {
+  std::string text = base::csv_line({"device", "precision", "traffic", "total_bytes", "device_bytes", "fits", "seconds",
+                                     "floor_seconds", "at_least", "bound", "items_per_second", "largest_batch",
+                                     "longest_context", "joules", "price_per_million", "predicted_engine",
+                                     "predicted_seconds", "predicted_low", "predicted_high"});
+  const auto truth = [](bool value) { return std::string(value ? "true" : "false"); };
+  for (const documents::EstimateVariant& variant : estimate.variants) {
+    const auto& predicted = variant.predicted;
+    base::CsvLine line;
+    line.name(variant.device).add(variant.precision ? std::string(to_string(*variant.precision)) : std::string());
+    line.add(std::string(to_string(variant.traffic))).add(variant.total_bytes).add(variant.device_bytes);
+    line.add(variant.fits ? truth(*variant.fits) : std::string()).add(variant.seconds).add(variant.floor_seconds);
+    line.add(truth(variant.at_least)).add(std::string(to_string(variant.bound))).add(variant.items_per_second);
+    line.add(variant.largest_batch).add(variant.longest_context).add(variant.joules).add(variant.price_per_million);
+    line.name(predicted ? predicted->engine : "").add(predicted ? std::optional(predicted->seconds) : std::nullopt);
+    line.add(predicted ? predicted->low : std::nullopt).add(predicted ? predicted->high : std::nullopt);
+    text += std::move(line).end();
+  }
+  return text;
 }
 
 namespace {

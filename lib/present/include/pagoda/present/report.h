@@ -63,7 +63,11 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
 //   index,kernel,ops,nodes,macs … intensity as above,saved_bytes,rule
 // With a device, seconds,compute_seconds,memory_seconds,bound,share,headroom follow (by type: only seconds); for a
 // training step, by node, dx_macs,dx_flops,dx_bytes,dw_macs,dw_flops,dw_bytes,gradient_bytes,kept_bytes,recomputed;
-// with row_formulas, macs_formula,flops_formula,bytes_formula.
+// with row_formulas, macs_formula,flops_formula,bytes_formula. The last row of a training step is its optimizer.
+// Several devices, precisions or traffic models have a row each, with the fields that their JSON has:
+//   device,precision,traffic,total_bytes,device_bytes,fits,seconds,floor_seconds,at_least,bound,items_per_second,
+//   largest_batch,longest_context,joules,price_per_million,predicted_engine,predicted_seconds,predicted_low,
+//   predicted_high
 std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
 // The estimate's sweep, one row per point. For a training step, param_bytes counts everything that is held throughout
