@@ -34,6 +34,9 @@ TEST_CASE("a counter that stands still, is missing, or is too slow is not a numb
                            brief = {{0, 0.5, 1.0, 9.0, 10}};
   CHECK_FALSE(tools::bench::package_energy(none).joules);
   CHECK(tools::bench::package_energy(none).source.empty());
+  CHECK_FALSE(tools::bench::package_energy(still).joules);
+  CHECK_FALSE(tools::bench::package_energy(still).watts);
+  CHECK(tools::bench::package_energy(still).source.find("did not move") != std::string::npos);
   CHECK_FALSE(tools::bench::gpu_energy(none, {}).joules);
   CHECK(tools::bench::gpu_energy(none, {}).source.empty());
   CHECK(*tools::bench::gpu_energy(none, steady).joules == doctest::Approx(40));

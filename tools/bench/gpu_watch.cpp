@@ -53,6 +53,7 @@ Energy package_energy(std::span<const Chunk> measured) {
   }
   const std::int64_t runs = runs_of(measured);
   if (runs == 0) return {};
+  if (joules <= 0) return {.source = "none: the package counters (RAPL) did not move" + power_root_note()};
   return {.joules = joules / static_cast<double>(runs),
           .watts = seconds > 0 ? std::optional(joules / seconds) : std::nullopt,
           .source = "package counters (RAPL), the whole processor" + power_root_note()};

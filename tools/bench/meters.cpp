@@ -27,7 +27,7 @@ std::optional<double> Meters::joules() {
   return rapl.available() ? std::optional(rapl.joules()) : std::nullopt;
 }
 
-bool Meters::needs_seconds() const { return rails || (watch && watch->nvml().available()); }
+bool Meters::needs_seconds() const { return watch ? watch->nvml().available() : rails || rapl.available(); }
 
 Energy Meters::energy(std::span<const Chunk> measured) {
   if (rails) return rail_energy(measured, *rails);

@@ -20,7 +20,8 @@ namespace pagoda::tools::bench {
 struct Meters {
   explicit Meters(std::optional<int> gpu);
   std::optional<double> joules();
-  // True if windows shorter than kEnergySeconds have no energy.
+  // True if windows shorter than kEnergySeconds have no energy, or one that belongs in part to the requests between few
+  // short runs and to the steps of a counter (RAPL's are a millisecond).
   bool needs_seconds() const;
   Energy energy(std::span<const Chunk> measured);
 
