@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 out=$1
 if [ -n "${TOOLS:-}" ]; then PATH=$TOOLS:$TOOLS/bench:$TOOLS/ceilings:$PATH; fi
 export PAGODA_PYTHON=${PYTHON:-${PAGODA_PYTHON:-python3}}
-for tool in pagoda-bench pagoda-report onnx-estimate ert-ceilings roofline-plot; do
+for tool in pagoda-bench pagoda-report pagoda-calibrate onnx-estimate ert-ceilings roofline-plot; do
   command -v "$tool" >/dev/null || { echo "$tool: not on the PATH; install Pagoda, or say TOOLS=build/release/tools" >&2; exit 1; }
 done
 "$PAGODA_PYTHON" -c 'import onnxruntime, numpy' 2>/dev/null || {
@@ -45,66 +45,54 @@ if "$PAGODA_PYTHON" -c 'import torch, torchvision' 2>/dev/null && [ -z "${NO_TOR
     echo "PyTorch: not every run is ok; pagoda-bench status $out/torch says why" | tee -a "$out/notes.txt"
 fi
 
-# Each model: runs beside the bound, over the batches and in a roofline.
-for model in $models; do
-  file=$here/models/skeletons/$model.onnx
-  sizes=()
-  case $model in bert*|gpt*) sizes=(--dim "sequence=$sequence") ;; esac
-  pagoda-report measured "$out/inference" --where "model=$model" -o "$out/$model.runs.json" || continue
-  onnx-estimate "$file" --sweep "batch=$batches" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused \
-    --measured "$out/$model.runs.json" >"$out/$model.sweep.txt"
-  # What is left says of the ceilings what the first has said: to the notes.
-  onnx-estimate "$file" --sweep "batch=$batches" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused \
-    --measured "$out/$model.runs.json" --format csv -o "$out/$model.sweep.csv" 2>>"$out/notes.txt"
-  # The batch stays free, so that the chart has the runs of all batches.
-  onnx-estimate "$file" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused -o "$out/$model.json" 2>>"$out/notes.txt"
-  roofline-plot --ceilings "$out/ceilings.json" --estimate "$out/$model.json" --measured "$out/$model.runs.json" \
-    -o "$out/$model.svg"
-  # A training step, beside PyTorch's where it ran.
-  step=()
-  if [ -d "$out/torch" ] && pagoda-report measured "$out/torch" --where "model=$(torch_name "$model"),test=train" \
-    -o "$out/$model.steps.json" 2>>"$out/notes.txt"; then step=(--measured "$out/$model.steps.json"); fi
-  onnx-estimate "$file" --batch "${batches%%[,.]*}" "${sizes[@]}" --device "$out/ceilings.json" --training "${step[@]}" \
-    >"$out/$model.training.txt" 2>>"$out/notes.txt"
-done
-pagoda-report table "$out/inference" -o "$out/inference.svg" --title "ONNX Runtime on this CPU"
-pagoda-report table "$out/inference" -o "$out/inference.csv"
-pagoda-report table "$out/inference" -o "$out/inference.txt"
-for test in eval train; do
-  [ -d "$out/torch" ] || continue
-  pagoda-report table "$out/torch" --where "test=$test" -o "$out/torch-$test.svg" --title "PyTorch on this CPU, $test" || continue
-  pagoda-report table "$out/torch" --where "test=$test" -o "$out/torch-$test.txt"
-done
+# The rest is arithmetic on these records. What is said on the way goes to the notes: the page names disturbed ceilings.
+exec 3>&2 2>>"$out/notes.txt"
+trap 'status=$?; [ $status -eq 0 ] || { tail -3 "$out/notes.txt" >&3; exit $status; }' EXIT
 
-# One page of it.
-text() { printf '<h2>%s</h2>\n<pre>' "$1"; sed 's/&/\&amp;/g; s/</\&lt;/g' "$2"; printf '</pre>\n'; }
-# Each picture's ids begin with its name: a page must not have one twice.
-picture() {
-  local name
-  name=$(basename "$1" .svg | tr -c 'A-Za-z0-9\n' '-')
-  printf '<figure>\n'
-  sed -E "/^<\?xml/d; s/ id=\"/&$name-/g; s/url\(#/&$name-/g; s/href=\"#/&$name-/g
-    s/ aria-labelledby=\"([^ \"]+) ([^ \"]+)\"/ aria-labelledby=\"$name-\1 $name-\2\"/g" "$1"
-  printf '</figure>\n'
+estimate() {  # MODEL ARGUMENT…
+  local file=$here/models/skeletons/$1.onnx sizes=()
+  case $1 in bert*|gpt*|lstm*) sizes=(--dim "sequence=$sequence") ;; esac
+  shift
+  onnx-estimate "$file" "${sizes[@]}" --device "$out/ceilings.json" "$@"
 }
-{
-  printf '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>A study of this CPU</title>\n'
-  printf '<style>body{font:14px sans-serif;max-width:70em;margin:2em auto}pre{overflow:auto}svg{max-width:100%%;height:auto}</style></head><body>\n'
-  printf '<h1>A study of this CPU</h1>\n'
-  text "Inference by ONNX Runtime" "$out/inference.txt"
-  picture "$out/inference.svg"
-  for test in eval train; do
-    [ -f "$out/torch-$test.txt" ] || continue
-    text "PyTorch, $test" "$out/torch-$test.txt"
-    picture "$out/torch-$test.svg"
-  done
+draw() {  # NAME ARGUMENT…: a picture for a wide window and one for a phone
+  local name=$1
+  shift
+  roofline-plot --ceilings "$out/ceilings.json" "$@" -o "$out/$name.svg"
+  roofline-plot --ceilings "$out/ceilings.json" "$@" --width 100mm --font-size 8pt -o "$out/$name.narrow.svg"
+}
+# Runs of an engine beside their bounds, model by model over the batches, and in one roofline.
+engine() {  # NAME TITLE FOLDER TEST ARGUMENT…: the arguments are of the estimates
+  local name=$1 title=$2 folder=$3 test=$4 model record charted=()
+  shift 4
   for model in $models; do
-    [ -f "$out/$model.svg" ] || continue
-    text "$model: measured beside the bound" "$out/$model.sweep.txt"
-    picture "$out/$model.svg"
-    text "$model: a training step" "$out/$model.training.txt"
+    record=$model
+    if [ "$folder" = torch ]; then record=$(torch_name "$model"); fi
+    pagoda-report measured "$out/$folder" --where "model=$record,test=$test" -o "$out/$model.$name.runs.json" || continue
+    for format in csv json; do
+      estimate "$model" --sweep "batch=$batches" --measured "$out/$model.$name.runs.json" "$@" -o "$out/$model.$name.$format"
+    done
+    charted+=(--estimate "$out/$model.$name.json" --measured "$out/$model.$name.runs.json")
   done
-  [ -f "$out/ceilings.txt" ] && text "What this machine can do" "$out/ceilings.txt"
-  printf '</body></html>\n'
-} >"$out/index.html"
+  [ ${#charted[@]} -gt 0 ] || return 0
+  pagoda-report table "$out/$folder" --where "test=$test" -o "$out/$name.csv"
+  pagoda-report table "$out/$folder" --where "test=$test" -o "$out/$name.html" --title "$title"
+  draw "$name.roofline" "${charted[@]}" --title "$title: measured and least times"
+  # Where a counter gave joules: constants of energy, and the roofline of work per joule.
+  if "$PAGODA_PYTHON" "$here/examples/own_study_page.py" --has-joules "$out/$name.csv"; then
+    draw "$name.energy" --energy "${charted[@]}" --title "$title: work per joule" || rm -f "$out/$name.energy.svg"
+    pagoda-calibrate --energy "$out"/*."$name.csv" --device "$out/ceilings.json" --residuals "$out/$name.energy.table.csv" \
+      >"$out/$name.energy.txt" || rm -f "$out/$name.energy.txt"
+  fi
+}
+roofline-plot --ceilings "$out/ceilings.json" -o "$out/roofs.json"
+engine onnxruntime "ONNX Runtime, inference" inference eval --traffic fused
+if [ -d "$out/torch" ]; then
+  engine pytorch "PyTorch, inference" torch eval --traffic fused
+  engine training "PyTorch, training steps" torch train --training
+fi
+# What a training step is made of.
+for model in $models; do estimate "$model" --batch "${batches%%[,.]*}" --training >"$out/$model.step.txt"; done
+
+"$PAGODA_PYTHON" "$here/examples/own_study_page.py" "$out" $models
 echo "open $out/index.html"
