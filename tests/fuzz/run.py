@@ -1,26 +1,35 @@
 #!/usr/bin/env python3
-"""Runs fuzz targets one after the other and appends a line per target to a log.
+"""Runs fuzz targets one after the other, and keeps a log with a line per target and commit.
 
     cmake --workflow --preset fuzz
     python3 tests/fuzz/run.py build/fuzz/tests/fuzz --runs 1000000 [--log tests/fuzz/log.csv] [target ...]
+    python3 tests/fuzz/run.py build/fuzz/tests/fuzz --large --seconds 60            # the seeds as they are, a short run
+    python3 tests/fuzz/run.py --totals tests/fuzz/log.csv                           # executions of each target so far
 
 Seeds are the sample models, every conformance case and the small models of the model set; for readers of text, the
-repository's own files of that kind. New inputs found in a run stay in BUILD/corpus-TARGET, failing inputs in
-BUILD/found-TARGET. Exit code 1 if a target fails.
+repository's own files of that kind, shortened to what each reader takes in a tenth of a millisecond. New inputs found
+in a run stay in BUILD/corpus-TARGET, failing inputs in BUILD/found-TARGET. Exit code 1 if a target fails.
 """
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-# Freed memory is kept for a while to find uses after the end; of less, more runs fit, and peaks are the readers'.
-SANITIZER = "quarantine_size_mb=4:malloc_context_size=3:thread_local_quarantine_size_kb=64"
+# Freed memory is kept for a while to find uses after the end; of less, more runs fit, and peaks are the readers'. Stacks
+# of allocations are not kept: replaying a finding shows them.
+SANITIZER = "quarantine_size_mb=4:malloc_context_size=1:thread_local_quarantine_size_kb=64:max_malloc_fill_size=0"
+
+# Leaks are looked for once, when the process ends: a search takes longer than a thousand inputs. Weighing the corpus by
+# entropy took three fifths of a run of models.
+LIBFUZZER = ["-timeout=20", "-rss_limit_mb=1024", "-print_final_stats=1", "-reload=0", "-detect_leaks=0", "-entropic=0"]
 
 # Words of each syntax, which a mutation takes as a whole.
 WORDS = {
@@ -32,8 +41,9 @@ WORDS = {
 }
 
 SOURCE = Path(__file__).resolve().parents[2]
-FIELDS = ["commit", "target", "executions", "seconds", "crashes", "slowest_seconds", "peak_mib", "corpus"]
-LARGEST_MODEL = 16384
+FIELDS = ["commit", "target", "executions", "seconds", "processor_seconds", "crashes", "slowest_seconds", "peak_mib", "corpus"]
+LARGEST = 16384  # seed of a --large run
+AIM = 10_000_000
 
 # Longest input in bytes, and the seeds: files by the prefix put before each, and texts.
 JSON = ["{}", '{"a": [1, -2.5e3, "\\u00e9\\n", true, null], "b": {"c": {}}}', "[[[]], 1e400]"]
@@ -45,7 +55,7 @@ TARGETS: dict[str, tuple[int, list[tuple[str, str]], list[str]]] = {
     "csv": (256, [("", "tests/import/data/*.csv"), ("", "data/measured/orin-agx/*.csv")], ['a,"b ""c"", d"\r\n1,"2\n3"\n']),
     "json": (256, [], JSON),
     "energy": (512, [], ["flops,bytes,seconds,joules\n1e12,2e9,0.5,30\n2e12,1e9,0.5,40\n"]),
-    "documents": (4096, [("d", "data/devices/*.json"), ("k", "data/calibration/*.json"),
+    "documents": (2048, [("d", "data/devices/*.json"), ("k", "data/calibration/*.json"),
                          ("s", "data/calibration/serving/*.json"), ("t", "data/calibration/tensorrt/*.json"),
                          ("m", "data/measured/*.json"), ("M", "data/metrics/*.json")],
                   ['e{"schema": "pagoda.estimate/1", "tool": "t", "model": {"path": "m.onnx", "opsets": {"ai.onnx": 17}},'
@@ -59,36 +69,59 @@ TARGETS: dict[str, tuple[int, list[tuple[str, str]], list[str]]] = {
     "record": (512, [], [
         "pagoda.record\t1\nprocess\t12\tpython3 model.py\ndevice\t1\tGH100\tNVIDIA H200\ngroup\t1\t0\ta.sum\tb.sum\n"
         "peak\t1\ta.sum.peak_sustained\t1000\nlaunch\t1\t0\t0\t1\tgemm\tn\tn\tgrid 8x1x1\t1000\t64\nend\t3\n"]),
-    "ort": (2048, [("", "tests/import/data/ort_*.json")], [
+    "ort": (1024, [("", "tests/import/data/ort_*.json")], [
         '[{"cat":"Session","ts":1,"dur":9,"name":"model_run","args":{}},{"cat":"Node","ts":2,"dur":3,"name":'
         '"/a/Conv_kernel_time","args":{"op_name":"Conv","provider":"CPUExecutionProvider"}}]']),
-    "tensorrt": (2048, [("", "tests/import/data/tensorrt_*.json")], []),
-    "ncu": (2048, [("", "tests/import/data/ncu_*.csv")], []),
-    "kineto": (2048, [("", "tests/import/data/*kineto*.json"), ("", "tests/import/data/torch_cpu.json")], []),
+    "tensorrt": (1024, [("", "tests/import/data/tensorrt_*.json")], []),
+    "ncu": (1024, [("", "tests/import/data/ncu_*.csv")], []),
+    "kineto": (1024, [("", "tests/import/data/*kineto*.json"), ("", "tests/import/data/torch_cpu.json")], []),
     "jetson": (512, [("", "tests/import/data/jetson.csv"), ("", "data/measured/orin-agx/*.csv")], []),
-    "rocprof": (2048, [("", "tests/import/data/rocprof*.csv")], []),
+    "rocprof": (1024, [("", "tests/import/data/rocprof*.csv")], []),
     "nsys": (1024, [("", "tests/import/data/nsys*.csv")], []),
-    "load": (4096, [], []),
-    "analyze": (4096, [], []),
+    "load": (1024, [], []),
+    "skeleton": (1024, [], []),
+    "analyze": (1024, [], []),
 }
+MODELS = ("load", "skeleton", "analyze")
 
 
-def seeds(build: Path, target: str) -> Path:
-    """The folder with a target's seeds, made if it is missing."""
-    models = target in ("load", "analyze")
-    folder = build / ("seeds-models" if models else f"seeds-{target}")
+def shortened(text: str, most: int) -> str | None:
+    """A JSON or CSV text within `most` bytes: lists keep their first entries, texts their first characters, tables their
+    first lines. None if it stays longer."""
+    def cut(value, entries: int, characters: int):
+        if isinstance(value, dict):
+            return {name: cut(each, entries, characters) for name, each in value.items()}
+        if isinstance(value, list):
+            return [cut(each, entries, characters) for each in value[:entries]]
+        return value[:characters] if isinstance(value, str) else value
+
+    if text.lstrip()[:1] not in ("{", "["):
+        return text[:text.rfind("\n", 0, most + 1) + 1] or None if len(text) > most else text
+    for entries, characters in ((100, 1000), (8, 80), (3, 60), (2, 40), (1, 20), (1, 8)):
+        short = json.dumps(cut(json.loads(text), entries, characters), separators=(",", ":"))
+        if len(short.encode()) <= most:
+            return short
+    return None
+
+
+def seeds(build: Path, target: str, most: int) -> Path:
+    """The folder with a target's seeds of at most so many bytes, made if it is missing."""
+    models = target in MODELS
+    folder = build / (f"seeds-models-{most}" if models else f"seeds-{target}-{most}")
     if folder.exists():
         return folder
     folder.mkdir(parents=True)
     if models:
-        subprocess.run([build / "make_seeds", folder, SOURCE], check=True)
-        for path in sorted((SOURCE / "models/skeletons").glob("*.onnx")):
-            if path.stat().st_size <= LARGEST_MODEL:
+        every = build / "seeds-models"
+        subprocess.run([build / "make_seeds", every, SOURCE], check=True)
+        for path in sorted([*every.iterdir(), *(SOURCE / "models/skeletons").glob("*.onnx")]):
+            if path.stat().st_size <= most:
                 (folder / path.name).write_bytes(path.read_bytes())
     _, files, texts = TARGETS[target]
     for prefix, pattern in files:
         for path in sorted(SOURCE.glob(pattern)):
-            (folder / path.name).write_bytes(prefix.encode() + path.read_bytes())
+            if short := shortened(path.read_text(), most - len(prefix)):
+                (folder / path.name).write_text(prefix + short, newline="")
     for index, text in enumerate(texts):
         (folder / f"text{index}").write_text(text)
     return folder
@@ -103,15 +136,22 @@ def dictionary(build: Path, target: str) -> list[str]:
     return [f"-dict={path}"]
 
 
+def processor_seconds() -> float:
+    """Of all children that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def fuzz(build: Path, target: str, options: argparse.Namespace, commit: str) -> dict[str, object]:
     corpus, found = build / f"corpus-{target}", build / f"found-{target}"
     corpus.mkdir(exist_ok=True)
     found.mkdir(exist_ok=True)
     before = set(found.iterdir())
+    most = LARGEST if options.large else TARGETS[target][0]
     command = [build / f"fuzz_{target}", f"-runs={options.runs}", f"-max_total_time={options.seconds}",
-               f"-max_len={TARGETS[target][0]}", "-timeout=20", "-rss_limit_mb=1024", "-print_final_stats=1", "-reload=0",
-               f"-artifact_prefix={found}/", *dictionary(build, target), corpus, seeds(build, target)]
-    begin = time.monotonic()
+               f"-max_len={most}", *LIBFUZZER, f"-artifact_prefix={found}/", *dictionary(build, target), corpus,
+               seeds(build, target, most)]
+    begin, used = time.monotonic(), processor_seconds()
     run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
                          env={**os.environ, "ASAN_OPTIONS": SANITIZER})
     seconds = time.monotonic() - begin
@@ -124,19 +164,65 @@ def fuzz(build: Path, target: str, options: argparse.Namespace, commit: str) -> 
         return matches[-1] if matches else ""
 
     return {"commit": commit, "target": target, "seconds": round(seconds), "crashes": len(new),
+            "processor_seconds": round(processor_seconds() - used),
             "executions": stated(r"number_of_executed_units:\s*(\d+)") or stated(r"#(\d+)\s"),
             "slowest_seconds": stated(r"slowest input: (\S+) s"), "peak_mib": stated(r"peak_rss_mb:\s*(\d+)"),
             "corpus": len(list(corpus.iterdir()))}
 
 
+def read_log(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def log(path: Path, row: dict[str, object]) -> None:
+    """Adds the row, to that of the same commit and target if there is one."""
+    rows = read_log(path)
+    new = {name: str(value) for name, value in row.items()}
+    for before in rows:
+        if (before["commit"], before["target"]) != (new["commit"], new["target"]):
+            continue
+        for name in ("executions", "seconds", "processor_seconds", "crashes"):
+            before[name] = str(int(before[name] or 0) + int(new[name] or 0))
+        for name in ("slowest_seconds", "peak_mib"):
+            before[name] = max(before[name], new[name], key=lambda text: float(text or 0))
+        before["corpus"] = new["corpus"]
+        break
+    else:
+        rows.append(new)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def print_totals(path: Path) -> None:
+    rows = read_log(path)
+    print("target        executions  of the aim  crashes  slowest s  largest MiB")
+    for target in TARGETS:
+        of = [row for row in rows if row["target"] == target]
+        executions, crashes = (sum(int(row[name] or 0) for row in of) for name in ("executions", "crashes"))
+        slowest, peak = (max((float(row[name] or 0) for row in of), default=0) for name in ("slowest_seconds", "peak_mib"))
+        print(f"{target:12} {executions:11} {executions / AIM:10.1%} {crashes:8} {slowest:10.3f} {peak:12.0f}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=Path)
+    parser.add_argument("build", type=Path, nargs="?")
     parser.add_argument("targets", nargs="*", metavar="target", help=f"of {', '.join(TARGETS)} (default: all)")
     parser.add_argument("--runs", type=int, default=1_000_000, help="executions of each (default: 1000000)")
     parser.add_argument("--seconds", type=int, default=0, help="at most, for each (default: no limit)")
-    parser.add_argument("--log", type=Path, help="CSV to append to")
+    parser.add_argument("--large", action="store_true", help=f"inputs of up to {LARGEST} bytes, and the seeds as they are")
+    parser.add_argument("--log", type=Path, help="CSV to add to")
+    parser.add_argument("--totals", type=Path, metavar="LOG", help="print the executions of each target, and end")
     options = parser.parse_args()
+    if options.totals:
+        print_totals(options.totals)
+        return 0
+    if options.build is None:
+        parser.error("the folder of the fuzz targets is missing, such as build/fuzz/tests/fuzz")
     if unknown := set(options.targets) - set(TARGETS):
         parser.error(f"no target: {', '.join(sorted(unknown))}; targets are {', '.join(TARGETS)}")
     commit = subprocess.run(["git", "-C", SOURCE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
@@ -146,12 +232,7 @@ def main() -> int:
         failed = failed or row["crashes"] != 0
         print(", ".join(f"{name} {row[name]}" for name in FIELDS[1:]), flush=True)
         if options.log:
-            is_new = not options.log.exists()
-            with options.log.open("a", newline="") as file:
-                writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-                if is_new:
-                    writer.writeheader()
-                writer.writerow(row)
+            log(options.log, row)
     return 1 if failed else 0
 
 

@@ -1,0 +1,43 @@
+// ONNX files: whatever the bytes are, the outcome is a model, or an analysis, or an Error; and the skeleton of a model
+// loads as the same model.
+#include <span>
+#include <string>
+
+#include "fuzz/readers.h"
+#include "onnx/sample_models.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+
+namespace pagoda::fuzz {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+void load(std::string_view text) { (void)parse_model(bytes_of(text)); }
+
+void skeletons(std::string_view text) {
+  const Model model = parse_model(bytes_of(text));
+  const std::string written = skeleton(bytes_of(text));
+  std::string again;
+  try {
+    again = test::describe(parse_model(bytes_of(written)));
+  } catch (const Error& error) {
+    again = error.what();
+  }
+  require(again == test::describe(model), "the skeleton of a model gives: " + again);
+}
+
+void analysis(std::string_view text) { (void)analyze(parse_model(bytes_of(text))); }
+
+constexpr Target kTargets[] = {
+    {"analyze", analysis},
+    {"load", load},
+    {"skeleton", skeletons},
+};
+
+}  // namespace
+
+std::span<const Target> targets() { return kTargets; }
+
+}  // namespace pagoda::fuzz
