@@ -34,7 +34,7 @@ enum class Sizes { Exact, Partial };  // Partial: sizes may be open, but none ma
 std::string difference(const TensorType& got, const TensorType& want, const TensorType& open, Sizes sizes) {
   const std::string both = test::text(got) + " instead of " + test::text(want);
   if (sizes == Sizes::Partial && got.element == ElementType::Undefined && !got.shape) return "";
-  if (got.element != want.element || got.container != want.container) return both;
+  if (got.element != want.element || got.container != want.container || got.key != want.key) return both;
   if (!want.shape) return "";
   if (!got.shape) return sizes == Sizes::Partial || !open.shape ? "" : both;
   if (got.shape->size() != want.shape->size()) return both;

@@ -203,3 +203,5 @@ case(
     ),
     domain="ai.onnx.ml",
 )
+case("ZipMap", [R(5, 2)], dict(classlabels_int64s=[3, 7]), domain="ai.onnx.ml")
+case("ZipMap", [R(1, 2)], dict(classlabels_strings=["a", "b"]), domain="ai.onnx.ml")

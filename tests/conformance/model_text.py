@@ -57,7 +57,7 @@ def proto_text(proto):
     if kind == "optional_type":
         return f"optional({proto_text(proto.optional_type.elem_type)})"
     if kind == "map_type":
-        return f"map({proto_text(proto.map_type.value_type)})"
+        return f"map({SHORT[proto.map_type.key_type]},{proto_text(proto.map_type.value_type)})"
     if kind not in ("tensor_type", "sparse_tensor_type"):
         return None
     tensor = getattr(proto, kind)

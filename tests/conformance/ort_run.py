@@ -1,4 +1,6 @@
 """Single-op models run by ONNX Runtime on the CPU: the types of their outputs."""
+import re
+
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, defs, helper, numpy_helper
@@ -65,6 +67,9 @@ def run(op, inputs, attributes, outputs, opsets, output_types=None):
     for output, value in zip(session.get_outputs(), values):
         if output.type in TYPES:
             found[output.name] = (model_text.Data(TYPES[output.type], np.shape(value)), None)
+        elif maps := re.fullmatch(r"seq\(map\((\w+),(tensor\(\w+\))\)\)", output.type):
+            key, held = TYPES[f"tensor({maps[1]})"], helper.make_tensor_type_proto(TYPES[maps[2]], None)
+            found[output.name] = (None, helper.make_sequence_type_proto(helper.make_map_type_proto(key, held)))
     # Written with all inputs listed, so that shape arguments can also be fed.
     del model.graph.input[:], model.graph.initializer[:]
     model.graph.input.extend(entries)

@@ -142,7 +142,8 @@ TEST_CASE("a shape's formula is read as one, and sizes and bytes follow with fre
   const EstimateDocument estimate = parse_estimate(
       R"!({"schema": "pagoda.estimate/1", "nodes": [{"outputs": [
           {"name": "y", "type": "float32", "shape": ["2*N", 3]}, {"name": "z", "type": "int4", "shape": [3]},
-          {"name": "s", "type": "optional(sequence(float16))", "shape": null}]}]})!",
+          {"name": "s", "type": "optional(sequence(float16))", "shape": null},
+          {"name": "m", "type": "sequence(map(string,float32))", "shape": null}]}]})!",
       "e.json");
   const auto& outputs = estimate.nodes.at(0).outputs;
   CHECK(outputs[0].type.shape->at(0) == 2 * Dim::symbol("N"));
@@ -152,6 +153,10 @@ TEST_CASE("a shape's formula is read as one, and sizes and bytes follow with fre
   CHECK(outputs[2].type.container == Container::OptionalSequence);
   CHECK(outputs[2].type.element == ElementType::Float16);
   CHECK_FALSE(stored_bytes(outputs[2].type));
+  CHECK(outputs[3].type == TensorType{.element = ElementType::Float32,
+                                      .shape = std::nullopt,
+                                      .container = Container::SequenceOfMaps,
+                                      .key = ElementType::String});
 }
 
 TEST_CASE("what is wrong in an estimate is an error with its place") {

@@ -364,6 +364,12 @@ TEST_CASE("sequences, optionals, maps and sparse tensors have the type of their 
        "optional(sequence(int64[?]))"},
       {[](onnx::TypeProto& t) { t.mutable_map_type()->mutable_value_type()->mutable_tensor_type()->set_elem_type(1); },
        "map(float32[?])"},
+      {[](onnx::TypeProto& t) {
+         onnx::TypeProto::Map& map = *t.mutable_sequence_type()->mutable_elem_type()->mutable_map_type();
+         map.set_key_type(7);
+         map.mutable_value_type()->mutable_tensor_type()->set_elem_type(1);
+       },
+       "sequence(map(int64,float32[?]))"},
       {[](onnx::TypeProto& t) { t.mutable_sparse_tensor_type()->set_elem_type(1); }, "sparse(float32[?])"},
       {[](onnx::TypeProto& t) { t.mutable_tensor_type()->set_elem_type(22); }, "int4[?]"},
       {[](onnx::TypeProto& t) { t.mutable_tensor_type()->set_elem_type(1000); }, "undefined[?]"},

@@ -45,7 +45,8 @@ constexpr OpCase kFeatures[] = {
 };
 
 constexpr OpCase kMaps[] = {
-    {"x:f32[N,2] -> y = ai.onnx.ml.ZipMap(x) {classlabels_int64s=[0,1]}", "y:seq(f32)", "arith=0 read=8*N written=8*N", "a map per row"},
+    {"x:f32[N,2] -> y = ai.onnx.ml.ZipMap(x) {classlabels_int64s=[0,1]}", "y:seq(map(i64,f32))", "arith=0 read=8*N written=8*N", "a map per row"},
+    {"x:f32[N,2] -> y = ai.onnx.ml.ZipMap(x) {classlabels_strings=['a','b']}", "y:seq(map(str,f32))", "", "keyed by its labels"},
     {"x:f32[2,3] -> y = ai.onnx.ml.ZipMap(x) {classlabels_strings=['a','b']}", "error: columns and labels", "", "3 is not 2"},
     {"x:f32[N,3] -> z = ai.onnx.ml.ZipMap(x) {classlabels_strings=['a','b','c']}; y = ai.onnx.ml.DictVectorizer(z) {string_vocabulary=['a','b','c']}", "y:f32[1,3]", "written=12*N+12", "places of a vocabulary"},
     {"x:f32[N,3] -> z = ai.onnx.ml.ZipMap(x) {classlabels_strings=['a','b','c']}; y = ai.onnx.ml.DictVectorizer(z)", "error: vocabulary", "", "a vocabulary is needed"},

@@ -65,7 +65,14 @@ class Writer {
       case Container::OptionalSequence:
         member.container = Container::Sequence;
         return write_type(member, *proto.mutable_optional_type()->mutable_elem_type());
+      case Container::SequenceOfMaps:
+        member.container = Container::Map;
+        return write_type(member, *proto.mutable_sequence_type()->mutable_elem_type());
       case Container::Map:
+        if (type.key == ElementType::Undefined) throw std::invalid_argument("a map without a type of its keys");
+        proto.mutable_map_type()->set_key_type(static_cast<int>(type.key));
+        member.container = Container::Tensor;
+        return write_type(member, *proto.mutable_map_type()->mutable_value_type());
       case Container::SparseTensor:
         throw std::invalid_argument("a type that text graphs do not have");
     }

@@ -48,7 +48,7 @@ bool same(const Dim& a, const Dim& b) { return a == b || equal(a, b).value_or(fa
 // --- types ---
 
 bool same_type(const TensorType& got, const TensorType& expected) {
-  if (got.element != expected.element || got.container != expected.container ||
+  if (got.element != expected.element || got.container != expected.container || got.key != expected.key ||
       got.shape.has_value() != expected.shape.has_value())
     return false;
   if (!got.shape) return true;

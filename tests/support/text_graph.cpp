@@ -333,6 +333,11 @@ class TextReader {
     if (name == "map" || name == "sparse") {
       expect("(");
       TensorType member = read_type(value);
+      if (name == "map" && accept(",")) {
+        const ElementType key = member.element;
+        member = read_type(value);
+        member.key = key;
+      }
       expect(")");
       member.container = name == "map" ? Container::Map : Container::SparseTensor;
       return member;
@@ -347,7 +352,7 @@ class TextReader {
       } else if (member.container == Container::Sequence && !is_sequence) {
         member.container = Container::OptionalSequence;
       } else if (member.container == Container::Map && is_sequence) {
-        member.container = Container::Sequence;
+        member.container = Container::SequenceOfMaps;
       } else {
         fail("a container of this kind does not exist");
       }
@@ -524,6 +529,7 @@ std::string text(const TensorType& type) {
     }
     result += ']';
   }
+  const std::string key = type.key == ElementType::Undefined ? "" : std::string(to_string(type.key)) + ",";
   switch (type.container) {
     case Container::Tensor:
       return result;
@@ -534,7 +540,9 @@ std::string text(const TensorType& type) {
     case Container::OptionalSequence:
       return "optional(sequence(" + result + "))";
     case Container::Map:
-      return "map(" + result + ")";
+      return "map(" + key + result + ")";
+    case Container::SequenceOfMaps:
+      return "sequence(map(" + key + result + "))";
     case Container::SparseTensor:
       return "sparse(" + result + ")";
   }

@@ -87,6 +87,7 @@ std::string to_string(const TensorType& type) {
   } else {
     text += "[?]";
   }
+  const std::string key = type.key == ElementType::Undefined ? "" : std::string(to_string(type.key)) + ",";
   switch (type.container) {
     case Container::Tensor:
       return text;
@@ -97,7 +98,9 @@ std::string to_string(const TensorType& type) {
     case Container::OptionalSequence:
       return "optional(sequence(" + text + "))";
     case Container::Map:
-      return "map(" + text + ")";
+      return "map(" + key + text + ")";
+    case Container::SequenceOfMaps:
+      return "sequence(map(" + key + text + "))";
     case Container::SparseTensor:
       return "sparse(" + text + ")";
   }

@@ -464,7 +464,10 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
     const TensorType& declared = frame.graph.values[static_cast<std::size_t>(id)].declared;
     TensorType& type = state.outputs[i].type;
     if (type.element == ElementType::Undefined) type.element = declared.element;
-    if (!state.output_set[i]) type.container = declared.container;
+    if (!state.output_set[i]) {
+      type.container = declared.container;
+      type.key = declared.key;
+    }
     if (!sizes_hold || !declared.shape) continue;
     if (!type.shape) {
       // Only sizes that mean the same here: numbers, and dims that the inputs name.

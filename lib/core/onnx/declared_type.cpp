@@ -62,11 +62,15 @@ void read_tensor_type(File& file, Message kind, Range body, int depth, StoredTyp
   if (shape) type.dims = read_shape(file, *shape, depth + 1);
 }
 
-// The member's type in a sequence, an optional or a map.
-std::optional<Range> member_type(File& file, Message kind, Range body, int depth) {
+// The member's type in a sequence, an optional or a map; also notes the type of a map's keys.
+std::optional<Range> member_type(File& file, Message kind, Range body, int depth, StoredType& type) {
   const std::uint32_t number = kind == Message::TypeMap ? 2 : 1;
   std::optional<Range> member;
   for_each_field(file, kind, body, depth, [&](const Field& field) {
+    if (kind == Message::TypeMap && field.tag() == varint_tag(1)) {
+      type.key = known_element(static_cast<std::int32_t>(field.varint));
+      return true;
+    }
     if (field.tag() != bytes_tag(number)) return false;
     take_once(member, field);
     return true;
@@ -76,7 +80,10 @@ std::optional<Range> member_type(File& file, Message kind, Range body, int depth
 
 Container around(Container outer, Message kind) {
   if (kind == Message::TypeOptional) return Container::Optional;
-  if (kind == Message::TypeMap) return outer == Container::Tensor ? Container::Map : outer;
+  if (kind == Message::TypeMap) {
+    if (outer == Container::Sequence) return Container::SequenceOfMaps;
+    return outer == Container::Tensor ? Container::Map : outer;
+  }
   return outer == Container::Optional ? Container::OptionalSequence : Container::Sequence;
 }
 
@@ -100,7 +107,7 @@ StoredType read_type(File& file, Range body, int depth) {
       read_tensor_type(file, kind, *value, depth + 1, type);
     } else if (value && kind != Message::TypeOpaque) {
       type.container = around(type.container, kind);
-      at = member_type(file, kind, *value, depth + 1);
+      at = member_type(file, kind, *value, depth + 1, type);
       depth += 2;
     }
   }
@@ -115,7 +122,8 @@ void DimNames::reserve(const StoredType& type) {
 }
 
 TensorType DimNames::resolve(const StoredType& type, std::string_view value) {
-  TensorType result{.element = type.element, .shape = std::nullopt, .container = type.container};
+  TensorType result{
+      .element = type.element, .shape = std::nullopt, .container = type.container, .key = type.key};
   if (!type.dims) return result;
   result.shape.emplace().reserve(type.dims->size());
   for (std::size_t axis = 0; axis < type.dims->size(); ++axis) {

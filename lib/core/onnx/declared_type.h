@@ -22,6 +22,7 @@ struct StoredDim {
 struct StoredType {
   Container container = Container::Tensor;
   ElementType element = ElementType::Undefined;
+  ElementType key = ElementType::Undefined;  // of maps
   std::optional<std::vector<StoredDim>> dims;
 };
 StoredType read_type(File& file, Range body, int depth);

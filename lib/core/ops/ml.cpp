@@ -187,12 +187,15 @@ OpCost cost_from_map(const OpContext& op) {
   return cost;
 }
 
-// [N, C] → a map per row.
+// [N, C] → a map per row, from the labels to the row's numbers.
 void infer_zip_map(OpContext& op) {
   const std::size_t labels = list_length(op, "classlabels_int64s", "classlabels_strings");
   if (labels == 0) op.fail("no attribute gives the labels");
   if (op.has_shape(0)) op.unify(table_of(op).features, Dim(labels), "columns and labels");
-  op.set_output(0, {.element = ElementType::Float32, .shape = std::nullopt, .container = Container::Sequence});
+  op.set_output(0, {.element = ElementType::Float32,
+                    .shape = std::nullopt,
+                    .container = Container::SequenceOfMaps,
+                    .key = list_length(op, "classlabels_strings") > 0 ? ElementType::String : ElementType::Int64});
 }
 
 OpCost cost_zip_map(const OpContext& op) {

@@ -17,17 +17,25 @@ constexpr std::pair<Container, std::string_view> kContainers[] = {{Container::Se
                                                                   {Container::Optional, "optional("},
                                                                   {Container::OptionalSequence, "optional(sequence("},
                                                                   {Container::Map, "map("},
+                                                                  {Container::SequenceOfMaps, "sequence(map("},
                                                                   {Container::SparseTensor, "sparse_tensor("}};
 
 bool set_type(TensorType& type, std::string_view name) {
   for (const auto& [container, opening] : kContainers)
     // "optional(" is also a prefix of "optional(sequence(", but the rest is then not an element type.
     if (name.starts_with(opening) && name.ends_with(')')) {
-      const std::string_view element =
+      std::string_view element =
           name.substr(opening.size(), name.find(')') < opening.size() ? 0 : name.find(')') - opening.size());
+      std::optional<ElementType> key;
+      if (const std::size_t comma = element.find(','); comma != std::string_view::npos && opening.ends_with("map(")) {
+        key = element_type(element.substr(0, comma));
+        if (!key) continue;
+        element.remove_prefix(comma + 1);
+      }
       if (const auto found = element_type(element)) {
         type.container = container;
         type.element = *found;
+        type.key = key.value_or(ElementType::Undefined);
         return true;
       }
     }
@@ -239,6 +247,7 @@ void document(A& a, Doc& x, const Rows& rows) {
 
 std::string type_name(const TensorType& type) {
   std::string text(to_string(type.element));
+  if (type.key != ElementType::Undefined) text.insert(0, std::string(to_string(type.key)) + ",");
   for (const auto& [container, opening] : kContainers)
     if (container == type.container) {
       const auto depth = std::count(opening.begin(), opening.end(), '(');

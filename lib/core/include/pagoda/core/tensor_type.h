@@ -50,17 +50,19 @@ bool is_integer(ElementType type);  // signed and unsigned integers of any width
 // Bytes that `elements` packed elements of `type` take: ⌈elements · bits / 8⌉.
 Dim byte_size(const Dim& elements, ElementType type);
 
-enum class Container : std::uint8_t { Tensor, Sequence, Optional, OptionalSequence, Map, SparseTensor };
+enum class Container : std::uint8_t { Tensor, Sequence, Optional, OptionalSequence, Map, SequenceOfMaps, SparseTensor };
 
 struct TensorType {
   ElementType element = ElementType::Undefined;
   std::optional<Shape> shape;               // empty: rank unknown
   Container container = Container::Tensor;  // for the others, element and shape are the members'
+  ElementType key = ElementType::Undefined;  // of maps
 
   bool operator==(const TensorType&) const = default;
 };
 
-// "float32[batch,3,224,224]", "float32[?]" when the rank is unknown, "sequence(float32[2])".
+// "float32[batch,3,224,224]", "float32[?]" when the rank is unknown, "sequence(float32[2])",
+// "map(int64,float32[?])".
 std::string to_string(const TensorType& type);
 
 }  // namespace pagoda::inline core
