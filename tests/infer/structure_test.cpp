@@ -177,6 +177,13 @@ TEST_CASE("SequenceMap follows members of different sizes") {
       "w = ConcatFromSequence(t) {axis=0}",
       "w:f32[2*N,3]", "special=6*N", "the body's work once a member"};
   CHECK(test::differences(equal) == "");
+  const test::OpCase parts = {
+      "x:f32[N,4], p:i64=3, e:i64=-1 -> s = SplitToSequence(x, p); "
+      "t = SequenceMap(s) {body=( a:f32[?,4] -> b = Exp(a))}; y = SequenceAt(t, e); "
+      "w = ConcatFromSequence(t) {axis=0}; n = SequenceLength(t)",
+      "y:f32[N-3*(ceil_div(N,3)-1),4], w:f32[N,4], n:i64[]=ceil_div(N,3)", "special=4*N",
+      "all parts of a free axis but the last have 3 rows"};
+  CHECK(test::differences(parts) == "");
 }
 
 TEST_CASE("the number of a trip is a symbol below the trip count, named only where a size depends on it") {

@@ -56,6 +56,7 @@ ValueInfo varying(ValueInfo info) {
   info.computed_value.reset();
   info.stored_value = nullptr;
   info.members.reset();
+  info.more_like_first = 0;
   info.constant = info.host = false;
   info.tensor_graph = -1;
   return info;
@@ -83,15 +84,17 @@ bool mentions(const GraphResult& result, const Dim& symbol) {
          std::any_of(result.rows.begin(), result.rows.end(), in_row);
 }
 
-// The number of members of the sequences among `inputs`, if they are known individually and the counts agree.
-std::optional<std::size_t> member_count(const std::vector<const ValueInfo*>& inputs) {
-  std::optional<std::size_t> count;
+// The first of the sequences among `inputs`, if the members of all are known in the same way; else null.
+const ValueInfo* known_sequence(const std::vector<const ValueInfo*>& inputs) {
+  const ValueInfo* first = nullptr;
   for (const ValueInfo* input : inputs) {
     if (input == nullptr || input->type.container != Container::Sequence) continue;
-    if (!input->members || (count && *count != input->members->size())) return std::nullopt;
-    count = input->members->size();
+    if (first == nullptr) first = input;
+    if (!input->members || input->members->size() != first->members->size() ||
+        input->more_like_first != first->more_like_first)
+      return nullptr;
   }
-  return count;
+  return first;
 }
 
 std::vector<std::int64_t> integers_or(const Node& node, std::string_view name, std::size_t size) {
@@ -535,10 +538,11 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
     if (info.type.container == Container::Sequence) info.type.container = Container::Tensor;
     inputs.push_back(std::move(info));
   }
-  const std::optional<std::size_t> count = member_count(state.inputs);
+  const ValueInfo* known = known_sequence(state.inputs);
   const Dim trips =
-      count ? Dim(*count)
-            : session_.fresh("length_" + state.display_name, state.display_name, "length of a sequence", std::nullopt);
+      known != nullptr
+          ? Dim(known->members->size()) + known->more_like_first
+          : session_.fresh("length_" + state.display_name, state.display_name, "length of a sequence", std::nullopt);
   GraphResult result = walk(body_id, inputs, &frame.values, inner_scope(frame.scope, state.display_name, "body"));
   for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
     state.outputs[i] = varying(result.outputs[i]);
@@ -551,10 +555,11 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
   splice(frame, node_index, state, std::move(result.rows), trips);
 }
 
-// For individually known members: walks the body once per distinct shape.
+// For known members: walks the body once per distinct shape.
 bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State& state) {
   constexpr std::size_t kMaxKinds = 64;
-  const std::size_t count = member_count(state.inputs).value_or(0);
+  const ValueInfo* known = known_sequence(state.inputs);
+  const std::size_t count = known == nullptr ? 0 : known->members->size();
   std::vector<std::size_t> firsts, kind_of(count);  // first member of each kind; kind of each member
   for (std::size_t m = 0; m < count; ++m) {
     const auto kind = std::find_if(firsts.begin(), firsts.end(), [&](std::size_t first) {
@@ -590,6 +595,7 @@ bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State&
                     [&](const GraphResult& result) { return result.outputs[i].type.shape.has_value(); })) {
       info.members.emplace();
       for (const std::size_t kind : kind_of) info.members->push_back(*results[kind].outputs[i].type.shape);
+      info.more_like_first = known->more_like_first;
     }
     state.outputs[i] = std::move(info);
     state.output_set[i] = true;
@@ -597,8 +603,11 @@ bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State&
   NodeReport row = row_of(frame, node_index, state);
   row.cost.mark = Mark::View;
   frame.rows.push_back(std::move(row));
-  for (std::size_t kind = 0; kind < results.size(); ++kind)
-    splice(frame, node_index, state, std::move(results[kind].rows), std::count(kind_of.begin(), kind_of.end(), kind));
+  for (std::size_t kind = 0; kind < results.size(); ++kind) {
+    const Dim listed = std::count(kind_of.begin(), kind_of.end(), kind);
+    splice(frame, node_index, state, std::move(results[kind].rows),
+           kind == kind_of.front() ? listed + known->more_like_first : listed);
+  }
   return true;
 }
 

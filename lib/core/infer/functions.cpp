@@ -18,6 +18,13 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
     signature += to_string(stored_type(info)) + (info.constant ? "c" : "") + (info.host ? "h" : "");
     if (info.tensor_graph >= 0)
       signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
+    if (info.dequantized_from != ElementType::Undefined)
+      signature += "d" + std::string(to_string(info.dequantized_from));
+    if (info.members) {
+      signature += "m" + info.more_like_first.to_string();
+      for (const Shape& member : *info.members)
+        signature += to_string(TensorType{.element = ElementType::Undefined, .shape = member});
+    }
     if (info.value() == nullptr) continue;
     for (const Scalar& scalar : *info.value()) {
       signature += ';';

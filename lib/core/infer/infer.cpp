@@ -165,6 +165,10 @@ void Walker::resolve(ValueInfo& info) const {
   if (info.computed_value)
     for (Scalar& scalar : *info.computed_value)
       if (Dim* dim = std::get_if<Dim>(&scalar)) *dim = session_.resolve(*dim);
+  if (!info.members) return;
+  for (Shape& member : *info.members)
+    for (Dim& dim : member) dim = session_.resolve(dim);
+  info.more_like_first = session_.resolve(info.more_like_first);
 }
 
 void Walker::visit(Frame& frame, std::size_t node_index) {

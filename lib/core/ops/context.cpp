@@ -81,8 +81,15 @@ bool OpContext::same_value(int i, int j) const {
 
 const std::vector<Shape>* OpContext::members(int i) const {
   if (!has_input(i)) return nullptr;
-  const auto& members = state_.inputs[static_cast<std::size_t>(i)]->members;
-  return members ? &*members : nullptr;
+  const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
+  return info.members && info.more_like_first == Dim(0) ? &*info.members : nullptr;
+}
+
+std::optional<Parts> OpContext::parts(int i) const {
+  if (!has_input(i)) return std::nullopt;
+  const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
+  if (!info.members || info.members->size() != 2 || info.more_like_first == Dim(0)) return std::nullopt;
+  return Parts{.count = info.more_like_first + 2, .each = info.members->front(), .last = info.members->back()};
 }
 
 // --- attributes ---
@@ -187,6 +194,13 @@ void OpContext::set_members(int i, std::vector<Shape> members) {
   constexpr std::size_t kMost = 256;
   if (has_output(i) && members.size() <= kMost)
     state_.outputs[static_cast<std::size_t>(i)].members = std::move(members);
+}
+
+void OpContext::set_parts(int i, Parts parts) {
+  if (!has_output(i)) return;
+  ValueInfo& info = state_.outputs[static_cast<std::size_t>(i)];
+  info.members = {std::move(parts.each), std::move(parts.last)};
+  info.more_like_first = parts.count - 2;
 }
 
 void OpContext::set_value(int i, TensorValue value) {

@@ -21,6 +21,7 @@ struct ValueInfo {
   std::optional<TensorValue> computed_value;
   const TensorValue* stored_value = nullptr;
   std::optional<std::vector<Shape>> members;  // of a sequence, if each shape is known
+  Dim more_like_first;                        // members beside these, with the shape of the first
   bool constant = false;                      // computed from initializers alone
   bool host = false;  // shape arithmetic: a short integer vector computed from shapes and constants
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).

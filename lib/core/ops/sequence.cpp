@@ -1,7 +1,7 @@
 // Sequences and optionals. The type of a sequence holds one shape for all members; a size in which members differ is
-// a fresh symbol. In addition, the members of short sequences are tracked one by one, as long as positions are
-// known. Runtimes pass members by reference, so building and indexing move nothing; splitting a tensor into members and
-// joining them do.
+// a fresh symbol. In addition, the members of short sequences are tracked one by one, as long as positions are known;
+// of equal parts of a tensor, whose number may be a formula, the first and the last. Runtimes pass members by
+// reference, so building and indexing move nothing; splitting a tensor into members and joining them do.
 #include <algorithm>
 #include <span>
 
@@ -103,6 +103,20 @@ void infer_erase(OpContext& op) {
   op.set_members(0, std::move(members));
 }
 
+// The shape of member `at` of a sequence split into parts. Members from the end are known: the last, and those before
+// it. Counted from the start, member i of ⌈w/p⌉ parts has min(p, w − i·p).
+std::optional<Shape> part_at(const Parts& parts, std::int64_t at) {
+  if (at < 0) return at == -1 ? parts.last : parts.each;
+  Shape shape = parts.each;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (parts.each[axis] == parts.last[axis]) continue;
+    const Dim &each = parts.each[axis], whole = each * (parts.count - 1) + parts.last[axis];
+    if (parts.count != ceil_div(whole, each)) return std::nullopt;
+    shape[axis] = min(each, whole - at * each);
+  }
+  return shape;
+}
+
 void infer_at(OpContext& op) {
   require_sequence(op, 0);
   TensorType type = op.input(0);
@@ -110,12 +124,16 @@ void infer_at(OpContext& op) {
   if (const std::vector<Shape>* members = op.members(0); members != nullptr && !members->empty()) {
     const auto at = position(op, 1, members->size());
     if (at && static_cast<std::size_t>(*at) < members->size()) type.shape = (*members)[static_cast<std::size_t>(*at)];
+  } else if (const std::optional<Parts> parts = op.parts(0)) {
+    const auto at = op.integers(1);
+    if (auto shape = at && at->size() == 1 ? part_at(*parts, at->front()) : std::nullopt) type.shape = std::move(shape);
   }
   op.set_output(0, std::move(type));
 }
 
 void fold_length(OpContext& op) {
-  if (const std::vector<Shape>* members = op.members(0)) publish(op, {Dim(members->size())});
+  if (const std::vector<Shape>* members = op.members(0)) return publish(op, {Dim(members->size())});
+  if (const std::optional<Parts> parts = op.parts(0)) publish(op, {parts->count});
 }
 
 void infer_length(OpContext& op) {
@@ -143,46 +161,80 @@ std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& 
   return members;
 }
 
+// Sets the members when an axis of size `whole` is split into parts of `size`, the last possibly smaller. Without
+// `keeps_axis`, parts of size 1 lose the axis.
+void set_equal_parts(OpContext& op, Shape shape, std::size_t axis, const Dim& whole, const Dim& size,
+                     bool keeps_axis = true) {
+  const auto without_axis = [&](Shape& member) {
+    if (!keeps_axis) member.erase(member.begin() + static_cast<std::ptrdiff_t>(axis));
+  };
+  if (std::vector<Shape> members = equal_parts(shape, axis, whole, size); !members.empty()) {
+    std::for_each(members.begin(), members.end(), without_axis);
+    return op.set_members(0, std::move(members));
+  }
+  const Dim count = ceil_div(whole, size);
+  Parts parts{.count = count, .each = shape, .last = std::move(shape)};
+  parts.each[axis] = size;
+  parts.last[axis] = whole - size * (count - 1);
+  without_axis(parts.each);
+  without_axis(parts.last);
+  op.set_parts(0, std::move(parts));
+}
+
+// The members when the sizes of all are listed; empty if one is not known.
+std::optional<std::vector<Shape>> listed_parts(OpContext& op, const Shape& shape, std::size_t axis, const Dim& whole) {
+  const TensorValue* sizes = op.value(1);
+  if (sizes == nullptr) return std::nullopt;
+  std::vector<Shape> members;
+  Dim sum;
+  for (const Scalar& each : *sizes) {
+    const std::optional<Dim> size = as_dim(each);
+    if (!size) return std::nullopt;
+    if (greater_equal(*size, 0) == false) op.fail("a part of size " + size->to_string());
+    members.push_back(shape);
+    members.back()[axis] = *size;
+    sum += *size;
+  }
+  op.unify(whole, sum, "the sum of the parts");
+  return members;
+}
+
 // The parts have the sizes listed in `split`, or all the one size it holds, the last possibly smaller. Without `split`
 // they have size 1, and their axis is removed unless keepdims is set.
 void infer_split_to_sequence(OpContext& op) {
   TensorType type = sequence_of(op.input(0));
   if (!type.shape) return op.set_output(0, std::move(type));
   const std::size_t axis = split_axis(op);
+  const Shape shape = *type.shape;
+  const Dim whole = shape[axis];
   Dim& part = (*type.shape)[axis];
-  const Dim whole = part;
   if (!op.has_input(1)) {
+    const bool keeps_axis = op.attribute("keepdims", std::int64_t{1}) != 0;
     part = 1;
-    std::vector<Shape> members = equal_parts(*type.shape, axis, whole, 1);
-    if (op.attribute("keepdims", std::int64_t{1}) == 0) {
-      const auto gone = static_cast<std::ptrdiff_t>(axis);
-      for (Shape& member : members) member.erase(member.begin() + gone);
-      type.shape->erase(type.shape->begin() + gone);
-    }
+    if (!keeps_axis) type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
     op.set_output(0, std::move(type));
-    if (!members.empty()) op.set_members(0, std::move(members));
-    return;
+    return set_equal_parts(op, shape, axis, whole, 1, keeps_axis);
   }
-  if (const auto sizes = op.integers(1); sizes && op.has_shape(1) && op.rank(1) == 1) {
-    std::vector<Shape> members(sizes->size(), *type.shape);
-    for (std::size_t i = 0; i < members.size(); ++i) members[i][axis] = (*sizes)[i];
-    op.set_members(0, std::move(members));
-  }
-  std::optional<Dim> size;  // of every part
-  if (const TensorValue* split = op.value(1); split != nullptr && !split->empty()) {
-    size = as_dim(split->front());
-    for (const Scalar& other : *split)
-      if (size && as_dim(other) != size) size.reset();
-    const bool one_size = op.has_shape(1) && op.rank(1) == 0;
-    if (size && (greater_equal(*size, 0) == false || (one_size && *size == Dim(0))))
-      op.fail("a part of size " + size->to_string());
-    if (size && one_size) {
-      if (std::vector<Shape> members = equal_parts(*type.shape, axis, whole, *size); !members.empty())
-        op.set_members(0, std::move(members));
-      if (!exact_div(whole, *size)) size.reset();
+  if (op.has_shape(1) && op.rank(1) == 1) {
+    if (auto members = listed_parts(op, shape, axis, whole); members && !members->empty()) {
+      Dim largest = members->front()[axis];
+      for (const Shape& member : *members) largest = max(largest, member[axis]);
+      const bool is_one_size = std::all_of(members->begin(), members->end(),
+                                           [&](const Shape& member) { return member[axis] == largest; });
+      part = is_one_size ? largest : op.fresh("part", "members of a sequence differ in this size", largest);
+      op.set_output(0, std::move(type));
+      return op.set_members(0, *std::move(members));
+    }
+  } else if (const TensorValue* split = op.value(1); split != nullptr && split->size() == 1 && op.has_shape(1)) {
+    if (const std::optional<Dim> size = as_dim(split->front())) {
+      if (greater_equal(*size, 1) == false) op.fail("a part of size " + size->to_string());
+      part = exact_div(whole, *size) ? *size
+                                     : op.fresh("part", "members of a sequence differ in this size", min(*size, whole));
+      op.set_output(0, std::move(type));
+      return set_equal_parts(op, shape, axis, whole, *size);
     }
   }
-  part = size ? *size : op.fresh("part", "members of a sequence differ in this size", whole);
+  part = op.fresh("part", "members of a sequence differ in this size", whole);
   op.set_output(0, std::move(type));
 }
 
@@ -198,6 +250,9 @@ void infer_concat_from_sequence(OpContext& op) {
   Dim size;
   if (const std::vector<Shape>* each = op.members(0); each != nullptr && !each->empty()) {
     for (const Shape& member : *each) size += stacks ? Dim(1) : member[static_cast<std::size_t>(axis)];
+  } else if (const std::optional<Parts> parts = op.parts(0)) {
+    const auto place = static_cast<std::size_t>(axis);
+    size = stacks ? parts->count : parts->each[place] * (parts->count - 1) + parts->last[place];
   } else {
     size = op.fresh("concat_dim", "the length of a sequence decides");
   }

@@ -67,6 +67,12 @@ struct FixedSizes {
   bool hold_other(const Dim& size) const;  // on one other than the batch
 };
 
+// A sequence whose length is a formula: all its members have one shape but the last.
+struct Parts {
+  Dim count;
+  Shape each, last;
+};
+
 // One node as its rule sees it. Index arguments are positions in the node's input or output list.
 class OpContext {
  public:
@@ -90,6 +96,7 @@ class OpContext {
   bool is_constant(int i) const;                   // an initializer or computed only from initializers
   bool same_value(int i, int j) const;             // both inputs are the same tensor
   const std::vector<Shape>* members(int i) const;  // of a sequence with individually known members; else null
+  std::optional<Parts> parts(int i) const;         // of a sequence whose members are known otherwise
 
   // --- attributes ---
   bool has_attribute(std::string_view name) const;
@@ -111,6 +118,7 @@ class OpContext {
   const Shape& output_shape(int i) const;               // ends the rule when the rank is unknown
   void set_value(int i, TensorValue value);             // for fold
   void set_members(int i, std::vector<Shape> members);  // of a sequence; no effect beyond 256 members
+  void set_parts(int i, Parts parts);                   // of a sequence
   const TensorValue* output_value(int i) const;
 
   // --- symbols ---
