@@ -23,7 +23,10 @@ constexpr OpCase kTransforms[] = {
     {"x:f32[1,8,1], n:i64[] -> y = DFT(x, n)", "y:f32[1,?,2]", "", "a length that is data"},
     {"x:f32[1,8,1], n:i64[] -> y = DFT(x, n) {onesided=1}", "y:f32[1,?,2]", "mark=compute", "at most as long as its bins allow"},
     {"x:f32[1,10,6,1], a:i64[] -> y = DFT(x, , a)", "y:f32[1,10,6,2]", "arith=600", "an axis that is data: 6 transforms of 10 cost more than 10 of 6"},
-    {"x:f32[1,10,6,1], n:i64[]=4, a:i64[] -> y = DFT(x, n, a)", "y:f32[?,?,?,2]", "arith=60*20", "60 transforms of 4 along the first axis"},
+    {"x:f32[1,10,6,1], n:i64[]=4, a:i64[] -> y = DFT(x, n, a)", "y:f32[?,?,?,2]", "arith=60*20 read=240 written=60*4*8", "60 transforms of 4 along the first axis"},
+    {"x:f32[1,10,6,2], n:i64[]=16, a:i64[] -> y = DFT(x, n, a) {onesided=1}", "y:f32[?,?,?,2]", "arith=60*320 read=480 written=60*9*8", "the most bins are those of 60 transforms, too"},
+    {"x:f32[1,10,6,1], a:i64[] -> y = DFT(x, , a) {onesided=1}", "y:f32[?,?,?,2]", "arith=600 written=60*8", "along the first axis no bin is lost"},
+    {"x:f32[1,8,2], n:i64[], a:i64[] -> y = DFT(x, n, a)", "y:f32[?,?,2]", "mark=compute read=64", "a length that is data, too"},
     {"x:f32[1,8,1], a:i64[]=-1 -> y = DFT(x, , a)", "error: last axis", "", "parts of numbers cannot be transformed"},
     {"x:f32[8], a:i64[]=0 -> y = DFT(x, , a)", "error: rank 1", "", "no axis for the parts"},
     // Frames of 16 every 8: 13·(16 + 160).

@@ -52,11 +52,14 @@ std::optional<std::size_t> dft_axis(const OpContext& op) {
 bool is_one_sided(const OpContext& op, std::int64_t otherwise) { return op.attribute("onesided", otherwise) != 0; }
 bool is_inverse(const OpContext& op) { return op.attribute("inverse", std::int64_t{0}) != 0; }
 
-// Size of the transformed axis in the output.
-Dim transformed_size(OpContext& op, const Dim& input) {
-  const bool to_real = is_one_sided(op, 0) && is_inverse(op);
-  const Dim length = op.has_input(1) ? scalar_size(op, 1, "dft_length") : to_real ? 2 * (input - 1) : input;
-  return is_one_sided(op, 0) && !to_real ? floor_div(length, 2) + 1 : length;
+bool is_to_real(const OpContext& op) { return is_one_sided(op, 0) && is_inverse(op); }
+
+// The length of the transform of an axis, where no input states it.
+Dim length_of(const OpContext& op, const Dim& input) { return is_to_real(op) ? 2 * (input - 1) : input; }
+
+// Size of the axis in the output, after a transform of this length.
+Dim bins_of(const OpContext& op, const Dim& length) {
+  return is_one_sided(op, 0) && !is_to_real(op) ? floor_div(length, 2) + 1 : length;
 }
 
 // [… signal …, 1 or 2] → [… spectrum …, 2]; the inverse of a one-sided spectrum is real, [… signal …, 1].
@@ -64,59 +67,85 @@ void infer_dft(OpContext& op) {
   set_element(op, 0, op.element(0));
   const std::optional<std::size_t> axis = dft_axis(op);
   Shape output = op.shape(0);
-  output.back() = is_one_sided(op, 0) && is_inverse(op) ? 1 : 2;
+  output.back() = is_to_real(op) ? 1 : 2;
   if (axis) {
-    output[*axis] = transformed_size(op, output[*axis]);
-  } else {
-    op.note("the transformed axis is data: the work is that of the costliest axis, an upper bound");
-    if (op.has_input(1) || is_one_sided(op, 0))  // else no size changes, whatever the axis
-      for (std::size_t i = 0; i + 1 < output.size(); ++i)
-        output[i] = op.fresh("spectrum", "the transformed axis is data");
+    const Dim length = op.has_input(1) ? scalar_size(op, 1, "dft_length") : length_of(op, output[*axis]);
+    output[*axis] = bins_of(op, length);
+    if (is_one_sided(op, 0) && !is_inverse(op) && op.has_input(1) && !scalar(op, 1))
+      op.note(std::string(kLengthIsData));
+    return op.set_output(0, op.element(0), std::move(output));
   }
-  if (is_one_sided(op, 0) && !is_inverse(op) && op.has_input(1) && !scalar(op, 1)) op.note(std::string(kLengthIsData));
+  op.note("the transformed axis is data: work and bytes are those of the costliest axis, an upper bound");
+  if (op.has_input(1) || is_one_sided(op, 0)) {  // else no size changes, whatever the axis
+    const std::optional<Dim> stated = scalar(op, 1);
+    for (std::size_t i = 0; i + 1 < output.size(); ++i) {
+      std::optional<Dim> most;
+      if (stated || !op.has_input(1)) most = max(output[i], bins_of(op, stated ? *stated : length_of(op, output[i])));
+      output[i] = op.fresh("spectrum", "the transformed axis is data", most);
+    }
+  }
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// The length of one transform along `axis`; the bins of a one-sided spectrum leave two lengths, of which the longer
-// counts.
+// The length of one transform along a known axis; the bins of a one-sided spectrum leave two lengths, of which the
+// longer counts.
 Dim transform_length(const OpContext& op, std::size_t axis) {
+  if (!op.has_input(1)) return length_of(op, op.shape(0)[axis]);
+  if (const auto length = scalar(op, 1)) return *length;
   const Dim& bins = op.output_shape(0)[axis];
-  if (op.has_input(1)) {
-    if (const auto length = scalar(op, 1)) return *length;
-    return is_one_sided(op, 0) && !is_inverse(op) ? 2 * bins - 1 : bins;
-  }
-  const Dim& input = op.shape(0)[axis];
-  return is_one_sided(op, 0) && is_inverse(op) ? 2 * (input - 1) : input;
+  return is_one_sided(op, 0) && !is_inverse(op) ? 2 * bins - 1 : bins;
 }
 
-// The work of all transforms along `axis`; the inverse divides by the length.
-Dim work_along(const OpContext& op, std::size_t axis) {
+// The number of transforms along an axis.
+Dim transforms_along(const OpContext& op, std::size_t axis) {
   const Shape& input = op.shape(0);
-  const bool to_real = op.output_shape(0).back() == Dim(1);
-  const Dim length = transform_length(op, axis);
   Dim transforms = 1;
   for (std::size_t i = 0; i + 1 < input.size(); ++i)
     if (i != axis) transforms *= input[i];
-  const Dim work = transforms * transform_work(length, to_real || input.back() == Dim(1));
-  const Dim bins = is_one_sided(op, 0) && !to_real ? floor_div(length, 2) + 1 : length;
-  return is_inverse(op) ? work + transforms * bins * op.output_shape(0).back() : work;
+  return transforms;
+}
+
+// The work of so many transforms; the inverse divides by the length.
+Dim work_of(const OpContext& op, const Dim& transforms, const Dim& length) {
+  const bool is_real = is_to_real(op) || op.shape(0).back() == Dim(1);
+  const Dim work = transforms * transform_work(length, is_real);
+  return is_inverse(op) ? work + transforms * bins_of(op, length) * op.output_shape(0).back() : work;
+}
+
+// Any axis may be the transformed one: the most work, the most bytes.
+OpCost cost_of_costliest_axis(const OpContext& op) {
+  const Shape& input = op.shape(0);
+  OpCost cost = op.streamed({0});
+  Dim written;
+  if (op.has_input(1)) {  // of one length along every axis: the most transforms
+    std::optional<Dim> length = scalar(op, 1);
+    if (!length) length = op.fresh("dft_length", "a size computed from data");
+    Dim transforms;
+    for (std::size_t i = 0; i + 1 < input.size(); ++i) transforms = max(transforms, transforms_along(op, i));
+    cost.arith = work_of(op, transforms, *length);
+    written = transforms * bins_of(op, *length);
+  } else {
+    for (std::size_t i = 0; i + 1 < input.size(); ++i) {
+      const Dim transforms = transforms_along(op, i), length = length_of(op, input[i]);
+      cost.arith = max(cost.arith, work_of(op, transforms, length));
+      written = max(written, transforms * bins_of(op, length));
+    }
+  }
+  op.write_only(cost, 0, byte_size(written * op.output_shape(0).back(), op.element(0)));
+  return cost;
 }
 
 OpCost cost_dft(const OpContext& op) {
+  const std::optional<std::size_t> axis = dft_axis(op);
+  if (!axis) return cost_of_costliest_axis(op);
   OpCost cost = op.streamed({0});
   const Shape& input = op.shape(0);
-  if (const std::optional<std::size_t> axis = dft_axis(op)) {
-    cost.arith = work_along(op, *axis);
-    // A shorter transform reads only the beginning of the signal.
-    const bool to_real = op.output_shape(0).back() == Dim(1);
-    Dim others = 1;
-    for (std::size_t i = 0; i < input.size(); ++i)
-      if (i != *axis) others *= input[i];
-    if (!to_real)
-      op.read_only(cost, 0, byte_size(others * min(input[*axis], transform_length(op, *axis)), op.element(0)));
-    return cost;
-  }
-  for (std::size_t i = 0; i + 1 < input.size(); ++i) cost.arith = max(cost.arith, work_along(op, i));
+  const Dim length = transform_length(op, *axis);
+  cost.arith = work_of(op, transforms_along(op, *axis), length);
+  // A shorter transform reads only the beginning of the signal.
+  if (!is_to_real(op))
+    op.read_only(cost, 0,
+                 byte_size(transforms_along(op, *axis) * input.back() * min(input[*axis], length), op.element(0)));
   return cost;
 }
 
