@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "pagoda/core/call_names.h"
 #include "support/op_case.h"
 
 using namespace pagoda;
@@ -260,6 +261,41 @@ TEST_CASE("local functions are inlined, with their name as scope") {
   CHECK(analysis.nodes.size() == 8);
   CHECK(analysis.totals.cost.arith == Dim(8 * 8));
   CHECK(analysis.nodes[0].scope == "f2/f1/f0");
+}
+
+TEST_CASE("rows in the body of a function have the names of values that the call passes and returns") {
+  // Inner adds a branch that reads its input; Outer calls it and a Relu on it.
+  Model model = test::graph("x:f32[8], c:bool[] -> p = Neg(x); q, s = Outer(p, c); y = Exp(q); z = Exp(s)");
+  const auto function = [&](const char* name, Model body) {
+    const auto first = static_cast<GraphId>(model.graphs.size());
+    Function& added = model.functions.emplace_back();
+    added.name = name;
+    added.body = first;
+    added.opsets = {{"", 22}};
+    for (Graph& graph : body.graphs) {
+      if (graph.parent >= 0) graph.parent += first;
+      for (Node& node : graph.nodes)
+        for (Attribute& attribute : node.attributes)
+          if (GraphId* inner = std::get_if<GraphId>(&attribute.value)) *inner += first;
+      model.graphs.push_back(std::move(graph));
+    }
+  };
+  function("Outer", test::graph("a:f32[8], b:bool[] -> t = Inner(a, b); u = Relu(t) => t, u"));
+  function("Inner", test::graph("i:f32[8], j:bool[] -> w = Abs(i); v = If(j) "
+                                "{then_branch=( -> k = Mul(w, i)), else_branch=( -> l = Neg(i))}"));
+  const Analysis analysis = analyze(model);
+  const CallNames names(model, analysis.nodes);
+  std::string rows;
+  for (std::size_t row = 0; row < analysis.nodes.size(); ++row) {
+    const Graph& graph = model.graph(analysis.nodes[row].graph);
+    const Node& node = graph.node(analysis.nodes[row].node);
+    rows += node.op_type + "(";
+    for (const ValueId input : node.inputs) rows += " " + names.of(row, input);
+    rows += " ->";
+    for (const ValueId output : node.outputs) rows += " " + names.of(row, output);
+    rows += ") ";
+  }
+  CHECK(rows == "Neg( x -> p) Abs( p -> w) If( c -> q) Mul( w p -> k) Relu( q -> s) Exp( q -> y) Exp( s -> z) ");
 }
 
 TEST_CASE("functions that double 40 times are counted exactly, in few rows") {

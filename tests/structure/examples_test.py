@@ -17,6 +17,7 @@ GIVEN = {
     "pagoda/base/statistics.h": "extern std::vector<double> samples, a, b;",
     "pagoda/base/timing.h": "std::vector<double> seconds_of(std::int64_t runs);",
     "pagoda/core/budget.h": "extern const Model model; extern const Analysis analysis;",
+    "pagoda/core/call_names.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/core/custom_operator.h": "extern const Model model;",
     "pagoda/documents/custom_operators.h": "extern const Model model;",
     "pagoda/documents/compare.h": "extern const EstimateDocument before, after;",

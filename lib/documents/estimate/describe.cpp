@@ -7,6 +7,7 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/core/call_names.h"
 
 namespace pagoda::documents {
 namespace {
@@ -45,9 +46,9 @@ std::string sum_formula(const Dim& a, const Dim& b) {
 
 Name value_name(const Graph& graph, ValueId value) { return value == kAbsent ? Name() : graph.value(value).name; }
 
-template <typename Names = std::vector<std::string>, typename Values>
-Names value_names(const Graph& graph, const Values& values) {
-  Names names;
+template <typename Values>
+std::vector<std::string> value_names(const Graph& graph, const Values& values) {
+  std::vector<std::string> names;
   names.reserve(values.size());
   for (const ValueId value : values) names.push_back(value_name(graph, value));
   return names;
@@ -108,9 +109,18 @@ EstimateModel model_part(const Model& model) {
   return part;
 }
 
+// What all rows share.
+struct OfRows {
+  const Model& model;
+  const EstimateRequest& request;
+  const Findings& findings;
+  CallNames names;
+  Name default_domain = kDefaultDomain;
+};
+
 // Moves the report's outputs into the row.
-EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index, const EstimateRequest& request,
-                       const Findings& findings, const Name& default_domain) {
+EstimateNode node_part(const OfRows& of, NodeReport& report, std::size_t index) {
+  const auto& [model, request, findings, names, default_domain] = of;
   const Graph& graph = model.graph(report.graph);
   const Node& node = graph.nodes[static_cast<std::size_t>(report.node)];
   EstimateNode row;
@@ -122,8 +132,12 @@ EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index
               : node.scope.empty() ? report.scope
                                     : Name(report.scope + "/" + node.scope);
   row.body = report.scope;
-  row.inputs = value_names<base::SmallVector<Name, 2>>(graph, node.inputs);
+  row.inputs.reserve(node.inputs.size());
+  for (const ValueId input : node.inputs) row.inputs.push_back(names.of(index, input));
   row.outputs = std::move(report.outputs);
+  if (std::size_t output = 0; !model.functions.empty())
+    for (const ValueId value : node.outputs)
+      if (value != kAbsent && output < row.outputs.size()) row.outputs[output++].name = names.of(index, value);
   row.counts = counts_of(report.cost, report.params, report.param_bytes, request.count, !is_unmodelled(report));
   if (findings.published) {
     const PagodaCount none;
@@ -546,10 +560,10 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   std::vector<TensorType>().swap(analysis.types);
   std::vector<std::optional<TensorValue>>().swap(analysis.values);
   estimate.nodes.reserve(analysis.nodes.size());
-  const Name default_domain = kDefaultDomain;
+  const OfRows of{
+      .model = model, .request = request, .findings = findings, .names = CallNames(model, analysis.nodes)};
   for (NodeReport& report : analysis.nodes)
-    estimate.nodes.push_back(
-        node_part(model, report, estimate.nodes.size(), request, findings, default_domain));
+    estimate.nodes.push_back(node_part(of, report, estimate.nodes.size()));
   if (request.by_type) estimate.types = type_parts(estimate, request, analysis);
   estimate.symbols = std::move(analysis.symbols);
   estimate.diagnostics = std::move(analysis.diagnostics);
