@@ -6,6 +6,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __APPLE__
+#include <crt_externs.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -74,11 +77,20 @@ bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, p
   return options.folder.empty() || ::chdir(options.folder.c_str()) == 0;
 }
 
+// The variables of this process. Libraries of macOS do not see `environ`.
+char** variables() {
+#ifdef __APPLE__
+  return *_NSGetEnviron();
+#else
+  return environ;
+#endif
+}
+
 // Built before the fork, since the child must not allocate.
 class Environment {
  public:
   explicit Environment(const std::vector<std::pair<std::string, std::string>>& more) {
-    for (char** entry = environ; *entry != nullptr; ++entry) {
+    for (char** entry = variables(); *entry != nullptr; ++entry) {
       const std::string_view text = *entry, name = text.substr(0, text.find('='));
       if (std::none_of(more.begin(), more.end(), [&](const auto& set) { return set.first == name; }))
         texts_.emplace_back(text);
@@ -191,7 +203,7 @@ void ChildProcess::start(const std::function<int(bool)>& body, const std::string
   const pid_t parent = ::getpid();
   // Blocks all signals, since the parent's handlers must not run in the child.
   sigset_t all, before;
-  ::sigfillset(&all);
+  sigfillset(&all);  // a macro on some systems
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = ::fork();
   const int error = errno;
