@@ -54,11 +54,11 @@ def git(*words, folder):
 
 
 class Action:
-    """The composite action on a repository."""
+    """The composite action of a checkout, `source`, on a repository."""
 
-    def __init__(self, folder, repository):
-        self.definition = yaml.safe_load((SOURCE / "action.yml").read_text())
-        self.folder, self.repository = folder, repository
+    def __init__(self, folder, repository, source=SOURCE):
+        self.definition = yaml.safe_load((source / "action.yml").read_text())
+        self.folder, self.repository, self.source = folder, repository, source
         (folder / "bin").mkdir()
         (folder / "bin/gh").write_text(GH)
         (folder / "bin/gh").chmod(0o755)
@@ -68,7 +68,7 @@ class Action:
             return inputs[expression.removeprefix("inputs.")]
         if found := re.fullmatch(r"steps\.(\w+)\.outputs\.(\w+)", expression):
             return outputs[found[1]][found[2]]
-        return {"github.action_path": str(SOURCE), "github.repository": "me/models", "github.token": "secret",
+        return {"github.action_path": str(self.source), "github.repository": "me/models", "github.token": "secret",
                 "github.event.pull_request.number": "7"}[expression]
 
     def run(self, **given):
