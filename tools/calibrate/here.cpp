@@ -149,11 +149,18 @@ struct Engine {
   const char* name;              // for people
   const char* version;           // in the metadata of its runs
   const char *backend, *device;  // of pagoda-bench
-  std::int64_t rounds;           // of all runs; of two, the faster counts
+  std::int64_t rounds;           // of all runs
   double budget_seconds, warmup_seconds;  // of a run in a round
   std::span<const StudyRow> study;
   std::span<const char* const> ceilings;  // arguments of ert-ceilings
   void (*fit)(const Here& here);
+};
+
+// A run of the study that gave a time.
+struct HereRun {
+  const StudyRow* row;
+  const documents::Result* result;  // of its fastest round
+  double seconds;                   // the mean of its rounds
 };
 
 // What was measured.
@@ -161,25 +168,25 @@ struct Here {
   const Engine& engine;
   const CalibrateArguments& arguments;
   std::string folder;
-  std::vector<std::pair<const StudyRow*, const documents::Result*>> runs;  // that gave a time
+  std::vector<HereRun> runs;
   std::string ceilings;
   DeviceSpec device;
 
   std::string name_of(std::size_t run) const {
-    std::string name = runs[run].first->model;
+    std::string name = runs[run].row->model;
     for (const char* axis : {"batch", "sequence"})
-      if (const auto found = runs[run].second->config.find(axis); found != runs[run].second->config.end())
+      if (const auto found = runs[run].result->config.find(axis); found != runs[run].result->config.end())
         name += std::string(" ") + axis + " " + base::setting_text(found->second);
     return name;
   }
   std::string version() const {
-    const auto& metadata = runs.front().second->metadata;
+    const auto& metadata = runs.front().result->metadata;
     const auto found = metadata.find(engine.version);
     return found == metadata.end() ? "of an unknown version" : base::setting_text(found->second);
   }
   // As the worker counted them, where it can.
   int threads() const {
-    const auto& metadata = runs.front().second->metadata;
+    const auto& metadata = runs.front().result->metadata;
     const auto found = metadata.find("threads");
     const auto* counted = found == metadata.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
     const std::int64_t logical = std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
@@ -208,7 +215,7 @@ std::string measured_ceilings(const Engine& engine, const std::string& folder) {
   return base::read_file(path, "ceilings of this machine");
 }
 
-// A machine that is busy or throttled for a while slows one round of a run; the other one counts.
+// A machine that is busy or throttled for a while slows one round of a run, which then does not count.
 measured::Study study_of(const Engine& engine, const std::string& models, std::optional<std::int64_t> threads) {
   measured::Study study;
   study.name = "here";
@@ -276,8 +283,8 @@ std::string report(const Here& here, const Comparison& comparison) {
                   .rows = {}};
   bool has_unknown = false;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
-    if (here.runs[i].first->family[0] == '\0') continue;
-    const double seconds = here.runs[i].second->timing->latency.p50;
+    if (here.runs[i].row->family[0] == '\0') continue;
+    const double seconds = here.runs[i].seconds;
     const std::optional<double>& predicted = comparison.predicted[i];
     has_unknown = has_unknown || !predicted;
     grid.rows.push_back({here.name_of(i), base::si_seconds(seconds), predicted ? base::si_seconds(*predicted) : "?",
@@ -305,11 +312,24 @@ Rounds rounds_of(const Engine& engine, const std::vector<documents::Result>& res
   return rounds;
 }
 
+constexpr double kDisturbed = 1.25;  // times the fastest round
+
+// Of the rounds that were not disturbed: a machine that shares its host is slower at some times than at others, and a
+// prediction is of neither.
+double mean_seconds(const std::vector<const documents::Result*>& rounds) {
+  double sum = 0, count = 0;
+  for (const documents::Result* round : rounds) {
+    const double seconds = round->timing->latency.p50;
+    if (seconds <= kDisturbed * rounds.front()->timing->latency.p50) sum += seconds, ++count;
+  }
+  return sum / count;
+}
+
 // Runs whose fastest round was disturbed, or whose rounds disagree.
 std::size_t disturbed_runs(const Rounds& rounds) {
   return static_cast<std::size_t>(std::count_if(rounds.begin(), rounds.end(), [](const auto& each) {
     const auto &fastest = each.second.front()->timing->latency, &slowest = each.second.back()->timing->latency;
-    return fastest.p95 > 2 * fastest.min || slowest.p50 > 1.25 * fastest.p50;
+    return fastest.p95 > 2 * fastest.min || slowest.p50 > kDisturbed * fastest.p50;
   }));
 }
 
@@ -348,7 +368,7 @@ void fit_onnxruntime(const Here& here) {
                                      .ceilings = here.ceilings,
                                      .device = here.device};
   std::vector<documents::Measured> profiles;
-  for (const auto& [row, result] : here.runs) profiles.push_back(profile_of(*result, here.folder));
+  for (const HereRun& run : here.runs) profiles.push_back(profile_of(*run.result, here.folder));
   CpuCalibration machine;
   machine.id = "here";
   machine.threads = here.threads();
@@ -365,12 +385,12 @@ void fit_onnxruntime(const Here& here) {
 
   std::vector<TimedCpuRun> runs;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
-    const auto& [row, result] = here.runs[i];
+    const auto& [row, result, seconds] = here.runs[i];
     const Model model = load_model(documents::text_of(result->config, "model_file"));
     TimedCpuRun& run = runs.emplace_back();
     run.name = here.name_of(i);
     run.family = row->family;
-    run.seconds = result->timing->latency.p50;
+    run.seconds = seconds;
     const Analysis analysis = analysis_of(model, *result);
     run.lowered = cpu_kernels(model, analysis, machine.channel_block);
     std::map<std::string, CpuKernel> named;
@@ -384,6 +404,10 @@ void fit_onnxruntime(const Here& here) {
       run.profiled_kernels += static_cast<double>(kernel.launches.value_or(1));
     }
     run.timed = measured::timed_kernels(profiles[i], machine.channel_block, named);
+    // The profile is of the fastest round.
+    const double slower = seconds / result->timing->latency.p50;
+    run.profiled_seconds *= slower;
+    for (TimedCpuKernel& timed : run.timed) timed.seconds *= slower;
   }
   const CpuFit fit = fit_cpu(runs, machine);
   file.fitted = fit.calibration;
@@ -408,7 +432,7 @@ void fit_pytorch(const Here& here) {
   const std::string models = models_folder();
   std::vector<TimedRun> runs;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
-    const auto& [row, result] = here.runs[i];
+    const auto& [row, result, seconds] = here.runs[i];
     const Model model = load_model(models + "/" + row->model + ".onnx");
     AnalyzeOptions sizes;
     sizes.batch = row->batch;
@@ -423,7 +447,7 @@ void fit_pytorch(const Here& here) {
                     .kernels = std::move(kernels.kernels),
                     .device = here.device.id,
                     .rates = *rates,
-                    .seconds = result->timing->latency.p50});
+                    .seconds = seconds});
   }
   const CalibrationResult fit = calibrate(runs, {.id = "here",
                                                  .regime = here.regime() + ", float32, eager",
@@ -493,7 +517,7 @@ int calibrate_here(const CalibrateArguments& arguments) {
   const Rounds rounds = rounds_of(engine, ran.results);
   for (const StudyRow& row : engine.study)
     if (const auto found = rounds.find(&row); found != rounds.end())
-      here.runs.emplace_back(&row, found->second.front());
+      here.runs.push_back({&row, found->second.front(), mean_seconds(found->second)});
   if (here.runs.empty())
     throw Error("--here " + arguments.here + ": none of " + std::to_string(ran.results.size()) +
                 " runs gave a time; the first says " + reason);
