@@ -34,7 +34,7 @@ class Graph:
         self.nodes: list = []
         self.weights: list = []
         self.inputs: list = []
-        self.outputs: list[str] = []
+        self.outputs: list[tuple[str, tuple[int, ...] | None]] = []
         self.generator = numpy.random.default_rng(1)
 
     def input(self, *shape: int) -> str:
@@ -55,8 +55,9 @@ class Graph:
                                            **attributes))
         return names[0] if outputs == 1 else names
 
-    def end(self, *values: str) -> None:
-        self.outputs.extend(values)
+    def end(self, *values: str, shape: tuple[int, ...] | None = None) -> None:
+        """Outputs; a shape is needed where onnx knows no rule for the operator."""
+        self.outputs.extend((value, shape) for value in values)
 
     def conv(self, x: str, channels: int, filters: int, window: int | tuple[int, int] = 1, stride: int = 1, groups: int = 1,
              activation: str = "Relu") -> str:
@@ -79,9 +80,12 @@ class Graph:
         return self.node("Reshape", x, self.weight(array=numpy.array(shape, numpy.int64)))
 
     def model(self) -> onnx.ModelProto:
-        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs]
+        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in self.outputs]
         graph = helper.make_graph(self.nodes, "probe", self.inputs, outputs, self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        opsets = [helper.make_opsetid("", OPSET)]
+        if any(node.domain for node in self.nodes):
+            opsets.append(helper.make_opsetid("com.microsoft", 1))
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
         model = onnx.shape_inference.infer_shapes(model, strict_mode=True)
         onnx.checker.check_model(model)
         return model
@@ -173,7 +177,7 @@ def sequence(tokens: int, width: int, heads: int) -> Graph:
 
 
 def integers() -> Graph:
-    """Integer products in the forms that quantisers write, with operands in uint8."""
+    """Integer products in the forms that quantisers write, with operands in uint8, and what runs between them."""
     g = Graph()
     scale, zero = g.weight(array=numpy.float32(0.05)), g.weight(array=numpy.uint8(128))
     narrow, none = g.weight(array=numpy.float32(0.01)), g.weight(array=numpy.int8(0))
@@ -195,15 +199,32 @@ def integers() -> Graph:
             bias = g.node("DequantizeLinear", g.weight(array=numpy.ones(filters, numpy.int32)), product)
             x = g.node("Conv", x, stored(filters, before, window, window), bias, pads=[window // 2] * 4)
             x = pair(x)
-        g.end(x)
-    for rows, width, filters in ((1, 768, 768), (8, 512, 2048), (32, 768, 3072), (128, 768, 768), (384, 256, 1024)):
+        bias = g.node("DequantizeLinear", g.weight(array=numpy.ones(channels, numpy.int32)), product)
+        for window, stride in ((3, 1), (5, 1), (3, 2)):
+            deep = g.node("Conv", x, stored(channels, 1, window, window), bias, pads=[window // 2] * 4, group=channels,
+                          strides=[stride, stride])
+            g.end(pair(deep))
+        # Squeeze and excitation, a sum, a join, a pool.
+        gate = pair(g.node("Sigmoid", pair(g.node("GlobalAveragePool", x))))
+        scaled = pair(g.node("Mul", x, gate))
+        gate = pair(g.node("Sigmoid", x))
+        scaled = pair(g.node("Add", scaled, pair(g.node("Mul", x, gate))))
+        g.end(pair(g.node("AveragePool", pair(g.node("Concat", scaled, x, axis=1)), kernel_shape=[2, 2], strides=[2, 2])))
+    for rows, width, filters in ((1, 768, 768), (8, 512, 2048), (32, 768, 3072), (128, 768, 3072), (128, 3072, 768),
+                                 (384, 256, 1024)):
         x = g.input(1, rows, width)
         g.end(pair(g.node("MatMul", pair(x), stored(width, filters))))
         # As ONNX Runtime's dynamic quantisation writes it.
-        whole, factor, zero_of = g.node("DynamicQuantizeLinear", x, outputs=3)
-        weight = g.weight(array=g.generator.integers(-100, 100, (width, filters)).astype(numpy.int8))
-        y = g.node("Cast", g.node("MatMulInteger", whole, weight, zero_of, none), to=TensorProto.FLOAT)
-        g.end(g.node("Mul", y, g.node("Mul", factor, narrow)))
+        for sign, zero_point in ((numpy.int8, none), (numpy.uint8, zero)):
+            whole, factor, zero_of = g.node("DynamicQuantizeLinear", g.input(1, rows, width), outputs=3)
+            weight = g.weight(array=g.generator.integers(0, 100, (width, filters)).astype(sign))
+            y = g.node("Cast", g.node("MatMulInteger", whole, weight, zero_of, zero_point), to=TensorProto.FLOAT)
+            g.end(g.node("Mul", y, g.node("Mul", factor, narrow)))
+        # Weights of four bits in blocks, as exporters for ONNX Runtime GenAI write them for a CPU.
+        packed = g.weight(array=g.generator.integers(0, 255, (filters, width // 32, 16)).astype(numpy.uint8))
+        scales = g.weight(array=numpy.full(filters * width // 32, 0.01, numpy.float32))
+        g.end(g.node("MatMulNBits", x, packed, scales, domain="com.microsoft", K=width, N=filters, bits=4, block_size=32,
+                     accuracy_level=4), shape=(1, rows, filters))
     return g
 
 

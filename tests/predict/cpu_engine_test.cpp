@@ -144,6 +144,33 @@ TEST_CASE("convolutions run in blocks if their channels fill them") {
   CHECK(kind("x:f32[1,32,8,8], w:f32[32,8,3,3]=const -> y = Conv(x, w) {group=4}") == Kind::ConvColumns);
 }
 
+TEST_CASE("integers run in the class of their operands, and zeros that pad join what reads them") {
+  const auto kinds = [](const char* text) {
+    const Model model = test::graph(text);
+    std::map<Kind, int> counts;
+    for (const CpuKernel& kernel : cpu_kernels(model, analyze(model), 16).kernels) ++counts[kernel.kind];
+    return counts;
+  };
+  // x86 multiplies uint8 by int8 in one instruction, uint8 by uint8 in several.
+  CHECK(kinds("x:u8[4,64], w:i8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductQuantized) == 1);
+  CHECK(kinds("x:u8[4,64], w:u8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductUnsigned) == 1);
+  CHECK(conv_kernel({1, 64, 56, 56}, {64, 1, 3, 3}, {1, 64, 56, 56}, 0, false).kind == Kind::ConvQuantizedDepthwise);
+  const auto bits = kinds(
+      "x:f32[1,64], w:u8[32,2,16]=const, s:f32[64]=const -> y = com.microsoft.MatMulNBits(x, w, s) {K=64, N=32, bits=4, block_size=32}");
+  CHECK(bits.at(Kind::ProductBits) == 1);
+  CHECK(kinds("x:u8[1,8,8,8], s:f32[1]=const, z:u8[1]=const -> a = DequantizeLinear(x, s, z); "
+              "b = AveragePool(a) {kernel_shape=[2,2]}; y = QuantizeLinear(b, s, z)")
+            .at(Kind::IntegerPool) == 1);
+  // pad_fusion.cc: neither the Pad nor a reorder around it is left.
+  const auto padded = kinds(
+      "x:f32[1,16,8,8], w:f32[16,16,1,1]=const, v:f32[16,16,3,3]=const, p:i64[8]=[0,0,1,1,0,0,1,1] -> "
+      "t = Conv(x, w); q = Pad(t, p); y = Conv(q, v)");
+  CHECK(!padded.contains(Kind::Copy));
+  CHECK(padded.at(Kind::Reorder) == 2);  // of the input and the output
+  CHECK(kinds("x:f32[1,16,8,8], s:f32[16]=const -> y = BatchNormalization(x, s, s, s, s)").at(Kind::PointwiseBroadcast) ==
+        1);
+}
+
 TEST_CASE("transposes differ by what they keep together") {
   struct Case {
     std::vector<std::int64_t> sizes, perm;
@@ -247,6 +274,12 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
   CHECK(fit.calibration.memory_bytes_per_second == Approx(truth.memory_bytes_per_second).epsilon(0.1));
   CHECK(fit.calibration.launch_seconds == Approx(truth.launch_seconds).epsilon(0.5));
   CHECK(test::contains(test::error_of([&] { fit_cpu({}, machine); }), "no runs"));
+  // A virtual machine states the cache of its host; the runs tell how much of it there is.
+  CpuCalibration host = machine;
+  host.cache_bytes = 1e10;
+  const CpuFit virtual_machine = fit_cpu(runs, host);
+  CHECK(virtual_machine.calibration.cache_bytes < 400e6);
+  CHECK(virtual_machine.fitted_mean_error < 0.05);
   // A run without a family is fitted and not judged.
   const double judged = fit.calibration.models;
   runs.push_back(runs.front());

@@ -103,18 +103,21 @@ TEST_CASE("kernels are those of ONNX Runtime's optimised graphs of quantised fil
   std::map<Kind, int> resnet = kernels(quantised(skeleton("resnet50")).model);
   CHECK(resnet[Kind::ConvQuantized] == 53);
   CHECK(resnet[Kind::ProductQuantized] == 1);
-  CHECK(resnet[Kind::Quantize] == 18);
+  CHECK(resnet[Kind::Quantize] == 2);
+  CHECK(resnet[Kind::Integer] == 16 + 1);
   CHECK(resnet[Kind::Pool] == 1);
-  CHECK(resnet[Kind::Reduce] == 1);
-  // QLinearSigmoid 65, QLinearMul 65, QLinearAdd 9, conversions 2.
+  // QLinearConv 81, 16 of them depthwise, QLinearSigmoid 65, QLinearMul 65, QLinearAdd 9, QLinearGlobalAveragePool 17,
+  // conversions 2.
   std::map<Kind, int> efficient = kernels(quantised(skeleton("efficientnet_b0")).model);
-  CHECK(efficient[Kind::ConvQuantized] == 81);
-  CHECK(efficient[Kind::Quantize] == 141);
-  CHECK(efficient[Kind::Reduce] == 17);
-  // 30 of both conversions around HardSwish and HardSigmoid, QLinearAdd 10, QLinearMul 8.
+  CHECK(efficient[Kind::ConvQuantized] == 65);
+  CHECK(efficient[Kind::ConvQuantizedDepthwise] == 16);
+  CHECK(efficient[Kind::Integer] == 65 + 65 + 9 + 17);
+  CHECK(efficient[Kind::Quantize] == 2);
+  // QLinearConv 62, 15 of them depthwise; 30 of both conversions around HardSwish and HardSigmoid, QLinearAdd 10, QLinearMul 8.
   std::map<Kind, int> mobile = kernels(quantised(skeleton("mobilenet_v3_large")).model);
-  CHECK(mobile[Kind::ConvQuantized] == 62);
-  CHECK(mobile[Kind::Quantize] == 78);
+  CHECK(mobile[Kind::ConvQuantized] == 47);
+  CHECK(mobile[Kind::ConvQuantizedDepthwise] == 15);
+  CHECK(mobile[Kind::Quantize] == 60);
   CHECK(mobile[Kind::TransposeInner] == 1);
   // DynamicQuantizeMatMul 36, MatMulIntegerToFloat 36 behind 12 DynamicQuantizeLinear: casts and scales are joined.
   std::map<Kind, int> bert = kernels(quantised(skeleton("bert_base")).model);

@@ -47,10 +47,12 @@ bool CpuIntegers::multiplies(std::int32_t id) const {
   return back == nullptr || back->op_type != "DequantizeLinear" || has_kernel(back->output(0));
 }
 
+bool CpuIntegers::moves(const Node& node) const { return is_one_of(node.op_type, kMoved); }
+
 bool CpuIntegers::computes(std::int32_t id) const {
   const Node& node = graph_.node(id);
   if (!plain_domain(node.domain).empty()) return false;
-  const bool is_moved = is_one_of(node.op_type, kMoved);
+  const bool is_moved = moves(node);
   if (!is_moved && !is_one_of(node.op_type, kComputed)) return false;
   for (std::size_t i = 0; i < node.inputs.size() && (i == 0 || !is_moved); ++i) {
     const ValueId input = node.inputs[i];

@@ -20,6 +20,7 @@ class CpuIntegers {
   bool multiplies(std::int32_t id) const;
   // An operator between DequantizeLinear and QuantizeLinear that has an integer kernel, or only moves elements.
   bool computes(std::int32_t id) const;
+  bool moves(const Node& node) const;  // of those, one that only moves elements
   // A conversion that such kernels absorb or that runs when the file is loaded, or what scales an integer product.
   bool absorbs(const Node& node) const;
   // Whether the node dequantises a stored tensor for a product in float32: the engine folds no DequantizeLinear.

@@ -7,6 +7,7 @@
 #include "graph/index.h"
 #include "pagoda/core/cpu_engine.h"
 #include "parallel/split.h"
+#include "predict/cpu_classes.h"
 #include "predict/cpu_integers.h"
 #include "predict/names.h"
 #include "predict/number.h"
@@ -35,6 +36,7 @@ class CpuLowering {
         constant_(constant_values(model, analysis)),
         links_(graph_),
         integers_(graph_, analysis, links_),
+        classes_(graph_, analysis, links_),
         layout_(graph_.values.size(), Layout::Plain),
         row_of_(graph_.nodes.size(), nullptr) {
     for (const Idiom& idiom : idioms_)
@@ -336,7 +338,7 @@ class CpuLowering {
     const double matrices = has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
     const bool is_quantized = integers_.multiplies(row.node);
     const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
-    launch(product_kernel(is_quantized ? CpuKernelClass::ProductQuantized
+    launch(product_kernel(is_quantized ? classes_.of_integers(right)
                           : has_weight ? (has_bias ? CpuKernelClass::ProductBiased : CpuKernelClass::Product)
                                        : CpuKernelClass::ProductBatched,
                           matrices, total / width / matrices, depth, width, is_quantized ? 1 : element, has_weight));
@@ -366,10 +368,8 @@ class CpuLowering {
       transposed_[node.output(0)] = std::vector<std::int64_t>(*order);
     else
       for (const ValueId input : node.inputs) want_plain(input);
-    const CpuKernelClass kind = class_of(&node, row);
-    const bool moves = kind == CpuKernelClass::Copy || kind == CpuKernelClass::Pool || kind == CpuKernelClass::Reduce ||
-                       kind == CpuKernelClass::Gather || kind == CpuKernelClass::Resize;
-    launch(moves ? kind : CpuKernelClass::Quantize, number(row.cost.bytes()) / 4);
+    const auto computed = node.op_type == "AveragePool" ? CpuKernelClass::IntegerPool : CpuKernelClass::Integer;
+    launch(integers_.moves(node) ? classes_.of(&node, row) : computed, number(row.cost.bytes()) / 4);
   }
   // Integer convolutions of images read and write N, H, W, C.
   void want_channels_last(ValueId value) {
@@ -436,12 +436,26 @@ class CpuLowering {
     });
   }
 
-  // A BatchNormalization that no convolution absorbs runs as a depthwise convolution.
+  // A Pad by zeros becomes the pads of the convolution or average that reads it (pad_fusion.cc); one of nothing goes.
+  bool joins_pad(const Node& node) {
+    if (node.op_type != "Pad" || (node.text("mode") != "" && node.text("mode") != "constant")) return false;
+    const ValueId input = node.input(0), output = node.output(0);
+    const Sizes before = sizes(input), after = sizes(output);
+    if (before.size() < 3 || before.size() != after.size() || before[0] != after[0] || before[1] != after[1]) return false;
+    const Node* next = links_.only_reader(output);
+    const bool is_read = next != nullptr && (next->op_type == "Conv" || (next->op_type == "AveragePool" &&
+                                                                         next->integer("count_include_pad", 0) == 1));
+    if (before != after && !is_read) return false;
+    want_transposed(input);
+    layout_[index(output)] = layout_[index(input)];
+    return true;
+  }
+
+  // A BatchNormalization of blocks of channels that no convolution absorbs runs as a depthwise convolution.
   bool lower_channel_norm(const Node& node) {
     if (block_ == 0 || node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
-    if (!graph_.is_stored(node.input(1))) return false;
+    if (!graph_.is_stored(node.input(1)) || !is_in_blocks(node.input(0))) return false;
     const Sizes x = sizes(node.input(0));
-    want_blocks(node.input(0));
     launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_));
     layout_[index(node.output(0))] = Layout::Joined;
     join_activation(node.output(0));
@@ -464,7 +478,7 @@ class CpuLowering {
 
   void lower_other(const Node& node, const NodeReport& row) {
     if (node.op_type == "Transpose") return lower_transpose(node);
-    if (joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node)) return;
+    if (joins_pad(node) || joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node)) return;
     if (integers_.absorbs(node)) return keep_order(node);
     if (integers_.computes(row.node)) return lower_integer(node, row);
     if (is_sum_of_norm(node)) return want_plain(node.input(0)), want_plain(node.input(1));
@@ -527,30 +541,9 @@ class CpuLowering {
     return true;
   }
 
-  bool is_outer(const Node& softmax) const {
-    const auto rank = static_cast<std::int64_t>(sizes(softmax.input(0)).size());
-    const std::int64_t axis = softmax.integer("axis", -1);
-    return rank > 0 && (axis + rank) % rank != rank - 1;
-  }
-
-  bool is_broadcast(const Node& node) const {
-    const double full = elements(node.output(0));
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-      const double count = elements(input);
-      return count > 1 && count < full;
-    });
-  }
-
-  CpuKernelClass class_of(const Node* node, const NodeReport& row) const {
-    if (node != nullptr && node->op_type == "Softmax" && is_outer(*node)) return CpuKernelClass::SoftmaxOuter;
-    if (node != nullptr && node->op_type == "Resize" && node->text("mode") == "cubic")
-      return CpuKernelClass::ResizeCubic;
-    return cpu_class_of(node == nullptr ? "" : node->op_type, row.facts, node != nullptr && is_broadcast(*node));
-  }
-
   // Lowers a row to its counted work and bytes.
   void lower_counted(const Node* node, const NodeReport& row) {
-    CpuKernel kernel{.kind = class_of(node, row)};
+    CpuKernel kernel{.kind = classes_.of(node, row)};
     kernel.bytes = number(row.cost.bytes());
     if (node != nullptr)
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
@@ -561,16 +554,19 @@ class CpuLowering {
         kernel.weight_bytes += stored;
       }
     if (is_product(kernel.kind)) kernel.flops = 2 * number(row.cost.macs);
-    if (kernel.kind == CpuKernelClass::Recurrent &&
-        node != nullptr) {  // a step multiplies [batch, size] × [size, width]
+    const bool is_matrix_product = is_quantized(kernel.kind) || kernel.kind == CpuKernelClass::ProductBits;
+    if (const double total = node == nullptr ? 0 : elements(node->output(0)); is_matrix_product && total > 0) {
+      kernel.width = row_width(node->output(0));
+      kernel.rows = total / std::max(kernel.width, 1.0);
+      kernel.depth = kernel.flops / 2 / total;
+    }
+    if (kernel.kind == CpuKernelClass::Recurrent && node != nullptr) {  // a step: [batch, size] × [size, width]
       kernel.rows = number_at(node->input(0), 1);
       kernel.width = number_at(node->input(2), 1);
       kernel.depth = number_at(node->input(2), 2);
     }
     if (kernel.kind == CpuKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
-    const bool has_rows = kernel.kind == CpuKernelClass::Norm || kernel.kind == CpuKernelClass::SkipNorm ||
-                          kernel.kind == CpuKernelClass::Softmax;
-    if (has_rows && node != nullptr) kernel.width = row_width(node->output(0));
+    if (node != nullptr && !is_product(kernel.kind)) kernel.width = classes_.row_width(kernel.kind, *node);
     launch(kernel);
   }
 
@@ -581,6 +577,7 @@ class CpuLowering {
   std::vector<bool> constant_;
   const Links links_;
   const CpuIntegers integers_;
+  const CpuClasses classes_;
   std::vector<Layout> layout_;
   std::vector<const NodeReport*> row_of_;
   std::map<ValueId, std::vector<std::int64_t>> transposed_;  // deferred: axis i is axis order[i] of what is stored

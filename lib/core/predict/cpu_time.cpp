@@ -12,10 +12,11 @@ namespace {
 
 // clang-format off
 constexpr std::array<std::string_view, kCpuKernelClasses> kCpuNames = {
-    "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_quantized", "product",
-    "product_biased", "product_vector", "product_batched", "product_quantized", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
+    "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_quantized",
+    "conv_quantized_depthwise", "product", "product_biased", "product_vector", "product_batched", "product_quantized",
+    "product_unsigned", "product_bits", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
     "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner",
-    "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "reorder", "other", "small"};
+    "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "integer", "integer_pool", "reorder", "other", "small"};
 
 struct OperatorClass {
   std::string_view op;
@@ -25,7 +26,7 @@ struct OperatorClass {
 // sorted.
 constexpr OperatorClass kOperators[] = {
     {"Attention", CpuKernelClass::Attention}, {"AveragePool", CpuKernelClass::Pool},
-    {"BatchNormalization", CpuKernelClass::Norm}, {"BiasGelu", CpuKernelClass::Activation},
+    {"BatchNormalization", CpuKernelClass::PointwiseBroadcast}, {"BiasGelu", CpuKernelClass::Activation},
     {"Cast", CpuKernelClass::Copy}, {"Clip", CpuKernelClass::Pointwise}, {"Concat", CpuKernelClass::Copy},
     {"Cos", CpuKernelClass::Activation}, {"CumSum", CpuKernelClass::Other},
     {"DepthToSpace", CpuKernelClass::TransposeInner}, {"DequantizeLinear", CpuKernelClass::Quantize},
@@ -43,12 +44,16 @@ constexpr OperatorClass kOperators[] = {
     {"LeakyRelu", CpuKernelClass::Pointwise}, {"Log", CpuKernelClass::Activation},
     {"LogSoftmax", CpuKernelClass::Softmax}, {"LpNormalization", CpuKernelClass::Norm},
     {"MatMul", CpuKernelClass::Product}, {"MatMulInteger", CpuKernelClass::ProductQuantized},
-    {"MatMulNBits", CpuKernelClass::ProductQuantized}, {"MaxPool", CpuKernelClass::Pool},
+    {"MatMulNBits", CpuKernelClass::ProductBits}, {"MaxPool", CpuKernelClass::Pool},
     {"Mish", CpuKernelClass::Activation}, {"MultiHeadAttention", CpuKernelClass::Attention},
     {"NhwcMaxPool", CpuKernelClass::Pool}, {"Pad", CpuKernelClass::Copy}, {"Pow", CpuKernelClass::Activation},
     {"QAttention", CpuKernelClass::ProductQuantized}, {"QGemm", CpuKernelClass::ProductQuantized},
-    {"QLinearAdd", CpuKernelClass::Quantize}, {"QLinearConv", CpuKernelClass::ConvQuantized},
-    {"QLinearGlobalAveragePool", CpuKernelClass::Reduce}, {"QLinearMatMul", CpuKernelClass::ProductQuantized}, {"QuantizeLinear", CpuKernelClass::Quantize},
+    {"QLinearAdd", CpuKernelClass::Integer}, {"QLinearAveragePool", CpuKernelClass::IntegerPool},
+    {"QLinearConcat", CpuKernelClass::Integer}, {"QLinearConv", CpuKernelClass::ConvQuantized},
+    {"QLinearGlobalAveragePool", CpuKernelClass::Integer}, {"QLinearLeakyRelu", CpuKernelClass::Integer},
+    {"QLinearMatMul", CpuKernelClass::ProductQuantized}, {"QLinearMul", CpuKernelClass::Integer},
+    {"QLinearSigmoid", CpuKernelClass::Integer}, {"QLinearSoftmax", CpuKernelClass::Integer},
+    {"QuantizeLinear", CpuKernelClass::Quantize},
     {"QuickGelu", CpuKernelClass::Logistic}, {"RNN", CpuKernelClass::Recurrent},
     {"ReduceMax", CpuKernelClass::Reduce}, {"ReduceMean", CpuKernelClass::Reduce},
     {"ReduceSum", CpuKernelClass::Reduce}, {"Relu", CpuKernelClass::Pointwise},
@@ -71,6 +76,9 @@ struct SlowClass {
   std::string_view reason;
 };
 constexpr SlowClass kSlow[] = {
+    {CpuKernelClass::IntegerPool, "averages of integers, which the engine computes element by element"},
+    {CpuKernelClass::ProductUnsigned,
+     "integers with uint8 weights, for which the engine has no fast kernel on x86, as it has for int8"},
     {CpuKernelClass::ConvColumns,
      "not two-dimensional, or groups that fill no block of channels: by a matrix of windows and a product"},
     {CpuKernelClass::SkipNorm, "the sum and its norm in one kernel, which runs below the memory's rate"},
@@ -105,7 +113,8 @@ std::optional<CpuKernelClass> cpu_kernel_class(std::string_view name) {
 
 bool is_product(CpuKernelClass kind) { return kind <= CpuKernelClass::Recurrent; }
 bool is_quantized(CpuKernelClass kind) {
-  return kind == CpuKernelClass::ConvQuantized || kind == CpuKernelClass::ProductQuantized;
+  return kind == CpuKernelClass::ConvQuantized || kind == CpuKernelClass::ConvQuantizedDepthwise ||
+         kind == CpuKernelClass::ProductQuantized || kind == CpuKernelClass::ProductUnsigned;
 }
 
 CpuKernelClass cpu_class_of(std::string_view op_type, const OpFacts& facts, bool is_broadcast) {
@@ -200,7 +209,7 @@ CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64
   const double channels = is_stem || is_depthwise ? static_cast<double>(w[1]) : rounded_up(w[1], block);
   const double outputs = rounded_up(w[0], block);
   CpuKernel kernel;
-  kernel.kind = !is_float      ? CpuKernelClass::ConvQuantized
+  kernel.kind = !is_float      ? (is_depthwise ? CpuKernelClass::ConvQuantizedDepthwise : CpuKernelClass::ConvQuantized)
                 : is_depthwise ? CpuKernelClass::ConvDepthwise
                 : block == 0   ? CpuKernelClass::ConvColumns
                 : is_stem      ? CpuKernelClass::ConvStem
@@ -242,9 +251,12 @@ void fill_unmeasured(CpuCalibration& calibration) {
       {CpuKernelClass::ConvColumns, CpuKernelClass::Product},
       {CpuKernelClass::ConvDepthwise, CpuKernelClass::Conv},
       {CpuKernelClass::ConvQuantized, CpuKernelClass::Conv},
+      {CpuKernelClass::ConvQuantizedDepthwise, CpuKernelClass::ConvDepthwise},
       {CpuKernelClass::ProductVector, CpuKernelClass::Product},
       {CpuKernelClass::ProductBatched, CpuKernelClass::Product},
       {CpuKernelClass::ProductQuantized, CpuKernelClass::Product},
+      {CpuKernelClass::ProductUnsigned, CpuKernelClass::ProductQuantized},
+      {CpuKernelClass::ProductBits, CpuKernelClass::Product},
       {CpuKernelClass::Attention, CpuKernelClass::Product},
       {CpuKernelClass::Recurrent, CpuKernelClass::Product},
       {CpuKernelClass::Logistic, CpuKernelClass::Activation},
@@ -252,6 +264,8 @@ void fill_unmeasured(CpuCalibration& calibration) {
       {CpuKernelClass::SoftmaxOuter, CpuKernelClass::Softmax},
       {CpuKernelClass::TransposeScattered, CpuKernelClass::TransposeInner},
       {CpuKernelClass::ResizeCubic, CpuKernelClass::Resize},
+      {CpuKernelClass::Integer, CpuKernelClass::Quantize},
+      {CpuKernelClass::IntegerPool, CpuKernelClass::Integer},
   };
   const auto at = [&](CpuKernelClass kind) -> CpuCoefficients& {
     return calibration.classes[static_cast<std::size_t>(kind)];

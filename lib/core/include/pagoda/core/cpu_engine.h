@@ -11,8 +11,8 @@
 //   curve = rows/(rows + m0) · width/(width + n0) · depth/(depth + k0)
 // where start, R, B, m0, n0 and k0 belong to its class and M is the memory's rate. A class that is bound by bytes has
 // B · width/(width + n0) in place of B, where width is the number of elements that lie side by side. Cold bytes are
-// those that no cache can hold: the weights of a model whose weights exceed the last-level cache, and activations of
-// one kernel beyond its capacity. All are fitted to single kernels timed by the engine's profiler, whose own cost per
+// those that no cache can hold: the weights of a model whose weights exceed the cache, and activations of one kernel
+// beyond its capacity, which is at most that of the stated last-level cache. All are fitted to single kernels timed by the engine's profiler, whose own cost per
 // kernel follows from runs with and without it.
 #pragma once
 
@@ -41,11 +41,14 @@ enum class CpuKernelClass : std::uint8_t {
   ConvColumns,    // im2col and a product: 1-D, 3-D, odd groups, transposed
   ConvDepthwise,
   ConvQuantized,
+  ConvQuantizedDepthwise,
   Product,           // with a weight
   ProductBiased,     // with a weight and a bias, which is spread over the result first: Gemm
   ProductVector,     // of one row with a weight, which it reads once: bound by bytes
   ProductBatched,    // of activations
-  ProductQuantized,  // of integers
+  ProductQuantized,  // of integers, by int8
+  ProductUnsigned,   // of integers, by uint8, which is slower on x86
+  ProductBits,       // of floats, with a weight of a few bits: MatMulNBits
   Attention,         // as one operator
   Recurrent,
   // Bound by bytes:
@@ -66,7 +69,9 @@ enum class CpuKernelClass : std::uint8_t {
   Gather,
   Resize,
   ResizeCubic,
-  Quantize,
+  Quantize,  // floats to integers, and back
+  Integer,   // between 8-bit tensors, element by element
+  IntegerPool,
   Reorder,  // from or to blocked channel layout
   Other,
   Small,  // shapes and views: a launch without bytes

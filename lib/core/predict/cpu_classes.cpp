@@ -1,0 +1,73 @@
+#include "predict/cpu_classes.h"
+
+#include <algorithm>
+
+#include "predict/number.h"
+
+namespace pagoda::inline core {
+namespace {
+
+double elements(const Shape* shape) { return shape == nullptr ? 0 : number(element_count(*shape)); }
+
+std::size_t softmax_axis(const Node& node, std::size_t rank) {
+  const std::int64_t axis = node.integer("axis", -1);
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+}  // namespace
+
+const Shape* CpuClasses::shape(ValueId value) const {
+  if (value == kAbsent || !analysis_.types[index(value)].shape) return nullptr;
+  return &*analysis_.types[index(value)].shape;
+}
+
+bool CpuClasses::is_broadcast(const Node& node) const {
+  const double full = elements(shape(node.output(0)));
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    const double count = elements(shape(input));
+    return count > 1 && count < full;
+  });
+}
+
+// The matrix of 8-bit numbers on the right of a product, a stored one if there is one; kAbsent: none.
+ValueId CpuClasses::integer_matrix(const Node& node) const {
+  ValueId matrix = kAbsent;
+  for (const ValueId input : node.inputs) {
+    const Shape* known = shape(input);
+    if (known == nullptr || known->size() < 2 || bits(analysis_.types[index(input)].element) != 8) continue;
+    if (matrix == kAbsent || !graph_.is_stored(matrix)) matrix = input;
+  }
+  return matrix;
+}
+
+CpuKernelClass CpuClasses::of_integers(ValueId matrix) const {
+  const std::int32_t from = links_.writer(matrix);
+  if (from >= 0 && graph_.node(from).op_type == "DequantizeLinear") matrix = graph_.node(from).input(0);
+  return analysis_.types[index(matrix)].element == ElementType::Uint8 ? CpuKernelClass::ProductUnsigned
+                                                                      : CpuKernelClass::ProductQuantized;
+}
+
+CpuKernelClass CpuClasses::of(const Node* node, const NodeReport& row) const {
+  if (node == nullptr) return cpu_class_of("", row.facts, false);
+  if (node->op_type == "Resize" && node->text("mode") == "cubic") return CpuKernelClass::ResizeCubic;
+  const Shape* known = shape(node->input(0));
+  if (node->op_type == "Softmax" && known != nullptr && !known->empty() &&
+      softmax_axis(*node, known->size()) + 1 != known->size())
+    return CpuKernelClass::SoftmaxOuter;
+  const CpuKernelClass kind = cpu_class_of(node->op_type, row.facts, is_broadcast(*node));
+  if (kind != CpuKernelClass::ProductQuantized) return kind;
+  const ValueId matrix = integer_matrix(*node);
+  return matrix == kAbsent ? kind : of_integers(matrix);
+}
+
+double CpuClasses::row_width(CpuKernelClass kind, const Node& node) const {
+  const bool is_outer = kind == CpuKernelClass::SoftmaxOuter;
+  const Shape* known = shape(is_outer ? node.input(0) : node.output(0));
+  if (known == nullptr || known->empty()) return 0;
+  if (is_outer) return number((*known)[softmax_axis(node, known->size())]);
+  const bool has_rows =
+      kind == CpuKernelClass::Norm || kind == CpuKernelClass::SkipNorm || kind == CpuKernelClass::Softmax;
+  return has_rows ? number(known->back()) : 0;
+}
+
+}  // namespace pagoda::inline core

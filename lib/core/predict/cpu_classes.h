@@ -1,0 +1,32 @@
+// Which class of ONNX Runtime's CPU kernels a node of a graph runs as, where its own operands decide that.
+#pragma once
+
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/cpu_engine.h"
+#include "predict/links.h"
+
+namespace pagoda::inline core {
+
+class CpuClasses {
+ public:
+  CpuClasses(const Graph& graph, const Analysis& analysis, const Links& links)
+      : graph_(graph), analysis_(analysis), links_(links) {}
+
+  // `node` is null for rows of bodies.
+  CpuKernelClass of(const Node* node, const NodeReport& row) const;
+  // Of a product of integers by `matrix`, or by what it is dequantised from.
+  CpuKernelClass of_integers(ValueId matrix) const;
+  // Elements side by side in a row of the node's work (CpuKernel::width); 0: the class has no rows.
+  double row_width(CpuKernelClass kind, const Node& node) const;
+
+ private:
+  const Shape* shape(ValueId value) const;
+  ValueId integer_matrix(const Node& node) const;
+  bool is_broadcast(const Node& node) const;
+
+  const Graph& graph_;
+  const Analysis& analysis_;
+  const Links& links_;
+};
+
+}  // namespace pagoda::inline core
