@@ -12,6 +12,8 @@ class Binary(typing.NamedTuple):
     glibc: tuple = ()          # the latest version of a symbol that it needs
     least_system: tuple = ()   # of macOS
     defined: set = frozenset() # names that others can take from it; of ELF alone
+    anywhere: set = frozenset() # of `undefined`, those that whatever is loaded may define; of Mach-O alone
+    search: list = ()          # folders in which libraries are looked for; of ELF and Mach-O
 
 
 def text_at(data, offset):
@@ -22,7 +24,7 @@ def read_elf(data):
     machine = {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", data, 18)[0]]
     e_shoff, e_shentsize, e_shnum = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<2H", data, 58)
     sections = [struct.unpack_from("<2I4Q2I2Q", data, e_shoff + i * e_shentsize) for i in range(e_shnum)]
-    libraries, undefined, defined, glibc = [], set(), set(), ()
+    libraries, undefined, defined, glibc, search = [], set(), set(), (), []
     for _, sh_type, _, _, offset, size, link, _, _, entry in sections:
         if sh_type == 6:  # SHT_DYNAMIC
             strings = sections[link][4]
@@ -30,6 +32,8 @@ def read_elf(data):
                 tag, value = struct.unpack_from("<2Q", data, at)
                 if tag == 1:  # DT_NEEDED
                     libraries.append(text_at(data, strings + value))
+                elif tag in (15, 29):  # DT_RPATH, DT_RUNPATH
+                    search += text_at(data, strings + value).split(":")
         elif sh_type == 11:  # SHT_DYNSYM
             strings = sections[link][4]
             for at in range(offset, offset + size, entry):
@@ -51,7 +55,7 @@ def read_elf(data):
                 if not following:
                     break
                 at += following
-    return Binary(machine, libraries, undefined, glibc, defined=defined)
+    return Binary(machine, libraries, undefined, glibc, defined=defined, search=search)
 
 
 def read_pe(data):
@@ -86,7 +90,7 @@ def read_pe(data):
 def read_macho(data):
     machine = {0x01000007: "x86_64", 0x0100000C: "arm64"}[struct.unpack_from("<I", data, 4)[0]]
     commands = struct.unpack_from("<I", data, 16)[0]
-    libraries, undefined, least = [], set(), ()
+    libraries, undefined, anywhere, search, least = [], set(), set(), [], ()
     at = 32
     for _ in range(commands):
         command, size = struct.unpack_from("<2I", data, at)
@@ -95,14 +99,18 @@ def read_macho(data):
         elif command == 0x02:  # LC_SYMTAB
             symbols, count, strings, _ = struct.unpack_from("<4I", data, at + 8)
             for i in range(count):
-                name, kind = struct.unpack_from("<IB", data, symbols + 16 * i)
+                name, kind, _, description = struct.unpack_from("<IBBH", data, symbols + 16 * i)
                 if kind & 0x0F == 0x01:  # undefined and external
                     undefined.add(text_at(data, strings + name)[1:])
+                    if description >> 8 in (0x00, 0xFE):  # DYNAMIC_LOOKUP_ORDINAL, for which zig writes that of the file itself
+                        anywhere.add(text_at(data, strings + name)[1:])
+        elif command == 0x8000001C:  # LC_RPATH
+            search.append(text_at(data, at + struct.unpack_from("<I", data, at + 8)[0]))
         elif command == 0x32:  # LC_BUILD_VERSION
             version = struct.unpack_from("<I", data, at + 12)[0]
             least = (version >> 16, version >> 8 & 0xFF)
         at += size
-    return Binary(machine, libraries, undefined, (), least)
+    return Binary(machine, libraries, undefined, (), least, anywhere=anywhere, search=search)
 
 
 def read(data):

@@ -12,6 +12,7 @@ A new platform is a row of PLATFORMS. Builds stay in build/platforms: the librar
 import argparse
 import os
 import pathlib
+import posixpath
 import re
 import shutil
 import subprocess
@@ -114,10 +115,13 @@ def build_archive(zig, name, output):
     definitions = settings(zig_folder(zig, name)) | {"PAGODA_PACKAGES": "ON", "CMAKE_SKIP_INSTALL_ALL_DEPENDENCY": "ON"}
     if platform.system == "Linux":
         definitions["CMAKE_EXE_LINKER_FLAGS"] = "-static"
-    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", *[f"-D{key}={value}" for key, value in definitions.items()],
-        env=build_environment())
-    run("cmake", "--build", build, "--target", "packaged_tools", env=build_environment())
-    run("cpack", "-G", "ZIP" if platform.system == "Windows" else "TGZ", "-B", build / "packages", cwd=build)
+    # The CMake that builds wheels: another orders options otherwise, and the compiler's cache would not know the objects.
+    programs = python_environment(sys.executable)[1].parent
+    environment = build_environment() | {"PATH": f"{programs}:{os.environ['PATH']}"}
+    run(programs / "cmake", "-S", ROOT, "-B", build, "-G", "Ninja", *[f"-D{key}={value}" for key, value in definitions.items()],
+        env=environment)
+    run(programs / "cmake", "--build", build, "--target", "packaged_tools", env=environment)
+    run(programs / "cpack", "-G", "ZIP" if platform.system == "Windows" else "TGZ", "-B", build / "packages", cwd=build)
     archive, = [file for file in (build / "packages").iterdir() if file.suffix in (".gz", ".zip")]
     return pathlib.Path(shutil.copy(archive, output))
 
@@ -218,6 +222,10 @@ def build_wheel(zig, name, python, output):
         system = "darwin" if platform.system == "Darwin" else \
             f"{platform.processor}-linux-{'musl' if 'musl' in platform.target else 'gnu'}"
         suffix = f".cpython-{major}{minor}-{system}.so"
+    if "musl" in platform.target:
+        # zig's stand-in for musl's library has all data at one address. A program that takes stdout from there by a copy, as
+        # those of a fixed address do, has stderr in its place.
+        definitions |= {"CMAKE_POSITION_INDEPENDENT_CODE": "ON", "CMAKE_EXE_LINKER_FLAGS": "-pie"}
     # scikit-build-core would name the wheel for this machine.
     tag = f"cp{LEAST_STABLE[0]}{LEAST_STABLE[1]}-abi3" if is_stable else f"{own}-{own}"
     config = {f"cmake.define.{key}": str(value) for key, value in definitions.items()}
@@ -239,6 +247,12 @@ SYSTEM_LIBRARIES = {
     "win": r"(?i)(kernel32|ntdll|advapi32|shell32|user32|ws2_32|api-ms-win-.*|ucrtbase)\.dll",
     "macosx": r"/usr/lib/libSystem\.B\.dylib",
 }
+
+
+def finds(found, name, library, names):
+    """Whether the loader finds a library of the wheel from the program or library `name` of the wheel."""
+    folders = [re.sub(r"^(\$ORIGIN|@loader_path)", posixpath.dirname(name), folder) for folder in found.search]
+    return any(posixpath.normpath(posixpath.join(folder, library)) in names for folder in folders)
 
 
 def check_wheel(path, stable):
@@ -274,7 +288,11 @@ def check_wheel(path, stable):
             if found is None:
                 continue
             for library in found.libraries:
-                if library.rsplit("/", 1)[-1] in own or re.fullmatch(SYSTEM_LIBRARIES[system], library):
+                if re.fullmatch(SYSTEM_LIBRARIES[system], library):
+                    continue
+                if library.rsplit("/", 1)[-1] in own:
+                    if system != "win" and not finds(found, name, library.removeprefix("@rpath/"), names):
+                        problems.append(f"{name}: looks for {library} in {found.search}, which does not lead to it")
                     continue
                 if name in modules and re.fullmatch(r"python3(11)?\.dll", library):
                     if (library == "python3.dll") == (abi == "abi3"):
@@ -286,6 +304,9 @@ def check_wheel(path, stable):
                 problems.append(f"{name}: needs glibc {found.glibc}, expected at most {glibc}")
             if system == "macosx" and found.least_system > tuple(map(int, tag.split("_")[1:3])):
                 problems.append(f"{name}: needs macOS {found.least_system}")
+            foreign = sorted(symbol for symbol in found.anywhere if not re.match(r"_?Py", symbol))
+            if foreign:
+                problems.append(f"{name}: takes {foreign} from whatever is loaded, expected Python's names alone")
             if name in modules and abi == "abi3" and stable:
                 unstable = {symbol for symbol in found.undefined if re.match(r"_?Py", symbol)} - stable
                 if unstable:

@@ -11,3 +11,7 @@ set(CMAKE_RC_COMPILER ${PAGODA_ZIG}/zig-rc CACHE FILEPATH "" FORCE)
 set(CMAKE_CXX_STANDARD_LIBRARIES_INIT "")
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
+if(CMAKE_SYSTEM_NAME STREQUAL "Darwin")  # nothing here rewrites paths in its files when they are installed
+  set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+  set(CMAKE_SHARED_MODULE_CREATE_CXX_FLAGS "-shared")  # zig ignores -bundle, and would link a program
+endif()

@@ -52,6 +52,8 @@ class Platforms(unittest.TestCase):
             found = binaries.read(path.read_bytes())
             text = subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True).stdout
             self.assertEqual(found.libraries, re.findall(r"NEEDED +(\S+)", text), path)
+            searched = re.findall(r"R(?:UN)?PATH +(\S+)", text)
+            self.assertEqual(found.search, [folder for entry in searched for folder in entry.split(":")], path)
             versions = [tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([0-9.]+)", text)]
             self.assertEqual(found.glibc, max(versions, default=()), path)
             names = subprocess.run(["objdump", "-T", path], capture_output=True, text=True, check=True).stdout

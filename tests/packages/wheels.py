@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Installs the wheels that packaging/platforms.py built in a folder, and runs them:
 
-    wheels.py FOLDER MODEL ONNX_ESTIMATE [--python PYTHON]… [--root PLATFORM=FOLDER]…
+    wheels.py FOLDER PLATFORM|all MODEL ONNX_ESTIMATE [--python PYTHON]… [--roots FOLDER]
 
-The document of MODEL from Python and from the wheel's onnx-estimate is the one that ONNX_ESTIMATE, built for this
-machine, writes. PYTHON: interpreters of this machine; without any, those of PATH and of pyenv. --root: a root file system
-of another platform with a Python in it, such as a Debian made by `debootstrap --foreign --arch=arm64`, whose packages are
-unpacked. Of a wheel for Windows only the tools are run, by wine. Each wheel is reported as run or as skipped with what is
-missing; exits with 77 if one was skipped."""
+Names, tags, sizes, needed libraries and taken symbols are those that an installer and a loader of the platform expect. The
+document of MODEL from Python and from the wheel's onnx-estimate is the one that ONNX_ESTIMATE, built for this machine,
+writes. PYTHON: interpreters of this machine; without any, those of PATH and of pyenv. --roots: a folder with root file
+systems of other platforms with a Python in them, by python_root.py. Of a wheel for Windows the tools are run by wine, and
+the module is loaded there beside a stand-in for Python's DLL. Nothing here runs wheels for macOS: they are only examined.
+Each wheel is reported with what was done, or as skipped with what is missing; exits with 77 if one was skipped."""
 import argparse
 import json
 import os
@@ -20,6 +21,8 @@ import tempfile
 import zipfile
 
 from archives import PLATFORMS, Skip, TOOLS, report, runner_of, wine_environment
+import binaries
+import platforms
 
 # Prints the module's own document of a model, then checks what a document does not show.
 SCRIPT = """
@@ -82,32 +85,76 @@ def check_here(wheel, model, expected, pythons):
             output([python, "-m", "venv", venv])
             output([venv / "bin/pip", "-q", "--disable-pip-version-check", "install", "--no-index", wheel])
             assert document(output([venv / "bin/python", "-c", SCRIPT, model.name], cwd=model.parent)) == expected, f"{wheel.name} by {python}"
-            assert document(output([venv / "bin/onnx-estimate", model.name, *REQUEST], cwd=model.parent)) == expected, wheel.name
-            for tool in TOOLS:
-                output([venv / "bin" / tool, "--version"])
+            check_tools(lambda tool: [venv / "bin" / tool], wheel, model, expected)
     return "installed and run by Python " + ", ".join(".".join(map(str, version)) for version in fitting)
 
 
-def check_root(wheel, name, row, model, expected, root):
-    """By a Python of another root, without its pip: the installer of this machine asks for the other's tags."""
-    runner = runner_of(row.system, row.processor)
-    found = [(path, re.fullmatch(r"python(\d)\.(\d+)", path.name)) for path in root.glob("usr/*bin/python3.*")]
-    found = [(path, (int(match[1]), int(match[2]))) for path, match in found if match]
-    fitting = [path for path, version in found if accepts(wheel, version)]
+def check_roots(wheel, name, row, model, expected, roots):
+    """By each fitting Python of a root of the platform."""
+    found = [(path, re.fullmatch(r"python(\d)\.(\d+)", path.name)) for path in roots.glob(f"{name}-*/usr/*bin/python3.*")]
+    fitting = [path for path, match in found if match and accepts(wheel, (int(match[1]), int(match[2])))]
     if not fitting:
-        raise Skip(f"{root} has no Python for it; found {', '.join(path.name for path, _ in found) or 'none'}")
+        raise Skip(f"no Python of {name} for it in {roots}; run tests/packages/python_root.py {name} VERSION")
+    runner = runner_of(row.system, row.processor)
+    for path in fitting:
+        check_root(wheel, row, model, expected, path.parents[2], path, runner)
+    return f"run by {' and '.join(path.name for path in fitting)} of {name}" + (f" under {runner[0]}" if runner else "")
+
+
+def check_root(wheel, row, model, expected, root, python, runner):
+    """Without pip of the root: this machine's installer asks for the other's tags."""
     with tempfile.TemporaryDirectory() as target:
-        version = fitting[0].name.removeprefix("python")
         output([sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-index", "--no-deps", "--target", target,
-                "--platform", row.wheel, "--only-binary=:all:", "--python-version", version, wheel])
-        emulator = [*runner, "-L", root] if runner else []
-        loader = [] if runner or not (root / "lib").is_dir() else sorted(root.glob("lib/ld-musl-*.so.1"))[:1]
+                "--platform", row.wheel, "--only-binary=:all:", "--python-version", python.name.removeprefix("python"), wheel])
+        loader = sorted(root.glob("lib/ld-musl-*.so.1"))
+        start = [*runner, "-L", root] if runner else loader
         environment = {**os.environ, "PYTHONPATH": target, "PYTHONDONTWRITEBYTECODE": "1"}
-        text = output([*emulator, *loader, fitting[0], "-c", SCRIPT, model.name], env=environment, cwd=model.parent)
-        assert document(text) == expected, f"{wheel.name} by {fitting[0]}"
-        own = pathlib.Path(target) / "pagoda/bin/onnx-estimate"
-        assert document(output([*emulator, *loader, own, model.name, *REQUEST], cwd=model.parent)) == expected, wheel.name
-    return f"run by {fitting[0]}" + (f" under {runner[0]}" if runner else "")
+        if loader:
+            environment["PYTHONHOME"] = str(root / "usr")
+        text = output([*start, python, "-c", SCRIPT, model.name], env=environment, cwd=model.parent)
+        assert document(text) == expected, f"{wheel.name} by {python}"
+        check_tools(lambda tool: [*start, pathlib.Path(target) / "pagoda/bin" / tool], wheel, model, expected)
+
+
+def check_tools(command, wheel, model, expected, **options):
+    """The tools of the wheel, which `command` starts: the document, and that what the library throws reaches them."""
+    assert document(output([*command("onnx-estimate"), model.name, *REQUEST], cwd=model.parent, **options)) == expected, wheel.name
+    for tool in TOOLS:
+        output([*command(tool), "--version"], **options)
+    words = [*map(str, command("onnx-estimate")), "missing.onnx"]
+    done = subprocess.run(words, capture_output=True, text=True, encoding="utf-8", cwd=model.parent, timeout=900, **options)
+    assert done.returncode == 1 and "No such file or directory" in done.stderr, f"{wheel.name}: {words}: {done}"
+
+
+# Loads a module as Python does, and prints whether it has Python's entry into it.
+LOAD = """
+#include <windows.h>
+#include <stdio.h>
+int main(int count, char** words) {
+  HMODULE module = LoadLibraryExA(words[1], NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR);
+  if (!module) return printf("error %lu\\n", GetLastError()), 1;
+  puts(GetProcAddress(module, "PyInit__core") ? "loaded" : "no PyInit__core");
+  return 0;
+}
+"""
+
+
+def load_module(folder, runner, environment):
+    """By wine's loader, with a DLL that has Python's names and nothing behind them."""
+    zig = next(platforms.WORK.glob("zig/lib/python3*/site-packages/ziglang/zig"), None)
+    if not zig:
+        return "the module was not loaded, for want of zig"
+    module, = (folder / "pagoda").glob("_core*.pyd")
+    read = binaries.read(module.read_bytes())
+    dll, = (library for library in read.libraries if re.fullmatch(r"python3\d*\.dll", library))
+    compiler = platforms.zig_folder(zig, "windows-x86_64") / "zig-cc"
+    (folder / "python.c").write_text("".join(f"__declspec(dllexport) void* {name}[64];\n" for name in sorted(read.undefined) if re.match(r"_?Py", name)))
+    (folder / "load.c").write_text(LOAD)
+    output([compiler, "-shared", folder / "python.c", "-o", folder / "pagoda" / dll])
+    output([compiler, folder / "load.c", "-o", folder / "load.exe"])
+    said = output([*runner, folder / "load.exe", f"Z:{module}".replace("/", "\\")], env=environment)
+    assert said.strip() == "loaded", f"{module.name}: {said}"
+    return f"the module was loaded there beside a stand-in for {dll}, not run"
 
 
 def check_windows(wheel, model, expected):
@@ -116,46 +163,48 @@ def check_windows(wheel, model, expected):
         folder = pathlib.Path(name)
         zipfile.ZipFile(wheel).extractall(folder)
         environment = wine_environment(folder)
-        environment["WINEPATH"] = f"Z:{folder}/pagoda"  # as pagoda/_tools.py extends PATH
-        text = output([*runner, folder / "pagoda/bin/onnx-estimate.exe", model.name, *REQUEST], env=environment, cwd=model.parent)
-        assert document(text) == expected, wheel.name
-        for tool in TOOLS:
-            output([*runner, folder / f"pagoda/bin/{tool}.exe", "--version"], env=environment)
-    return "tools run by wine; the module was not, for want of a Python of Windows"
+        environment["WINEPATH"] = f"Z:{folder}/pagoda"  # as pagoda_tools.py extends PATH
+        check_tools(lambda tool: [*runner, folder / f"pagoda/bin/{tool}.exe"], wheel, model, expected, env=environment)
+        return f"tools run by wine; {load_module(folder, runner, environment)}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("platform", choices=["all", *(name for name, row in PLATFORMS.items() if row.wheel)])
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("tool")
     parser.add_argument("--python", action="append", default=[])
-    parser.add_argument("--root", action="append", default=[], help="PLATFORM=FOLDER")
+    parser.add_argument("--roots", type=pathlib.Path, default=platforms.WORK / "roots")
     options = parser.parse_args()
-    pythons = {version_of(python): python for python in options.python} or pythons_here()
-    roots = {name: pathlib.Path(folder).resolve() for name, folder in (entry.split("=", 1) for entry in options.root)}
     model = options.model.resolve()
+    wheels = {}
+    for name in PLATFORMS if options.platform == "all" else [options.platform]:
+        found = sorted(options.folder.glob(f"*-{PLATFORMS[name].wheel}.whl")) if PLATFORMS[name].wheel else []
+        wheels |= {path.name: (name, path.resolve()) for path in found}
+    if not wheels:
+        print(f"{options.platform}: skipped: no wheel in {options.folder}; run packaging/platforms.py wheels {options.platform} -o {options.folder}")
+        return 77
+    pythons = {version_of(python): python for python in options.python} or pythons_here()
+    # The list of a later Python than the wheels are for has names too many.
+    listed = max((version for version in pythons if version <= platforms.LEAST_STABLE), default=None)
+    stable = platforms.stable_names(pythons[listed]) if listed else set()
     # All run in the model's folder with its name alone, as the document holds the path.
     expected = document(output([pathlib.Path(options.tool).resolve(), model.name, *REQUEST], cwd=model.parent))
-    wheels = {wheel.name: wheel.resolve() for wheel in sorted(options.folder.glob("*.whl"))}
-    if not wheels:
-        print(f"skipped: no wheels in {options.folder}; run packaging/platforms.py wheels -o {options.folder}")
-        return 77
 
-    def check(name):
-        wheel = wheels[name]
-        platform, = [each for each, row in PLATFORMS.items() if row.wheel and name.endswith(f"-{row.wheel}.whl")]
-        row = PLATFORMS[platform]
+    def check(file):
+        name, wheel = wheels[file]
+        problems = platforms.check_wheel(wheel, stable)
+        assert not problems, f"{file}: {problems}"
+        row = PLATFORMS[name]
         size = f"{wheel.stat().st_size} B, "
         if row.system == "Windows":
             return size + check_windows(wheel, model, expected)
         if row.system != "Linux":
-            raise Skip(f"{size}nothing here runs programs of {row.system}")
-        if platform in roots:
-            return size + check_root(wheel, platform, row, model, expected, roots[platform])
-        if platform == "linux-x86_64":
+            return f"{size}examined; nothing here runs programs of {row.system}"
+        if name == "linux-x86_64":
             return size + check_here(wheel, model, expected, pythons)
-        raise Skip(f"{size}no Python of {platform}; give one by --root {platform}=FOLDER")
+        return size + check_roots(wheel, name, row, model, expected, options.roots.resolve())
 
     return report(wheels, check)
 

@@ -2,6 +2,9 @@
 
 #include <cerrno>
 
+// A DLL exports every name that is not hidden, this one of the C library among them, which each program has of its own.
+asm(".section .drectve,\"yn\"\n\t.ascii \" -exclude-symbols:atexit\"\n\t.text");
+
 namespace pagoda::base::windows {
 
 std::wstring wide(std::string_view utf8) {
