@@ -1,17 +1,13 @@
-// Ops with graph attributes: If, Loop, Scan, SequenceMap. Their bodies are walked like any graph and their rows added
-// to the report, multiplied by the trip count.
+// If and Loop. The bodies of operators with graph attributes are walked like any graph and their rows added to the
+// report, multiplied by the trip count; for Scan, SequenceMap and FlexAttention see scan.cpp.
 #include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "graph/dim_poly.h"
-#include "infer/infer.h"
-#include "ops/rule_parts.h"
+#include "infer/bodies.h"
 
 namespace pagoda::inline core {
-namespace {
-
-constexpr Int kEndless = Int{1} << 40;  // trip counts from here on mean "until the condition ends it"
 
 GraphId body_of(const Node& node, std::string_view attribute_name) {
   const Attribute* attribute = node.attribute(attribute_name);
@@ -26,6 +22,20 @@ Name inner_scope(const Name& scope, const Name& node, std::string_view part) {
   if (!part.empty()) result.append("/").append(part);
   return result;
 }
+
+ValueInfo varying(ValueInfo info) {
+  info.computed_value.reset();
+  info.stored_value = nullptr;
+  info.members.reset();
+  info.more_like_first = 0;
+  info.constant = info.host = false;
+  info.tensor_graph = -1;
+  return info;
+}
+
+namespace {
+
+constexpr Int kEndless = Int{1} << 40;  // trip counts from here on mean "until the condition ends it"
 
 // The value of a single known integer or bool; null for anything else.
 const Dim* known_integer(const ValueInfo* info) {
@@ -51,17 +61,6 @@ ValueInfo scalar_info(ElementType element) {
   return info;
 }
 
-// A value that changes from trip to trip: its type, without its known contents.
-ValueInfo varying(ValueInfo info) {
-  info.computed_value.reset();
-  info.stored_value = nullptr;
-  info.members.reset();
-  info.more_like_first = 0;
-  info.constant = info.host = false;
-  info.tensor_graph = -1;
-  return info;
-}
-
 // Whether a size or a count of the walked body depends on the symbol.
 bool mentions(const GraphResult& result, const Dim& symbol) {
   const std::string name = symbol.to_string();
@@ -82,34 +81,6 @@ bool mentions(const GraphResult& result, const Dim& symbol) {
   return std::any_of(result.outputs.begin(), result.outputs.end(),
                      [&](const ValueInfo& v) { return in_type(v.type); }) ||
          std::any_of(result.rows.begin(), result.rows.end(), in_row);
-}
-
-// The first of the sequences among `inputs`, if the members of all are known in the same way; else null.
-const ValueInfo* known_sequence(const std::vector<const ValueInfo*>& inputs) {
-  const ValueInfo* first = nullptr;
-  for (const ValueInfo* input : inputs) {
-    if (input == nullptr || input->type.container != Container::Sequence) continue;
-    if (first == nullptr) first = input;
-    if (!input->members || input->members->size() != first->members->size() ||
-        input->more_like_first != first->more_like_first)
-      return nullptr;
-  }
-  return first;
-}
-
-std::vector<std::int64_t> integers_or(const Node& node, std::string_view name, std::size_t size) {
-  const Attribute* attribute = node.attribute(name);
-  const auto* list = attribute == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&attribute->value);
-  std::vector<std::int64_t> result = list == nullptr ? std::vector<std::int64_t>{} : *list;
-  result.resize(size, 0);
-  return result;
-}
-
-std::size_t axis_of(std::int64_t axis, std::size_t rank) {
-  const auto signed_rank = static_cast<std::int64_t>(rank);
-  if (axis < -signed_rank || axis >= signed_rank)
-    throw RuleStop{RuleStop::Kind::Contradiction, "scan axis " + std::to_string(axis) + " is outside the tensor"};
-  return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
 }  // namespace
@@ -471,184 +442,6 @@ bool Walker::replace_by_trips(Frame& frame, std::size_t node_index, OpContext::S
     rows.insert(rows.end(), std::make_move_iterator(trip.begin()), std::make_move_iterator(trip.end()));
   splice(frame, node_index, state, std::move(rows), 1);
   return true;
-}
-
-void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state) {
-  const GraphId body_id = body_of(state.node, "body");
-  const Graph& body = session_.model.graphs[static_cast<std::size_t>(body_id)];
-  const Attribute* count_attribute = state.node.attribute("num_scan_inputs");
-  const auto* scan_count = count_attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&count_attribute->value);
-  // Opset 8 has the sequence lengths as first input, batch axis 0 and sequence axis 1.
-  const std::size_t skipped = state.opset < 9 ? 1 : 0;
-  const std::size_t given = state.inputs.size() < skipped ? 0 : state.inputs.size() - skipped;
-  if (scan_count == nullptr || *scan_count < 1 || static_cast<std::size_t>(*scan_count) > given ||
-      body.inputs.size() != given)
-    throw RuleStop{RuleStop::Kind::Contradiction, "num_scan_inputs does not fit the inputs"};
-  const auto scanned = static_cast<std::size_t>(*scan_count);
-  const std::size_t states = given - scanned;
-  const auto axes = integers_or(state.node, "scan_input_axes", scanned);
-
-  std::vector<ValueInfo> inputs;
-  std::optional<Dim> trips, batch;
-  for (std::size_t i = 0; i < given; ++i) {
-    const ValueInfo* source = state.inputs[i + skipped];
-    ValueInfo info = source == nullptr ? ValueInfo{} : varying(*source);
-    if (skipped == 1 && info.type.shape && !info.type.shape->empty()) {
-      batch = info.type.shape->front();
-      info.type.shape->erase(info.type.shape->begin());
-    }
-    if (i >= states && info.type.shape) {
-      const std::size_t axis = skipped == 1 ? 0 : axis_of(axes[i - states], info.type.shape->size());
-      const Dim length = (*info.type.shape)[axis];
-      trips = trips ? session_.unify(*trips, length, state.display_name).value_or(*trips) : length;
-      info.type.shape->erase(info.type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
-    }
-    inputs.push_back(std::move(info));
-  }
-  if (!trips) trips = session_.fresh("trips_" + state.display_name, state.display_name, "trip count", std::nullopt);
-  GraphResult result = walk(body_id, inputs, &frame.values, inner_scope(frame.scope, state.display_name, "body"));
-
-  const std::size_t scan_outputs = result.outputs.size() < states ? 0 : result.outputs.size() - states;
-  const auto output_axes = integers_or(state.node, "scan_output_axes", scan_outputs);
-  for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
-    ValueInfo info = varying(result.outputs[i]);
-    if (info.type.shape) {
-      Shape& shape = *info.type.shape;
-      if (i >= states) {
-        const std::size_t axis = skipped == 1 ? 0 : axis_of(output_axes[i - states], shape.size() + 1);
-        shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), *trips);
-      }
-      if (batch) shape.insert(shape.begin(), *batch);
-    }
-    state.outputs[i] = std::move(info);
-    state.output_set[i] = true;
-  }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
-  splice(frame, node_index, state, std::move(result.rows), batch ? *trips * *batch : *trips);
-}
-
-void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state) {
-  if (map_members(frame, node_index, state)) return;
-  const GraphId body_id = body_of(state.node, "body");
-  std::vector<ValueInfo> inputs;
-  for (const ValueInfo* input : state.inputs) {
-    ValueInfo info = input == nullptr ? ValueInfo{} : varying(*input);
-    if (info.type.container == Container::Sequence) info.type.container = Container::Tensor;
-    inputs.push_back(std::move(info));
-  }
-  const ValueInfo* known = known_sequence(state.inputs);
-  const Dim trips =
-      known != nullptr
-          ? Dim(known->members->size()) + known->more_like_first
-          : session_.fresh("length_" + state.display_name, state.display_name, "length of a sequence", std::nullopt);
-  GraphResult result = walk(body_id, inputs, &frame.values, inner_scope(frame.scope, state.display_name, "body"));
-  for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
-    state.outputs[i] = varying(result.outputs[i]);
-    state.outputs[i].type.container = Container::Sequence;
-    state.output_set[i] = true;
-  }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
-  splice(frame, node_index, state, std::move(result.rows), trips);
-}
-
-// For known members: walks the body once per distinct shape.
-bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State& state) {
-  constexpr std::size_t kMaxKinds = 64;
-  const ValueInfo* known = known_sequence(state.inputs);
-  const std::size_t count = known == nullptr ? 0 : known->members->size();
-  std::vector<std::size_t> firsts, kind_of(count);  // first member of each kind; kind of each member
-  for (std::size_t m = 0; m < count; ++m) {
-    const auto kind = std::find_if(firsts.begin(), firsts.end(), [&](std::size_t first) {
-      return std::all_of(state.inputs.begin(), state.inputs.end(), [&](const ValueInfo* input) {
-        return input == nullptr || !input->members || (*input->members)[m] == (*input->members)[first];
-      });
-    });
-    kind_of[m] = static_cast<std::size_t>(kind - firsts.begin());
-    if (kind == firsts.end()) firsts.push_back(m);
-  }
-  if (count == 0 || firsts.size() > kMaxKinds) return false;
-
-  const GraphId body_id = body_of(state.node, "body");
-  const Name scope = inner_scope(frame.scope, state.display_name, "body");
-  std::vector<GraphResult> results;
-  for (const std::size_t first : firsts) {
-    std::vector<ValueInfo> inputs;
-    for (const ValueInfo* input : state.inputs) {
-      inputs.push_back(input == nullptr ? ValueInfo{} : varying(*input));
-      if (input == nullptr || !input->members) continue;
-      inputs.back().type.container = Container::Tensor;
-      inputs.back().type.shape = (*input->members)[first];
-    }
-    results.push_back(walk(body_id, inputs, &frame.values, scope));
-  }
-  for (std::size_t i = 0; i < state.outputs.size() && i < results.front().outputs.size(); ++i) {
-    ValueInfo info = varying(results.front().outputs[i]);
-    for (const GraphResult& other : results)
-      if (other.outputs[i].type != info.type)
-        info = join(info, other.outputs[i], "member", state.display_name, "members of a sequence differ in this size");
-    info.type.container = Container::Sequence;
-    if (std::all_of(results.begin(), results.end(),
-                    [&](const GraphResult& result) { return result.outputs[i].type.shape.has_value(); })) {
-      info.members.emplace();
-      for (const std::size_t kind : kind_of) info.members->push_back(*results[kind].outputs[i].type.shape);
-      info.more_like_first = known->more_like_first;
-    }
-    state.outputs[i] = std::move(info);
-    state.output_set[i] = true;
-  }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
-  for (std::size_t kind = 0; kind < results.size(); ++kind) {
-    const Dim listed = std::count(kind_of.begin(), kind_of.end(), kind);
-    splice(frame, node_index, state, std::move(results[kind].rows),
-           kind == kind_of.front() ? listed + known->more_like_first : listed);
-  }
-  return true;
-}
-
-// FlexAttention's graphs modify scores [batch, heads, queries, keys] on the chip: their work counts, but of their
-// tensors only those passed in from outside (onnx Operators.md, FlexAttention).
-void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
-  if (state.node.op_type != "FlexAttention" || state.node.domain != "ai.onnx.preview") return;
-  const OpContext op(state);
-  constexpr int kQuery = 0, kKey = 1;
-  for (const std::string_view modifier : {"score_mod", "prob_mod"}) {
-    if (frame.rows.back().cost.mark != Mark::Compute || !op.has_attribute(modifier)) continue;
-    const ElementType otherwise =
-        op.element(kQuery) == ElementType::Float64 ? ElementType::Float64 : ElementType::Float32;
-    ValueInfo scores;
-    scores.type = {.element = ops::element_attribute(op, "softmax_precision", otherwise),
-                   .shape = Shape{op.shape(kQuery)[0], op.shape(kQuery)[1], op.shape(kQuery)[2], op.shape(kKey)[2]}};
-    const GraphId body_id = body_of(state.node, modifier);
-    const Graph& body = session_.model.graphs[static_cast<std::size_t>(body_id)];
-    const GraphResult result =
-        walk(body_id, std::span(&scores, 1), &frame.values, inner_scope(frame.scope, state.display_name, modifier));
-    NodeReport& row = frame.rows.back();
-    std::set<ValueId> read;
-    for (const NodeReport& inner : result.rows) {
-      row.cost.macs += inner.cost.macs;
-      row.cost.arith += inner.cost.arith;
-      row.cost.special += inner.cost.special;
-      row.cost.comparisons += inner.cost.comparisons;
-      row.params += inner.params;
-      row.param_bytes += inner.param_bytes;
-      row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
-      if (inner.graph != body_id) continue;
-      const ValueIds& inputs = body.nodes[static_cast<std::size_t>(inner.node)].inputs;
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (inputs[i] == kAbsent || !inner.cost.reads_whole(static_cast<int>(i))) continue;
-        const Value& value = body.values[static_cast<std::size_t>(inputs[i])];
-        if ((value.initializer < 0 && value.outer == kAbsent) || !read.insert(inputs[i]).second) continue;
-        const TensorType& type = result.values[static_cast<std::size_t>(inputs[i])].type;
-        if (type.shape) row.cost.read(PartMoved::kAttributes, byte_size(element_count(*type.shape), type.element));
-      }
-    }
-  }
 }
 
 }  // namespace pagoda::inline core
