@@ -37,6 +37,11 @@
     check("the roofline is one choice away", is_shown($("#roofs")) && $("#axes-note").textContent === "" && address().includes("y=rate"), location.hash);
   }
 
+  // The runs of all models are inside the frame, whichever model's dots are shown.
+  const ends = all('#plot > g.path[data-kind="runs"] > path:first-child').flatMap((path) => path.getAttribute("d").match(/-?[\d.]+ -?[\d.]+/g).map((pair) => pair.split(" ").map(Number)));
+  const [left, top, wide, high] = ["x", "y", "width", "height"].map((name) => +$("#plot-area rect").getAttribute(name));
+  check("whole runs are inside the frame", ends.every(([x, y]) => x >= left && x <= left + wide && y >= top && y <= top + high), ends);
+
   // C++ and the script use the same rule for ticks: redrawing the whole frame changes none.
   const tick_texts = () => all("#ticks-x text, #ticks-y text").map((t) => t.textContent).join("|");
   $("#machine").click();

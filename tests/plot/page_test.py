@@ -22,7 +22,7 @@ import zlib
 
 # What-if takes most of a small page: rates and roofs of all devices 30 kB, formulas of
 # seven precisions 20 kB, its script 15 kB.
-MOST_BYTES = {"many": 2_000_000, **dict.fromkeys(("resnet50", "bert_base", "llama_past", "energy", "compare", "compare_fused", "training"), 400_000)}
+MOST_BYTES = {"many": 2_000_000, **dict.fromkeys(("resnet50", "bert_base", "llama_past", "energy", "compare", "compare_fused", "training", "runs"), 400_000)}
 PLAIN_BYTES = 170_000  # limit for a page without what-if
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -288,6 +288,13 @@ def main():
         many = folder / "many.json"
         many.write_text(json.dumps(many_operators(json.loads((data / "small_estimate.json").read_text()), 10_000)))
         pages["many"] = ["--device", "h200", "--estimate", many]
+        pages["runs"] = ["--device", "orin-agx"]
+        # Runs of the second are right of the first's dots.
+        for network, runs, *more in (("lstm_positions8", "lstm", "--dim", "sequence=1"), ("resnet50", "resnet50")):
+            estimate = folder / f"{network}.json"
+            subprocess.run([estimator, str(pathlib.Path(source) / f"models/skeletons/{network}.onnx"), *more, "--sweep", "batch=1,16,64",
+                            "--device", "orin-agx", "-o", str(estimate)], check=True)
+            pages["runs"] += ["--estimate", estimate, "--measured", pathlib.Path(source) / f"data/measured/orin-agx/{runs}.csv"]
         good = check_raster(tool, pages["measured"], folder)
         subprocess.run([tool, *map(str, ceilings), "-o", str(folder / "roofs.html")], check=True)
         good = check_roofs_alone(folder / "roofs.html") and good

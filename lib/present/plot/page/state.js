@@ -12,8 +12,8 @@ function full_view() {
 }
 // The frame around the dots of some rows, with a margin on each side; if the dots lie close together, at least a decade
 // wide and half a decade high.
-function around(rows, margin, axes) {
-  const xs = [], ys = [];
+function around(rows, margin, axes, more_points = []) {
+  const xs = more_points.map((point) => Math.log10(point.x)), ys = more_points.map((point) => Math.log10(point.y));
   for (const row of rows) {
     const place = place_of(row, state.level, axes);
     if (place.rail) continue;
@@ -34,7 +34,10 @@ function heavy_dots(axes) {
   let sum = 0;
   return dots.filter((row) => { const before = sum; sum += row.seconds; return before < 0.99 * all; });
 }
-const fit_view = (axes) => around(heavy_dots(axes), 0.14, axes);
+// Whole runs of all models, and their bounds: the roofline shows them beside the dots of one.
+const run_points = () => all_series.flatMap((one) => [...(one.runs ?? []), ...(one.runs ? one.trajectory ?? [] : [])])
+  .map((star) => ({ x: star.flops / star.bytes, y: star.flops / star.seconds })).filter((point) => point.x > 0 && point.y > 0 && isFinite(point.x) && isFinite(point.y));
+const fit_view = (axes) => around(heavy_dots(axes), 0.14, axes, axes === "rate" ? run_points() : []);
 // The reader's axes. Otherwise the roofline, unless its heavy dots span less than a third of the plot, as those of a
 // decoder at one token do, which share one intensity; then the first axes in which they span it.
 const kAxes = ["rate", "time", "bytes"];
