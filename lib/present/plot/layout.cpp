@@ -192,15 +192,15 @@ Box box_of(double x, double y, double radius) { return {x - radius, y - radius, 
 // name across a line can be read, one over dots cannot, and one far from its star seems to be another's.
 void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y, const std::vector<Box>& dots,
                 const std::vector<Box>& lines, std::vector<Box>& names) {
-  constexpr double kNear = 16, kFar = 64;  // of the star's height
+  constexpr double kNearDrop = 16, kFarDrop = 64;  // of the star's height
   struct Choice {
     bool is_over_lines, is_over_dots;
     double farthest;
   };
   const double width = 1.15 * text_width(name, kLabelText);  // bold is wider
   for (const auto& [is_over_lines, is_over_dots, farthest] :
-       {Choice{false, false, kNear}, Choice{true, false, kNear}, Choice{false, false, kFar}, Choice{true, false, kFar},
-        Choice{true, true, kFar}}) {
+       {Choice{false, false, kNearDrop}, Choice{true, false, kNearDrop}, Choice{false, false, kFarDrop},
+        Choice{true, false, kFarDrop}, Choice{true, true, kFarDrop}}) {
     for (const double drop : {0.0, 16.0, -16.0, 32.0, -32.0, 48.0, -48.0, 64.0}) {
       if (std::abs(drop) > farthest) continue;
       for (const bool is_left : {false, true}) {
