@@ -56,9 +56,8 @@ Name NameArena::add(std::string_view text) {
 
 Name NameArena::shared(std::string_view text) {
   if (text.empty()) return {};
-  const std::size_t hash = text.size() + 31 * static_cast<unsigned char>(text.front()) +
-                           17 * static_cast<unsigned char>(text.back()) +
-                           7 * static_cast<unsigned char>(text[text.size() / 2]);
+  const auto at = [&](std::size_t place) { return static_cast<std::size_t>(static_cast<unsigned char>(text[place])); };
+  const std::size_t hash = text.size() + 31 * at(0) + 17 * at(text.size() - 1) + 7 * at(text.size() / 2);
   Name& known = remembered_[hash % remembered_.size()];
   if (known != text) known = add(text);
   return known;

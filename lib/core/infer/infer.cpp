@@ -219,7 +219,7 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   }
   adopt_declared(frame, state, first_symbol);
   store_outputs(frame, state);
-  if (!problem.empty()) unmodelled(frame, node_index, state, std::move(problem), cause);
+  if (!problem.empty()) unmodelled(frame, node_index, state, problem, cause);
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i] != kAbsent)
       frame.values[static_cast<std::size_t>(node.outputs[i])] = std::move(state.outputs[i]);

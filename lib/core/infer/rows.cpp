@@ -59,13 +59,13 @@ void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
   param_bytes_ += row.param_bytes;
 }
 
-void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem,
+void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, const std::string& problem,
                         Cause cause) {
   NodeReport row = row_of(frame, node_index, state);
   row.cost.mark = Mark::Unmodelled;
   count_parameters(row, state);
   session_.note(Severity::Warning, state.display_name, "not modelled: " + problem, cause);
-  row.problem = std::move(problem);
+  row.problem = problem;
   frame.rows.push_back(std::move(row));
 }
 

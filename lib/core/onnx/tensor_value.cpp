@@ -153,7 +153,7 @@ void TensorReader::read_value(const StoredTensor& stored, int depth, Tensor& ten
     if (!tensor.unread.empty()) return;
     ExternalData::Bytes data = external_.read(tensor.extent, *raw_bytes(type, elements));
     if (data.problem.empty()) tensor.value = decode_raw(type, elements, data.bytes);
-    tensor.unread = std::move(data.problem);
+    tensor.unread = data.problem;
   } else if (elements == 0) {
     tensor.value = TensorValue{};
   } else if (stored.data_field == 0) {

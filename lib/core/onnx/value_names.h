@@ -29,7 +29,7 @@ struct NameKey {
       mixed = mix(mixed ^ part);
     }
     part = 0;
-    std::memcpy(&part, text.data(), text.size());
+    if (!text.empty()) std::memcpy(&part, text.data(), text.size());
     hash = static_cast<std::uint32_t>(mix(mix(mixed ^ part)));
   }
 };

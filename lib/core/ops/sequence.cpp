@@ -163,7 +163,7 @@ std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& 
 
 // Sets the members when an axis of size `whole` is split into parts of `size`, the last possibly smaller. Without
 // `keeps_axis`, parts of size 1 lose the axis.
-void set_equal_parts(OpContext& op, Shape shape, std::size_t axis, const Dim& whole, const Dim& size,
+void set_equal_parts(OpContext& op, const Shape& shape, std::size_t axis, const Dim& whole, const Dim& size,
                      bool keeps_axis = true) {
   const auto without_axis = [&](Shape& member) {
     if (!keeps_axis) member.erase(member.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -173,7 +173,7 @@ void set_equal_parts(OpContext& op, Shape shape, std::size_t axis, const Dim& wh
     return op.set_members(0, std::move(members));
   }
   const Dim count = ceil_div(whole, size);
-  Parts parts{.count = count, .each = shape, .last = std::move(shape)};
+  Parts parts{.count = count, .each = shape, .last = shape};
   parts.each[axis] = size;
   parts.last[axis] = whole - size * (count - 1);
   without_axis(parts.each);
@@ -206,7 +206,7 @@ void infer_split_to_sequence(OpContext& op) {
   if (!type.shape) return op.set_output(0, std::move(type));
   const std::size_t axis = split_axis(op);
   const Shape shape = *type.shape;
-  const Dim whole = shape[axis];
+  const Dim& whole = shape[axis];
   Dim& part = (*type.shape)[axis];
   if (!op.has_input(1)) {
     const bool keeps_axis = op.attribute("keepdims", std::int64_t{1}) != 0;

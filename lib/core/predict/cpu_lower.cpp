@@ -438,7 +438,7 @@ class CpuLowering {
 
   // A Pad by zeros becomes the pads of the convolution or average that reads it (pad_fusion.cc); one of nothing goes.
   bool joins_pad(const Node& node) {
-    if (node.op_type != "Pad" || (node.text("mode") != "" && node.text("mode") != "constant")) return false;
+    if (node.op_type != "Pad" || (!node.text("mode").empty() && node.text("mode") != "constant")) return false;
     const ValueId input = node.input(0), output = node.output(0);
     const Sizes before = sizes(input), after = sizes(output);
     if (before.size() < 3 || before.size() != after.size() || before[0] != after[0] || before[1] != after[1]) return false;

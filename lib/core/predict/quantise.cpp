@@ -86,18 +86,18 @@ class Quantiser {
 
   // --- values and nodes of the new graph ---
 
-  ValueId add_value(std::string name) {
+  ValueId add_value(const std::string& name) {
     Value value;
-    value.name = std::move(name);
+    value.name = name;
     graph_.values.push_back(std::move(value));
     return static_cast<ValueId>(graph_.values.size() - 1);
   }
-  ValueId add_stored(std::string name, ElementType element, Shape shape) {
+  ValueId add_stored(const std::string& name, ElementType element, Shape shape) {
     Tensor tensor;
     tensor.name = name;
     tensor.type = {.element = element, .shape = std::move(shape)};
     graph_.initializers.push_back(std::move(tensor));
-    const ValueId value = add_value(std::move(name));
+    const ValueId value = add_value(name);
     graph_.values.back().initializer = static_cast<std::int32_t>(graph_.initializers.size() - 1);
     return value;
   }

@@ -8,9 +8,9 @@
 namespace pagoda::inline core {
 namespace {
 
-Node identity(std::string name, ValueId from, ValueId to) {
+Node identity(const std::string& name, ValueId from, ValueId to) {
   Node node;
-  node.name = std::move(name);
+  node.name = name;
   node.op_type = "Identity";
   node.inputs = {from};
   node.outputs = {to};
