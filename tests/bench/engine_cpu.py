@@ -54,13 +54,17 @@ def measured(build: Path, folder: Path, model: Path, batch: int | None, sequence
     return record
 
 
-def predicted(build: Path, calibration: Path | str, model: Path, inputs: list[dict]) -> dict:
-    """roofline.predicted for inputs of these shapes."""
+def estimate(build: Path, calibration: Path | str, model: Path, inputs: list[dict], *more: str) -> dict:
+    """The estimate with predicted times, for inputs of these shapes."""
     sizes = [f"--input={each['name']}=" + "x".join(map(str, each["shape"])) for each in inputs if each["shape"]]
     text = subprocess.run([build / "tools/onnx-estimate", model, *sizes, "--predict", "--engine", "onnxruntime-cpu",
-                           "--calibration", calibration, "--format", "json"],
+                           "--calibration", calibration, "--format", "json", *more],
                           check=True, capture_output=True, text=True).stdout
-    return json.loads(text)["roofline"]["predicted"]
+    return json.loads(text)
+
+
+def predicted(build: Path, calibration: Path | str, model: Path, inputs: list[dict]) -> dict:
+    return estimate(build, calibration, model, inputs)["roofline"]["predicted"]
 
 
 def main() -> None:

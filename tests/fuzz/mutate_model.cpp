@@ -1,5 +1,6 @@
 // Mutates ONNX models as models: operators, attributes, types, tensors and edges change, and nodes move from one model to
-// another, while the file stays readable. Now and then, and for bytes that are no model, libFuzzer mutates the bytes.
+// another, while the file stays readable. One mutation in eight is libFuzzer's own, of the bytes, as is every one of bytes
+// that are no model.
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
@@ -336,7 +337,7 @@ std::size_t written(const onnx::ModelProto& model, std::uint8_t* data, std::size
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
-  constexpr unsigned kOfBytes = 8;  // one in so many changes bytes
+  constexpr unsigned kOfBytes = 8;  // one mutation in eight
   constexpr unsigned kMostChanges = 4;
   onnx::ModelProto model;
   if (seed % kOfBytes == 0 || !model.ParseFromArray(data, static_cast<int>(size)))

@@ -167,6 +167,10 @@ TEST_CASE("integers run in the class of their operands, and zeros that pad join 
       "t = Conv(x, w); q = Pad(t, p); y = Conv(q, v)");
   CHECK(!padded.contains(Kind::Copy));
   CHECK(padded.at(Kind::Reorder) == 2);  // of the input and the output
+  const auto bordered = kinds(
+      "x:f32[1,16,8,8], w:f32[16,16,1,1]=const, v:f32[16,16,3,3]=const, p:i64[8]=[0,0,1,1,0,0,1,1], b:f32[]=const -> "
+      "t = Conv(x, w); q = Pad(t, p, b); y = Conv(q, v)");
+  CHECK(bordered.at(Kind::Copy) == 1);  // by a number that may not be 0
   CHECK(kinds("x:f32[1,16,8,8], s:f32[16]=const -> y = BatchNormalization(x, s, s, s, s)").at(Kind::PointwiseBroadcast) ==
         1);
 }

@@ -105,7 +105,7 @@ Dim transforms_along(const OpContext& op, std::size_t axis) {
   return transforms;
 }
 
-// The work of so many transforms; the inverse divides by the length.
+// The work of `transforms` transforms of one length. The inverse also divides each result by the length.
 Dim work_of(const OpContext& op, const Dim& transforms, const Dim& length) {
   const bool is_real = is_to_real(op) || op.shape(0).back() == Dim(1);
   const Dim work = transforms * transform_work(length, is_real);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "predict/number.h"
-
 namespace pagoda::inline core {
 namespace {
 
@@ -15,11 +13,6 @@ std::size_t softmax_axis(const Node& node, std::size_t rank) {
 }
 
 }  // namespace
-
-const Shape* CpuClasses::shape(ValueId value) const {
-  if (value == kAbsent || !analysis_.types[index(value)].shape) return nullptr;
-  return &*analysis_.types[index(value)].shape;
-}
 
 bool CpuClasses::is_broadcast(const Node& node) const {
   const double full = elements(shape(node.output(0)));

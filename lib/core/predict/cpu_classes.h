@@ -4,6 +4,7 @@
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/cpu_engine.h"
 #include "predict/links.h"
+#include "predict/number.h"
 
 namespace pagoda::inline core {
 
@@ -20,7 +21,7 @@ class CpuClasses {
   double row_width(CpuKernelClass kind, const Node& node) const;
 
  private:
-  const Shape* shape(ValueId value) const;
+  const Shape* shape(ValueId value) const { return shape_of(analysis_, value); }
   ValueId integer_matrix(const Node& node) const;
   bool is_broadcast(const Node& node) const;
 

@@ -79,10 +79,7 @@ class CpuLowering {
     Joined,  // in blocks, written by a convolution that can still absorb an Add or an activation
   };
 
-  const Shape* shape(ValueId value) const {
-    if (value == kAbsent || !analysis_.types[index(value)].shape) return nullptr;
-    return &*analysis_.types[index(value)].shape;
-  }
+  const Shape* shape(ValueId value) const { return shape_of(analysis_, value); }
   Sizes sizes(ValueId value) const {
     Sizes result;
     if (const Shape* known = shape(value))
@@ -441,12 +438,13 @@ class CpuLowering {
     if (node.op_type != "Pad" || (!node.text("mode").empty() && node.text("mode") != "constant")) return false;
     const ValueId input = node.input(0), output = node.output(0);
     const Sizes before = sizes(input), after = sizes(output);
+    if (before != after && !is_zero(graph_, analysis_, node.input(2))) return false;
     if (before.size() < 3 || before.size() != after.size() || before[0] != after[0] || before[1] != after[1]) return false;
     const Node* next = links_.only_reader(output);
     const bool is_read = next != nullptr && (next->op_type == "Conv" || (next->op_type == "AveragePool" &&
                                                                          next->integer("count_include_pad", 0) == 1));
     if (before != after && !is_read) return false;
-    want_transposed(input);
+    keep_order(node);
     layout_[index(output)] = layout_[index(input)];
     return true;
   }

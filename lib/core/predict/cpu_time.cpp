@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, kCpuKernelClasses> kCpuNames = {
     "conv_quantized_depthwise", "product", "product_biased", "product_vector", "product_batched", "product_quantized",
     "product_unsigned", "product_bits", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
     "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner",
-    "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "integer", "integer_pool", "reorder", "other", "small"};
+    "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "integer", "integer_pool",
+    "reorder", "other", "small"};
 
 struct OperatorClass {
   std::string_view op;

@@ -1,11 +1,31 @@
-// Sizes of an analysis without symbols, as numbers.
+// Known shapes and values of an analysis, and sizes without symbols as numbers.
 #pragma once
 
-#include "pagoda/core/dim.h"
+#include <algorithm>
+
+#include "graph/index.h"
+#include "pagoda/core/analysis.h"
 
 namespace pagoda::inline core {
 
 // Throws as Dim::evaluate does if the size has symbols.
 inline double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
+
+// Null where the value is absent or its rank unknown.
+inline const Shape* shape_of(const Analysis& analysis, ValueId value) {
+  if (value == kAbsent || !analysis.types[index(value)].shape) return nullptr;
+  return &*analysis.types[index(value)].shape;
+}
+
+// Whether the value is known to be 0.0 throughout, or absent.
+inline bool is_zero(const Graph& graph, const Analysis& analysis, ValueId value) {
+  if (value == kAbsent) return true;
+  const std::int32_t stored = graph.value(value).initializer;
+  const auto& known = stored < 0 ? analysis.values[index(value)] : graph.initializers[index(stored)].value;
+  return known && std::all_of(known->begin(), known->end(), [](const Scalar& each) {
+    const auto* real = std::get_if<double>(&each);
+    return real != nullptr && *real == 0;
+  });
+}
 
 }  // namespace pagoda::inline core

@@ -7,6 +7,7 @@
 
 #include "graph/index.h"
 #include "predict/names.h"
+#include "predict/number.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {
@@ -74,10 +75,7 @@ class Finder {
 
  private:
   const Node& node(std::int32_t id) const { return graph_.nodes[index(id)]; }
-  const Shape* shape(ValueId value) const {
-    if (value == kAbsent || !analysis_.types[index(value)].shape) return nullptr;
-    return &*analysis_.types[index(value)].shape;
-  }
+  const Shape* shape(ValueId value) const { return shape_of(analysis_, value); }
   bool is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
   bool is_scalar(ValueId value) const {
     const Shape* s = shape(value);

@@ -215,10 +215,10 @@ class Quantiser {
   void write_attention(const Node& node) {
     const Dynamic from = dynamic(node.input(0), node);
     const ValueId weight = node.input(1);
-    ValueIds inputs = {from.narrow,       narrowed(weight, ElementType::Int8),
-                                   node.input(2),     from.scale,
-                                   scale_of(weight),  node.input(3),
-                                   from.zero,         zero_of(weight, ElementType::Int8),
+    ValueIds inputs = {from.narrow,      narrowed(weight, ElementType::Int8),
+                       node.input(2),    from.scale,
+                       scale_of(weight), node.input(3),
+                       from.zero,        zero_of(weight, ElementType::Int8),
                                    node.input(4)};
     add_node(node, "QAttention", std::move(inputs), node.outputs, kContrib).attributes = node.attributes;
   }

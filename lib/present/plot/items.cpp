@@ -59,7 +59,7 @@ Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, b
   const EstimateNode& node = estimate.nodes()[at];
   Item item;
   item.name = node.name;
-  item.type = node.domain.empty() || node.domain == "ai.onnx" ? std::string(node.op_type) : node.domain + "." + node.op_type;
+  item.type = node.qualified_op();
   item.scope = node.scope;
   item.shape = shape_text(node);
   item.dtype = dtype_text(node);

@@ -402,7 +402,8 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     const std::string name = star_name(chart, series);
     layout.star_names.emplace_back();
     if (star == nullptr || name.empty()) continue;
-    place_name(layout.star_names.back(), scale.plot, name, scale.x(star->x()), scale.y(star->y()), dot_boxes, drawn_lines, names);
+    place_name(layout.star_names.back(), scale.plot, name, scale.x(star->x()), scale.y(star->y()), dot_boxes,
+               drawn_lines, names);
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(name_begin));
   taken.insert(taken.end(), names.begin(), names.end());

@@ -88,7 +88,7 @@ std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns
   if (estimate.roofline && row != rows.end() && row->bound.bound != Bound::Unknown) {
     line.add("").add("").add("");  // precision, mark, problem
     line.add(row->bound.seconds).add(row->bound.compute_seconds).add(row->bound.memory_seconds);
-    line.add(std::string(to_string(row->bound.bound)));  // the shares above are of the forward pass: it has none
+    line.add(std::string(to_string(row->bound.bound)));  // no share: those above are parts of the forward pass alone
     told += 3 + 4;
   }
   for (std::size_t i = told; i < columns; ++i) line.add("");

@@ -12,8 +12,8 @@
 // where start, R, B, m0, n0 and k0 belong to its class and M is the memory's rate. A class that is bound by bytes has
 // B · width/(width + n0) in place of B, where width is the number of elements that lie side by side. Cold bytes are
 // those that no cache can hold: the weights of a model whose weights exceed the cache, and activations of one kernel
-// beyond its capacity, which is at most that of the stated last-level cache. All are fitted to single kernels timed by the engine's profiler, whose own cost per
-// kernel follows from runs with and without it.
+// beyond its capacity, which is at most that of the stated last-level cache. All are fitted to single kernels timed by
+// the engine's profiler, whose own cost per kernel follows from runs with and without it.
 #pragma once
 
 #include <array>
