@@ -170,6 +170,47 @@ TEST_CASE("a buffer that keeps a window has the window's rows in every phase") {
   }
 }
 
+TEST_CASE("a buffer that keeps a window is read as far as it is full, also where every cache keeps one") {
+  // 2 heads of 16 in float16, a window of 128.
+  const Model model = test::graph(
+      "q:f16[batch,seq,128], c:f16[batch,2,sliding,16], d:f16[batch,2,sliding,16], n:i32[batch], "
+      "mask:i64[batch,total] -> s = Shape(mask) {start=1}; t = Cast(s) {to=6}; "
+      "y, pc, pd = com.microsoft.GroupQueryAttention(q, , , c, d, n, t) {num_heads=4, kv_num_heads=2, "
+      "local_window_size=128, sliding_window_cache=1} => y, pc, pd");
+  const std::int64_t batch = 3, window = 128, row = 2 * 2 * 16 * 2;  // keys and values
+  const Analysis any = analyze(model);
+  const Analysis some = analyze(model, {.batch = batch});
+  for (const std::int64_t tokens : {1, 5, 300})
+    for (const std::int64_t past : {0, 1, 126, 127, 128, 129, 5000}) {
+      CAPTURE(tokens);
+      CAPTURE(past);
+      const PhaseOptions options{.phase = Phase::Decode, .tokens = tokens, .past = past};
+      const Analysis first = in_phase(some, phase_sizes(model, some, options));
+      const Analysis afterwards = bind_dims(in_phase(any, phase_sizes(model, any, options)), {{"batch", batch}});
+      std::int64_t pairs = 0;
+      for (std::int64_t query = 1; query <= tokens; ++query) pairs += std::min(past + query, window);
+      const std::int64_t read = batch * row * std::min(past, window - 1);
+      const std::int64_t written = batch * row * std::min(tokens, window);
+      // Queries, keys and values of the new tokens, one length for each sequence; results.
+      const std::int64_t others = batch * tokens * 128 * 2 + batch * 4, results = batch * tokens * 64 * 2;
+      for (const Analysis* step : {&first, &afterwards}) {
+        const OpCost& cost = step->nodes.back().cost;
+        CHECK(cost.macs == Dim(batch * 4 * pairs * 2 * 16));
+        CHECK(cost.bytes_read == Dim(others + read));
+        CHECK(cost.bytes_written == Dim(results + written));
+      }
+      CHECK(traffic(model, first, {.model = TrafficModel::Fused}).bytes() ==
+            traffic(model, afterwards, {.model = TrafficModel::Fused}).bytes());
+      // The buffer holds the window's rows, whatever came before.
+      CHECK(plan_memory(model, first).kv_cache.shared_bytes == Dim(batch * row * window));
+    }
+  // A past that is left free is a size of its own.
+  const PhaseSizes open = phase_sizes(model, some, {.phase = Phase::Decode, .past = std::nullopt});
+  CHECK(open.past_dim == "past");
+  const Analysis step = bind_dims(in_phase(some, open), {{"past", 100}});
+  CHECK(step.nodes.back().cost.bytes_read == Dim(batch * (128 * 2 + 4) + batch * row * 100));
+}
+
 TEST_CASE("a cache in pages holds whole pages of past and new tokens") {
   const Model model = test::graph(
       "q:f16[T,64], k:f16[T,32], v:f16[T,32], a:f16[N,16,2,16], b:f16[N,16,2,16], c:i32[C], p:i32[S], t:i32[S,M] -> "

@@ -57,13 +57,16 @@ struct Cache {
   Dim total;                // rows in use afterwards
   Dim added;                // rows that this call appends
   std::int64_t window = 0;  // how far back queries see, 0 for all; see twice_causal_pairs
+  bool drops = false;       // the buffer holds few more rows than the window, and rows that leave it make room
 
   Dim valid() const { return total - added; }  // rows in use before
   // Rows read: those already in use that at least one query sees. The first new query sees the window − 1 rows
   // before its own; later queries see fewer.
   Dim read() const { return window > 0 ? min(valid(), window - 1) : valid(); }
-  // Rows written: the new ones; without a past, all rows of the present.
-  Dim written() const { return past == Dim(0) ? present : added; }
+  // Rows written: the new ones, of which a window keeps its last; without a past, all rows of the present. Moving the
+  // rows that stay to the buffer's start, when others leave it, is no part: a present that begins where the past's
+  // second row lies needs none of it.
+  Dim written() const { return past == Dim(0) ? present : drops ? min(added, window) : added; }
 };
 
 // In a streamed cost, replaces the full size of the cache tensors, [… rows, head size], by the rows that move.

@@ -78,7 +78,9 @@ std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& ad
   return max(*total, past);
 }
 
-// The cache as inferred. Where the total length is data, every row of the present counts.
+// The cache as inferred. Where the total length is data, every row of the present counts, and a buffer that keeps a
+// window is full before the call. In such a buffer `total` goes on counting, as the operator's schema has it, so that
+// the rows in use before are the first of the rows that a call sees: min(total − added, window − 1).
 Cache group_cache(const OpContext& op, int past_key, int total_input) {
   const Dim added = new_keys(op);
   const std::optional<Dim> total = scalar_value(op, total_input);
@@ -89,7 +91,13 @@ Cache group_cache(const OpContext& op, int past_key, int total_input) {
   else if (op.has_output(1))
     present = op.output_shape(1)[2];
   const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
-  return {.past = past, .present = present, .total = total ? *total : present, .added = added, .window = window};
+  const Dim most = keeps_window(op) ? past + added : present;
+  return {.past = past,
+          .present = present,
+          .total = total ? *total : most,
+          .added = added,
+          .window = window,
+          .drops = keeps_window(op)};
 }
 
 void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_input) {
@@ -158,13 +166,12 @@ OpCost cost_group(const OpContext& op) {
   OpCost cost = op.streamed({kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kPositions, kScoreBias, kSink,
                              kKeyScale, kValueScale, kQueryNorm, kKeyNorm});
   if (rotates(op)) read_rotary_tables(cost, op, kCos, kSin, query[0] * queries);
-  // A window-sized cache is compacted: all its rows are read and written.
-  if (!keeps_window(op)) move_cache(cost, op, {kPastKey, kPastValue}, {1, 2}, cache);
+  move_cache(cost, op, {kPastKey, kPastValue}, {1, 2}, cache);
   const Dim vectors = query[0] * (queries * heads.query_heads + cache.added * heads.key_heads);
   cost += prepare_work(op, vectors, heads.size, kQueryNorm, kCos);
   if (op.attribute("k_quant_type", std::string_view("NONE")) != "NONE") {
     const Dim row = 2 * query[0] * heads.key_heads * heads.size;
-    cost += cache_quantization_work(row * cache.valid(), row * cache.added);
+    cost += cache_quantization_work(row * cache.read(), row * cache.added);
   }
   const bool sink = op.has_input(kSink) || op.attribute("smooth_softmax", std::int64_t{-1}) == 1;
   const bool raw = op.has_output(3) && op.attribute("qk_output", std::int64_t{0}) == 1;

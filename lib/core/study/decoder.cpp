@@ -115,6 +115,7 @@ class Reader {
   }
 
   void set_past() {
+    bool keeps_window = false, keeps_all = false;
     for (const CachePair& pair : cache_.pairs) {
       const Shape* past = shape_of(analysis_, pair.past);
       const Shape* present = shape_of(analysis_, pair.present);
@@ -123,6 +124,7 @@ class Reader {
       const auto axis = static_cast<std::size_t>(pair.axis);
       const Dim& length = (*past)[axis];
       if (const std::int64_t window = window_of(pair.past); window > 0) {
+        keeps_window = true;
         if (length.is_symbol()) sizes_.dims.emplace(length.to_string(), window);
         continue;
       }
@@ -130,11 +132,17 @@ class Reader {
         is_fixed_ = true;
         continue;
       }
+      keeps_all = true;
       if (options_.past) bind(length, *options_.past, "past");
       if (length.is_symbol()) sizes_.past_dim = length.to_string();
       past_ = options_.past ? Dim(*options_.past) : length;
       const Dim grown = (*present)[axis] - length;
       if (grown.is_symbol()) new_tokens_ = grown;
+    }
+    // Where every cache keeps a window, no size of a tensor but that of a mask tells how long the past is.
+    if (keeps_window && !keeps_all) {
+      if (!options_.past) sizes_.past_dim = "past";
+      past_ = options_.past ? Dim(*options_.past) : Dim::symbol(sizes_.past_dim);
     }
     if (is_fixed_)
       sizes_.diagnostics.push_back({Severity::Info, "",
