@@ -5,6 +5,7 @@
 
 #include "outputs.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/heap.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
@@ -27,6 +28,7 @@ int list(const Arguments& arguments) {
 }
 
 int run(int argc, char** argv) {
+  base::prefer_large_pages();
   Arguments arguments;
   CLI::App app("How much work an ONNX model is, where it goes, and how fast a machine could do it.", "onnx-estimate");
   add_options(app, arguments);
