@@ -163,6 +163,18 @@ void expect_sizes(const Analysis& analysis, const Model& model, const BoundInput
             refuse_sizes(bound, name_of(model, row), "a size of " + dim.to_string());
 }
 
+// By value: what the walk knew of each value takes more memory than the rest of the analysis needs.
+void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
+  analysis.types.reserve(values.size());
+  analysis.values.reserve(values.size());
+  for (ValueInfo& info : values) {
+    analysis.types.push_back(std::move(info.type));
+    if (info.stored != ElementType::Undefined) analysis.types.back().element = info.stored;
+    if (!info.computed_value && info.stored_value != nullptr) info.computed_value = *info.stored_value;
+    analysis.values.push_back(std::move(info.computed_value));
+  }
+}
+
 void count_memory(const Model& model, Analysis& analysis) {
   const Schedule schedule = schedule_of(model, analysis);
   analysis.totals.activation_peak_bytes = activation_peak(schedule);
@@ -219,14 +231,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
     if (graph.outputs[i] != kAbsent)
       analysis.outputs.push_back(
           {graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
-  analysis.types.reserve(result.values.size());
-  analysis.values.reserve(result.values.size());
-  for (ValueInfo& info : result.values) {
-    analysis.types.push_back(std::move(info.type));
-    if (info.stored != ElementType::Undefined) analysis.types.back().element = info.stored;
-    if (!info.computed_value && info.stored_value != nullptr) info.computed_value = *info.stored_value;
-    analysis.values.push_back(std::move(info.computed_value));
-  }
+  keep_values(std::move(result.values), analysis);
   analysis.symbols = std::move(session.symbols);
   analysis.renamed = std::move(bound.renamed);
   analysis.bindings = std::move(bound.bindings);

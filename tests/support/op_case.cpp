@@ -71,7 +71,7 @@ std::string value_text(const Scalar& scalar) {
   return "?";
 }
 
-std::string value_text(const std::optional<TensorValue>& value) {
+std::string value_text(const base::Boxed<TensorValue>& value) {
   if (!value) return "none";
   std::string result = "[";
   for (const Scalar& scalar : *value) result += (result.size() > 1 ? "," : "") + value_text(scalar);
@@ -94,7 +94,7 @@ bool same_scalar(const Scalar& got, std::string_view expected) {
   return false;
 }
 
-bool same_value(const std::optional<TensorValue>& got, std::string_view expected) {
+bool same_value(const base::Boxed<TensorValue>& got, std::string_view expected) {
   if (expected == "none") return !got.has_value();
   if (!got) return false;
   if (expected.front() == '[') expected = expected.substr(1, expected.size() - 2);

@@ -44,14 +44,14 @@ struct Step {
   Mark mark = Mark::Compute;   // of that row
   bool is_pointwise = false;   // may overwrite an operand
   bool has_body = false;       // a branch, loop or call: reads what its body captures
+  // Whether the body's own activations come on top of the node's outputs (loops: the results of trips accumulate) or
+  // include them (branches, calls).
+  bool body_on_top = false;
   GraphId body = -1;           // the graph that was entered; -1 if none was, or if its rows are one aggregate
   std::size_t body_begin = 0;  // rows of its body in Analysis::nodes
   std::size_t body_end = 0;
   std::size_t last_run = 0;  // first row of the body's last run: an unrolled loop has rows for each run
   std::unique_ptr<struct Schedule> body_schedule;  // of the graph that was entered
-  // Whether the body's own activations come on top of the node's outputs (loops: the results of trips accumulate) or
-  // include them (branches, calls).
-  bool body_on_top = false;
   Ids reads;   // storages, each once
   Ids writes;  // storages that begin here
 };

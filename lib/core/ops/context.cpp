@@ -199,7 +199,7 @@ void OpContext::set_members(int i, std::vector<Shape> members) {
 void OpContext::set_parts(int i, Parts parts) {
   if (!has_output(i)) return;
   ValueInfo& info = state_.outputs[static_cast<std::size_t>(i)];
-  info.members = {std::move(parts.each), std::move(parts.last)};
+  info.members = std::vector<Shape>{std::move(parts.each), std::move(parts.last)};
   info.more_like_first = parts.count - 2;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/base/boxed.h"
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/rule.h"
 
@@ -16,22 +17,22 @@ namespace pagoda::inline core {
 // What is known of one value while its graph is walked.
 struct ValueInfo {
   TensorType type;
-  ElementType stored = ElementType::Undefined;  // instead of type.element, where a precision narrows operands
   // Its elements, if known: computed during the walk, or those of an initializer, which stay in the model.
-  std::optional<TensorValue> computed_value;
+  base::Boxed<TensorValue> computed_value;
   const TensorValue* stored_value = nullptr;
-  std::optional<std::vector<Shape>> members;  // of a sequence, if each shape is known
-  Dim more_like_first;                        // members beside these, with the shape of the first
-  bool constant = false;                      // computed from initializers alone
-  bool host = false;  // shape arithmetic: a short integer vector computed from shapes and constants
+  base::Boxed<std::vector<Shape>> members;  // of a sequence, if each shape is known
+  Dim more_like_first;                      // members beside these, with the shape of the first
+  Name unread;                              // why its small value could not be read
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
   GraphId tensor_graph = -1;
   std::int32_t tensor = 0;
+  ElementType stored = ElementType::Undefined;            // instead of type.element, where a precision narrows operands
   ElementType dequantized_from = ElementType::Undefined;  // type of the integers that it holds scaled, in any layout
-  Name unread;                                            // why its small value could not be read
-  bool absent = false;                                    // an optional input that the caller of a function omitted
+  bool constant = false;                                  // computed from initializers alone
+  bool host = false;    // shape arithmetic: a short integer vector computed from shapes and constants
+  bool absent = false;  // an optional input that the caller of a function omitted
 
-  const TensorValue* value() const { return computed_value ? &*computed_value : stored_value; }
+  const TensorValue* value() const { return computed_value ? computed_value.get() : stored_value; }
 };
 
 // How a rule ends early.

@@ -38,7 +38,7 @@ class BranchTaker {
  private:
   std::optional<bool> stored(ValueId value) const {
     if (value == kAbsent || !graph_.is_stored(value)) return std::nullopt;
-    const std::optional<TensorValue>& known = graph_.initializer(graph_.value(value).initializer).value;
+    const base::Boxed<TensorValue>& known = graph_.initializer(graph_.value(value).initializer).value;
     if (!known || known->size() != 1) return std::nullopt;
     const Dim* number = std::get_if<Dim>(&known->front());
     const std::optional<std::int64_t> bit = number == nullptr ? std::nullopt : number->value64();

@@ -558,7 +558,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
 
   // The rows contain all that the document needs; frees memory for it.
   std::vector<TensorType>().swap(analysis.types);
-  std::vector<std::optional<TensorValue>>().swap(analysis.values);
+  std::vector<base::Boxed<TensorValue>>().swap(analysis.values);
   estimate.nodes.reserve(analysis.nodes.size());
   const OfRows of{
       .model = model, .request = request, .findings = findings, .names = CallNames(model, analysis.nodes)};

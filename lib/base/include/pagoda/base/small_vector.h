@@ -59,20 +59,20 @@ class SmallVector {
   }
   ~SmallVector() { drop(); }
 
-  T* data() noexcept { return data_; }
-  const T* data() const noexcept { return data_; }
+  T* data() noexcept { return is_inside() ? own() : block_; }
+  const T* data() const noexcept { return is_inside() ? own() : block_; }
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
-  T* begin() noexcept { return data_; }
-  T* end() noexcept { return data_ + size_; }
-  const T* begin() const noexcept { return data_; }
-  const T* end() const noexcept { return data_ + size_; }
-  T& operator[](std::size_t i) { return data_[i]; }
-  const T& operator[](std::size_t i) const { return data_[i]; }
-  T& front() { return data_[0]; }
-  const T& front() const { return data_[0]; }
-  T& back() { return data_[size_ - 1]; }
-  const T& back() const { return data_[size_ - 1]; }
+  T* begin() noexcept { return data(); }
+  T* end() noexcept { return data() + size_; }
+  const T* begin() const noexcept { return data(); }
+  const T* end() const noexcept { return data() + size_; }
+  T& operator[](std::size_t i) { return data()[i]; }
+  const T& operator[](std::size_t i) const { return data()[i]; }
+  T& front() { return data()[0]; }
+  const T& front() const { return data()[0]; }
+  T& back() { return data()[size_ - 1]; }
+  const T& back() const { return data()[size_ - 1]; }
 
   void reserve(std::size_t count) {
     if (count > capacity_) grow(count);
@@ -90,25 +90,25 @@ class SmallVector {
   }
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
-    if (size_ < capacity_) return *new (data_ + size_++) T(std::forward<Arguments>(arguments)...);
+    if (size_ < capacity_) return *new (data() + size_++) T(std::forward<Arguments>(arguments)...);
     T item(std::forward<Arguments>(arguments)...);  // the arguments may be elements of this list
     grow(size_ + 1);
-    return *new (data_ + size_++) T(std::move(item));
+    return *new (block_ + size_++) T(std::move(item));
   }
   void push_back(const T& item) { emplace_back(item); }
   void push_back(T&& item) { emplace_back(std::move(item)); }
   void pop_back() { shrink(size_ - 1); }
   // Inserts before `place`.
   T* insert(const T* place, T item) {
-    const std::ptrdiff_t at = place - data_;
+    const std::ptrdiff_t at = place - data();
     push_back(std::move(item));
-    std::rotate(data_ + at, data_ + size_ - 1, data_ + size_);
-    return data_ + at;
+    std::rotate(begin() + at, end() - 1, end());
+    return begin() + at;
   }
   T* erase(const T* first, const T* last) {
-    T* const place = data_ + (first - data_);
-    T* const rest = std::move(data_ + (last - data_), end(), place);
-    shrink(static_cast<std::size_t>(rest - data_));
+    T* const place = begin() + (first - begin());
+    T* const rest = std::move(begin() + (last - begin()), end(), place);
+    shrink(static_cast<std::size_t>(rest - begin()));
     return place;
   }
 
@@ -117,7 +117,9 @@ class SmallVector {
   }
 
  private:
-  T* own() noexcept { return reinterpret_cast<T*>(own_); }
+  bool is_inside() const noexcept { return capacity_ == N; }
+  T* own() noexcept { return std::launder(reinterpret_cast<T*>(own_)); }
+  const T* own() const noexcept { return std::launder(reinterpret_cast<const T*>(own_)); }
 
   template <typename Iterator>
   void append(Iterator first, Iterator last) {
@@ -126,7 +128,7 @@ class SmallVector {
   }
 
   void shrink(std::size_t count) noexcept {
-    std::destroy(data_ + count, data_ + size_);
+    std::destroy(begin() + count, end());
     size_ = static_cast<std::uint32_t>(count);
   }
 
@@ -135,35 +137,36 @@ class SmallVector {
     T* const items = std::allocator<T>().allocate(capacity);
     std::uninitialized_move(begin(), end(), items);
     std::destroy(begin(), end());
-    if (data_ != own()) std::allocator<T>().deallocate(data_, capacity_);
-    data_ = items;
+    if (!is_inside()) std::allocator<T>().deallocate(block_, capacity_);
+    block_ = items;
     capacity_ = static_cast<std::uint32_t>(capacity);
   }
 
   void drop() noexcept {
     std::destroy(begin(), end());
-    if (data_ != own()) std::allocator<T>().deallocate(data_, capacity_);
-    data_ = own();
+    if (!is_inside()) std::allocator<T>().deallocate(block_, capacity_);
     size_ = 0;
     capacity_ = N;
   }
 
   // This list is empty and has no block.
   void take(SmallVector& other) noexcept {
-    if (other.data_ == other.own()) {
+    if (other.is_inside()) {
       std::uninitialized_move(other.begin(), other.end(), own());
       size_ = other.size_;
       other.clear();
     } else {
-      data_ = std::exchange(other.data_, other.own());
+      block_ = other.block_;
       size_ = std::exchange(other.size_, 0);
       capacity_ = std::exchange(other.capacity_, static_cast<std::uint32_t>(N));
     }
   }
 
-  T* data_ = own();
+  union {
+    alignas(T) std::byte own_[N * sizeof(T)];
+    T* block_ = nullptr;  // of more than N elements
+  };
   std::uint32_t size_ = 0, capacity_ = N;
-  alignas(T) std::byte own_[N * sizeof(T)];
 };
 
 }  // namespace pagoda::base

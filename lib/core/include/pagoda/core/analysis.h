@@ -91,7 +91,7 @@ struct Analysis {
   std::vector<InputInfo> inputs;                   // as bound
   std::vector<InputInfo> outputs;                  // of the main graph
   std::vector<TensorType> types;                   // by ValueId of the main graph
-  std::vector<std::optional<TensorValue>> values;  // small values that are known, by ValueId of the main graph
+  std::vector<base::Boxed<TensorValue>> values;  // small values that are known, by ValueId of the main graph
   std::vector<NodeReport> nodes;                   // in execution order
   Totals totals;
   std::vector<Symbol> symbols;                 // sizes that no input names

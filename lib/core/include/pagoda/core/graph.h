@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "pagoda/base/boxed.h"
 #include "pagoda/base/name.h"
 #include "pagoda/base/small_vector.h"
 #include "pagoda/core/dim.h"
@@ -49,7 +50,7 @@ struct Tensor {
   Name name;
   TensorType type;
   Extent extent;
-  std::optional<TensorValue> value;
+  base::Boxed<TensorValue> value;
   Name unread;  // why a small value could not be read (missing external file); empty otherwise
 };
 
