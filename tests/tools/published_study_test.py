@@ -136,6 +136,24 @@ def check_modes(out):
         failures.append("front: " + str([line["front"] for line in row]))
 
 
+def check_estimates(out, environment):
+    """--estimate takes one file each time, so that a table after it is a table; estimates among the files are estimates."""
+    table = pathlib.Path(script).parent.parent / "data/measured/orin-agx/resnet50.csv"
+    estimate, other = out / "estimate_resnet50.json", out / "estimate_yolov8n.json"
+    texts = []
+    for arguments in ([table, "--estimate", estimate], ["--estimate", estimate, table], [estimate, table],
+                      ["--estimate", other, estimate, table]):
+        run = subprocess.run(["pagoda-calibrate", "--energy", *map(str, arguments)], env=environment, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        texts.append(run.stdout)
+    if "4 runs: energy = " not in texts[0] or len(set(texts)) != 1:
+        failures.append("pagoda-calibrate --energy by the order of its files: " + "\n".join(sorted(set(texts))))
+    run = subprocess.run(["pagoda-calibrate", "--energy", str(estimate)], env=environment, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if run.returncode != 1 or "name a table of runs" not in run.stdout:
+        failures.append(f"an estimate without runs: exit {run.returncode}, {run.stdout}")
+
+
 with tempfile.TemporaryDirectory() as folder:
     modes = pathlib.Path(folder) / "modes"
     modes.mkdir()
@@ -145,11 +163,13 @@ with tempfile.TemporaryDirectory() as folder:
         "12,2201600,600000000,3199000000,200,32,24\n")
     path = os.pathsep.join(sorted({str(pathlib.Path(tool).parent) for tool in tools})) + os.pathsep + os.environ["PATH"]
     out = pathlib.Path(folder) / "out"
-    run = subprocess.run([script, str(out)], env={**os.environ, "PATH": path, "MODES": str(modes)}, text=True,
+    environment = {**os.environ, "PATH": path, "MODES": str(modes)}
+    run = subprocess.run([script, str(out)], env=environment, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if run.returncode:
         sys.exit(f"{script}: exit {run.returncode}\n{run.stdout}")
     for part in (check_batches, check_measured, check_constants, check_training, check_pictures, check_modes):
         part(out)
+    check_estimates(out, environment)
 if failures:
     sys.exit("\n".join(failures))

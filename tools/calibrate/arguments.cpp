@@ -67,11 +67,13 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   std::string precision;
   CLI::Option* energy = app.add_flag("--energy", arguments.energy, "Fit joules per FLOP, per byte and constant watts");
   app.add_option("--estimate", arguments.estimates,
-                 "With --energy: the work of measured runs, a file of onnx-estimate --format json; repeatable")
-      ->needs(energy);
+                 "With --energy: the work of measured runs, a file of onnx-estimate --format json; repeatable, or among RUNS")
+      ->needs(energy)
+      ->allow_extra_args(false);
   app.add_option("--each", arguments.each, "With --energy: a fit for each value of these settings, gpu_hz,mem_hz …")
       ->needs(energy)
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--device", arguments.device,
                  "With --energy: say its balance points; with -o, add the constants to its file. ID:MODE: to that mode")
       ->needs(energy);

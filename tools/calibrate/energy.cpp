@@ -47,13 +47,23 @@ struct Input {
   const EstimateDocument* estimate = nullptr;  // only for profiles
 };
 
-std::vector<Input> read_inputs(const std::vector<std::string>& paths) {
+bool is_estimate(const std::string& text) {
+  constexpr std::size_t kEnough = 4096;  // the schema is the first member
+  return text.substr(0, kEnough).find("\"pagoda.estimate/") != std::string::npos;
+}
+
+// Estimates among the files join the others: a shell's *.json names several after one --estimate.
+std::vector<Input> read_inputs(const std::vector<std::string>& paths, std::vector<EstimateDocument>& estimates) {
   std::vector<Input> inputs;
   for (const std::string& path : paths) {
     Input input{.path = path, .text = {}};
     input.is_records = std::filesystem::is_directory(path) || path.ends_with(".jsonl");
     if (!input.is_records) {
       input.text = base::read_file(path, "a table or measured runs");
+      if (is_estimate(input.text)) {
+        estimates.push_back(documents::parse_estimate(input.text, path));
+        continue;
+      }
       input.is_profile = measured::recognise_profile(input.text).has_value();
     }
     inputs.push_back(std::move(input));
@@ -87,7 +97,8 @@ void choose_estimates(std::vector<Input>& inputs, const std::vector<EstimateDocu
 measured::EnergyTable read_runs(const CalibrateArguments& arguments) {
   std::vector<EstimateDocument> estimates;
   for (const std::string& path : arguments.estimates) estimates.push_back(documents::load_estimate(path));
-  std::vector<Input> inputs = read_inputs(arguments.runs);
+  std::vector<Input> inputs = read_inputs(arguments.runs, estimates);
+  if (inputs.empty()) throw Error("the given files are estimates; name a table of runs, or measured runs, too");
   choose_estimates(inputs, estimates);
   measured::EnergyTable table;
   for (const Input& input : inputs) {
