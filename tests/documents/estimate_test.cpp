@@ -104,6 +104,24 @@ TEST_CASE("an estimate warns of disturbed ceilings, of peaks that stand in for o
                 warnings(device));
 }
 
+TEST_CASE("an estimate says why it has no joules where the device's constants are incomplete") {
+  EstimateRequest request{.device = find_device("orin-agx")};
+  const auto notes = [&] {
+    std::vector<std::string> list;
+    for (const Diagnostic& each : make_estimate(skeleton("linear_64_128"), request).diagnostics)
+      if (each.message.find("no joules") != std::string::npos) list.push_back(each.message);
+    return list;
+  };
+  CHECK(notes().empty());  // a device without constants has none to explain
+  request.device->energy = DeviceEnergy{.work = {{Precision::Float32, {1e-11, "test"}}},
+                                        .joules_per_byte = {std::nullopt, "not separable by a fit to 5 runs"},
+                                        .constant_watts = {20.0, "test"}};
+  REQUIRE(notes().size() == 1);
+  CHECK(notes().front().ends_with("no joules, for it states no joules_per_byte: not separable by a fit to 5 runs"));
+  request.device->energy->joules_per_byte = {1e-10, "test"};
+  CHECK(notes().empty());
+}
+
 TEST_CASE("formulas with more terms than one sum carries stand side by side, and their numbers stay exact") {
   const Model model = skeleton("linear_64_128");
   Findings findings{.analysis = analyze(model)};

@@ -146,6 +146,26 @@ TEST_CASE("without constants four runs with joules are fitted, and fewer are dra
   CHECK_THROWS_WITH_AS(energy_view(make_chart(input, {})), doctest::Contains("pagoda-calibrate --energy"), Error);
 }
 
+TEST_CASE("constants that the device's file leaves null are named with their reasons") {
+  present::PlotInput input = two_models();
+  input.device.energy->joules_per_byte = {std::nullopt, "not separable from other constants by a fit to 3 runs"};
+  const Chart few = energy_view(make_chart(input, {}));
+  CHECK_FALSE(few.energy->model);
+  REQUIRE(few.warnings.size() == 2);
+  CHECK(few.warnings[1].find("(joules_per_byte: not separable from other constants by a fit to 3 runs)") !=
+        std::string::npos);
+  // Runs that give all three of them take their place, and the chart says so.
+  input.estimates = {free_batch("first", "1000000000 + 10000000*batch")};
+  input.measured = {{"first.json", five_runs(1e9)}};
+  const Chart fitted = energy_view(make_chart(input, {}));
+  REQUIRE(fitted.energy->model);
+  REQUIRE(fitted.warnings.size() == 1);
+  CHECK(fitted.warnings[0].find("are not used (joules_per_byte: not separable") != std::string::npos);
+  // Nothing to draw at all: the refusal has the reason, too.
+  input.measured.clear();
+  CHECK_THROWS_WITH_AS(energy_view(make_chart(input, {})), doctest::Contains("not separable"), Error);
+}
+
 TEST_CASE("a run far below the arch is inside the frame, and a chart without points has one") {
   present::PlotInput input = two_models();
   input.measured[0].text = runs_of(run(1, 1000, "50"));

@@ -123,6 +123,29 @@ TEST_CASE("a cap below the power of work alone holds at every intensity above it
   CHECK_FALSE(capped_intensities(m).has_value());
 }
 
+TEST_CASE("constants that a device does not state are named with their reasons") {
+  const DeviceEnergy whole{.work = {{Precision::Float32, {1e-12, "test"}}},
+                           .joules_per_byte = {100e-12, "test"},
+                           .constant_watts = {20.0, "test"}};
+  DeviceSpec device;
+  device.peaks = {{.precision = Precision::Float32, .unit = Unit::Vector, .accumulate = {}, .flops_per_second = {1e13, "test"}}};
+  device.levels = {{.level = "dram", .bytes_per_second = {1e12, "test"}, .capacity_bytes = {}}};
+  CHECK(missing_energy(device).empty());  // no constants at all: nothing is missing from them
+  CHECK_FALSE(energy_model(device));
+  device.energy = whole;
+  CHECK(missing_energy(device).empty());
+  CHECK(energy_model(device));
+  CHECK(missing_energy(device, Precision::Float16) ==
+        std::vector<std::string>{"joules_per_flop of float16: stated only for float32", "peak of float16: not stated"});
+  device.energy->joules_per_byte = {std::nullopt, "came out as 0"};
+  device.energy->constant_watts = {std::nullopt, ""};
+  device.energy->work[0].joules_per_flop.value = std::nullopt;
+  CHECK_FALSE(energy_model(device));
+  CHECK(missing_energy(device) == std::vector<std::string>{"joules_per_flop of float32: test",
+                                                          "joules_per_byte: came out as 0",
+                                                          "constant_power: not stated"});
+}
+
 TEST_CASE("a model that cannot be is refused") {
   EnergyModel m = kGpu;
   CHECK_NOTHROW(check(m));

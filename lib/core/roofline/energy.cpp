@@ -7,6 +7,7 @@
 #include <string>
 
 #include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -16,28 +17,62 @@ double seconds_per_byte(const EnergyModel& model) { return 1 / model.bytes_per_s
 double flop_watts(const EnergyModel& model) { return model.joules_per_flop * model.flops_per_second; }
 double byte_watts(const EnergyModel& model) { return model.joules_per_byte * model.bytes_per_second; }
 
-}  // namespace
+const Peak* fastest_peak(const DeviceSpec& device, Precision precision) {
+  const Peak *tensor = device.peak(precision, Unit::Tensor), *vector = device.peak(precision, Unit::Vector);
+  if (tensor == nullptr || vector == nullptr) return tensor == nullptr ? vector : tensor;
+  return *vector->flops_per_second.value > *tensor->flops_per_second.value ? vector : tensor;
+}
 
-std::optional<EnergyModel> energy_model(const DeviceSpec& device, std::optional<Precision> precision) {
-  if (!device.energy || device.energy->work.empty()) return std::nullopt;
+// Either the model or what it lacks; neither for a device without energy constants.
+struct Found {
+  std::optional<EnergyModel> model = std::nullopt;
+  std::vector<std::string> missing = {};
+};
+
+Found found_in(const DeviceSpec& device, std::optional<Precision> precision) {
+  Found found;
+  if (!device.energy || device.energy->work.empty()) return found;
   const DeviceEnergy& energy = *device.energy;
-  if (!precision && energy.work.size() > 1) return std::nullopt;
+  const auto lacks = [&](const std::string& what, const std::string& reason) {
+    found.missing.push_back(what + ": " + (reason.empty() ? "not stated" : reason));
+  };
+  const auto name = [](const DeviceEnergy::Work& each) { return std::string(to_string(each.precision)); };
+  if (!precision && energy.work.size() > 1) {
+    lacks("joules_per_flop", "stated for several precisions: " + base::joined(energy.work, ", ", name));
+    return found;
+  }
   const Precision type = precision.value_or(energy.work.front().precision);
   const auto work = std::find_if(energy.work.begin(), energy.work.end(),
                                  [&](const DeviceEnergy::Work& each) { return each.precision == type; });
   const MemoryLevel* dram = device.level("dram");
-  const Peak *tensor = device.peak(type, Unit::Tensor), *vector = device.peak(type, Unit::Vector);
-  const Peak* peak = tensor == nullptr ? vector : tensor;
-  if (tensor != nullptr && vector != nullptr && *vector->flops_per_second.value > *tensor->flops_per_second.value)
-    peak = vector;
-  if (work == energy.work.end() || !work->joules_per_flop.known() || !energy.joules_per_byte.known() ||
-      !energy.constant_watts.known() || dram == nullptr || !dram->bytes_per_second.known() || peak == nullptr)
-    return std::nullopt;
-  return EnergyModel{.joules_per_flop = *work->joules_per_flop.value,
-                     .joules_per_byte = *energy.joules_per_byte.value,
-                     .constant_watts = *energy.constant_watts.value,
-                     .flops_per_second = *peak->flops_per_second.value,
-                     .bytes_per_second = *dram->bytes_per_second.value};
+  const Peak* peak = fastest_peak(device, type);
+  const std::string of_type = "joules_per_flop of " + std::string(to_string(type));
+  if (work == energy.work.end())
+    lacks(of_type, "stated only for " + base::joined(energy.work, ", ", name));
+  else if (!work->joules_per_flop.known())
+    lacks(of_type, work->joules_per_flop.source);
+  if (!energy.joules_per_byte.known()) lacks("joules_per_byte", energy.joules_per_byte.source);
+  if (!energy.constant_watts.known()) lacks("constant_power", energy.constant_watts.source);
+  if (dram == nullptr || !dram->bytes_per_second.known())
+    lacks("bandwidth of memory", dram == nullptr ? "" : dram->bytes_per_second.source);
+  if (peak == nullptr) lacks("peak of " + std::string(to_string(type)), "");
+  if (found.missing.empty())
+    found.model = EnergyModel{.joules_per_flop = *work->joules_per_flop.value,
+                              .joules_per_byte = *energy.joules_per_byte.value,
+                              .constant_watts = *energy.constant_watts.value,
+                              .flops_per_second = *peak->flops_per_second.value,
+                              .bytes_per_second = *dram->bytes_per_second.value};
+  return found;
+}
+
+}  // namespace
+
+std::optional<EnergyModel> energy_model(const DeviceSpec& device, std::optional<Precision> precision) {
+  return found_in(device, precision).model;
+}
+
+std::vector<std::string> missing_energy(const DeviceSpec& device, std::optional<Precision> precision) {
+  return found_in(device, precision).missing;
 }
 
 void check(const EnergyModel& model) {

@@ -551,7 +551,9 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   }
   if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
 
-  if (request.device) add_energy(*request.device, estimate);
+  if (request.device)
+    if (std::string note = add_energy(*request.device, estimate); !note.empty())
+      analysis.diagnostics.push_back({.severity = Severity::Info, .node = {}, .message = std::move(note)});
   if (request.measured)
     if (std::string note = add_measured(*request.measured, estimate); !note.empty())
       analysis.diagnostics.push_back({.severity = Severity::Warning, .node = {}, .message = std::move(note)});

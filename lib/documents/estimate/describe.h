@@ -99,8 +99,9 @@ std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_fil
                                          std::vector<Diagnostic>& said);
 // The model in a different phase, with its branch taken.
 Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase);
-// Adds the energy of the run, and of each point of a sweep, if the device has energy constants.
-void add_energy(const DeviceSpec& device, EstimateDocument& estimate);
+// Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns what its
+// constants lack; empty: nothing, or it has none at all.
+std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 // Adds the measured runs at the sizes of the estimate or of its sweep. Returns what the user must know of them; empty:
 // nothing. Throws Error if the file contains no such run.
 std::string add_measured(const Measured& measured, EstimateDocument& estimate);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "estimate/describe.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/measured_runs.h"
 
 namespace pagoda::documents {
@@ -43,13 +44,16 @@ std::optional<double> joules_at(const EnergyModel& model, const Run& run) {
 
 }  // namespace
 
-void add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
+std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
   // Constants are per FLOP, and for one device.
-  if (!estimate.roofline || estimate.roofline->parallel || estimate.count == Convention::Macs) return;
+  if (!estimate.roofline || estimate.roofline->parallel || estimate.count == Convention::Macs) return {};
   EstimateRoofline& roofline = *estimate.roofline;
   const std::optional<Precision> precision = main_precision(roofline);
   const std::optional<EnergyModel> model = precision ? energy_model(device, *precision) : std::nullopt;
-  if (!model) return;
+  if (!model) {
+    const std::vector<std::string> missing = precision ? missing_energy(device, *precision) : std::vector<std::string>();
+    return missing.empty() ? "" : "device " + device.name + ": no joules, for it states no " + base::joined(missing, "; no ");
+  }
   if (estimate.sweep)
     for (const SweepPoint& point : estimate.sweep->points)
       estimate.sweep->joules.push_back(
@@ -58,7 +62,7 @@ void add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
                              .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt}));
   const Run run = run_of(estimate);
   const std::optional<double> joules = joules_at(*model, run);
-  if (!joules) return;
+  if (!joules) return {};
   const std::optional<double> items = real(roofline.items);
   roofline.energy = EstimateEnergy{
       .precision = *precision,
@@ -74,10 +78,11 @@ void add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
       .time_balance = time_balance(*model),
       .energy_balance = energy_balance(*model),
       .race_to_idle = race_to_halt(*model)};
-  if (!roofline.predicted) return;
+  if (!roofline.predicted) return {};
   EstimatePrediction& predicted = *roofline.predicted;
   predicted.joules = joules_at(*model, {.flops = run.flops, .bytes = run.bytes, .seconds = predicted.seconds});
   if (predicted.joules && items && *items > 0) predicted.joules_per_item = *predicted.joules / *items;
+  return {};
 }
 
 }  // namespace pagoda::documents

@@ -41,6 +41,16 @@ std::optional<EnergyModel> stated_model(const Chart& chart) {
   return energy_model(chart.device);
 }
 
+// " (joules_per_byte: came out as 0 in …)": why the device's energy section gives no arch. Empty: it does, or the device
+// has no such section.
+std::string because(const Chart& chart) {
+  if (stated_model(chart)) return {};
+  const std::vector<Precision>& precisions = chart.roofs.compute[chart.roofs.main].precisions;
+  const std::vector<std::string> missing =
+      missing_energy(chart.device, precisions.empty() ? std::nullopt : std::optional(precisions.front()));
+  return missing.empty() ? "" : " (" + base::joined(missing, "; ") + ")";
+}
+
 std::optional<EnergyModel> fitted_model(const Chart& chart, const std::vector<measured::EnergyRun>& rows,
                                         std::string& source) {
   if (rows.size() < kFewestRuns) return std::nullopt;
@@ -167,8 +177,9 @@ void add_energy(Chart& chart) {
 Chart energy_view(const Chart& chart) {
   if (!chart.energy)
     throw Error("no energy roofline: " + chart.device.name +
-                " states no constants of energy and no run or kernel has joules; fit constants with pagoda-calibrate "
-                "--energy, or give --measured runs with joules");
+                " states no constants of energy" + because(chart) +
+                " and no run or kernel has joules; fit constants with pagoda-calibrate --energy, or give --measured runs "
+                "with joules");
   Chart view = chart;
   view.is_energy = true;
   view.changes.clear();
@@ -186,9 +197,12 @@ Chart energy_view(const Chart& chart) {
     if (!machine.energy)
       view.warnings.push_back(machine.label +
                               ": no constants of energy are known at its clocks, so that it has no arch");
+  const std::string reasons = because(chart);
   if (!chart.energy->model)
-    view.warnings.push_back(
-        "the energy constants are not known, so there is no arch to draw: fit them with pagoda-calibrate --energy");
+    view.warnings.push_back("the energy constants are not known" + reasons +
+                            ", so there is no arch to draw: fit them with pagoda-calibrate --energy");
+  else if (!reasons.empty())
+    view.warnings.push_back("the constants that " + chart.device.name + " states are not used" + reasons);
   if (chart.options.title.empty()) view.title = "Energy: " + chart.title;
   return view;
 }
