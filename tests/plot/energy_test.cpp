@@ -111,6 +111,23 @@ TEST_CASE("of several runs of a size, the path leads through the best; the other
   CHECK(energy_view(one).series[0].measured_star->joules == doctest::Approx(0.0015 * 20));
 }
 
+TEST_CASE("a chart of one model says what its stars are, and what its runs reach") {
+  present::PlotInput input = two_models();
+  input.estimates.pop_back();
+  input.measured.pop_back();
+  // 1 TFLOP/s at 90.9 FLOP/B and 2 TFLOP/s at 98.8 FLOP/B, below 10 TFLOP/s.
+  const std::string svg = chart_svg(make_chart(input, {}));
+  CHECK(svg.find(">measured whole model<") != std::string::npos);
+  CHECK(svg.find(">whole model at its least time<") != std::string::npos);
+  CHECK(svg.find(">whole model<") == std::string::npos);
+  CHECK(svg.find("2 measured runs: 1 T … 2 TFLOP/s, 10 … 20% of the roofs.") != std::string::npos);
+  // Without runs there is one kind of star.
+  input.measured.clear();
+  const std::string bounds = chart_svg(make_chart(input, {}));
+  CHECK(bounds.find(">whole model<") != std::string::npos);
+  CHECK(bounds.find(">measured whole model<") == std::string::npos);
+}
+
 // Five runs with joules of 2 pJ/FLOP, 50 pJ/B and 10 W, at `fixed_bytes` + 1e7·batch B.
 std::string five_runs(double fixed_bytes) {
   std::string runs;

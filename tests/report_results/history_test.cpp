@@ -187,4 +187,24 @@ TEST_CASE("every report has every format, without dates and loading nothing") {
   CHECK(hostile.find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("a picture names every line of its legend, or says how many it does not name") {
+  present::History h{.baseline = "oldest", .snapshots = {"a", "b"}, .dates = {"", ""}, .series = {}};
+  const auto add = [&](std::size_t count) {
+    while (h.series.size() < count) {
+      present::SeriesHistory& line = h.series.emplace_back();
+      line.name = "torch compile=inductor training number " + std::to_string(h.series.size());
+      line.points = {{.snapshot = 0, .workloads = 1, .geomean = 1, .low = {}, .high = {}, .percentiles = {1, 1, 1}},
+                     {.snapshot = 1, .workloads = 1, .geomean = 2, .low = {}, .high = {}, .percentiles = {2, 2, 2}}};
+    }
+    return present::history_report(h, present::ReportFormat::Svg);
+  };
+  const std::string four = add(4);
+  for (const present::SeriesHistory& line : h.series) {
+    INFO(line.name);
+    CHECK(four.find(">" + line.name + "<") != std::string::npos);
+  }
+  CHECK(four.find("without space") == std::string::npos);
+  CHECK(add(40).find("without space for a name") != std::string::npos);
+}
+
 }  // namespace pagoda::present

@@ -162,7 +162,7 @@ void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMar
   for (const Star& star : path.stars)
     if (scale.frame.holds(star.x(), star.y()))
       line += (line.empty() ? "M" : "L") + px(scale.x(star.x())) + " " + px(scale.y(star.y()));
-  const bool is_dashed = is_bound && layout.paths.size() > 1;
+  const bool is_dashed = is_bound && layout.paths.size() > 1, is_hollow = is_bound && (chart.by_model || is_dashed);
   if (!line.empty())
     svg.leaf("path", {{"d", line},
                       {"stroke-width", "1.6"},
@@ -172,9 +172,9 @@ void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMar
   for (const Star& star : path.stars)
     if (scale.frame.holds(star.x(), star.y()))
       svg.leaf("path", {{"d", star_path(scale.x(star.x()), scale.y(star.y()), chart.by_model && !is_bound ? 8 : 6)},
-                        {"fill", chart.by_model && is_bound ? "#fff" : ""},
-                        {"stroke", chart.by_model ? (is_bound ? color : "#333") : "#fff"},
-                        {"stroke-width", chart.by_model && is_bound ? "1.2" : "0.8"}});
+                        {"fill", is_hollow ? "#fff" : ""},
+                        {"stroke", is_hollow ? color : chart.by_model ? "#333" : "#fff"},
+                        {"stroke-width", is_hollow ? "1.2" : "0.8"}});
   for (const StarLabel& label : path.labels)
     svg.text(label.x, label.y, label.text,
              {{"class", "halo"}, {"text-anchor", "middle"}, {"dominant-baseline", "central"}});

@@ -123,6 +123,23 @@ bool has_whiskers(const Series& series) {
   });
 }
 
+// What the stars of a chart are.
+struct Stars {
+  bool are_measured = false, are_bounds = false;
+  bool have_others = false;  // measured runs of a size that has a better one
+  std::string measured = {}, bound = {};
+};
+
+Stars stars_of(const Chart& chart) {
+  const auto any = [&](auto has) { return std::any_of(chart.series.begin(), chart.series.end(), has); };
+  Stars stars{.are_measured = any([](const Series& s) { return !s.runs.empty() || s.measured_star; }),
+              .are_bounds = any([](const Series& s) { return s.bound_star || !s.trajectory.empty(); }),
+              .have_others = any([](const Series& s) { return !s.other_runs.empty(); })};
+  stars.measured = stars.have_others ? "best measured run of a size" : "measured whole model";
+  stars.bound = chart.is_energy ? "by the constants, at least time" : "whole model at its least time";
+  return stars;
+}
+
 void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   const bool has_measured =
       std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.has_time(); });
@@ -159,9 +176,20 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
                       {"stroke-width", "1.4"}});
     row("slowest to fastest run");
   }
-  svg.text(x, column.y() + 13, "★",
-           {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
-  row(has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
+  const auto star = [&](const char* mark, const std::string& text) {
+    svg.text(x, column.y() + 13, mark,
+             {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
+    row(text);
+  };
+  const Stars stars = stars_of(chart);
+  if (stars.are_measured && !has_measured) {
+    star("★", stars.measured);
+    if (stars.have_others) row("–  other runs of that size");
+    if (stars.are_bounds) star("☆", stars.bound);
+  } else {
+    // Bounds are drawn hollow.
+    star(has_measured ? "★" : "☆", has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
+  }
   double at = column.left + 4;
   const double y = column.y() + 12;
   for (const double share : {0.01, 0.05, 0.25}) {
@@ -251,30 +279,6 @@ std::string summary(const Chart& chart, const Series& series) {
 
 namespace {
 
-// "0.534 … 2.74 TFLOP/s, 10 … 51% of its roof": the range of a model's measured stars, or of its bounds if it has none.
-std::string reach_text(const Chart& chart, const Series& series) {
-  std::vector<Star> stars = series.runs;
-  if (stars.empty() && series.measured_star) stars.push_back(*series.measured_star);
-  const bool is_bound = stars.empty();
-  if (is_bound) stars = series.trajectory;
-  if (is_bound && stars.empty() && series.bound_star) stars.push_back(*series.bound_star);
-  if (stars.empty()) return "no place here";
-  double low = INFINITY, high = 0, share_low = INFINITY, share_high = 0;
-  for (const Star& star : stars) {
-    low = std::min(low, star.y()), high = std::max(high, star.y());
-    const double roof = chart.is_energy && chart.energy->model
-                            ? flops_per_joule(*chart.energy->model, star.x())
-                            : attainable(chart.roofs.compute[chart.roofs.main], chart.roofs.bandwidth.front(), star.x());
-    share_low = std::min(share_low, star.y() / roof), share_high = std::max(share_high, star.y() / roof);
-  }
-  const std::string last = base::si_text(high, chart.is_energy ? "FLOP/J" : "FLOP/s");
-  const std::string text = stars.size() > 1 ? base::si_text(low, "") + " … " + last : last;
-  if (is_bound) return (chart.is_energy ? "" : "≤ ") + text;
-  if (chart.is_energy && !chart.energy->model) return text;
-  const auto percent = [](double share) { return base::rounded(100 * share, 2); };
-  return text + ", " + (stars.size() > 1 ? percent(share_low) + " … " : "") + percent(share_high) + "%";
-}
-
 void draw_models(Svg& svg, Column& column, const Chart& chart) {
   if (chart.series.empty()) return;
   column.heading(chart.by_model ? "Models" : "Model");
@@ -321,19 +325,16 @@ void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
     svg.text(column.left + 18, column.y() + 12, text, {{"class", "ink"}, {"fill", std::string(kInk)}});
     column.skip(kLine);
   };
-  const auto any = [&](auto has) { return std::any_of(chart.series.begin(), chart.series.end(), has); };
-  const bool has_others = any([](const Series& s) { return !s.other_runs.empty(); });
-  if (any([](const Series& s) { return !s.runs.empty() || s.measured_star; }))
-    row(true, has_others ? "best measured run of a size" : "measured whole model");
-  if (has_others) column.line("–  other runs of that size", kMuted);
-  if (any([](const Series& s) { return s.bound_star || !s.trajectory.empty(); }))
-    row(false, chart.is_energy ? "by the constants, at least time" : "whole model at its least time");
+  const Stars stars = stars_of(chart);
+  if (stars.are_measured) row(true, stars.measured);
+  if (stars.have_others) column.line("–  other runs of that size", kMuted);
+  if (stars.are_bounds) row(false, stars.bound);
   // With one model, the labels themselves name the size.
-  if (chart.by_model && any([](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; })) {
-    const Series& with = *std::find_if(chart.series.begin(), chart.series.end(), [](const Series& s) {
-      return s.trajectory.size() > 1 || s.runs.size() > 1;
-    });
-    const std::string& label = (with.runs.size() > 1 ? with.runs : with.trajectory).front().label;
+  const auto with = std::find_if(chart.series.begin(), chart.series.end(), [](const Series& s) {
+    return s.trajectory.size() > 1 || s.runs.size() > 1;
+  });
+  if (chart.by_model && with != chart.series.end()) {
+    const std::string& label = (with->runs.size() > 1 ? with->runs : with->trajectory).front().label;
     column.line("numbers: " + label.substr(0, label.find('=')), kMuted);
   }
 }

@@ -1,6 +1,7 @@
 #include "plot/verdict.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "pagoda/base/text.h"
 #include "plot/text.h"
@@ -92,6 +93,29 @@ void add_estimated(const Series& series, const EstimateDocument& estimate, Verdi
 }
 
 }  // namespace
+
+std::string reach_text(const Chart& chart, const Series& series) {
+  std::vector<Star> stars = series.runs;
+  if (stars.empty() && series.measured_star) stars.push_back(*series.measured_star);
+  const bool is_bound = stars.empty();
+  if (is_bound) stars = series.trajectory;
+  if (is_bound && stars.empty() && series.bound_star) stars.push_back(*series.bound_star);
+  if (stars.empty()) return "no place here";
+  double low = INFINITY, high = 0, share_low = INFINITY, share_high = 0;
+  for (const Star& star : stars) {
+    low = std::min(low, star.y()), high = std::max(high, star.y());
+    const double roof = chart.is_energy && chart.energy->model
+                            ? flops_per_joule(*chart.energy->model, star.x())
+                            : attainable(chart.roofs.compute[chart.roofs.main], chart.roofs.bandwidth.front(), star.x());
+    share_low = std::min(share_low, star.y() / roof), share_high = std::max(share_high, star.y() / roof);
+  }
+  const std::string last = base::si_text(high, chart.is_energy ? "FLOP/J" : "FLOP/s");
+  const std::string text = stars.size() > 1 ? base::si_text(low, "") + " … " + last : last;
+  if (is_bound) return (chart.is_energy ? "" : "≤ ") + text;
+  if (chart.is_energy && !chart.energy->model) return text;
+  const auto percent = [](double share) { return base::rounded(100 * share, 2); };
+  return text + ", " + (stars.size() > 1 ? percent(share_low) + " … " : "") + percent(share_high) + "%";
+}
 
 std::string Verdict::headline(std::string_view separator) const {
   std::string text = model + " on " + device;
@@ -187,6 +211,9 @@ std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
     add_estimated(series, *estimate, verdict);
   else
     add_estimated(series, EstimateDocument{}, verdict);
+  if (!chart.is_energy && !series.has_time() && series.runs.size() > 1)
+    verdict.actions.insert(verdict.actions.begin(), count_text(series.runs.size(), "measured run", "measured runs") + ": " +
+                                                        reach_text(chart, series) + " of the roofs.");
   if (is_here && estimate->fit) verdict.fit = fit_text(*estimate->fit);
   if (const std::string text = heaviest_text(series); !text.empty()) verdict.actions.push_back(text);
   return verdict;

@@ -118,19 +118,20 @@ struct Axis {
   }
 };
 
-// Where a name of the legend stands; absent if there is no space for it: the table has every name.
+constexpr std::size_t kLegendRows = 6;  // more would push the plot out of sight
+
+// Where a name of the legend stands; absent if there is no space for it, which the picture then says.
 struct LegendPlace {
   double x = 0, row = 0;
 };
 
-std::vector<std::optional<LegendPlace>> legend(const std::vector<ChartLine>& lines, double left, double right,
-                                               std::size_t most_rows) {
+std::vector<std::optional<LegendPlace>> legend(const std::vector<ChartLine>& lines, double left, double right) {
   std::vector<std::optional<LegendPlace>> places(lines.size());
   LegendPlace next{.x = left};
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].name.empty()) continue;
     const double width = plot::text_width(lines[i].name, 12) + 34;
-    if (next.x + width > right && next.x > left && next.row + 1 < static_cast<double>(most_rows))
+    if (next.x + width > right && next.x > left && next.row + 1 < static_cast<double>(kLegendRows))
       next = {.x = left, .row = next.row + 1};
     if (next.x + width > right) continue;
     places[i] = next;
@@ -148,11 +149,16 @@ Axis axis(double low, double high, double from, double to) {
 
 std::string draw(const LineChart& chart, double width) {
   const bool is_narrow = width < kPictureWidth;
-  const double left = is_narrow ? 52 : 70, right = width - (is_narrow ? 8 : 16);
-  const std::vector<std::optional<LegendPlace>> places = legend(chart.lines, is_narrow ? 12 : left, right, is_narrow ? 6 : 1);
+  const double left = is_narrow ? 52 : 70, right = width - (is_narrow ? 8 : 16), legend_left = is_narrow ? 12 : left;
+  const std::vector<std::optional<LegendPlace>> places = legend(chart.lines, legend_left, right);
   double legend_rows = 1;
-  for (const std::optional<LegendPlace>& place : places)
-    if (place) legend_rows = std::max(legend_rows, place->row + 1);
+  std::size_t unnamed = 0;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (places[i])
+      legend_rows = std::max(legend_rows, places[i]->row + 1);
+    else if (!chart.lines[i].name.empty())
+      ++unnamed;
+  if (unnamed > 0) ++legend_rows;
   const double legend_top = heading(chart.title, chart.subtitle, width).bottom() + 17,
                top = legend_top + kLine * (legend_rows - 1) + 19, bottom = top + (is_narrow ? 250 : 308), height = bottom + 76;
   double low = std::numeric_limits<double>::infinity(), high = 0, x_low = low, x_high = -low;
@@ -174,6 +180,9 @@ std::string draw(const LineChart& chart, double width) {
   if (high <= 0) return {};
   if (chart.reference) take(*chart.reference);
   Svg svg = begin(chart.title, chart.subtitle, width, height);
+  if (unnamed > 0)
+    note(svg, legend_left, legend_top + kLine * (legend_rows - 1) + 4,
+         "and " + plot::count_text(unnamed, "line", "lines") + " without space for a name", "start");
   const Axis y = axis(low, high, bottom, top);
   const auto x = [&](double value) {
     return x_high > x_low ? left + 14 + (right - left - 28) * (value - x_low) / (x_high - x_low)
