@@ -85,6 +85,7 @@ int main() {
       }
       if (behave == "chatter") std::cout << "Loading weights…\n{not json}\n[1]\n{\"no\":\"event\"}\n";
       if (behave == "stray") leave_stray(config.at("stray_file"));
+      if (config.contains("stage")) answer({{"event", "progress"}, {"message", config.at("stage")}});
       pause_seconds(config.value("prepare_seconds", 0.0));
       answer({{"event", "ready"},
               {"items", config.value("batch", 1)},

@@ -3,10 +3,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "experiment_run.h"
@@ -40,13 +42,15 @@ struct Bench {
     all.commands["ort"] = {PAGODA_FAKE_WORKER};
     all.commands["missing"] = {"/nowhere/worker"};
     const documents::Experiment experiment{documents::config_key(config), config};
-    const auto result = run_experiment(experiment, all, {.limits = limits, .folder = folder, .metadata = {{"m", "1"}}});
+    const auto result = run_experiment(
+        experiment, all, {.limits = limits, .folder = folder, .shows_stage = shows_stage, .metadata = {{"m", "1"}}});
     REQUIRE(result);
     // Every outcome can be written and read.
     return documents::parse_result(documents::write_result(*result), "line");
   }
 
   std::string folder = (fs::temp_directory_path() / ("pagoda_run_" + std::to_string(getpid()))).string();
+  std::function<void(const std::string&)> shows_stage = {};
 };
 
 bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0; }
@@ -76,6 +80,23 @@ TEST_CASE("a run that goes well is a record with all that the worker said") {
   CHECK(r.metadata.contains("time"));
   CHECK(r.exit_code == 0);
   CHECK(r.wall_seconds > 0);
+}
+
+TEST_CASE("what a worker is doing is shown, with the seconds of what lasts, but not while it is timed") {
+  Bench bench;
+  std::vector<std::string> stages;
+  bench.shows_stage = [&](const std::string& stage) { stages.push_back(stage); };
+  const Result r = bench.run({{"stage", "compiling"}, {"prepare_seconds", 2.5}, {"latency", 0.3}, {"really", true},
+                              {"measure.budget_seconds", 1.5}});
+  CHECK(r.status == ResultStatus::Ok);
+  REQUIRE(stages.size() > 3);
+  CHECK(stages[0] == "preparing");
+  const auto compiling = std::find(stages.begin(), stages.end(), "compiling");
+  REQUIRE(compiling != stages.end());
+  REQUIRE(compiling + 1 != stages.end());
+  CHECK(compiling[1].starts_with("compiling, "));
+  CHECK(compiling[1].ends_with(" s"));
+  CHECK(stages.back() == "measuring");
 }
 
 TEST_CASE("every way to end is told apart") {

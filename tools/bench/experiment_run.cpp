@@ -164,9 +164,10 @@ Reference reference_outputs(const Config& config, const Workers& workers, const 
   try {
     if (!std::filesystem::exists(index)) {
       std::filesystem::create_directories(folder);
-      Session session(workers.commands.at(text_of(config, "backend")), process_limits(options));
+      Session session(workers.commands.at(text_of(config, "backend")), process_limits(options), options.shows_stage);
       Ended ended;
       try {
+        session.stage("reference run");
         session.ask(prepare_request(with_weights(config, options), folder), "ready");
         const JsonValue event = session.ask(outputs_request(folder + "/outputs.bin"), "outputs");
         session.finish(false);
@@ -318,13 +319,18 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   try {
     const Config config = with_weights(experiment.config, options);
     if (config != experiment.config) result.metadata["weights"] = "random: the model's file has none";
-    Session session(command->second, process_limits(options));
+    Session session(command->second, process_limits(options), options.shows_stage);
     std::optional<Ended> ended;
     try {
+      session.stage("preparing");
       read_ready(session.ask(prepare_request(config, options.folder), "ready"), result);
       if (reference) result.verification = verify(session, *plain, *reference, options);
+      session.stage("measuring", false);
       time_model(session, experiment.config, gpu, result);
-      if (is_set(experiment.config, "layers")) read_layers(session, result);
+      if (is_set(experiment.config, "layers")) {
+        session.stage("layers");
+        read_layers(session, result);
+      }
       read_rest(session, result);
     } catch (const Ended& early) {
       ended = early;

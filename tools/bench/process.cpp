@@ -156,6 +156,7 @@ End Process::read_line(std::string& line) {
     if (left <= 0) return End::Timeout;
     const End state = wait_for_output(left);
     if (state == End::Memory || state == End::Interrupted) return state;
+    if (limits_.waiting) limits_.waiting();
   }
 }
 

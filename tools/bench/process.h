@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct ProcessLimits {
   double seconds = 0;             // of wall time; 0: no limit
   std::int64_t memory_bytes = 0;  // resident, of the whole group; 0: no limit
   bool passes_on = false;         // also copy the worker's output to standard error
+  std::function<void()> waiting = {};  // called several times a second while the worker does not answer; may be empty
 };
 
 // Why reading ended.

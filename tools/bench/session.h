@@ -1,8 +1,10 @@
 // A conversation with a worker in JSON lines (tools/bench/workers/README.md).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "process.h"
@@ -16,9 +18,18 @@ struct Ended {
   std::string event = {}, kind = {}, message = {};
 };
 
+// Takes what the worker is doing: "compiling by inductor", or "compiling by inductor, 40 s" once a second.
+using ShowStage = std::function<void(const std::string&)>;
+
 class Session {
  public:
-  Session(const std::vector<std::string>& command, const ProcessLimits& limits) : process_(command, "", limits) {}
+  Session(const std::vector<std::string>& command, const ProcessLimits& limits, ShowStage show = {})
+      : show_(std::move(show)), process_(command, "", with_ticks(limits)) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Shows what is done from now on; with `ticks`, also how long it has taken. Workers name stages of their own.
+  void stage(const std::string& name, bool ticks = true);
 
   // Sends a request and returns the answer, an object whose "event" is `expected`. Throws Ended.
   JsonValue ask(const std::string& asked, std::string_view expected);
@@ -31,6 +42,13 @@ class Session {
   const Process& process() const { return process_; }
 
  private:
+  ProcessLimits with_ticks(ProcessLimits limits);
+  void tick();
+
+  ShowStage show_;
+  std::string stage_;
+  bool ticks_ = false;
+  Clock::time_point began_, shown_;
   Process process_;
 };
 

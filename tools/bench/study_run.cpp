@@ -34,12 +34,17 @@ std::string duration(double seconds) {
 // Rewrites one line on a terminal; prints nothing elsewhere.
 class Progress {
  public:
-  void show(std::size_t at, std::size_t of, const std::string& what, std::int64_t not_ok, double left) const {
+  bool is_shown() const { return is_terminal_; }
+  void show(std::size_t at, std::size_t of, const std::string& what, std::int64_t not_ok, double left) {
+    line_ = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + base::printable(what);
+    if (not_ok > 0) line_ += ", " + std::to_string(not_ok) + " not ok";
+    if (left > 0) line_ += ", " + duration(left) + " left";
+    show_stage("");
+  }
+  // The line, and what its worker is doing.
+  void show_stage(const std::string& stage) const {
     if (!is_terminal_) return;
-    std::string line = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + base::printable(what);
-    if (not_ok > 0) line += ", " + std::to_string(not_ok) + " not ok";
-    if (left > 0) line += ", " + duration(left) + " left";
-    std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
+    std::fprintf(stderr, "\r\x1b[K%s%s", line_.c_str(), stage.empty() ? "" : (": " + base::printable(stage)).c_str());
     std::fflush(stderr);
   }
   ~Progress() {
@@ -48,6 +53,7 @@ class Progress {
 
  private:
   bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+  std::string line_;
 };
 
 void await_interrupt(double seconds) {
@@ -79,7 +85,9 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
   std::set<std::string> finished;
   for (const documents::Result& result : done.results) finished.insert(result.key);
 
-  const Progress progress;
+  Progress progress;
+  RunOptions run = options.run;
+  if (progress.is_shown()) run.shows_stage = [&](const std::string& stage) { progress.show_stage(stage); };
   std::size_t at = 0;
   for (const documents::Experiment& experiment : plan.experiments) {
     ++at;
@@ -90,7 +98,7 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
     const measured::StudyStatus status = measured::study_status(plan.experiments, done);
     progress.show(at, plan.experiments.size(), documents::config_label(experiment.config), outcome.not_ok,
                   status.seconds_left.value_or(0));
-    std::optional<documents::Result> result = run_experiment(experiment, workers, options.run);
+    std::optional<documents::Result> result = run_experiment(experiment, workers, run);
     if (result && options.grace_seconds > 0 &&
         (result->status == documents::ResultStatus::Killed || result->status == documents::ResultStatus::Failed)) {
       await_interrupt(options.grace_seconds);

@@ -4,19 +4,23 @@
     pip install torch torchvision transformers timm     (openxla, lazy: torch_xla)
 
 Reads of the config: model_name, device, dtype, mode, compile, optimizer, batch, sequence, input_size, threads, data, seed;
-graphs = true writes the captured graphs, their breaks and guards to files, xla_flags are XLA's (options of the backend).
+graphs = true writes the captured graphs, their breaks and guards to files, fresh_cache = true compiles anew, xla_flags are
+XLA's (options of the backend).
 compile: eager; inductor, aot_eager, cudagraphs and openxla by torch.compile; trace, one instance of torch.jit.trace; lazy, tensors
 of torch_xla without torch.compile. With openxla and lazy the record has trace_seconds: a run until its graph is submitted.
-compile_seconds is the first call of a compiled model, which compiles; the runner's first call comes after it.
+compile_seconds is the first call of a compiled model, which compiles; the runner's first call comes after it. Inductor keeps
+what it compiled in a folder (TORCHINDUCTOR_CACHE_DIR): the record says how many graphs came from there.
 """
+import contextlib
 import os
 import platform
 import statistics
 import sys
+import tempfile
 import time
 
 import torch_models
-from worker import Unavailable, Worker, described, median_layers, serve, timed
+from worker import Unavailable, Worker, described, median_layers, progress, serve, timed
 
 DTYPES = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 LAYER_RUNS = 10
@@ -44,8 +48,13 @@ class TorchWorker(Worker):
         # Read once, when the library is loaded.
         if config.get("xla_flags"):
             os.environ["XLA_FLAGS"] = str(config["xla_flags"])
+        if config.get("fresh_cache"):
+            self.cache = tempfile.TemporaryDirectory(prefix="pagoda-inductor-")  # removed when this process ends
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = self.cache.name
+        progress("loading PyTorch")
         import torch
 
+        progress("loading the model")
         self.torch, self.config, self.folder = torch, config, folder
         self.trace_seconds = []
         self.device = self.pick_device(config.get("device") or "cpu")
@@ -69,16 +78,25 @@ class TorchWorker(Worker):
         if self.device.type == "cpu":
             metadata["threads"] = torch.get_num_threads()
         if config.get("graphs"):
+            progress("capturing graphs")
             metadata.update(self.write_graphs())
         self.forward = self.compiled(how)
         compile_seconds = None
         if how != "eager":
+            progress("compiling by " + how)
             start = time.perf_counter()
             held = self.once()  # noqa: F841, see run()
             self.wait()
             compile_seconds = time.perf_counter() - start
+            metadata.update(self.cached())
         return {"items": items, "load_seconds": load_seconds, "compile_seconds": compile_seconds,
                 "versions": self.versions(), "inputs": described(self.inputs), "metadata": metadata}
+
+    def cached(self):
+        """Of the graphs that Inductor was given, those that an earlier process had compiled, and the others."""
+        found = self.torch._dynamo.utils.counters["inductor"] if self.config.get("compile") == "inductor" else {}
+        hits, misses = found.get("fxgraph_cache_hit", 0), found.get("fxgraph_cache_miss", 0)
+        return {"compile_cache_hits": hits, "compile_cache_misses": misses} if hits + misses else {}
 
     def facts(self):
         return {"trace_seconds": statistics.median(self.trace_seconds)} if self.trace_seconds else {}
@@ -267,7 +285,8 @@ class TorchWorker(Worker):
         """What torch.compile captures: a file a graph, the reasons of breaks, the guards. Returns their number."""
         torch = self.torch
         torch._dynamo.reset()
-        found = torch._dynamo.explain(self.module)(**self.inputs)
+        with contextlib.nullcontext() if self.trains else self.without_gradients():  # as the module runs
+            found = torch._dynamo.explain(self.module)(**self.inputs)
         os.makedirs(self.folder, exist_ok=True)
         stem = os.path.join(self.folder, "graphs-" + "-".join(str(self.config.get(k)) for k in ("model", "batch", "dtype") if self.config.get(k)).replace("/", "_"))
         for i, graph in enumerate(found.graphs):

@@ -46,6 +46,8 @@ class Worker:
         raise Unavailable("this worker lists no models")
 
 
+answers = None  # the stream of serve()
+
 # What pip calls a module where the names differ.
 PIP_NAMES = {"PIL": "pillow", "yaml": "pyyaml", "torch_xla": "torch_xla"}
 
@@ -71,6 +73,13 @@ def write_outputs(path: str, arrays: dict) -> dict:
     return {"event": "outputs", "path": path, "tensors": tensors}
 
 
+def progress(message: str) -> None:
+    """Says on the runner's terminal what takes its time now: "compiling by inductor"."""
+    if answers is not None:
+        answers.write(json.dumps({"event": "progress", "message": message}) + "\n")
+        answers.flush()
+
+
 def answer_to(worker: Worker, request: dict) -> dict:
     op = request.get("op")
     if op == "prepare":
@@ -93,6 +102,7 @@ def answer_to(worker: Worker, request: dict) -> dict:
 
 def serve(worker: Worker) -> None:
     """Answers requests until "quit" or the end of input. What frameworks print goes to standard error."""
+    global answers
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     for line in sys.stdin:
