@@ -15,10 +15,11 @@ FOLDER = pathlib.Path(sys.argv.pop(1))
 PROBE = """
 import sys
 sys.path.insert(0, {folder!r})
-from worker import Unavailable, Worker, serve
+from worker import Unavailable, Worker, progress, serve
 class Probe(Worker):
     def prepare(self, config, folder):
         print("chatter of a framework")
+        if config.get("says"): progress(config["says"])
         if config.get("fail") == "memory": raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
         if config.get("fail") == "module": import no_such_module_anywhere
         if config.get("fail") == "value": raise ValueError("a bad value")
@@ -69,6 +70,12 @@ class Conversation(unittest.TestCase):
                 self.assertNotEqual(done.returncode, 0)
 
 
+    def test_what_takes_its_time_is_said_before_the_answer(self):
+        answers, _ = self.probe(prepare(batch=1, says="compiling"), {"op": "quit"})
+        self.assertEqual(answers[0], {"event": "progress", "message": "compiling"})
+        self.assertEqual(answers[1]["event"], "ready")
+
+
 class Frameworks(unittest.TestCase):
     """-S hides installed packages, as on a machine without the framework."""
 
@@ -76,6 +83,7 @@ class Frameworks(unittest.TestCase):
         for name, missing in (("ort", "onnxruntime"), ("torch", "torch"), ("jax", "jax")):
             with self.subTest(name):
                 answers, _ = converse([sys.executable, "-S", str(FOLDER / f"{name}_worker.py")], prepare(model="x", model_name="m:f", batch=1))
+                answers = [answer for answer in answers if answer["event"] != "progress"]
                 self.assertEqual(answers, [{"event": "unavailable", "message": f"not available: install {missing} (pip install {missing})"}])
 
     def test_data_folders_are_checked(self):
