@@ -43,6 +43,21 @@ TEST_CASE("a table has a row a configuration, and a column an axis that varies")
   CHECK(training.find("3.00 GB  12.5 J  350 W    60") != std::string::npos);
 }
 
+TEST_CASE("runs beside which something else wanted the processors are counted") {
+  std::vector<documents::Result> all = results_where(two_modes(), {"test=eval"});
+  for (documents::Result& r : all) r.metadata["cpus"] = std::int64_t{4};
+  all[0].interference.load = 4.9;  // the benchmark's own threads
+  CHECK(times_report(all, ReportFormat::Text).find("disturbed") == std::string::npos);
+  all[1].interference.load = 5.5;
+  all[2].interference.load = 12;
+  CHECK(times_report(all, ReportFormat::Text)
+            .find("disturbed: beside 2 of 6 runs, something else wanted the processors, up to 3.0 tasks for each; run them "
+                  "again on an idle machine\n") != std::string::npos);
+  // A GPU's times do not depend on the host's load in this way.
+  for (documents::Result& r : all) r.config["device"] = std::string("cuda");
+  CHECK(times_report(all, ReportFormat::Text).find("disturbed") == std::string::npos);
+}
+
 TEST_CASE("a table as CSV is in SI units, and empty where nothing is known") {
   std::vector<documents::Result> all = results_where(two_modes(), {"test=train,batch=8"});
   all[0].inputs = {{.name = "x", .type = "float32", .shape = {8, 3, 224, 224}}};

@@ -12,6 +12,7 @@
 #include "pagoda/measured/axes.h"
 #include "pagoda/present/result_report.h"
 #include "plot/outputs.h"
+#include "plot/text.h"
 #include "results/chart.h"
 #include "results/groups.h"
 
@@ -158,7 +159,20 @@ struct TimesTable {
   std::vector<std::string> axes, columns;
   std::vector<std::vector<std::string>> cells;
   bool has_energy = false;
+  // Runs on a CPU during which more tasks wanted the processors than there are, and the most that did.
+  std::size_t runs = 0, crowded_runs = 0;
+  double most_load = 0;
 };
+
+// A benchmark keeps at most every processor busy: with one more task runnable over a whole minute, something else ran.
+void note_crowding(const Result& result, TimesTable& table) {
+  if (text_of(result.config, "device") != "cpu") return;
+  ++table.runs;
+  const Number cpus = documents::number_of(result.metadata, "cpus");
+  if (!cpus || !result.interference.load || *result.interference.load < *cpus + 1) return;
+  ++table.crowded_runs;
+  table.most_load = std::max(table.most_load, *result.interference.load / *cpus);
+}
 
 TimesTable table_of(const std::vector<Row>& rows) {
   TimesTable table;
@@ -170,6 +184,7 @@ TimesTable table_of(const std::vector<Row>& rows) {
     if (table.has_energy || !column.is_energy) table.columns.emplace_back(column.header);
   if (has_note) table.columns.emplace_back("note");
   for (const Row& row : rows) {
+    for (const Result* repeat : row.repeats) note_crowding(*repeat, table);
     std::vector<std::string> cells;
     for (const std::string& axis : table.axes) cells.push_back(base::printable(text_of(row.config, axis)));
     for (const TableColumn& column : kColumns)
@@ -184,6 +199,11 @@ std::vector<std::string> times_facts(const TimesTable& table) {
   std::vector<std::string> facts;
   if (!table.common.empty()) facts.push_back("all: " + table.common);
   facts.push_back("medians over repeats; memory is the device's peak, of runs on a CPU the host's");
+  if (table.crowded_runs > 0)
+    facts.push_back("disturbed: beside " + std::to_string(table.crowded_runs) + " of " +
+                    plot::count_text(table.runs, "run", "runs") +
+                    ", something else wanted the processors, up to " + base::rounded(table.most_load, 2) +
+                    " tasks for each; run them again on an idle machine");
   if (!table.has_energy) facts.emplace_back("energy: no counter could be read");
   return facts;
 }
