@@ -13,5 +13,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 if(CMAKE_SYSTEM_NAME STREQUAL "Darwin")  # nothing here rewrites paths in its files when they are installed
   set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
-  set(CMAKE_SHARED_MODULE_CREATE_CXX_FLAGS "-shared")  # zig ignores -bundle, and would link a program
+  set(CMAKE_USER_MAKE_RULES_OVERRIDE_CXX ${CMAKE_CURRENT_LIST_DIR}/zig-darwin.cmake)
+  # macOS's math.h asks float.h for INFINITY alone, and zig's libc++ reads float.h once: FLT_RADIX would be missing. The
+  # first request is for both parts.
+  set(CMAKE_CXX_FLAGS_INIT "-D__need_float_float -D__need_infinity_nan")
 endif()
