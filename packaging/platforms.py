@@ -152,6 +152,9 @@ for node in tree.body:
 
 
 def stable_names(python):
+    """Empty for a Python older than the wheels are for, whose list is shorter."""
+    if ask(python, f"sys.version_info[:2] < {LEAST_STABLE}") == "True":
+        return set()
     done = subprocess.run([python, "-c", STABLE_NAMES], capture_output=True, text=True)
     return set(done.stdout.split()) if done.returncode == 0 else set()
 
@@ -339,7 +342,9 @@ def check_archive(path):
 def check(paths, python):
     stable = stable_names(python)
     if not stable:
-        print(f"{python}: has no list of the stable ABI; names in abi3 wheels are not checked", file=sys.stderr)
+        oldest = ".".join(map(str, LEAST_STABLE))
+        print(f"{python}: has no list of the stable ABI of Python {oldest}; names in abi3 wheels are not checked; give "
+              f"--python a Python from {oldest} on, with its package test", file=sys.stderr)
     failed = 0
     for path in map(pathlib.Path, paths):
         problems = check_wheel(path, stable) if path.suffix == ".whl" else check_archive(path)
