@@ -11,7 +11,7 @@ struct Clocks {
   unsigned long long cycles[2], nanoseconds[2];
 };
 // In larger grids, only the first blocks are recorded.
-constexpr unsigned kMostRecords = 4096;
+enum : unsigned { kMostRecords = 4096 };  // not a constexpr variable: NVRTC would put one into the module
 
 __device__ __forceinline__ unsigned long long nanoseconds_now() {
   unsigned long long t;
