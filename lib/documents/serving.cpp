@@ -84,8 +84,8 @@ ServingKernels read_kernels(const JsonField& kernels) {
 ServingCalibration parse_serving_calibration(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kServingSchema));
   const JsonField document = parsed.root();
-  document.only({"schema", "id", "regime", "source", "devices", "inline_codes", "kernels", "sets", "fitted", "left_out",
-                 "interval"});
+  document.only({"schema", "id", "regime", "source", "devices", "inline_codes", "kernels", "sets", "powers", "fitted",
+                 "left_out", "interval"});
   require_schema(document, kServingSchema);
   ServingCalibration result;
   result.id = document.at("id").text();
@@ -100,6 +100,15 @@ ServingCalibration parse_serving_calibration(std::string_view json, std::string_
                            .compute_capabilities = set.at("compute_capabilities").texts(),
                            .kernels = read_kernels(set.at("kernels"))});
   }
+  if (document.find("powers"))
+    for (const JsonField& power : document.array("powers")) {
+      power.only({"device", "compute_capabilities", "watts", "flops_per_second", "flops_per_cycle"});
+      result.powers.push_back({.device = power.at("device").text(),
+                               .compute_capabilities = power.at("compute_capabilities").texts(),
+                               .watts = power.at("watts").positive(),
+                               .flops_per_second = power.at("flops_per_second").positive(),
+                               .flops_per_cycle = power.at("flops_per_cycle").positive()});
+    }
   result.interval = claimed_interval(document, result.coverage);
   return result;
 }

@@ -283,6 +283,50 @@ TEST_CASE("bounds lie below published runs of 70 B on four devices, and predicti
   CHECK(error / steps < 0.2);  // the engine is of 2023, and slower than those whose kernels were fitted
 }
 
+TEST_CASE("long products draw no more than a device's power") {
+  const ServingCalibration fitted = documents::serving_calibration("llm-serving");
+  const auto device = [](const char* id) { return documents::find_device(id); };
+  // A product so long that only the rate counts, with and without the limit.
+  const auto slower = [&](const DeviceSpec& spec) {
+    ServingRates rates = *serving_rates(spec);
+    const ProductSize size{.m = 16384, .n = 16384, .k = 16384, .weight_bytes = 5e8, .other_bytes = 1e9};
+    const double free = product_seconds(size, rates, kernels_of(fitted, spec));
+    rates.powered_part = powered_part(fitted, spec);
+    return product_seconds(size, rates, kernels_of(fitted, spec)) / free;
+  };
+  // The measured devices do what was measured, and so do those of the same chip and power.
+  for (const char* id : {"a100-80gb", "a800", "h100-sxm", "h200"}) CHECK(slower(device(id)) == Approx(1).epsilon(1e-3));
+  // Enough power for the peak.
+  for (const char* id : {"h20", "rtx-4090", "v100"}) CHECK(slower(device(id)) == 1);
+  // Half the power: the clock falls by its third root.
+  const DeviceSpec full = device("h100-sxm");
+  DeviceSpec half = full;
+  half.watts.value = *full.watts.value / 2;
+  CHECK(powered_part(fitted, half) == Approx(powered_part(fitted, full) * std::cbrt(0.5)));
+  CHECK(slower(half) == Approx(1 / std::cbrt(0.5)).epsilon(0.01));
+  // Half the FLOP per cycle at half the peak: the clock rises by the third root of 2.
+  DeviceSpec narrow = full;
+  for (Peak& peak : narrow.peaks) peak.flops_per_second.value = *peak.flops_per_second.value / 2;
+  CHECK(powered_part(fitted, narrow) == Approx(powered_part(fitted, full) * std::cbrt(2)));
+  // The same chip on boards of less power.
+  CHECK(slower(device("a100-pcie-40gb")) > slower(device("a100-pcie-80gb")));
+  CHECK(slower(device("a100-pcie-80gb")) > 1.05);
+  CHECK(slower(device("rtx-6000-ada")) > slower(device("l40s")));
+  // Not known, or of a kind that was not measured.
+  half.watts.value.reset();
+  CHECK(std::isinf(powered_part(fitted, half)));
+  CHECK(std::isinf(powered_part(fitted, device("mi300x"))));
+  // Kernels that multiply for a smaller part of the time run at a higher clock.
+  const DeviceSpec board = device("l40s");
+  ServingRates rates = *serving_rates(board);
+  const AttentionSize prompt{.batch = 1, .tokens = 16384, .heads = 40, .kv_heads = 8, .size = 128};
+  const double free = attention_seconds(prompt, rates, kernels_of(fitted, board));
+  rates.powered_part = powered_part(fitted, board);
+  const double limited = attention_seconds(prompt, rates, kernels_of(fitted, board)) / free;
+  CHECK(limited > 1.01);
+  CHECK(limited < slower(board));
+}
+
 TEST_CASE("devices share a step, and pay for their all-reduces") {
   const Model model = skeleton("llama_3_1_70b");
   auto request = served("h100-sxm", 16, Phase::Decode, 1, 1023);

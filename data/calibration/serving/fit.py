@@ -25,6 +25,9 @@ SOURCE = ("ai-dynamo/aiconfigurator, commit 095f58a (Apache-2.0): kernels of Ten
 # the coefficients of the measured one of its kind.
 KINDS_OF_CHIPS = {"a100-80gb": ["7.0", "7.5", "8.0", "8.6", "8.7", "8.9", "12.0", "12.1"],
                   "h100-sxm": ["9.0", "10.0", "10.3", "11.0"]}
+# Power follows the process: what the measured device of a process draws for its products holds for other chips made in it
+# (TSMC's 4 nm: Ada, Hopper, Blackwell), and is the least for older ones (8 and 12 nm beside A100's 7).
+KINDS_OF_PROCESS = {"a100-80gb": ["7.0", "7.5", "8.0", "8.6", "8.7"], "h100-sxm": ["8.9", "9.0", "10.0", "10.3", "12.0", "12.1"]}
 TILES = ((256, 128), (64, 0))  # 0: rows of the operand rounded up to 8, at most 64
 LEAST_SIDE = 512  # of the weights of a decoder, split over 8 devices
 SPLITS = (1, 2, 4, 8)
@@ -96,10 +99,12 @@ def rates(device):
         found = [p["flops_per_second"]["value"] for p in spec["peaks"]
                  if p["precision"] == precision and p["unit"] == "tensor"]
         return max(found) if found else float("nan")
+    clock = spec.get("tensor_clock", spec["boost_clock"])["value"]
     nvlink = next(link for link in spec["links"] if link["name"] == "nvlink")
     return {"bfloat16": peak("bfloat16"), "float8": peak("float8"),
             "bandwidth": spec["levels"][0]["bytes_per_second"]["value"], "units": spec["units"]["value"],
-            "clock": spec["boost_clock"]["value"],
+            "clock": spec["boost_clock"]["value"], "watts": spec["power"]["value"],
+            "flops_per_cycle": peak("bfloat16") / clock,
             "link": nvlink["bytes_per_second"]["value"], "sums_in_switch": "sums_in_switch" in nvlink}
 
 
@@ -379,6 +384,13 @@ def carry(sets):
                 c["bandwidth"] = best
 
 
+def power(device, kernel):
+    """What long products do: all that their operand supply, or the device's power, lets them do."""
+    rate = RATES[device]["bfloat16"] / (1 + kernel["products"]["feed"] * per_cycle(device, "bfloat16"))
+    return {"device": device, "compute_capabilities": KINDS_OF_PROCESS[device], "watts": RATES[device]["watts"],
+            "flops_per_second": float(f"{rate:.6g}"), "flops_per_cycle": RATES[device]["flops_per_cycle"]}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--import", dest="directory", type=pathlib.Path)
@@ -396,7 +408,7 @@ def main():
                 "source": SOURCE, "devices": devices, "inline_codes": INLINE_CODES, "kernels": everything,
                 "sets": [{"device": device, "compute_capabilities": KINDS_OF_CHIPS[device], "kernels": sets[device]}
                          for device in devices],
-                "fitted": {}, "left_out": []}
+                "powers": [power(device, sets[device]) for device in devices], "fitted": {}, "left_out": []}
     weighed = []
     for name in KINDS:
         errors = []

@@ -253,6 +253,7 @@ ServingTime predict_serving(const Model& model, const Share& share, const Device
     throw Error(
         "--engine llm-serving: " + device.id +
         " states no rate of 16-bit products with float32 accumulation, memory bandwidth, clock or number of units");
+  rates->powered_part = powered_part(calibration, device);
   // Codes take 1/16 of such a memory (their source is in data/calibration/serving/fit.py), so at most 15 of 16 bytes
   // that it moves are data.
   const auto& coded = calibration.inline_codes;

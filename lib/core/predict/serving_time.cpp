@@ -20,8 +20,16 @@ double longer(double a, double b, double norm) {
 }
 
 // A unit that multiplies more per cycle reaches less of its peak, because feeding it takes just as long.
-double part_of_peak(double feed, double peak, const ServingRates& rates) {
+double fed_part(double feed, double peak, const ServingRates& rates) {
   return 1 / (1 + feed * peak / (rates.units * rates.clock));
+}
+
+// No more than power allows. It takes rate · clock²: units that are busy for a part u of the time run at a clock of
+// u^(-1/3) within the same power, and multiply u · u^(-1/3).
+double part_of_peak(double feed, double peak, const ServingRates& rates, const ServingKernels& kernels) {
+  const double fed = fed_part(feed, peak, rates);
+  const double busy = fed / fed_part(kernels.products.feed, rates.bfloat16, rates);
+  return std::min(fed, rates.powered_part * std::pow(busy, 2.0 / 3));
 }
 
 // What memory takes for each byte, and the units beyond it.
@@ -108,6 +116,20 @@ const ServingKernels& kernels_of(const ServingCalibration& calibration, const De
   return calibration.kernels;
 }
 
+double powered_part(const ServingCalibration& calibration, const DeviceSpec& device) {
+  const std::optional<ServingRates> rates = serving_rates(device);
+  for (const ServingCalibration::Power& power : calibration.powers) {
+    if (std::find(power.compute_capabilities.begin(), power.compute_capabilities.end(), device.compute_capability) ==
+        power.compute_capabilities.end())
+      continue;
+    if (!rates || !device.watts.known()) break;
+    const Quantity& clock = device.tensor_clock_hz.known() ? device.tensor_clock_hz : device.boost_clock_hz;
+    const double width = rates->bfloat16 / *clock.value / power.flops_per_cycle;
+    return std::cbrt(*device.watts.value / power.watts * width * width) * power.flops_per_second / rates->bfloat16;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
 double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingKernels& kernels) {
   const bool is_narrow = size.is_float8 && rates.float8 > 0;
   const ServingKernels::Product& c = is_narrow ? kernels.products_float8 : kernels.products;
@@ -117,7 +139,7 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
   const double few = 8 * std::ceil(std::min(size.m, 64.0) / 8);
   const std::array<std::array<double, 3>, 3> tiles = {{{256, 128, 1}, {128, 256, 1}, {few, 64, c.small}}};
   double work = std::numeric_limits<double>::infinity();
-  const double part = part_of_peak(c.feed, peak, rates);
+  const double part = part_of_peak(c.feed, peak, rates, kernels);
   for (const auto& [rows, columns, efficiency] : tiles)
     work = std::min(work, waves_seconds(size.m, size.n, size.k, rows, columns, peak * part * efficiency, rates.units, 1,
                                         c.tile_cycles / rates.clock));
@@ -151,7 +173,7 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
   const double waves = std::ceil(blocks / rates.units) * rates.units / blocks;
   const double work = 4 * heads * size.size * pairs / rates.bfloat16 * waves;  // two products, 2 FLOPs each
   return c.launch_cycles / rates.clock +
-         longer(work / part_of_peak(c.feed, rates.bfloat16, rates), moved / rates.bandwidth / c.bandwidth, c.norm);
+         longer(work / part_of_peak(c.feed, rates.bfloat16, rates, kernels), moved / rates.bandwidth / c.bandwidth, c.norm);
 }
 
 double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels) {
@@ -167,7 +189,7 @@ double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const
   const double work = 2 * runs * weights * padded / rates.bfloat16;
   const double moved = size.weight_width * distinct * weights + 4 * size.tokens * size.hidden;
   return c.launch_cycles / rates.clock +
-         longer(work / part_of_peak(c.feed, rates.bfloat16, rates), moved / rates.bandwidth / c.bandwidth, c.norm);
+         longer(work / part_of_peak(c.feed, rates.bfloat16, rates, kernels), moved / rates.bandwidth / c.bandwidth, c.norm);
 }
 
 double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const ServingLink& link,

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,11 +70,20 @@ struct ServingCalibration {
     std::vector<std::string> compute_capabilities;
     ServingKernels kernels;
   };
+  // What long products of a measured device do within its power, for devices whose chips are made in the same process or
+  // in an older one.
+  struct Power {
+    std::string device;
+    std::vector<std::string> compute_capabilities;
+    double watts = 0, flops_per_second = 0;
+    double flops_per_cycle = 0;  // of all units
+  };
   std::string id, regime, source;
   std::vector<std::string> devices;       // measured devices
   std::vector<std::string> inline_codes;  // devices that store error-correcting codes beside the data
   ServingKernels kernels;                 // fitted to all of them, for other devices
   std::vector<Set> sets;
+  std::vector<Power> powers;
   // prediction · interval.low … prediction · interval.high contains `coverage` of the longer products on a device left
   // out of the fit.
   double coverage = 0;
@@ -87,9 +97,16 @@ struct ServingRates {
   double bfloat16 = 0;  // FLOP/s of tensor units with float32 accumulation; float16 where a device lacks it
   double float8 = 0;    // 0: unsupported
   double bandwidth = 0, units = 1, clock = 0;
+  double powered_part = std::numeric_limits<double>::infinity();  // of the peak, that long products may use
 };
 // Empty where the device states no rate of 16-bit products, bandwidth or clock.
 std::optional<ServingRates> serving_rates(const DeviceSpec& device);
+
+// The part of its peak that a device's power allows in long products; infinite where its power is not known or no
+// device of its kind was measured. Busy units draw in proportion to their number, clock and squared voltage; voltage is
+// taken to be in proportion to the clock, and the measured device to draw all of its power W0 at its rate R0. With F
+// and F0 FLOP per cycle and W watts that gives a rate of R0 · (W/W0 · (F/F0)^2)^(1/3).
+double powered_part(const ServingCalibration& calibration, const DeviceSpec& device);
 
 // The connection between devices.
 struct ServingLink {
