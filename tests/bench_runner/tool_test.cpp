@@ -110,7 +110,7 @@ TEST_CASE("a crash, a hang and a memory blow-up are records, and the study goes 
   const Workshop shop;
   const Outcome r = shop.run(
       "run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
-      "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 --timeout 1 "
+      "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 --timeout 4 "
       "--memory-limit 100MB -o out --strict");
   CHECK(r.code == 3);
   const std::string status = r.out.substr(r.out.find("experiments"));
@@ -118,13 +118,13 @@ TEST_CASE("a crash, a hang and a memory blow-up are records, and the study goes 
                            "0\nnot ok       "));
   for (const char* reason :
        {"behave=crash device=cpu mode=inference: crashed with signal 11",
-        "behave=hang device=cpu mode=inference: not done after 1 s\n", "behave=eat device=cpu mode=inference: held "})
+        "behave=hang device=cpu mode=inference: not done after 4 s\n", "behave=eat device=cpu mode=inference: held "})
     CHECK_MESSAGE(r.out.find(reason) != std::string::npos, r.out);
   CHECK(shop.run("status out").out == status);
   // These results are final until requested again.
   CHECK(shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
                  "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 "
-                 "--timeout 1 --memory-limit 100MB -o out")
+                 "--timeout 4 --memory-limit 100MB -o out")
             .code == 0);
   CHECK(shop.lines() == 4);
   shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER

@@ -174,6 +174,20 @@ TEST_CASE("memory that holds its own error-correcting codes moves 15 bytes of da
   CHECK(with_codes < 16.0 / 15 * without);
 }
 
+TEST_CASE("the remedy for a prediction below the bound names the precision that the device multiplies in") {
+  const Model model = skeleton("llama_past");
+  for (const auto& each : {std::pair("t4", "float16"), std::pair("h200", "bfloat16")}) {
+    const char* const device = each.first;
+    CAPTURE(device);
+    documents::EstimateRequest request = served(device, 1, Phase::Prefill, 2048, 0);
+    request.precision.reset();  // the bound is then for the file's float32
+    request.traffic = TrafficModel::Unfused;
+    std::string said;
+    for (const Diagnostic& diagnostic : documents::make_estimate(model, request).diagnostics) said += diagnostic.message;
+    CHECK(test::contains(said, "--precision " + std::string(each.second) + " --traffic fused"));
+  }
+}
+
 TEST_CASE("switches that sum shorten long all-reduces of many devices") {
   const ServingCalibration fitted = documents::serving_calibration("llm-serving");
   const DeviceSpec device = documents::find_device("h100-sxm");

@@ -94,14 +94,16 @@ double waves_seconds(double m, double n, double k, double rows, double columns, 
 }
 
 std::optional<ServingRates> serving_rates(const DeviceSpec& device) {
-  const Peak* half = device.peak(Precision::Bfloat16, Unit::Tensor, Precision::Float32);
-  if (half == nullptr) half = device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
+  Precision products = Precision::Bfloat16;
+  const Peak* half = device.peak(products, Unit::Tensor, Precision::Float32);
+  if (half == nullptr) half = device.peak(products = Precision::Float16, Unit::Tensor, Precision::Float32);
   const Peak* narrow = device.peak(Precision::Float8, Unit::Tensor);
   const MemoryLevel* memory = device.level("dram");
   if (half == nullptr || memory == nullptr || !memory->bytes_per_second.known() || !device.boost_clock_hz.known() ||
       !device.units.known())
     return std::nullopt;
-  return ServingRates{.bfloat16 = *half->flops_per_second.value,
+  return ServingRates{.products = products,
+                      .bfloat16 = *half->flops_per_second.value,
                       .float8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
                       .bandwidth = *memory->bytes_per_second.value,
                       .units = *device.units.value,

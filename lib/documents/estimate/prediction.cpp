@@ -57,11 +57,12 @@ std::optional<EstimatePrediction> under(const ServingCalibration& fitted, const 
                       *request.device, link, fitted);
   // Parts of a step that pass through the stages one after another overlap as in the bound.
   if (group != nullptr && group->time.parts > 1) time.seconds *= group->time.seconds / group->time.work_seconds;
-  if (time.seconds < findings.bound->totals.seconds)
-    warn(
-        findings.analysis,
-        "prediction: it is shorter than the bound because serving engines run bfloat16, share the caches and apply the "
-        "head to the last position only; --precision bf16 --traffic fused give a bound of the same work");
+  if (time.seconds < findings.bound->totals.seconds) {
+    const std::string products(to_string(serving_rates(*request.device)->products));
+    warn(findings.analysis, "prediction: it is shorter than the bound because serving engines run " + products +
+                                ", share the caches and apply the head to the last position only; --precision " +
+                                products + " --traffic fused give a bound of the same work");
+  }
   // The interval is for 16-bit products; no other device validates 8-bit ones.
   const bool is_judged = request.precision != Precision::Float8;
   return EstimatePrediction{.seconds = time.seconds,

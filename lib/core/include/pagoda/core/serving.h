@@ -94,8 +94,9 @@ const ServingKernels& kernels_of(const ServingCalibration& calibration, const De
 
 // The rates of a device that kernels run at.
 struct ServingRates {
-  double bfloat16 = 0;  // FLOP/s of tensor units with float32 accumulation; float16 where a device lacks it
-  double float8 = 0;    // 0: unsupported
+  Precision products = Precision::Bfloat16;  // of 16 bits: float16 where a device lacks bfloat16
+  double bfloat16 = 0;                       // FLOP/s of tensor units in `products`, with float32 accumulation
+  double float8 = 0;                         // 0: unsupported
   double bandwidth = 0, units = 1, clock = 0;
   double powered_part = std::numeric_limits<double>::infinity();  // of the peak, that long products may use
 };
