@@ -17,7 +17,7 @@ void prefer_large_pages() {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
   constexpr int kAhead = 256 << 20;        // address space: what is not used takes no memory
   constexpr int kLargestBlock = 32 << 20;  // glibc's limit for blocks from the heap
-  constexpr int kMappedBlock = 1 << 20;    // larger ones are mapped alone, and returned when they are freed
+  constexpr int kMappedBlock = 1 << 20;    // once the heap is full, larger blocks are mapped alone
   constexpr std::uintptr_t kLargePage = 2 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kLargestBlock);
   ::mallopt(M_TRIM_THRESHOLD, INT_MAX);

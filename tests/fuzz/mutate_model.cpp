@@ -1,6 +1,6 @@
 // Mutates ONNX models as models: operators, attributes, types, tensors and edges change, and nodes move from one model to
-// another, while the file stays readable. One mutation in eight is libFuzzer's own, of the bytes, as is every one of bytes
-// that are no model.
+// another, while the file stays readable. libFuzzer itself mutates the bytes in one of eight mutations, and wherever the
+// bytes are not a model.
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>

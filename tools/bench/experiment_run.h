@@ -1,7 +1,6 @@
 // One experiment: starts, times, monitors and ends a worker. Every outcome, including failure, becomes a Result.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/measured/study.h"
+#include "session.h"
 
 namespace pagoda::tools::bench {
 
@@ -27,7 +27,7 @@ struct RunOptions {
   std::string folder;  // for files of workers and references; created if missing
   double threshold = 0.02;
   bool prints_workers = false;  // also copy the workers' output to standard error
-  std::function<void(const std::string&)> shows_stage = {};  // what the worker is doing; may be empty
+  ShowStage shows_stage = {};  // may be empty
   base::Settings metadata;
 };
 

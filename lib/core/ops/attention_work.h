@@ -63,9 +63,9 @@ struct Cache {
   // Rows read: those already in use that at least one query sees. The first new query sees the window − 1 rows
   // before its own; later queries see fewer.
   Dim read() const { return window > 0 ? min(valid(), window - 1) : valid(); }
-  // Rows written: the new ones, of which a window keeps its last; without a past, all rows of the present. Moving the
-  // rows that stay to the buffer's start, when others leave it, is no part: a present that begins where the past's
-  // second row lies needs none of it.
+  // Rows written: the new ones, or the last of them that fit the window; without a past, all rows of the present. An
+  // engine may move the rows that stay to the start of the buffer. That copy is not counted, because an engine that
+  // lets the present begin at a later row of the past needs none.
   Dim written() const { return past == Dim(0) ? present : drops ? min(added, window) : added; }
 };
 

@@ -1,4 +1,4 @@
-// Known shapes and values of an analysis, and sizes without symbols as numbers.
+// Known values of an analysis, and sizes without symbols as numbers.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,6 @@ namespace pagoda::inline core {
 
 // Throws as Dim::evaluate does if the size has symbols.
 inline double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
-
-// Null where the value is absent or its rank unknown.
-inline const Shape* shape_of(const Analysis& analysis, ValueId value) {
-  if (value == kAbsent || !analysis.types[index(value)].shape) return nullptr;
-  return &*analysis.types[index(value)].shape;
-}
 
 // Whether the value is known to be 0.0 throughout, or absent.
 inline bool is_zero(const Graph& graph, const Analysis& analysis, ValueId value) {

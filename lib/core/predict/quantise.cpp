@@ -219,7 +219,7 @@ class Quantiser {
                        node.input(2),    from.scale,
                        scale_of(weight), node.input(3),
                        from.zero,        zero_of(weight, ElementType::Int8),
-                                   node.input(4)};
+                       node.input(4)};
     add_node(node, "QAttention", std::move(inputs), node.outputs, kContrib).attributes = node.attributes;
   }
 

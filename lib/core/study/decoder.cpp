@@ -15,11 +15,6 @@ constexpr std::array kPhases = {
     std::pair{Phase::Decode, std::string_view("decode")},
 };
 
-const Shape* shape_of(const Analysis& analysis, ValueId value) {
-  const TensorType& type = analysis.types[static_cast<std::size_t>(value)];
-  return type.shape ? &*type.shape : nullptr;
-}
-
 bool holds_text(const std::string& name, std::string_view part) { return name.find(part) != std::string::npos; }
 
 // The input with token ids [batch, tokens], else the one with their embeddings [batch, tokens, hidden].

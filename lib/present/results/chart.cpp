@@ -120,7 +120,7 @@ struct Axis {
 
 constexpr std::size_t kLegendRows = 6;  // more would push the plot out of sight
 
-// Where a name of the legend stands; absent if there is no space for it, which the picture then says.
+// The place of a name in the legend. A name without space has none, and the picture says how many there are.
 struct LegendPlace {
   double x = 0, row = 0;
 };

@@ -45,13 +45,13 @@ def find(package, path):
 
 class Compiler:
     def __init__(self):
-        self.library = ctypes.CDLL(find("nvidia-cuda-nvrtc-cu12", "cuda_nvrtc/lib/libnvrtc.so.12"))
+        self.nvrtc = ctypes.CDLL(find("nvidia-cuda-nvrtc-cu12", "cuda_nvrtc/lib/libnvrtc.so.12"))
 
     def check(self, name, *arguments):
-        code = getattr(self.library, name)(*arguments)
+        code = getattr(self.nvrtc, name)(*arguments)
         if code:
-            self.library.nvrtcGetErrorString.restype = ctypes.c_char_p
-            return "%s: %s" % (name, self.library.nvrtcGetErrorString(code).decode())
+            self.nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+            return "%s: %s" % (name, self.nvrtc.nvrtcGetErrorString(code).decode())
         return None
 
     def text(self, program, name):

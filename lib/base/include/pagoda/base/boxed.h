@@ -1,5 +1,5 @@
-// Boxed: a std::optional whose value is in a block of its own. It takes 8 bytes where there is none, which is most often
-// so for what only few of a hundred thousand nodes and tensors have.
+// Boxed: like std::optional, but the value has a block of its own, so that an empty one takes 8 bytes. It is for what
+// only a few of a hundred thousand nodes and tensors have.
 #pragma once
 
 #include <memory>

@@ -91,7 +91,7 @@ struct Analysis {
   std::vector<InputInfo> inputs;                   // as bound
   std::vector<InputInfo> outputs;                  // of the main graph
   std::vector<TensorType> types;                   // by ValueId of the main graph
-  std::vector<base::Boxed<TensorValue>> values;  // small values that are known, by ValueId of the main graph
+  std::vector<base::Boxed<TensorValue>> values;    // small values that are known, by ValueId of the main graph
   std::vector<NodeReport> nodes;                   // in execution order
   Totals totals;
   std::vector<Symbol> symbols;                 // sizes that no input names
@@ -107,6 +107,13 @@ struct Analysis {
   std::vector<Diagnostic> diagnostics;
   bool partial = false;  // some node is unmodelled: totals are lower bounds
 };
+
+// The shape of a value of the main graph; null where the value is absent or its rank unknown.
+inline const Shape* shape_of(const Analysis& analysis, ValueId value) {
+  if (value == kAbsent) return nullptr;
+  const TensorType& type = analysis.types[static_cast<std::size_t>(value)];
+  return type.shape ? &*type.shape : nullptr;
+}
 
 // The same analysis with symbols replaced by values: the result equals an analysis with these bindings, but much
 // faster. Throws Error for values that contradict Analysis::equalities, ones_or or requirements, where the formulas do
