@@ -298,6 +298,25 @@ TEST_CASE("rows in the body of a function have the names of values that the call
   CHECK(rows == "Neg( x -> p) Abs( p -> w) If( c -> q) Mul( w p -> k) Relu( q -> s) Exp( q -> y) Exp( s -> z) ");
 }
 
+TEST_CASE("an operator is that of the opset which its function imports, whatever opset its caller has") {
+  // Before opset 7, Add broadcasts only where an attribute says so.
+  Model model = test::graph("a:f32[2,3], b:f32[3] -> p = Add(a, b); q = Old(a, b); r = Add(q, b)");
+  Model body = test::graph("a:f32[2,3], b:f32[3] -> c = Add(a, b)");
+  body.graphs[0].nodes[0].op_type = model.graphs[0].nodes[0].op_type;  // one text, as the loader keeps it
+  Function& old = model.functions.emplace_back();
+  old.name = "Old";
+  old.body = static_cast<GraphId>(model.graphs.size());
+  old.opsets = {{"", 6}};
+  model.graphs.push_back(std::move(body.graphs[0]));
+  const Analysis analysis = analyze(model);
+  REQUIRE(analysis.nodes.size() == 3);
+  CHECK(analysis.nodes[0].problem.empty());
+  CHECK(analysis.nodes[1].problem == "B has rank 1 and A 2");
+  CHECK(analysis.nodes[2].cost.mark == Mark::Unmodelled);  // of an unknown input
+  old.opsets = {{"", 7}};
+  CHECK(analyze(model).totals.unmodelled_nodes == 0);
+}
+
 TEST_CASE("functions that double 40 times are counted exactly, in few rows") {
   const Analysis analysis = analyze(doubling(40));
   CHECK(analysis.totals.cost.arith == Dim((std::int64_t{1} << 41) * 8));

@@ -100,9 +100,7 @@ Dim::Poly::Poly(Terms sum, Int factor) : terms(std::move(sum)), long_factor(fact
   for (const Monomial& term : terms) is_long = is_long || term.coefficient >= kLong || term.coefficient <= -kLong;
 }
 
-Dim::Dim(const Dim& other) : factor_(other.factor_), poly_(other.poly_) {
-  if (poly_ != nullptr) poly_->holders.add();
-}
+void Dim::hold_shared() noexcept { poly_->holders.add(); }
 
 Int Dim::long_factor() const { return poly_->long_factor; }
 
@@ -187,14 +185,7 @@ void Dim::Poly::multiply(Dim& dim, Int factor) {
   dim.set_factor(product);
 }
 
-std::optional<std::int64_t> Dim::value64() const { return poly_ == nullptr ? std::optional(factor_) : std::nullopt; }
-
-Dim& Dim::operator+=(const Dim& other) {
-  if (std::int64_t sum;
-      poly_ == nullptr && other.poly_ == nullptr && !__builtin_add_overflow(factor_, other.factor_, &sum)) {
-    factor_ = sum;
-    return *this;
-  }
+Dim& Dim::add_formula(const Dim& other) {
   if (other.poly_ == nullptr && other.factor_ == 0) return *this;
   if (poly_ == nullptr && factor_ == 0) return *this = other;
   // Multiples of one sum, as most sizes of a model are.
@@ -234,7 +225,7 @@ Dim& Dim::operator+=(const Dim& other) {
   return *this = Poly::sum_of(std::move(sum));
 }
 
-Dim& Dim::operator-=(const Dim& other) {
+Dim& Dim::subtract_formula(const Dim& other) {
   if (is_constant() && other.is_constant()) {
     Int difference;
     if (__builtin_sub_overflow(factor(), other.factor(), &difference)) overflow();
@@ -280,12 +271,7 @@ Dim DimSum::total() const {
   return Dim::Poly::sum_of(std::move(terms));
 }
 
-Dim& Dim::operator*=(const Dim& other) {
-  if (std::int64_t product;
-      poly_ == nullptr && other.poly_ == nullptr && !__builtin_mul_overflow(factor_, other.factor_, &product)) {
-    factor_ = product;
-    return *this;
-  }
+Dim& Dim::multiply_by_formula(const Dim& other) {
   // A sum and a number, at least one of each.
   if (std::int64_t product; (poly_ == nullptr) != (other.poly_ == nullptr) && factor_ != 0 && other.factor_ != 0 &&
                             (poly_ == nullptr ? other : *this).is_short_multiple() &&
@@ -334,10 +320,10 @@ Dim& Dim::operator*=(const Dim& other) {
   return *this;
 }
 
-bool operator==(const Dim& a, const Dim& b) {
-  if (a.poly_ == b.poly_ || a.factor_ != b.factor_) return a.poly_ == b.poly_ && a.factor_ == b.factor_;
-  if (a.is_constant() != b.is_constant() || a.factor() != b.factor()) return false;
-  return a.is_constant() || same_terms(*a.poly_, *b.poly_);
+// Of dims with the same factor_ and other polynomials.
+bool Dim::has_same_terms(const Dim& other) const {
+  if (is_constant() != other.is_constant() || factor() != other.factor()) return false;
+  return is_constant() || same_terms(*poly_, *other.poly_);
 }
 
 bool Dim::is_symbol() const {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 #include "ops/fixed_sizes.h"
@@ -26,16 +28,36 @@ std::int64_t Walker::opset_of(std::string_view domain) const {
   return session_.model.opset(domain);
 }
 
-Walker::Found Walker::find_rule(const Node& node) const {
+const Walker::Operator& Walker::operator_of(const Node& node) {
+  const KnownOperator asked{node.op_type.c_str(), node.domain.c_str(), node.overload.c_str(), call_.function, {}};
+  KnownOperator& known = known_operators_[(std::bit_cast<std::uintptr_t>(asked.type) >> 3) % known_operators_.size()];
+  if (known.type == asked.type && known.domain == asked.domain && known.overload == asked.overload &&
+      known.caller == asked.caller)
+    return known.op;
+  known = asked;
+  find_rule(node, known.op);
+  known.op.function = session_.model.function(node.domain, node.op_type, node.overload);
+  known.op.structure = structure_visit(node);
+  known.op.opset = opset_of(node.domain);
+  return known.op;
+}
+
+void Walker::find_rule(const Node& node, Operator& found) const {
   const auto is_of = [&](std::string_view domain, std::string_view op_type) {
     return op_type == node.op_type && plain_domain(domain) == plain_domain(node.domain);
   };
   for (std::size_t i = 0; i < custom_rules_.size(); ++i)
-    if (const CustomOperator& custom = stated_[i]; is_of(custom.domain, custom.op_type))
-      return {&custom_rules_[i], &custom};
+    if (const CustomOperator& custom = stated_[i]; is_of(custom.domain, custom.op_type)) {
+      found.rule = &custom_rules_[i];
+      found.custom = &custom;
+      return;
+    }
   for (const ExtraRule& extra : options_.extra_rules)
-    if (is_of(extra.domain, extra.rule.name)) return {&extra.rule};
-  return {ops::find_rule(plain_domain(node.domain), node.op_type)};
+    if (is_of(extra.domain, extra.rule.name)) {
+      found.rule = &extra.rule;
+      return;
+    }
+  found.rule = ops::find_rule(plain_domain(node.domain), node.op_type);
 }
 
 ValueInfo Walker::tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const {
@@ -177,10 +199,12 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   if (call_.function != nullptr && has_references(as_written)) resolved_node = resolved(as_written, *call_.attributes);
   const Node& node = resolved_node ? *resolved_node : as_written;
 
+  // A copy: the walk of a body may put another operator in its place.
+  const Operator op = operator_of(node);
   OpContext::State state{.session = session_,
                          .node = node,
                          .display_name = display_name(frame.graph, as_written),
-                         .opset = opset_of(node.domain),
+                         .opset = op.opset,
                          .inputs = std::move(spare_.inputs),
                          .outputs = std::move(spare_.outputs),
                          .output_set = std::move(spare_.output_set)};
@@ -195,20 +219,18 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   }
 
   const std::size_t first_symbol = session_.symbols.size();
-  const auto [rule, custom] = find_rule(node);
-  state.custom = custom;
-  const Function* function = session_.model.function(node.domain, node.op_type, node.overload);
-  const StructureVisit structure = structure_visit(node);
-  if (rule != nullptr && function == nullptr && structure == nullptr) state.facts = ops::facts_of(*rule, node);
+  state.custom = op.custom;
+  if (op.rule != nullptr && op.function == nullptr && op.structure == nullptr)
+    state.facts = ops::facts_of(*op.rule, node);
   std::string problem;
   Cause cause = Cause::Unmodelled;
   try {
-    if (function != nullptr)
-      visit_call(frame, node_index, *function, state);
-    else if (structure != nullptr)
-      (this->*structure)(frame, node_index, state);
-    else if (rule != nullptr)
-      visit_rule(frame, node_index, *rule, state);
+    if (op.function != nullptr)
+      visit_call(frame, node_index, *op.function, state);
+    else if (op.structure != nullptr)
+      (this->*op.structure)(frame, node_index, state);
+    else if (op.rule != nullptr)
+      visit_rule(frame, node_index, *op.rule, state);
     else
       problem = "no rule for " + (node.domain.empty() ? "" : node.domain + ".") + node.op_type;
   } catch (const RuleStop& stop) {

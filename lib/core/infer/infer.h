@@ -2,6 +2,7 @@
 // Bodies (branches, loops, local functions) are walked the same way and their rows spliced in.
 #pragma once
 
+#include <array>
 #include <map>
 #include <set>
 #include <span>
@@ -127,11 +128,21 @@ class Walker {
   void store_outputs(const Frame& frame, OpContext::State& state) const;
   void count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
-  struct Found {
+  // What a node's operator is. A graph has few operators, and nodes of one share the text of its name.
+  struct Operator {
     const OpRule* rule = nullptr;            // null: the operator has none
     const CustomOperator* custom = nullptr;  // the description that the rule implements
+    const Function* function = nullptr;      // of the file
+    StructureVisit structure = nullptr;
+    std::int64_t opset = 0;
   };
-  Found find_rule(const Node& node) const;
+  struct KnownOperator {
+    const char *type = nullptr, *domain = nullptr, *overload = nullptr;  // the names' characters
+    const Function* caller = nullptr;                                    // whose opsets count
+    Operator op;
+  };
+  const Operator& operator_of(const Node& node);
+  void find_rule(const Node& node, Operator& found) const;
   std::int64_t opset_of(std::string_view domain) const;
   ValueInfo tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const;
   void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
@@ -161,6 +172,7 @@ class Walker {
     std::vector<ValueInfo> outputs;
     std::vector<bool> output_set;
   } spare_;  // of the previous node, whose memory the next one reuses
+  std::array<KnownOperator, 64> known_operators_;
   int depth_ = 0;
   std::size_t walked_nodes_ = 0;
   std::size_t walk_limit_;

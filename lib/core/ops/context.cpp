@@ -321,7 +321,7 @@ OpCost OpContext::streamed() const {
   return cost;
 }
 
-OpCost OpContext::streamed(const std::vector<int>& inputs_read) const {
+OpCost OpContext::streamed(std::span<const int> inputs_read) const {
   OpCost cost = write_outputs(*this);
   for (auto i = inputs_read.begin(); i != inputs_read.end(); ++i) {
     if (!has_input(*i)) continue;
@@ -333,7 +333,7 @@ OpCost OpContext::streamed(const std::vector<int>& inputs_read) const {
 }
 
 OpCost OpContext::streamed(std::initializer_list<int> inputs_read) const {
-  return streamed(std::vector<int>(inputs_read));
+  return streamed(std::span(inputs_read.begin(), inputs_read.size()));
 }
 
 void OpContext::read_only(OpCost& cost, int input, const Dim& bytes) const {

@@ -50,7 +50,8 @@ std::optional<Shape> broadcast_shape(OpContext& op) {
   for (int i = 0; i < op.input_count(); ++i)
     if (!op.has_shape(i)) return std::nullopt;
   Shape shape = op.shape(0);
-  for (int i = 1; i < op.input_count(); ++i) shape = op.broadcast(shape, op.shape(i));
+  for (int i = 1; i < op.input_count(); ++i)
+    if (op.shape(i) != shape) shape = op.broadcast(shape, op.shape(i));
   return shape;
 }
 

@@ -79,8 +79,8 @@ OpFacts facts_of(const Node& node) {
 // Outputs beyond the first, or attribute training_mode since opset 14, request training.
 OpFacts facts_of(const OpRule& rule, const Node& node) {
   OpFacts facts = rule.facts;
-  const bool trains = node.outputs.size() > 1 || node.integer("training_mode", 0) != 0;
-  if (facts.epilogue == Epilogue::BatchNorm && trains) facts.kind = OpKind::Training;
+  if (facts.epilogue == Epilogue::BatchNorm && (node.outputs.size() > 1 || node.integer("training_mode", 0) != 0))
+    facts.kind = OpKind::Training;
   return facts;
 }
 

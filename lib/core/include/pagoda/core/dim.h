@@ -49,7 +49,9 @@ class Dim {
   }
   template <std::integral T>
   requires(!std::same_as<T, bool>) Dim(T constant) : Dim(static_cast<Int>(constant)) {}
-  Dim(const Dim& other);
+  Dim(const Dim& other) : factor_(other.factor_), poly_(other.poly_) {
+    if (poly_ != nullptr) hold_shared();
+  }
   Dim(Dim&& other) noexcept : factor_(std::exchange(other.factor_, 0)), poly_(std::exchange(other.poly_, nullptr)) {}
   Dim& operator=(Dim other) noexcept {
     std::swap(factor_, other.factor_);
@@ -73,7 +75,9 @@ class Dim {
   bool is_constant() const { return poly_ == nullptr || (factor_ == 0 && is_long_constant()); }
   std::optional<Int> value() const { return is_constant() ? std::optional<Int>(factor()) : std::nullopt; }
   // value() when it also fits 64 bits.
-  std::optional<std::int64_t> value64() const;
+  std::optional<std::int64_t> value64() const {
+    return poly_ == nullptr ? std::optional(factor_) : std::nullopt;
+  }
 
   // Replaces the bound symbols by their values.
   Dim bind(const Bindings& bindings) const;
@@ -94,14 +98,36 @@ class Dim {
   // The form with common factors taken out, or to_string() where that is shorter.
   std::string factored() const;
 
-  Dim& operator+=(const Dim& other);
-  Dim& operator-=(const Dim& other);
-  Dim& operator*=(const Dim& other);
+  // Numbers of 64 bits, as nearly all sizes are once symbols are bound, never leave these lines.
+  Dim& operator+=(const Dim& other) {
+    if (std::int64_t sum; has_no_poly(other) && !__builtin_add_overflow(factor_, other.factor_, &sum)) {
+      factor_ = sum;
+      return *this;
+    }
+    return add_formula(other);
+  }
+  Dim& operator-=(const Dim& other) {
+    if (std::int64_t difference; has_no_poly(other) && !__builtin_sub_overflow(factor_, other.factor_, &difference)) {
+      factor_ = difference;
+      return *this;
+    }
+    return subtract_formula(other);
+  }
+  Dim& operator*=(const Dim& other) {
+    if (std::int64_t product; has_no_poly(other) && !__builtin_mul_overflow(factor_, other.factor_, &product)) {
+      factor_ = product;
+      return *this;
+    }
+    return multiply_by_formula(other);
+  }
   friend Dim operator+(Dim a, const Dim& b) { return a += b; }
   friend Dim operator-(Dim a, const Dim& b) { return a -= b; }
   friend Dim operator*(Dim a, const Dim& b) { return a *= b; }
   friend Dim operator-(const Dim& a) { return Dim(0) - a; }
-  friend bool operator==(const Dim& a, const Dim& b);
+  friend bool operator==(const Dim& a, const Dim& b) {
+    if (a.poly_ == b.poly_ || a.factor_ != b.factor_) return a.poly_ == b.poly_ && a.factor_ == b.factor_;
+    return a.has_same_terms(b);
+  }
 
   // The representation, defined in lib/core/graph/dim_poly.h.
   enum class AtomKind : std::uint8_t { Symbol, FloorDiv, Min, Max };
@@ -117,6 +143,12 @@ class Dim {
   friend std::optional<Dim> exact_div(const Dim& a, const Dim& b);
   friend Dim min(const Dim& a, const Dim& b);
   friend Dim max(const Dim& a, const Dim& b);
+  bool has_no_poly(const Dim& other) const { return poly_ == nullptr && other.poly_ == nullptr; }
+  void hold_shared() noexcept;
+  bool has_same_terms(const Dim& other) const;
+  Dim& add_formula(const Dim& other);
+  Dim& subtract_formula(const Dim& other);
+  Dim& multiply_by_formula(const Dim& other);
   static Dim atom(Atom atom);
   static Dim extreme(AtomKind kind, const Dim& a, const Dim& b);
 
@@ -139,8 +171,6 @@ class Dim {
   Poly* poly_ = nullptr;
 };
 
-// Declared here too: the first declaration outside the class is what a shared library shows.
-bool operator==(const Dim& a, const Dim& b);
 // ⌊a / b⌋. Throws Error when b is the constant 0. Terms of `a` divisible by `b` are moved out of the atom.
 Dim floor_div(const Dim& a, const Dim& b);
 // ⌈a / b⌉ for b > 0.

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -151,7 +152,7 @@ class OpContext {
   OpCost streamed() const;
   // The same, reading only the listed inputs; the others are arguments such as axes, known before launch.
   OpCost streamed(std::initializer_list<int> inputs_read) const;
-  OpCost streamed(const std::vector<int>& inputs_read) const;
+  OpCost streamed(std::span<const int> inputs_read) const;
   // Replaces the bytes of an input (output) that `cost` otherwise moves in full.
   void read_only(OpCost& cost, int input, const Dim& bytes) const;
   void write_only(OpCost& cost, int output, const Dim& bytes) const;
