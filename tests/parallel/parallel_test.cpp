@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/fit.h"
@@ -13,6 +14,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/make_estimate.h"
+#include "pagoda/present/report.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/text_graph.h"
@@ -442,6 +444,15 @@ TEST_CASE("a context ends with the table of its positions, or with memory") {
   const std::string text = documents::write_estimate(full);
   test::check_schema(text, "estimate");
   CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);
+  request.other_devices = {documents::find_device("h200"), documents::find_device("l4")};
+  const auto compared = documents::make_estimate(skeleton("mistral_7b"), request);
+  REQUIRE(compared.variants.size() == 2);
+  CHECK(compared.variants[0].longest_context == Int(32768));
+  CHECK(compared.variants[1].memory_context == full.fit->memory_context);
+  test::check_schema(documents::write_estimate(compared), "estimate");
+  const std::string table = present::table_report(compared);
+  CHECK(test::contains(table, "longest context: cos_cache has 32,768 rows; memory alone holds " +
+                                  base::grouped(*compared.variants[0].memory_context) + " on h200\n"));
 }
 
 TEST_CASE("a prompt's cache goes to the devices that decode") {

@@ -101,6 +101,15 @@ Context context_of(const Model& as_filed, const EstimateRequest& request, Int by
   return context;
 }
 
+// Sets the longest context, and what limits it, in what says whether the model fits.
+template <typename Fit>
+void limit_context(Fit& fit, const Model& as_filed, const EstimateRequest& request, const GroupRun* group) {
+  Context context = context_of(as_filed, request, *fit.device_bytes, group);
+  fit.longest_context = context.longest();
+  fit.memory_context = context.in_memory;
+  fit.position_table = std::move(context.table);
+}
+
 std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindings& bindings) {
   if (request.sizes.batch > 0) return request.sizes.batch;
   for (const char* name : kBatchNames)
@@ -151,10 +160,7 @@ EstimateFit fit_of(const Model& model, const Model& as_filed, const EstimateRequ
                   .longest_context = {}};
   if (!fit.device_bytes) return fit;
   if (open) fit.largest_batch = largest_batch(model, request, *open, *fit.device_bytes, group);
-  const Context context = context_of(as_filed, request, *fit.device_bytes, group);
-  fit.longest_context = context.longest();
-  fit.memory_context = context.in_memory;
-  fit.position_table = context.table;
+  limit_context(fit, as_filed, request, group);
   return fit;
 }
 
@@ -359,7 +365,7 @@ std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_fil
         row.at_least = time.at_least;
         if (same.phase && row.device_bytes) {
           if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, group ? &*group : nullptr);
-          row.longest_context = context_of(as_filed, same, *row.device_bytes, group ? &*group : nullptr).longest();
+          limit_context(row, as_filed, same, group ? &*group : nullptr);
         }
         row.predicted = engine_time(model, same, start, group, time, narrow.has_value(), said);
         if (row.predicted) row.predicted->items_per_second = items / row.predicted->seconds;

@@ -140,6 +140,15 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     a.list("groups", x.groups, [](A& inner, auto& each) { bound(inner, each, false); });
 }
 
+template <typename A, typename Fit>
+void context_limits(A& a, Fit& x) {
+  a.maybe("memory_context", x.memory_context);
+  part(a, "position_table", Layout::Line, x.position_table, [](A& inner, auto& table) {
+    inner("name", table.name);
+    inner("positions", table.positions);
+  });
+}
+
 template <typename A>
 void fit(A& a, typename A::template Ref<EstimateFit> x) {
   for (const auto& [name, member] : kEstimateFit) a(name, x.*member);
@@ -147,11 +156,7 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
   a("fits", x.fits);
   a("largest_batch", x.largest_batch);
   a("longest_context", x.longest_context);
-  a.maybe("memory_context", x.memory_context);
-  part(a, "position_table", Layout::Line, x.position_table, [](A& inner, auto& table) {
-    inner("name", table.name);
-    inner("positions", table.positions);
-  });
+  context_limits(a, x);
 }
 
 template <typename A>
@@ -169,6 +174,7 @@ void variant(A& a, typename A::template Ref<EstimateVariant> x) {
   a("items_per_second", x.items_per_second);
   a.maybe("largest_batch", x.largest_batch);
   a.maybe("longest_context", x.longest_context);
+  context_limits(a, x);
   a.maybe("joules", x.joules);
   a.maybe("price_per_million", x.price_per_million);
   part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {

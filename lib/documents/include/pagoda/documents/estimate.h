@@ -407,6 +407,8 @@ struct EstimateVariant {
   Bound bound = Bound::Unknown;                  // the bound that accounts for the most time
   std::optional<double> items_per_second;        // at most
   Count largest_batch, longest_context;          // largest sizes that still fit; set in a language model's phase
+  Count memory_context = {};                     // the two limits of the context, as in EstimateFit
+  std::optional<PositionTable> position_table = {};
   std::optional<double> joules;                  // by the device's constants at the time bound
   std::optional<double> price_per_million;       // per million items or tokens, lower bound; set if price_per_hour is
   std::optional<EstimateEngineTime> predicted;   // under the requested engine
