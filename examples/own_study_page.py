@@ -119,7 +119,7 @@ def engine_rows(folder, engine, models):
                 "rate": items / seconds if items else None, "bytes": number(stat.get("host_peak_bytes")),
                 "flops": number(row["measured_flops_per_second"]), "traffic": number(row["measured_bytes_per_second"]),
                 "share": number(row["bound_share"]), "joules": joules / items if joules and items else None,
-                "efficiency": number(row["measured_flops_per_joule"])})
+                "efficiency": number(row["measured_flops_per_joule"]), "disturbed": number(stat.get("disturbed_runs"))})
     return found
 
 
@@ -166,11 +166,13 @@ def machine_notes(ceilings, roofs):
 
 
 def noise_note(runs):
+    """Work beside a run for some of its time shows in the run's own spread, work for all of it only in the load of the machine."""
     every = [r for found in runs.values() for r in found if r["p95"]]
-    noisy = [r for r in every if r["p95"] > 1.5 * r["seconds"]]
+    noisy = [r for r in every if r["disturbed"] or r["p95"] > 1.5 * r["seconds"]]
     if not noisy:
         return ""
-    return f"<p class=bad>In {len(noisy)} of {len(every)} configurations one run in twenty took over 1.5 times the median: other work ran beside them.</p>\n"
+    return (f"<p class=bad>In {len(noisy)} of {len(every)} configurations other work ran beside the measured one: more tasks wanted the processors "
+            "than there are, or one run in twenty took over 1.5 times the median.</p>\n")
 
 
 def verdict(machine, runs):

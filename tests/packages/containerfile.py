@@ -136,7 +136,7 @@ def main():
     settings = {"ARG": image.arg, "ENV": image.env, "WORKDIR": image.workdir_, "CMD": image.cmd}
     changes = {"FROM": image.bare, "COPY": image.copy, "RUN": image.run_or_stop}
     record, done = folder / "image.steps", []
-    before = json.loads(record.read_text()) if record.exists() else []
+    before = json.loads(record.read_text()) if record.exists() and image.root.exists() else []
     for word, rest in instructions((SOURCE / "Containerfile").read_text()):
         print(f"{word} {rest}", flush=True)
         if word in settings:

@@ -164,14 +164,25 @@ struct TimesTable {
   double most_load = 0;
 };
 
+// Tasks that wanted each processor beside a run on a CPU. Empty: another device, or not recorded.
+Number load_of(const Result& result) {
+  const Number cpus = documents::number_of(result.metadata, "cpus");
+  if (text_of(result.config, "device") != "cpu" || !cpus || !result.interference.load) return std::nullopt;
+  return *result.interference.load / *cpus;
+}
+
 // A benchmark keeps at most every processor busy: with one more task runnable over a whole minute, something else ran.
+bool is_crowded(const Result& result) {
+  const Number load = load_of(result);
+  return load && *result.interference.load >= *documents::number_of(result.metadata, "cpus") + 1;
+}
+
 void note_crowding(const Result& result, TimesTable& table) {
   if (text_of(result.config, "device") != "cpu") return;
   ++table.runs;
-  const Number cpus = documents::number_of(result.metadata, "cpus");
-  if (!cpus || !result.interference.load || *result.interference.load < *cpus + 1) return;
+  if (!is_crowded(result)) return;
   ++table.crowded_runs;
-  table.most_load = std::max(table.most_load, *result.interference.load / *cpus);
+  table.most_load = std::max(table.most_load, *load_of(result));
 }
 
 TimesTable table_of(const std::vector<Row>& rows) {
@@ -230,6 +241,14 @@ std::string inputs_text(const Row& row) {
   });
 }
 
+// Repeats beside which something else ran; empty where no load was recorded.
+Number disturbed_runs(const Row& row) {
+  const auto& repeats = row.repeats;
+  if (std::none_of(repeats.begin(), repeats.end(), [](const Result* r) { return load_of(*r).has_value(); }))
+    return std::nullopt;
+  return static_cast<double>(std::count_if(repeats.begin(), repeats.end(), [](const Result* r) { return is_crowded(*r); }));
+}
+
 std::string csv_of(const std::vector<Row>& rows) {
   std::set<std::string> axes;
   for (const Row& row : rows)
@@ -237,7 +256,7 @@ std::string csv_of(const std::vector<Row>& rows) {
   std::vector<std::string> columns(axes.begin(), axes.end());
   for (const char* name : {"status", "repeats", "runs", "p50_seconds", "p95_seconds", "p99_seconds", "mean_seconds",
                            "std_seconds", "min_seconds", "max_seconds", "items_per_second", "host_peak_bytes",
-                           "device_peak_bytes", "joules", "watts", "inputs"})
+                           "device_peak_bytes", "joules", "watts", "inputs", "disturbed_runs"})
     columns.emplace_back(name);
   std::string csv = base::csv_line(columns);
   for (const Row& row : rows) {
@@ -249,7 +268,7 @@ std::string csv_of(const std::vector<Row>& rows) {
     line.add(row.latency<&base::Latency::p99>()).add(row.latency<&base::Latency::mean>());
     line.add(row.latency<&base::Latency::std>()).add(row.latency<&base::Latency::min>());
     line.add(row.latency<&base::Latency::max>()).add(row.items()).add(row.host_bytes()).add(row.device_bytes());
-    line.add(row.joules()).add(row.watts()).name(inputs_text(row));
+    line.add(row.joules()).add(row.watts()).name(inputs_text(row)).add(disturbed_runs(row));
     csv += std::move(line).end();
   }
   return csv;
