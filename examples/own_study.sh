@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A study of this machine's CPU: five models over batches by ONNX Runtime, inference and training steps by PyTorch where
 # it is installed, measured ceilings, joules where a counter can be read, and one page of all of it: FOLDER/index.html.
-#   examples/own_study.sh build/own_study            # about 15 minutes on two cores, twice that with PyTorch
+#   examples/own_study.sh build/own_study            # about five minutes on two cores, 13 with PyTorch
 #   QUICK=1 examples/own_study.sh build/own_study    # about two: smaller batches, counted runs
 # Needs Python with onnxruntime and numpy (PAGODA_PYTHON names another than python3), and Pagoda's tools on the PATH, or in the
 # build folder that TOOLS names. MODELS and BATCHES say what else to run. What has a record does not run again.

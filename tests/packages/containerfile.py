@@ -116,7 +116,9 @@ class Image:
 
     def run(self, command):
         os.makedirs(self.root / self.workdir[1:], exist_ok=True)
-        return subprocess.run(["chroot", str(self.root), "/bin/sh", "-c", f"cd {shlex.quote(self.workdir)} && {command}"],
+        # As in a container, /proc is there; it leaves with the command.
+        inside = shlex.join(["chroot", str(self.root), "/bin/sh", "-c", f"cd {shlex.quote(self.workdir)} && {command}"])
+        return subprocess.run(["unshare", "--mount", "/bin/sh", "-c", f"mount -t proc proc {shlex.quote(str(self.root / 'proc'))} && {inside}"],
                               env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def run_or_stop(self, command):

@@ -26,7 +26,13 @@ constexpr int kInterrupted = 130;  // a shell's code for SIGINT
 // Slurm ends the processes of a job almost simultaneously.
 constexpr double kGraceSeconds = 3;
 
-std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+// This program, which runs each experiment in a process of its own.
+std::string self() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) throw Error("/proc/self/exe: " + error.message() + "; expected the path of this program: mount /proc");
+  return path.string();
+}
 
 RunOptions run_options(const Arguments& arguments, const measured::ExperimentLimits& limits,
                        const std::string& folder) {
