@@ -16,7 +16,8 @@ namespace {
 struct Alias {
   std::string_view name, id;
 };
-constexpr Alias kAliases[] = {{"h100", "h100-sxm"}, {"a100", "a100-80gb"}, {"a100pcie", "a100-pcie-80gb"}};
+constexpr Alias kAliases[] = {
+    {"h100", "h100-sxm"}, {"a100", "a100-80gb"}, {"a100pcie", "a100-pcie-80gb"}, {"gh200", "gh200-96gb"}};
 
 // A name as it is compared: in lower case, without spaces, hyphens and underscores.
 std::string letters(std::string_view name) {

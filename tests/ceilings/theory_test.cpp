@@ -209,7 +209,10 @@ TEST_CASE("a product is matched only when it is surely meant") {
     return spec ? spec->id : std::string();
   };
   CHECK(id("NVIDIA H200", 9, 0) == "h200");
-  CHECK(id("NVIDIA H200 NVL", 9, 0) == "");
+  CHECK(id("NVIDIA H200 NVL", 9, 0) == "h200-nvl");
+  CHECK(id("NVIDIA H100 NVL", 9, 0) == "h100-nvl");
+  CHECK(id("NVIDIA GH200 480GB", 9, 0) == "gh200-96gb");
+  CHECK(id("NVIDIA GH200 144G HBM3e", 9, 0) == "gh200-144gb");
   CHECK(id("NVIDIA H100 80GB HBM3", 9, 0) == "h100-sxm");
   CHECK(id("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 9, 0) == "");
   CHECK(id("Tesla T4", 7, 5) == "t4");

@@ -113,11 +113,14 @@ const Chip kChips[] = {
     {"b200",           kB200,          148,   7680,   7.992,   0.008},  // printed as 75 and 37 TFLOP/s
     {"epyc-9755",      kZen5,          128,    768,   6.400},
     {"gb200",          kB200,          152,   8192,   7.8125},
+    {"gh200-144gb",    kHopper,        132,   6144,   6.380},
+    {"gh200-96gb",     kHopper,        132,   6144,   5.208},
     {"h100-nvl",       kHopper,        132,   6016,   5.238},
     {"h100-pcie",      kHopper,        114,   5120,   3.186},
     {"h100-sxm",       kHopper,        132,   5120,   5.238},
     {"h20",            kH20,            78,   6144,   5.208},
     {"h200",           kHopper,        132,   6144,   6.250},
+    {"h200-nvl",       kHopper,        132,   6144,   6.250},
     {"h800",           kH800,          132,   5120,   5.238},
     {"i7-12700h",      kAlderLake,      14,    128,   4.800},
     {"l20",            kL20,            92,    384,  18.000,   0.009},  // printed as 59.8, 119.5 and 239 TFLOP/s
@@ -211,6 +214,9 @@ TEST_CASE("every data-center GPU has its links, in one direction") {
       {"h100-pcie", "nvlink", 300},
       {"h100-nvl", "nvlink", 300},
       {"h200", "nvlink", 450},
+      {"h200-nvl", "nvlink", 450},
+      {"gh200-96gb", "nvlink", 450},
+      {"gh200-144gb", "nvlink", 450},
       {"h20", "nvlink", 450},
       {"h800", "nvlink", 200},
       {"b200", "nvlink", 900},
@@ -313,6 +319,7 @@ TEST_CASE("names may differ from ids in case, spaces, hyphens and underscores") 
       {"H100", "h100-sxm", "h100 is taken for h100-sxm"},
       {"a100", "a100-80gb", "a100 is taken for a100-80gb"},
       {"A100 PCIe", "a100-pcie-80gb", "a100pcie is taken for a100-pcie-80gb"},
+      {"gh200", "gh200-96gb", "gh200 is taken for gh200-96gb"},
   };
   for (const Case& row : cases) {
     CAPTURE(row.name);

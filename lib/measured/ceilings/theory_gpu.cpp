@@ -125,11 +125,14 @@ struct Product {
   std::string_view device;
 };
 // Names as drivers print them. PCIe and NVL variants differ in clocks and memory, so each needs its own row.
-constexpr std::array<Product, 17> kProducts = {{
+constexpr std::array<Product, 20> kProducts = {{
     {"H100 80GB HBM3", "", 9, 0, "h100-sxm"},
     {"H100 PCIe", "", 9, 0, "h100-pcie"},
     {"H100 NVL", "", 9, 0, "h100-nvl"},
-    {"H200", "", 9, 0, "h200"},
+    {"GH200", "480GB", 9, 0, "gh200-96gb"},  // named by the memory of its CPU
+    {"GH200", "144G", 9, 0, "gh200-144gb"},
+    {"H200 NVL", "", 9, 0, "h200-nvl"},
+    {" H200", "", 9, 0, "h200"},
     {" B200", "", 10, 0, "b200"},  // not GB200, which is 11 % faster
     {"A100-SXM4-40GB", "", 8, 0, "a100-40gb"},
     {"A100-PCIE-40GB", "", 8, 0, "a100-pcie-40gb"},
@@ -189,7 +192,7 @@ std::optional<double> dram_bytes_per_second(const GpuAttributes& gpu) {
 }
 
 std::optional<DeviceSpec> datasheet_of(const GpuAttributes& gpu) {
-  if (gpu.name.find("NVL") != std::string::npos || gpu.name.find("MIG") != std::string::npos) return std::nullopt;
+  if (gpu.name.find("MIG") != std::string::npos) return std::nullopt;  // a part of the device
   for (const Product& product : kProducts)
     if (product.major == gpu.major && product.minor == gpu.minor && gpu.name.find(product.holds) != std::string::npos &&
         gpu.name.find(product.also) != std::string::npos)
