@@ -78,6 +78,16 @@ TEST_CASE("rocprof-compute: a column a counter; requests of memory have 32, 64 a
   CHECK(gemm.flops.at("float16") == 64 * (1 + 2 + 2 * 3));
 }
 
+TEST_CASE("rocprof-compute: requests of one size that exceed all of them give no bytes") {
+  std::string table = test::data("rocprof_compute.csv");
+  table.replace(table.find(",1000,100,200,900,800"), 21, ",250,100,200,900,1000");
+  const documents::Measured measured = import_profile(table, "t.csv");
+  CHECK(!measured.kernels[0].bytes.dram_read);
+  CHECK(!measured.kernels[0].bytes.dram_write);
+  CHECK(!measured.kernels[0].bytes.dram);
+  CHECK(*measured.kernels[1].bytes.dram_read == 500 * 64);
+}
+
 TEST_CASE("Nsight Systems: kernels of a timeline with their time, copies left out") {
   const documents::Measured measured = load_profile(test::data_path("nsys_gpu_trace.csv"));
   CHECK(measured.source == "nsys");

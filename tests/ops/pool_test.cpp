@@ -63,6 +63,8 @@ constexpr OpCase kRegions[] = {
     {"x:f32[1,3,20,20], r:f32[4,5] -> y = MaxRoiPool(x, r) {pooled_shape=[6,7], spatial_scale=0.5}", "y:f32[4,3,6,7]", "", "static"},
     {"x:f32[1,3,20,20], r:f32[4,5] -> y = MaxRoiPool(x, r)", "error: pooled_shape", "", "mandatory"},
     // Per region 12, (7 + 7)·2 rows and columns of 5, 7·7·4 samples of 4 shared and 2 channels of 7, 2·49 outputs of 4.
+    {"x:f32[2,3], r:f32[3,5] -> y = MaxRoiPool(x, r) {pooled_shape=[2,2]}", "error: input 0 has rank 2, expected 4", "", "no map"},
+    {"x:f32[1,2,8,8], r:f32[3] -> y = MaxRoiPool(x, r) {pooled_shape=[2,2]}", "error: input 1 has rank 1, expected 2", "", "no list of regions"},
     {"x:f32[1,2,64,64], r:f32[R,4], b:i64[R] -> y = RoiAlign(x, r, b) {output_height=7, output_width=7, sampling_ratio=2}",
      "y:f32[R,2,7,7]", "arith=4072*R comparisons=28*R special=0", "r² bilinear samples per element"},
     {"x:f32[1,2,8,8], r:f32[3,4], b:i64[3] -> y = RoiAlign(x, r, b) {output_height=1, output_width=1, sampling_ratio=1}",

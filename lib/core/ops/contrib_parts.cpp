@@ -122,11 +122,6 @@ Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_
   return floor_div(size, parts);
 }
 
-const Shape& shape_of(const OpContext& op, int i, int rank) {
-  expect_rank(op, i, rank);
-  return op.shape(i);
-}
-
 const Dim& dim_of(const OpContext& op, int i, int axis) {
   const Shape& shape = op.shape(i);
   const int rank = static_cast<int>(shape.size());
@@ -134,12 +129,6 @@ const Dim& dim_of(const OpContext& op, int i, int axis) {
     op.fail("input " + std::to_string(i) + " has rank " + std::to_string(rank) + ", expected " +
             std::to_string(axis < 0 ? -axis : axis + 1) + " or more");
   return shape[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
-}
-
-void expect_rank(const OpContext& op, int i, int rank) {
-  if (op.has_shape(i) && op.rank(i) != rank)
-    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(op.rank(i)) + ", expected " +
-            std::to_string(rank));
 }
 
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what) {

@@ -10,6 +10,7 @@
 
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
+#include "ops/rule_parts.h"
 
 namespace pagoda::inline core::ops {
 
@@ -81,10 +82,6 @@ Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_
 
 // Size of input i along `axis` (negative: from the end); ends the rule where there is no such axis.
 const Dim& dim_of(const OpContext& op, int i, int axis);
-// The shape of input i, which must have rank `rank`.
-const Shape& shape_of(const OpContext& op, int i, int rank);
-// Ends the rule if input i has a known rank other than `rank`.
-void expect_rank(const OpContext& op, int i, int rank);
 // Unifies the dim of input i at `axis` with `dim`, if the input is present and its rank is known.
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);
 

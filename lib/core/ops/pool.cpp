@@ -2,6 +2,7 @@
 #include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
+#include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
 namespace pagoda::inline core::ops {
@@ -150,7 +151,7 @@ void infer_max_roi_pool(OpContext& op) {
   const auto pooled = op.integer_list("pooled_shape");
   if (!pooled || pooled->size() != 2 || pooled->front() < 1 || pooled->back() < 1)
     op.fail("pooled_shape should hold 2 sizes");
-  op.set_output(0, op.element(0), {op.shape(1)[0], op.shape(0)[1], Dim((*pooled)[0]), Dim((*pooled)[1])});
+  op.set_output(0, op.element(0), {shape_of(op, 1, 2)[0], shape_of(op, 0, 4)[1], Dim((*pooled)[0]), Dim((*pooled)[1])});
 }
 
 // Regions are data: a bin spans at most its share of the map plus one pixel along each axis.
@@ -173,9 +174,8 @@ Dim pooled_size(const OpContext& op, std::string_view attribute) {
 
 void infer_roi_align(OpContext& op) {
   set_element(op, 0, op.element(0));
-  if (op.rank(0) != 4) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 4");
-  if (op.rank(1) != 2) op.fail("input 1 has rank " + std::to_string(op.rank(1)) + ", expected 2");
-  Dim regions = op.shape(1)[0];
+  static_cast<void>(shape_of(op, 0, 4));
+  Dim regions = shape_of(op, 1, 2)[0];
   if (op.has_shape(2) && op.rank(2) == 1) regions = op.unify(regions, op.shape(2)[0], "regions");
   op.set_output(0, op.element(0),
                 {regions, op.shape(0)[1], pooled_size(op, "output_height"), pooled_size(op, "output_width")});

@@ -11,6 +11,19 @@ namespace pagoda::inline core::ops {
 // Output 0 has the type of input 0.
 inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
 
+// Ends the rule if input i has a known rank other than `rank`.
+inline void expect_rank(const OpContext& op, int i, int rank) {
+  if (op.has_shape(i) && op.rank(i) != rank)
+    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(op.rank(i)) + ", expected " +
+            std::to_string(rank));
+}
+
+// The shape of input i, which must have rank `rank`.
+inline const Shape& shape_of(const OpContext& op, int i, int rank) {
+  expect_rank(op, i, rank);
+  return op.shape(i);
+}
+
 // A new name for the same bytes.
 inline OpCost cost_view(const OpContext&) {
   OpCost cost;

@@ -5,7 +5,20 @@
 #include <initializer_list>
 
 #define TOML_ENABLE_FORMATTERS 0
+namespace pagoda::measured {
+
+// What toml++ takes for impossible and 3.3 meets in damaged files: a table's header that begins with a control character.
+// It stops the program there, or, where assertions are off, goes on as if it had not.
+struct UnexpectedToml {};
+[[noreturn]] static void refuse_toml() { throw UnexpectedToml(); }
+
+}  // namespace pagoda::measured
+
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(condition) (static_cast<bool>(condition) ? void() : pagoda::measured::refuse_toml())
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include "pagoda/base/files.h"
 #include "pagoda/base/number.h"
@@ -264,6 +277,8 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
   } catch (const toml::parse_error& error) {
     throw Error(std::string(subject) + ":" + std::to_string(error.source().begin.line) +
                 ": no TOML: " + std::string(error.description()));
+  } catch (const UnexpectedToml&) {
+    throw Error(std::string(subject) + ": no TOML: found a table's header or a key without a name");
   }
   const Place top{std::string(subject), ""};
   Study study;

@@ -56,20 +56,21 @@ std::optional<double> memory_requests(const Counters& counters, const std::strin
   return found ? found : value(counters, "TCC_EA_" + what + "_sum");
 }
 
-// Requests of 32, 64 and, on MI300, 128 bytes each (TCC_BUBBLE); or the derived FETCH_SIZE in KiB.
+// Requests of 32, 64 and, on MI300, 128 bytes each (TCC_BUBBLE); or the derived FETCH_SIZE in KiB. Empty where the parts
+// exceed all of them: counters of different passes can contradict each other.
 std::optional<double> bytes_read(const Counters& counters) {
   if (const auto kilobytes = value(counters, "FETCH_SIZE")) return *kilobytes * kKibibyte;
   const auto all = memory_requests(counters, "RDREQ"), small = memory_requests(counters, "RDREQ_32B");
   const auto large = value(counters, "TCC_BUBBLE_sum");
   const bool is_mi300 = counters.contains("TCC_EA0_RDREQ_sum");
-  if (!all || !small || (is_mi300 && !large)) return std::nullopt;
+  if (!all || !small || (is_mi300 && !large) || *small + large.value_or(0) > *all) return std::nullopt;
   return 32 * *small + 128 * large.value_or(0) + 64 * (*all - *small - large.value_or(0));
 }
 
 std::optional<double> bytes_written(const Counters& counters) {
   if (const auto kilobytes = value(counters, "WRITE_SIZE")) return *kilobytes * kKibibyte;
   const auto all = memory_requests(counters, "WRREQ"), full = memory_requests(counters, "WRREQ_64B");
-  if (!all || !full) return std::nullopt;
+  if (!all || !full || *full > *all) return std::nullopt;
   return 64 * *full + 32 * (*all - *full);
 }
 
