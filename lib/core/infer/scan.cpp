@@ -62,6 +62,8 @@ void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& 
       info.type.shape->erase(info.type.shape->begin());
     }
     if (i >= states && info.type.shape) {
+      if (info.type.shape->empty())
+        throw RuleStop{RuleStop::Kind::Contradiction, "scanned input " + std::to_string(i) + " has no axis to scan"};
       const std::size_t axis = skipped == 1 ? 0 : axis_of(axes[i - states], info.type.shape->size());
       const Dim length = (*info.type.shape)[axis];
       trips = trips ? session_.unify(*trips, length, state.display_name).value_or(*trips) : length;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/attention_work.h"
+#include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
 namespace pagoda::inline core::ops {
@@ -217,6 +218,7 @@ void infer_flex_attention(OpContext& op) {
 void infer_rotary(OpContext& op) {
   if (op.has_shape(0) && op.rank(0) != 3 && op.rank(0) != 4)
     op.fail("X has rank " + std::to_string(op.rank(0)) + ", expected 3 or 4");
+  for (const int cache : {1, 2}) expect_rank(op, cache, op.has_input(3) ? 2 : 3);
   op.set_output(0, op.input(0));
 }
 

@@ -146,8 +146,8 @@ void infer_group_norm(OpContext& op) {
 
 // Scale and bias are per channel since opset 21, per group before.
 OpCost cost_group_norm(const OpContext& op) {
-  const Dim statistics = op.shape(0)[0] * group_count(op);
-  OpCost cost = cost_channel_norm(op, statistics, op.opset() >= 21 ? image_channels(op) : statistics);
+  const Dim channels = image_channels(op), statistics = op.shape(0)[0] * group_count(op);
+  OpCost cost = cost_channel_norm(op, statistics, op.opset() >= 21 ? channels : statistics);
   if (op.opset() >= 21) cost.precision = stash_type(op);
   return cost;
 }
