@@ -110,6 +110,7 @@ TEST_CASE("errors in a study name the line, what was found and what is expected"
   // clang-format off
   const Case cases[] = {
       {"backend = ", "s.toml:1: no TOML: "},
+      {"a = 0t1\xef\xbb\xbc", "s.toml:1: no TOML: "},
       {"repeats = 2\n[\x07limits]", "s.toml: no TOML: found a table's header or a key without a name"},
       {"backend='cmd'\nbtach=[1]", "s.toml:2: unknown key \"btach\"; expected name, repeats"},
       {"backend='cmd'\nbatch=['x']", "s.toml:2: batch: found x, expected integers of at least 1, or ranges like 1,2,4..64"},
