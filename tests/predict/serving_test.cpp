@@ -176,7 +176,7 @@ TEST_CASE("memory that holds its own error-correcting codes moves 15 bytes of da
 
 TEST_CASE("the remedy for a prediction below the bound names the precision that the device multiplies in") {
   const Model model = skeleton("llama_past");
-  for (const auto& each : {std::pair("t4", "float16"), std::pair("h200", "bfloat16")}) {
+  for (const auto& each : {std::pair("t4", "fp16"), std::pair("h200", "bf16")}) {
     const char* const device = each.first;
     CAPTURE(device);
     documents::EstimateRequest request = served(device, 1, Phase::Prefill, 2048, 0);

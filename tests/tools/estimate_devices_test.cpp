@@ -357,7 +357,7 @@ TEST_CASE("a prediction is of float16: another precision is refused, and a short
     CHECK(result.err.find("fp16") != std::string::npos);  // the remedy
   }
   // Autocast runs a float32 file's products in float16: faster than the float32 bound, so the user must be told.
-  const char* note = "--precision fp16 gives bounds of the same regime";
+  const char* note = "runs products in float16; --precision fp16 gives a bound of the same work";
   const Outcome mixed = workshop().run("product.onnx --device rtx-3090 --predict --format json");
   CHECK(mixed.code == 0);
   const json time = json::parse(mixed.out)["roofline"];
@@ -366,6 +366,29 @@ TEST_CASE("a prediction is of float16: another precision is refused, and a short
   const Outcome same = workshop().run("product.onnx --device rtx-3090 --predict --precision fp16");
   CHECK(same.code == 0);
   CHECK(same.err.find(note) == std::string::npos);
+}
+
+TEST_CASE("a bound above the prediction of an engine that fuses names the options that bound the same work") {
+  const std::string model = test::source_path("models/skeletons/bert_large.onnx") + " --batch 8 --device a100-40gb" +
+                            " --predict --engine tensorrt";
+  struct Case {
+    const char *options, *remedy;
+  };
+  const Case cases[] = {
+      {" --precision int8", "; --traffic fused gives a bound"},
+      {"", "; --precision fp16 --traffic fused give a bound"},
+      {" --traffic fused", "; --precision fp16 gives a bound"},
+      {" --precision int8 --traffic fused", nullptr},
+      {" --precision fp16 --traffic fused", nullptr},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.options));
+    const Outcome result = workshop().run(model + c.options);
+    CHECK(result.code == 0);
+    const bool is_said = result.err.find("shorter than the bound") != std::string::npos;
+    CHECK(is_said == (c.remedy != nullptr));
+    if (c.remedy != nullptr) CHECK(result.err.find(c.remedy) != std::string::npos);
+  }
 }
 
 TEST_CASE("a prediction whose interval nobody measured says so instead of 0") {

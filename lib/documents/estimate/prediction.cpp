@@ -35,12 +35,6 @@ std::optional<EstimatePrediction> under(const Calibration& fitted, const Model& 
                                 " convolutions are parallel branches that add up: a network that merges them before it "
                                 "runs (reparameterisation) takes " +
                                 base::si_seconds(*time.merged_seconds));
-  if (result && result->seconds < findings.bound->totals.seconds && !request.precision &&
-      fitted.engine.products == Precision::Float16)
-    warn(findings.analysis,
-         "prediction: autocast to " + std::string(to_string(fitted.engine.products)) +
-             " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives "
-             "bounds of the same regime");
   return result;
 }
 
@@ -57,12 +51,6 @@ std::optional<EstimatePrediction> under(const ServingCalibration& fitted, const 
                       *request.device, link, fitted);
   // Parts of a step that pass through the stages one after another overlap as in the bound.
   if (group != nullptr && group->time.parts > 1) time.seconds *= group->time.seconds / group->time.work_seconds;
-  if (time.seconds < findings.bound->totals.seconds) {
-    const std::string products(to_string(serving_rates(*request.device)->products));
-    warn(findings.analysis, "prediction: it is shorter than the bound because serving engines run " + products +
-                                ", share the caches and apply the head to the last position only; --precision " +
-                                products + " --traffic fused give a bound of the same work");
-  }
   // The interval is for 16-bit products; no other device validates 8-bit ones.
   const bool is_judged = request.precision != Precision::Float8;
   return EstimatePrediction{.seconds = time.seconds,
@@ -82,13 +70,7 @@ std::optional<EstimatePrediction> under(const TensorRtCalibration& fitted, const
                                 " has no int8 tensor units: products stay in float16, in which an engine runs them");
   const Prediction time =
       predict_tensorrt(model, tensorrt_analysis(model, request, findings.analysis), *request.device, fitted);
-  const auto result = stated(time, "tensorrt", fitted.regime, findings);
-  if (result && result->seconds < findings.bound->totals.seconds && request.other_precisions.empty())
-    warn(
-        findings.analysis,
-        "prediction: it is shorter than the bound because TensorRT fuses kernels and runs float16; --traffic fused and "
-        "--precision fp16 give a bound of the same work");
-  return result;
+  return stated(time, "tensorrt", fitted.regime, findings);
 }
 
 // The prediction for the machine on which the calibration was measured.
@@ -128,6 +110,50 @@ std::optional<EstimatePrediction> under(std::monostate, const Model&, const Esti
   return std::nullopt;
 }
 
+// What an engine does that the bound of a request may not count.
+struct Habits {
+  bool fuses = false;
+  std::optional<Precision> products = {};  // their type, unless the request names another; empty: that of the file
+  const char* others = "";
+};
+Habits habits(std::monostate, const EstimateRequest&) { return {}; }
+Habits habits(const Calibration& fitted, const EstimateRequest&) {
+  if (fitted.engine.products != Precision::Float16) return {};
+  return {.products = fitted.engine.products};
+}
+Habits habits(const ServingCalibration&, const EstimateRequest& request) {
+  return {.fuses = true,
+          .products = serving_rates(*request.device)->products,
+          .others = ", shares the caches and applies the head to the last position only"};
+}
+Habits habits(const TensorRtCalibration&, const EstimateRequest&) {
+  return {.fuses = true, .products = Precision::Float16};
+}
+Habits habits(const CpuCalibration&, const EstimateRequest&) { return {.fuses = true}; }
+
+// Says why a prediction is shorter than the bound beside it, and which options give a bound of the same work. Nothing,
+// if it is not.
+std::string shorter_than_bound(const EstimatePrediction& time, const Habits& engine, const EstimateRequest& request,
+                               double bound) {
+  if (time.seconds >= bound) return {};
+  std::string why, options;
+  if (engine.products && !request.precision) {
+    why = " runs products in " + std::string(to_string(*engine.products));
+    options = "--precision " + std::string(option_name(*engine.products));
+  }
+  if (engine.fuses && request.traffic == TrafficModel::Unfused) {
+    why += why.empty() ? " fuses kernels" : " and fuses kernels";
+    options += options.empty() ? "--traffic fused" : " --traffic fused";
+  }
+  const std::string text = "prediction: it is shorter than the bound";
+  if (!options.empty())
+    return text + ", which " + time.engine + " does not have to keep: it" + why + engine.others + "; " + options +
+           (why.find(" and ") == std::string::npos ? " gives" : " give") + " a bound of the same work";
+  if (engine.others[0] != '\0') return text + ": " + time.engine + std::string(engine.others).substr(1);
+  return text + " of the same work, which no run can be: the calibration does not cover this model on " +
+         request.device->id;
+}
+
 // Why the engine does not predict this precision, which `option` asks for; empty if it does. `is_alternative`: the model
 // may be rewritten for it.
 std::string refused(std::monostate, Precision, const std::string&, bool) { return {}; }
@@ -162,7 +188,12 @@ bool predicts(const EstimateRequest& request) { return request.engine.index() !=
 
 std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request,
                                                 Findings& findings) {
-  return std::visit([&](const auto& fitted) { return under(fitted, model, request, findings); }, request.engine);
+  auto time = std::visit([&](const auto& fitted) { return under(fitted, model, request, findings); }, request.engine);
+  if (!time) return time;
+  const Habits engine = std::visit([&](const auto& fitted) { return habits(fitted, request); }, request.engine);
+  const std::string text = shorter_than_bound(*time, engine, request, findings.bound->totals.seconds);
+  if (!text.empty()) warn(findings.analysis, text);
+  return time;
 }
 
 std::string engine_refusal(const EstimateRequest& request) {
