@@ -28,6 +28,8 @@ constexpr CpuCoefficient kCpuCoefficients[] = {
     {"rows", &CpuCoefficients::rows, true},
     {"width", &CpuCoefficients::width, false, true},
     {"depth", &CpuCoefficients::depth, true},
+    {"line", &CpuCoefficients::line, true, true},
+    {"overlap", &CpuCoefficients::overlap, true, true},
 };
 
 struct Figure {
@@ -67,7 +69,8 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
     for (const CpuCoefficient& each : kCpuCoefficients)
       if (is_product(*kind) || !each.is_of_products)
         fitted.classes[static_cast<std::size_t>(*kind)].*each.member =
-            each.is_newer ? values.amount(each.name).value_or(0) : values.at(each.name).amount();
+            each.is_newer ? values.amount(each.name).value_or(CpuCoefficients{}.*each.member)
+                          : values.at(each.name).amount();
   }
   fill_unmeasured(fitted);  // classes that the version that wrote the file did not have
   const JsonField interval = root.at("interval");

@@ -83,6 +83,45 @@ TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined 
   here.classes[static_cast<std::size_t>(Kind::Norm)] = {.start_seconds = 2e-6, .bytes_per_second = 10e9, .width = 64};
   CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 1e6, 0, 64), here, false) == Approx(3e-6 + 2 * 1e6 / 10e9));
   CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 1e6), here, false) == Approx(3e-6 + 1e6 / 10e9));
+  CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 2000), here, false) == Approx(1e-6 + 2000 / 10e9));  // one thread
+  // Without overlap, arithmetic and traffic follow each other.
+  here.classes[static_cast<std::size_t>(Kind::Product)].overlap = 0;
+  const CpuKernel rows = product_kernel(Kind::Product, 1, 10, 4096, 4096, 4, true);
+  const double twice = 2 * rows.flops / 400e9, moved = rows.bytes / 100e9 + rows.weight_bytes / 50e9;
+  CHECK(cpu_kernel_seconds(rows, here, true) == Approx(1e-6 + twice + moved));
+  // A model whose weights fit into the cache, but not together with its activations, finds none of them there.
+  CHECK(!has_cold_weights({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 10e6}, here.cache_bytes));
+  CHECK(has_cold_weights({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 20e6}, here.cache_bytes));
+}
+
+TEST_CASE("convolutions in blocks work on one line of the output at a time, 1×1 on the whole image") {
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 3, 3}, {1, 64, 14, 14}, 16).line == 14);
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 14, 14}, 16).line == 0);
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 7, 7}, 16).line == 7);
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 3, 3}, {1, 64, 14, 14}, 0).line == 0);
+  CpuCalibration here;
+  here.classes[static_cast<std::size_t>(Kind::Conv)] = {.flops_per_second = 400e9, .line = 7};
+  const CpuKernel kernel = conv_kernel({4, 64, 7, 7}, {64, 64, 3, 3}, {4, 64, 7, 7}, 16);
+  CHECK(cpu_kernel_seconds(kernel, here, false) == Approx(2 * kernel.flops / 400e9));
+}
+
+TEST_CASE("what is computed once or when the file is loaded is no kernel of a run") {
+  const auto kinds = [](const char* text, const AnalyzeOptions& sizes = {}) {
+    const Model model = test::graph(text);
+    std::map<Kind, int> counts;
+    for (const CpuKernel& kernel : cpu_kernels(model, analyze(model, sizes), 16).kernels) ++counts[kernel.kind];
+    return counts;
+  };
+  // Two equal Shapes run once; the Reshapes remain.
+  CHECK(kinds("x:f32[N,64] -> a = Shape(x); b = Shape(x); t = Reshape(x, a); y = Reshape(t, b)", {.dims = {{"N", 4}}})
+            .at(Kind::Small) == 3);
+  CHECK(!kinds("x:f32[4,6400] -> a = Cast(x) {to=1}; y = Relu(a)").contains(Kind::Copy));
+  CHECK(kinds("x:f32[4,6400] -> a = Cast(x) {to=10}; y = Relu(a)").at(Kind::Copy) == 1);
+  // Masks of windows, computed from shapes alone; counts from ONNX Runtime's profile.
+  CHECK(!kernels_of("swin_t").contains(Kind::Other));
+  const std::map<Kind, int> llama = kernels_of("llama", {.dims = {{"batch", 1}, {"sequence", 96}}});
+  CHECK(llama.at(Kind::Norm) == 13);
+  CHECK(!llama.contains(Kind::Reduce));
 }
 
 TEST_CASE("models are lowered to the kernels that ONNX Runtime 1.31 runs") {
@@ -259,7 +298,7 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
     TimedCpuRun& run = runs.emplace_back();
     run.name = run.family = name;
     run.lowered = cpu_kernels(model, analyze(model, sizes), truth.channel_block);
-    const bool is_cold = run.lowered.weight_bytes > truth.cache_bytes;
+    const bool is_cold = has_cold_weights(run.lowered, truth.cache_bytes);
     CpuCalibration profiled = truth;
     profiled.launch_seconds += 3e-6;  // overhead of the profiler
     for (const CpuKernel& kernel : run.lowered.kernels) {
@@ -275,6 +314,9 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
   const CpuFit fit = fit_cpu(runs, machine);
   CHECK(fit.fitted_mean_error < 0.03);
   CHECK(fit.calibration.mean_error < 0.15);
+  CHECK(fit.without.size() == 8);
+  CHECK(fit.covered > 0);
+  CHECK(fit.covered <= 1);
   CHECK(fit.calibration.memory_bytes_per_second == Approx(truth.memory_bytes_per_second).epsilon(0.1));
   CHECK(fit.calibration.launch_seconds == Approx(truth.launch_seconds).epsilon(0.5));
   CHECK(test::contains(test::error_of([&] { fit_cpu({}, machine); }), "no runs"));
@@ -298,6 +340,7 @@ TEST_CASE("a calibration of a machine is read as it was written, and a broken on
   const documents::CpuCalibrationFile file = sample();
   CHECK(file.engine == "onnxruntime-cpu");
   CHECK(file.fitted.threads == 2);
+  CHECK(file.fitted.classes[static_cast<std::size_t>(Kind::Conv)].overlap == 3);  // as in files that do not state it
   const std::string text = documents::to_json(file);
   test::check_schema(text, "cpu-calibration");
   CHECK(documents::to_json(documents::parse_cpu_calibration(text, "again")) == text);

@@ -59,13 +59,16 @@ constexpr StudyRow kFiles[] = {
     {"vit_b_16_dynamic", "vit", 1},
     {"vit_b_16_dynamo", "vit"},
     {"bert_base", "bert", 1, 1},
+    {"bert_base", "bert", 1, 16},
     {"bert_base", "bert", 1, 128},
     {"bert_base", "bert", 8, 32},
     {"bert_base_dynamo", "bert", 1, 64},
     {"bert_base_fused", "bert", 1, 128},
     {"bert_base_fused_dynamic_int8", "bert", 1, 128},
     {"gpt2", "gpt2", 1, 1},
+    {"gpt2", "gpt2", 1, 8},
     {"gpt2", "gpt2", 1, 64},
+    {"t5_encoder", "t5", 1, 16},
     {"t5_encoder", "t5", 1, 128},
     {"llama", "llama", 1, 1},
     {"llama", "llama", 1, 96},
@@ -272,7 +275,17 @@ documents::Measured profile_of(const documents::Result& result, const std::strin
 struct Comparison {
   std::vector<std::optional<double>> predicted = {};  // by run; empty: no other family runs its kernels
   double models = 0, mean_error = 0, median_error = 0, p90_error = 0, fitted_mean_error = 0;
+  std::optional<Factors> interval = {};
+  double coverage = 0, covered = 0;  // what the interval claims, and the share of runs inside that of other families
 };
+
+std::string interval_text(const Comparison& comparison) {
+  if (!comparison.interval) return "no interval: too few families to claim one\n";
+  return base::rounded(100 * comparison.coverage) + " % of runs are expected between " +
+         base::rounded(comparison.interval->low) + " and " + base::rounded(comparison.interval->high) +
+         " of the prediction; of these, " + base::rounded(100 * comparison.covered) +
+         " % lie in the interval that the other families give\n";
+}
 
 std::string report(const Here& here, const Comparison& comparison) {
   const auto percent = [](double part) { return base::rounded(100 * part) + " %"; };
@@ -294,7 +307,8 @@ std::string report(const Here& here, const Comparison& comparison) {
   const std::string table = base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "");
   if (comparison.models == 0) return table + "no family is judged by others; mean error " + fitted;
   return table + "each by a fit without its family: mean error " + percent(comparison.mean_error) + ", median " +
-         percent(comparison.median_error) + ", 90th percentile " + percent(comparison.p90_error) + "; " + fitted;
+         percent(comparison.median_error) + ", 90th percentile " + percent(comparison.p90_error) + "; " + fitted +
+         interval_text(comparison);
 }
 
 using Rounds = std::map<const StudyRow*, std::vector<const documents::Result*>>;
@@ -333,22 +347,25 @@ std::size_t disturbed_runs(const Rounds& rounds) {
   }));
 }
 
-// For each run and kernel class, the profiled time (including the profiler's overhead) and the predicted time.
+// For each run and kernel class, the profiled time (including the profiler's overhead) and the predicted time, also by
+// a fit without the run's family.
 std::string by_class(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
-  std::string text =
-      base::csv_line({"run", "class", "profiled_kernels", "profiled_seconds", "kernels", "predicted_seconds"});
+  std::string text = base::csv_line({"run", "class", "profiled_kernels", "profiled_seconds", "kernels",
+                                     "predicted_seconds", "unseen_seconds"});
   for (const TimedCpuRun& run : runs) {
-    std::array<std::array<double, 4>, kCpuKernelClasses> sums = {};
+    std::array<std::array<double, 5>, kCpuKernelClasses> sums = {};
+    const auto found = fit.without.find(run.family);
+    const CpuCalibration& without = found == fit.without.end() ? fit.calibration : found->second;
     for (const TimedCpuKernel& timed : run.timed) {
       auto& sum = sums[static_cast<std::size_t>(timed.kernel.kind)];
       sum[0] += 1;
       sum[1] += timed.seconds;
     }
-    const bool is_cold = run.lowered.weight_bytes > fit.calibration.cache_bytes;
     for (const CpuKernel& kernel : run.lowered.kernels) {
       auto& sum = sums[static_cast<std::size_t>(kernel.kind)];
       sum[2] += 1;
-      sum[3] += cpu_kernel_seconds(kernel, fit.calibration, is_cold);
+      sum[3] += cpu_kernel_seconds(kernel, fit.calibration, has_cold_weights(run.lowered, fit.calibration.cache_bytes));
+      sum[4] += cpu_kernel_seconds(kernel, without, has_cold_weights(run.lowered, without.cache_bytes));
     }
     for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind) {
       if (sums[kind][0] + sums[kind][2] == 0) continue;
@@ -421,7 +438,10 @@ void fit_onnxruntime(const Here& here) {
                                  .mean_error = c.mean_error,
                                  .median_error = c.median_error,
                                  .p90_error = c.p90_error,
-                                 .fitted_mean_error = fit.fitted_mean_error}));
+                                 .fitted_mean_error = fit.fitted_mean_error,
+                                 .interval = c.interval,
+                                 .coverage = c.coverage,
+                                 .covered = fit.covered}));
 }
 
 // Whole runs alone: PyTorch's profiler costs about as much as its shorter operators take.
@@ -462,7 +482,10 @@ void fit_pytorch(const Here& here) {
                         .mean_error = fit.calibration.mean_error,
                         .median_error = fit.calibration.median_error,
                         .p90_error = fit.calibration.p90_error,
-                        .fitted_mean_error = fit.fitted_mean_error};
+                        .fitted_mean_error = fit.fitted_mean_error,
+                        .interval = fit.calibration.interval,
+                        .coverage = fit.calibration.coverage,
+                        .covered = fit.covered};
   std::string residuals = base::csv_line({"run", "seconds", "predicted", "low", "high"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     comparison.predicted.emplace_back(fit.runs[i].predicted);

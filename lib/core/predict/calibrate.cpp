@@ -241,27 +241,34 @@ Factors interval_factors(std::span<const double> log_errors, std::span<const std
   const double each = 1.0 / static_cast<double>(members.size() + 1);
   for (std::size_t i = 0; i < log_errors.size(); ++i)
     weighted.emplace_back(log_errors[i], each / members.at(families[i]));
+  constexpr double kRounded = 1e-12;  // sums of weights are
+  const double tail = (1 - coverage) / 2;
+  if (each > tail + kRounded) return {0, std::numeric_limits<double>::infinity()};
+  // Where the weights from one end reach `tail`: between two errors as far as it lies between their sums.
+  const auto end = [&](const auto& first, const auto& last) {
+    double sum = 0, before = first->first;
+    for (auto error = first; error != last; ++error) {
+      if (sum + error->second >= tail - kRounded)
+        return std::exp(before + (error->first - before) * std::min((tail - sum) / error->second, 1.0));
+      sum += error->second;
+      before = error->first;
+    }
+    return std::exp(before);
+  };
   std::sort(weighted.begin(), weighted.end());
-  // A family that was not measured may lie beyond either end, so its weight counts on both sides.
-  const double tail = (1 - coverage) / 2 + 1e-12;  // sums of weights are rounded
-  Factors factors{0, std::numeric_limits<double>::infinity()};
-  double below = each;
-  for (const auto& [error, weight] : weighted) {
-    below += weight;
-    if (below > tail) {
-      factors.low = below - weight > tail ? 0 : std::exp(error);
-      break;
-    }
+  return {end(weighted.begin(), weighted.end()), end(weighted.rbegin(), weighted.rend())};
+}
+
+Factors interval_of_others(std::span<const double> log_errors, std::span<const std::string> families,
+                           std::string_view family, double coverage) {
+  std::vector<double> others;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < log_errors.size(); ++i) {
+    if (families[i] == family) continue;
+    others.push_back(log_errors[i]);
+    names.push_back(families[i]);
   }
-  double above = each;
-  for (std::size_t i = weighted.size(); i-- > 0;) {
-    above += weighted[i].second;
-    if (above > tail) {
-      if (above - weighted[i].second <= tail) factors.high = std::exp(weighted[i].first);
-      break;
-    }
-  }
-  return factors;
+  return interval_factors(others, names, coverage);
 }
 
 Calibration fit(std::span<const TimedRun> runs, const CalibrationOptions& options) {
@@ -330,14 +337,7 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
   // Checks each family against the interval that the other families give.
   double families_covered = 0;
   for (const auto& [family, fold] : fold_of) {
-    std::vector<double> others;
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (families[i] == family) continue;
-      others.push_back(log_errors[i]);
-      names.push_back(families[i]);
-    }
-    const Factors without = interval_factors(others, names, options.coverage);
+    const Factors without = interval_of_others(log_errors, families, family, options.coverage);
     double members = 0, inside = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (families[i] != family) continue;

@@ -1,5 +1,5 @@
-// Fits a CPU's calibration: the rates of each class to kernels timed by the engine's profiler, the launch cost to whole
-// runs without the profiler.
+// Fits a CPU's calibration. The engine's profiler says how a run divides among its kernels; how long it takes, the run
+// without the profiler says.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,11 +19,20 @@ constexpr double kLogTolerance = 0.08;  // of the log error: larger errors count
 // A run is not judged if kernels of classes that no other family timed take this share of its time or more.
 constexpr double kMostUnseen = 0.3;
 
-// Equal kernels: their median time, and the sum of their shares of each run's time.
+// Equal kernels: their median time, which includes what the profiler adds, and the sum of their shares of each run's
+// time.
 struct CpuSample {
   CpuKernel kernel;
   double seconds = 0, weight = 0;
   bool has_cold_weights = false;
+};
+
+// What profiles add to the times of runs.
+struct Profiler {
+  double seconds = 0;  // to each kernel
+  // By run: seconds that a run takes without the profiler, per second of its profile less that. Machines are faster at
+  // one time than at another, and a profile is of another time.
+  std::vector<double> pace = {};
 };
 
 // The pseudo-Huber loss of an error.
@@ -31,46 +40,63 @@ double huber(double error) {
   return 2 * kLogTolerance * kLogTolerance * (std::sqrt(1 + std::pow(error / kLogTolerance, 2)) - 1);
 }
 
+// The coefficients of one class, and what a class of products can determine of the machine.
+struct Solution {
+  CpuCoefficients coefficients;
+  CpuMachine machine;
+  double cost = 0;
+};
+
 // Fits one class's coefficients, as logarithms, with a prior for those that no run determines.
 class ClassFit {
  public:
-  ClassFit(CpuKernelClass kind, std::vector<CpuSample> samples, const CpuCalibration& base)
-      : kind_(static_cast<std::size_t>(kind)), samples_(std::move(samples)), base_(base) {
-    const bool is_work = is_product(kind);
-    double best_flops = 1e8, best_bytes = 1e8, weights = 0;
+  // `profiler`: what it adds to each kernel. `best_flops`: the highest rate of a product of the same element type.
+  // Products of one row determine the memory's rate, too.
+  ClassFit(CpuKernelClass kind, std::vector<CpuSample> samples, const CpuMachine& machine, double profiler,
+           double best_flops)
+      : samples_(std::move(samples)), machine_(machine), profiler_(profiler) {
+    const bool is_work = is_bound_by_work(kind);
+    double best_bytes = 1e8, weights = 0;
     for (const CpuSample& sample : samples_) {
-      best_flops = std::max(best_flops, sample.kernel.flops / sample.seconds);
       best_bytes = std::max(best_bytes, (sample.kernel.bytes + sample.kernel.weight_bytes) / sample.seconds);
       weights += sample.weight;
     }
     for (CpuSample& sample : samples_) sample.weight /= weights;
+    const auto has = [&](double CpuKernel::*size) {
+      return std::any_of(samples_.begin(), samples_.end(),
+                         [&](const CpuSample& sample) { return sample.kernel.*size > 0; });
+    };
     // Waking a second thread takes about as long as a launch.
-    add(&CpuCoefficients::start_seconds, base.launch_seconds, 1);
+    add(&CpuCoefficients::start_seconds, std::max(machine.launch_seconds, 1e-7), 1);
     if (is_work) add(&CpuCoefficients::flops_per_second, best_flops, 1);
-    add(&CpuCoefficients::bytes_per_second, is_work ? base.memory_bytes_per_second * 2 : best_bytes / 2, 1);
-    // Half the rate at 16, the floats of a vector register, give or take a factor of e.
+    add(&CpuCoefficients::bytes_per_second, is_work ? machine.memory_bytes_per_second * 2 : best_bytes / 2, 1);
+    // All of these give or take a factor of e. Half the rate at 16, the floats of a vector register, and at 4 rows: a
+    // kernel loads a vector of weights once for the rows that it holds in registers, up to 12.
     if (is_work) {
-      add(&CpuCoefficients::rows, 16, 1);
+      add(&CpuCoefficients::rows, 4, 1);
       add(&CpuCoefficients::depth, 16, 1);
+      // Weights are read panel by panel, each before it is multiplied, and hardly ahead of that.
+      add(&CpuCoefficients::overlap, 0.2, 1);
     }
-    const auto has_width = [](const CpuSample& sample) { return sample.kernel.width > 0; };
-    if (std::any_of(samples_.begin(), samples_.end(), has_width)) add(&CpuCoefficients::width, 16, 1);
+    if (has(&CpuKernel::width)) add(&CpuCoefficients::width, 16, 1);
+    // Half the rate at 4 positions, of which kernels hold about as many in registers.
+    if (has(&CpuKernel::line)) add(&CpuCoefficients::line, 4, 1);
+    if (kind == CpuKernelClass::ProductVector) add(nullptr, machine.memory_bytes_per_second, 1);
   }
 
-  struct Solution {
-    CpuCoefficients coefficients;
-    double cost = 0;
-  };
   Solution solve() const {
     const Eigen::VectorXd logs = least_cost(
         centre_, [this](const Eigen::VectorXd& at) { return cost(at); },
         [this](const Eigen::VectorXd& at) { return normal_equations(at); });
-    return {with(logs).classes[kind_], cost(logs)};
+    Solution found = with(logs);
+    found.cost = cost(logs);
+    return found;
   }
 
  private:
-  static constexpr double kPrior = 0.05;  // squared: the prior's weight; all samples together weigh 1
+  static constexpr double kPrior = 0.03;  // squared: the prior's weight; all samples together weigh 1
 
+  // `place` null: the memory's rate.
   void add(double CpuCoefficients::*place, double centre, double spread) {
     places_.push_back(place);
     centre_.conservativeResize(centre_.size() + 1);
@@ -78,25 +104,29 @@ class ClassFit {
     centre_[centre_.size() - 1] = std::log(centre);
     precision_[precision_.size() - 1] = std::pow(kPrior / spread, 2);
   }
-  CpuCalibration with(const Eigen::VectorXd& logs) const {
-    CpuCalibration calibration = base_;
-    for (std::size_t i = 0; i < places_.size(); ++i)
-      calibration.classes[kind_].*places_[i] = std::exp(logs[static_cast<Eigen::Index>(i)]);
-    return calibration;
+  Solution with(const Eigen::VectorXd& logs) const {
+    Solution solution{.coefficients = {}, .machine = machine_};
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      double& place =
+          places_[i] == nullptr ? solution.machine.memory_bytes_per_second : solution.coefficients.*places_[i];
+      place = std::exp(logs[static_cast<Eigen::Index>(i)]);
+    }
+    return solution;
   }
-  double error(const CpuSample& sample, const CpuCalibration& calibration) const {
-    return std::log(cpu_kernel_seconds(sample.kernel, calibration, sample.has_cold_weights) / sample.seconds);
+  double error(const CpuSample& sample, const Solution& at) const {
+    const double seconds = cpu_kernel_seconds(sample.kernel, at.coefficients, at.machine, sample.has_cold_weights);
+    return std::log((profiler_ + seconds) / sample.seconds);
   }
   double cost(const Eigen::VectorXd& logs) const {
-    const CpuCalibration calibration = with(logs);
+    const Solution at = with(logs);
     double sum = precision_.dot((logs - centre_).cwiseAbs2());
-    for (const CpuSample& sample : samples_) sum += sample.weight * huber(error(sample, calibration));
+    for (const CpuSample& sample : samples_) sum += sample.weight * huber(error(sample, at));
     return sum;
   }
   std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations(const Eigen::VectorXd& logs) const {
     constexpr double kStep = 1e-4;
-    const CpuCalibration here = with(logs);
-    std::vector<CpuCalibration> beside;
+    const Solution here = with(logs);
+    std::vector<Solution> beside;
     for (Eigen::Index i = 0; i < logs.size(); ++i) {
       Eigen::VectorXd moved = logs;
       moved[i] += kStep;
@@ -115,16 +145,47 @@ class ClassFit {
     return {std::move(hessian), std::move(gradient)};
   }
 
-  std::size_t kind_;
   std::vector<CpuSample> samples_;
-  const CpuCalibration& base_;
+  const CpuMachine machine_;
+  double profiler_ = 0;
   std::vector<double CpuCoefficients::*> places_;
   Eigen::VectorXd centre_, precision_;
 };
 
+// Kernels that move no data, by their profiled times: a launch and what the profiler adds.
+double profiled_launch(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken) {
+  std::vector<double> seconds;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (const TimedCpuKernel& timed : runs[r].timed)
+      if (taken[r] && timed.kernel.kind == CpuKernelClass::Small && timed.seconds > 0) seconds.push_back(timed.seconds);
+  if (seconds.empty()) return 1e-6;
+  std::sort(seconds.begin(), seconds.end());
+  return base::quantile(seconds, 0.5);
+}
+
+// What best explains the times of runs without the profiler by those of runs with it.
+Profiler profiler_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, double most) {
+  constexpr int kSteps = 50;
+  const auto pace = [](const TimedCpuRun& run, double each) {
+    const double rest = run.profiled_seconds - each * run.profiled_kernels;
+    return run.profiled_kernels > 0 && rest > 0 ? run.seconds / rest : 1;
+  };
+  Profiler best;
+  double least = INFINITY;
+  for (int i = 0; i <= kSteps; ++i) {
+    const double each = most * i / kSteps;
+    double cost = 0;
+    for (std::size_t r = 0; r < runs.size(); ++r)
+      if (taken[r]) cost += huber(std::log(pace(runs[r], each)));
+    if (cost < least) least = cost, best.seconds = each;
+  }
+  for (const TimedCpuRun& run : runs) best.pace.push_back(pace(run, best.seconds));
+  return best;
+}
+
 std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
-                                  const CpuCalibration& machine) {
-  using Key = std::tuple<CpuKernelClass, double, double, double, double, double, double, bool>;
+                                  const Profiler& profiler, double cache_bytes) {
+  using Key = std::tuple<CpuKernelClass, double, double, double, double, double, double, double, bool>;
   std::map<Key, std::pair<std::vector<double>, double>> alike;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (!taken[r]) continue;
@@ -132,15 +193,16 @@ std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::
     for (const TimedCpuKernel& timed : runs[r].timed) total += timed.seconds;
     for (const auto& [k, seconds] : runs[r].timed) {
       if (!(seconds > 0)) continue;
-      auto& entry = alike[{k.kind, k.flops, k.bytes, k.weight_bytes, k.rows, k.width, k.depth,
-                           runs[r].lowered.weight_bytes > machine.cache_bytes}];
-      entry.first.push_back(seconds);
+      auto& entry = alike[{k.kind, k.flops, k.bytes, k.weight_bytes, k.rows, k.width, k.depth, k.line,
+                           has_cold_weights(runs[r].lowered, cache_bytes)}];
+      const double paced = profiler.seconds + (seconds - profiler.seconds) * profiler.pace[r];
+      entry.first.push_back(std::max(paced, seconds / 10));
       entry.second += seconds / total;
     }
   }
   std::vector<CpuSample> samples;
   for (auto& [key, entry] : alike) {
-    const auto& [kind, flops, bytes, weights, rows, width, depth, is_cold] = key;
+    const auto& [kind, flops, bytes, weights, rows, width, depth, line, is_cold] = key;
     CpuSample& sample = samples.emplace_back();
     sample.kernel = {.kind = kind,
                      .flops = flops,
@@ -148,7 +210,8 @@ std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::
                      .weight_bytes = weights,
                      .rows = rows,
                      .width = width,
-                     .depth = depth};
+                     .depth = depth,
+                     .line = line};
     std::sort(entry.first.begin(), entry.first.end());
     sample.seconds = base::quantile(entry.first, 0.5);
     sample.weight = entry.second;
@@ -157,17 +220,7 @@ std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::
   return samples;
 }
 
-// For kernels that move no data, the profiler measures its own overhead and a launch.
-double profiled_launch(const std::vector<CpuSample>& samples) {
-  std::vector<double> seconds;
-  for (const CpuSample& sample : samples)
-    if (sample.kernel.kind == CpuKernelClass::Small) seconds.push_back(sample.seconds);
-  if (seconds.empty()) return 1e-6;
-  std::sort(seconds.begin(), seconds.end());
-  return base::quantile(seconds, 0.5);
-}
-
-// The rate at which products of one row read weights that no cache holds.
+// The median rate at which products of one row read weights that no cache holds; 0: there are none.
 double memory_rate(const std::vector<CpuSample>& samples, double launch) {
   std::vector<double> rates;
   for (const CpuSample& s : samples)
@@ -181,75 +234,76 @@ double memory_rate(const std::vector<CpuSample>& samples, double launch) {
 double run_seconds(const TimedCpuRun& run, const CpuCalibration& calibration) {
   double seconds = 0;
   for (const CpuKernel& kernel : run.lowered.kernels)
-    seconds += cpu_kernel_seconds(kernel, calibration, run.lowered.weight_bytes > calibration.cache_bytes);
+    seconds += cpu_kernel_seconds(kernel, calibration, has_cold_weights(run.lowered, calibration.cache_bytes));
   return seconds;
 }
 
-// What the profiler adds to each kernel: that which best explains the times of runs without it by those of runs with
-// it.
-double profiler_seconds(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, double most) {
-  constexpr int kSteps = 50;
-  double best = 0, least = INFINITY;
-  for (int i = 0; i <= kSteps; ++i) {
-    const double each = most * i / kSteps;
-    double cost = 0;
-    for (std::size_t r = 0; r < runs.size(); ++r)
-      if (const TimedCpuRun& run = runs[r]; taken[r] && run.profiled_kernels > 0)
-        cost += huber(std::log((run.profiled_seconds - each * run.profiled_kernels) / run.seconds));
-    if (cost < least) least = cost, best = each;
+// A fit with a cache of the given capacity. Empty if no product of one row reads weights beyond it, which determines the
+// memory's rate, or if it is smaller than stated and none reads weights that it holds: then nothing shows it. `cost`: of
+// all kernels, by their share of the time.
+struct Candidate {
+  CpuCalibration calibration;
+  double cost = 0;
+};
+std::optional<Candidate> fitted_with(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                                     const Profiler& profiler, double profiled_launch, CpuCalibration calibration,
+                                     bool is_smaller) {
+  std::array<std::vector<CpuSample>, kCpuKernelClasses> by_class;
+  std::array<double, kCpuKernelClasses> weights = {};
+  const std::vector<CpuSample> samples = samples_of(runs, taken, profiler, calibration.cache_bytes);
+  for (const CpuSample& sample : samples) {
+    by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);
+    weights[static_cast<std::size_t>(sample.kernel.kind)] += sample.weight;
   }
-  return best;
+  calibration.memory_bytes_per_second = memory_rate(samples, profiled_launch);
+  const bool shows_cache = std::any_of(samples.begin(), samples.end(), [](const CpuSample& sample) {
+    return sample.kernel.kind == CpuKernelClass::ProductVector && !sample.has_cold_weights;
+  });
+  if (calibration.memory_bytes_per_second == 0 || (is_smaller && !shows_cache)) return std::nullopt;
+  Candidate candidate;
+  std::array<double, 2> best = {1e8, 1e8};  // floats and integers: each share the units that multiply
+  for (const CpuSample& sample : samples)
+    best[is_quantized(sample.kernel.kind)] =
+        std::max(best[is_quantized(sample.kernel.kind)], sample.kernel.flops / sample.seconds);
+  const auto fit_class = [&](CpuKernelClass kind) {
+    const auto i = static_cast<std::size_t>(kind);
+    if (by_class[i].empty()) return;
+    const Solution found =
+        ClassFit(kind, std::move(by_class[i]), calibration, profiler.seconds, best[is_quantized(kind)]).solve();
+    calibration.classes[i] = found.coefficients;
+    calibration.memory_bytes_per_second = found.machine.memory_bytes_per_second;
+    candidate.cost += weights[i] * found.cost;
+  };
+  fit_class(CpuKernelClass::ProductVector);
+  for (std::size_t i = 0; i < kCpuKernelClasses; ++i)
+    if (const auto kind = static_cast<CpuKernelClass>(i);
+        kind != CpuKernelClass::Small && kind != CpuKernelClass::ProductVector)
+      fit_class(kind);
+  candidate.calibration = std::move(calibration);
+  return candidate;
 }
 
-// Sets the capacity of the cache, the memory's rate and the launch from products of one row, which read each weight
-// once. A virtual machine states the last-level cache of its host, of which it may have a small part, so the capacity is
-// that of the stated one or the weights of a run: the largest that explains these products about as well as the best.
-CpuCalibration with_memory(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
-                           const CpuCalibration& machine) {
-  std::set<double> capacities = {machine.cache_bytes};
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    const auto is_vector = [](const TimedCpuKernel& timed) { return timed.kernel.kind == CpuKernelClass::ProductVector; };
-    if (taken[r] && runs[r].lowered.weight_bytes < machine.cache_bytes &&
-        std::any_of(runs[r].timed.begin(), runs[r].timed.end(), is_vector))
-      capacities.insert(runs[r].lowered.weight_bytes);
+// A virtual machine states the last-level cache of its host, of which it may have a small part, so capacities from the
+// stated one down are tried. The one that best explains the runs counts.
+CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                      const CpuCalibration& machine) {
+  constexpr int kSteps = 16;  // the last is a 256th
+  const double launch = profiled_launch(runs, taken);
+  const Profiler profiler = profiler_of(runs, taken, launch);
+  std::optional<Candidate> best;
+  for (int step = 0; step <= kSteps; ++step) {
+    CpuCalibration start = machine;
+    start.launch_seconds = launch - profiler.seconds;
+    start.cache_bytes = std::round(machine.cache_bytes * std::pow(2, -0.5 * step));
+    std::optional<Candidate> found = fitted_with(runs, taken, profiler, launch, std::move(start), step > 0);
+    if (found && (!best || found->cost < best->cost)) best = std::move(found);
   }
-  constexpr double kAsWell = 1.2;  // costs differ by less than that where no run tells two capacities apart
-  std::vector<std::pair<double, CpuCalibration>> found;
-  for (auto capacity = capacities.rbegin(); capacity != capacities.rend(); ++capacity) {
-    CpuCalibration calibration = machine;
-    calibration.cache_bytes = *capacity;
-    std::vector<CpuSample> samples = samples_of(runs, taken, calibration);
-    calibration.launch_seconds = profiled_launch(samples);
-    if (const double rate = memory_rate(samples, calibration.launch_seconds); rate > 0)
-      calibration.memory_bytes_per_second = rate;
-    if (!(calibration.memory_bytes_per_second > 0)) continue;
-    std::erase_if(samples, [](const CpuSample& sample) { return sample.kernel.kind != CpuKernelClass::ProductVector; });
-    const double cost =
-        samples.empty() ? 0 : ClassFit(CpuKernelClass::ProductVector, std::move(samples), calibration).solve().cost;
-    found.emplace_back(cost, std::move(calibration));
-  }
-  if (found.empty())
+  if (!best)
     throw Error(
         "calibration: no run reads a weight vector by vector, which determines the memory's rate; add one of a "
         "language model at batch 1");
-  const auto by_cost = [](const auto& a, const auto& b) { return a.first < b.first; };
-  const double most = kAsWell * std::min_element(found.begin(), found.end(), by_cost)->first;
-  return std::find_if(found.begin(), found.end(), [&](const auto& each) { return each.first <= most; })->second;
-}
-
-CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
-                      const CpuCalibration& machine) {
-  CpuCalibration calibration = with_memory(runs, taken, machine);
-  const std::vector<CpuSample> samples = samples_of(runs, taken, calibration);
-  std::array<std::vector<CpuSample>, kCpuKernelClasses> by_class;
-  for (const CpuSample& sample : samples) by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);
-  const CpuCalibration base = calibration;
-  for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
-    if (!by_class[kind].empty() && static_cast<CpuKernelClass>(kind) != CpuKernelClass::Small)
-      calibration.classes[kind] = ClassFit(static_cast<CpuKernelClass>(kind), by_class[kind], base).solve().coefficients;
-  fill_unmeasured(calibration);
-  calibration.launch_seconds -= profiler_seconds(runs, taken, calibration.launch_seconds);
-  return calibration;
+  fill_unmeasured(best->calibration);
+  return std::move(best->calibration);
 }
 
 // The share of a run's time spent in kernels of classes that none of the chosen runs timed.
@@ -261,7 +315,8 @@ double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, co
       for (const TimedCpuKernel& timed : runs[r].timed) is_seen[static_cast<std::size_t>(timed.kernel.kind)] = true;
   double unseen = 0, total = 0;
   for (const CpuKernel& kernel : run.lowered.kernels) {
-    const double seconds = cpu_kernel_seconds(kernel, calibration, run.lowered.weight_bytes > calibration.cache_bytes);
+    const double seconds =
+        cpu_kernel_seconds(kernel, calibration, has_cold_weights(run.lowered, calibration.cache_bytes));
     total += seconds;
     if (!is_seen[static_cast<std::size_t>(kernel.kind)]) unseen += seconds;
   }
@@ -287,10 +342,10 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine,
     std::vector<bool> taken(runs.size(), true);
     for (const std::size_t r : members) taken[r] = false;
     const bool has_others = std::find(taken.begin(), taken.end(), true) != taken.end();
-    const CpuCalibration without = has_others ? fitted(runs, taken, machine) : fit.calibration;
+    fit.without[family] = has_others ? fitted(runs, taken, machine) : fit.calibration;
     for (const std::size_t r : members)
       if (unseen_part(runs[r], runs, taken, fit.calibration) < kMostUnseen)
-        fit.predicted[r] = run_seconds(runs[r], without);
+        fit.predicted[r] = run_seconds(runs[r], fit.without[family]);
   }
   double count = 0;
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -315,6 +370,10 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine,
   result.p90_error = base::quantile(errors, 0.9);
   const Factors factors = interval_factors(log_errors, names, coverage);
   if (!std::isinf(factors.high) && factors.low > 0) result.interval = factors;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Factors others = interval_of_others(log_errors, names, names[i], coverage);
+    if (log_errors[i] >= std::log(others.low) && log_errors[i] <= std::log(others.high)) fit.covered += 1 / result.models;
+  }
   return fit;
 }
 

@@ -6,9 +6,10 @@
 
 #include "graph/index.h"
 #include "pagoda/core/cpu_engine.h"
-#include "parallel/split.h"
+#include "pagoda/core/memory.h"
 #include "predict/cpu_classes.h"
 #include "predict/cpu_integers.h"
+#include "predict/cpu_loading.h"
 #include "predict/names.h"
 #include "predict/number.h"
 #include "predict/pytorch_idioms.h"
@@ -33,8 +34,9 @@ class CpuLowering {
         analysis_(analysis),
         block_(block),
         idioms_(find_idioms(model, analysis)),
-        constant_(constant_values(model, analysis)),
         links_(graph_),
+        loading_(model, analysis, links_),
+        constant_(loading_.constants()),
         integers_(graph_, analysis, links_),
         classes_(graph_, analysis, links_),
         layout_(graph_.values.size(), Layout::Plain),
@@ -45,10 +47,6 @@ class CpuLowering {
       if (row.graph == 0) row_of_[index(row.node)] = &row;
     for (const Node& node : graph_.nodes)
       if (integers_.runs_each_time(node)) constant_[index(node.output(0))] = false;
-    has_fixed_sizes_ = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId input) {
-      const auto& shape = graph_.value(input).declared.shape;
-      return shape && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is_constant(); });
-    });
   }
 
   CpuKernels run() {
@@ -63,11 +61,7 @@ class CpuLowering {
       lower_row(graph_.node(row.node), row);
     }
     for (const ValueId output : graph_.outputs) want_plain(output);
-    std::set<ValueId> stored;
-    for (const Node& node : graph_.nodes)
-      for (const ValueId input : node.inputs)
-        if (input != kAbsent && graph_.is_stored(input) && stored.insert(input).second)
-          result_.weight_bytes += bytes(input);
+    result_.weight_bytes = loading_.read_weight_bytes();
     return std::move(result_);
   }
 
@@ -136,6 +130,7 @@ class CpuLowering {
 
   void lower_row(const Node& node, const NodeReport& row) {
     const Idiom& idiom = idioms_[index(row.node)];
+    if (loading_.computes(row)) return;
     switch (row.cost.mark) {
       case Mark::Unmodelled:
         return;
@@ -143,7 +138,7 @@ class CpuLowering {
         if (integers_.runs_each_time(node)) launch(CpuKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
         return;
       case Mark::Host:
-        if (!has_fixed_sizes_) launch({});
+        if (!loading_.has_fixed_sizes() && !loading_.repeats(row.node)) launch({});
         return;
       case Mark::View:
         if (!is_one_of(node.op_type, kRemoved)) {
@@ -158,7 +153,10 @@ class CpuLowering {
     }
     if (idiom.call == Call::Part) return;
     if (idiom.call != Call::Own) return lower_call(idiom);
-    if (joined_.contains(row.node)) return;
+    if (joined_.contains(row.node) || loading_.is_part_of_norm(row.node)) return;
+    if (loading_.keeps_type(node)) return keep_order(node);
+    if (const auto norm = loading_.norms().find(row.node); norm != loading_.norms().end())
+      return want_plain(norm->second.operand), launch_norm(norm->second.operand, norm->second.result);
     if (node.op_type == "QLinearConv") return lower_integer_conv(node, row);
     if (row.facts.form == ProductForm::Convolution) return lower_conv(node, row);
     if (multiplies_first_two(row.facts.form) || node.op_type == "FusedMatMul") return lower_matmul(node, row);
@@ -174,11 +172,11 @@ class CpuLowering {
         return;
       case Call::Linear: {
         lower_product(idiom.operands[0], idiom.operands[1], idiom.result, *row_of_[index(idiom.products[0])],
-                      has_fixed_sizes_);
+                      loading_.has_fixed_sizes());
         // As a Gemm between two Reshapes.
-        if (has_fixed_sizes_ && sizes(idiom.result).size() > 2)
+        if (loading_.has_fixed_sizes() && sizes(idiom.result).size() > 2)
           for (int i = 0; i < 2; ++i) launch({});
-        if (!has_fixed_sizes_ && !reads_as_activation(idiom.result) && !is_added_by_norm(idiom.result))
+        if (!loading_.has_fixed_sizes() && !reads_as_activation(idiom.result) && !is_added_by_norm(idiom.result))
           launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
         return;
       }
@@ -383,6 +381,7 @@ class CpuLowering {
   void keep_order(const Node& node) {
     if (const auto found = transposed_.find(node.input(0)); found != transposed_.end())
       transposed_[node.output(0)] = std::vector<std::int64_t>(found->second);
+    layout_[index(node.output(0))] = layout_[index(node.input(0))];
   }
 
   // --- all others ---
@@ -391,7 +390,7 @@ class CpuLowering {
   bool is_sum_of_norm(const Node& node) const {
     if (node.op_type != "Add" || node.inputs.size() != 2 || links_.is_output(node.output(0))) return false;
     const ValueId sum = node.output(0);
-    if (!has_fixed_sizes_ && !graph_.value(sum).declared.shape) return false;
+    if (!loading_.has_fixed_sizes() && !graph_.value(sum).declared.shape) return false;
     if (sizes(node.input(0)) != sizes(node.input(1)) || sizes(sum).size() != 3) return false;
     const auto& readers = links_.readers(sum);
     return !readers.empty() &&
@@ -445,7 +444,6 @@ class CpuLowering {
                                                                          next->integer("count_include_pad", 0) == 1));
     if (before != after && !is_read) return false;
     keep_order(node);
-    layout_[index(output)] = layout_[index(input)];
     return true;
   }
 
@@ -572,8 +570,9 @@ class CpuLowering {
   const Analysis& analysis_;
   const std::int64_t block_;
   std::vector<Idiom> idioms_;
-  std::vector<bool> constant_;
   const Links links_;
+  const CpuLoading loading_;
+  std::vector<bool> constant_;
   const CpuIntegers integers_;
   const CpuClasses classes_;
   std::vector<Layout> layout_;
@@ -582,7 +581,6 @@ class CpuLowering {
   std::set<ValueId> normed_;       // operands of norms that the file writes as several nodes
   std::set<std::int32_t> joined_;  // nodes fused into the kernel before them
   const std::vector<std::int64_t> channels_last_ = {0, 3, 1, 2};  // an order for transposed_
-  bool has_fixed_sizes_ = false;  // the engine computes all shapes when it loads the file
   std::int32_t row_ = 0;
   CpuKernels result_;
 };
@@ -590,7 +588,10 @@ class CpuLowering {
 }  // namespace
 
 CpuKernels cpu_kernels(const Model& model, const Analysis& analysis, int channel_block) {
-  return CpuLowering(model, analysis, channel_block).run();
+  CpuKernels kernels = CpuLowering(model, analysis, channel_block).run();
+  kernels.activation_bytes = static_cast<double>(
+      plan_memory(model, analysis, {.bindings = {}, .in_place = true, .reorder = false, .arena = false}).peak_bytes);
+  return kernels;
 }
 
 }  // namespace pagoda::inline core

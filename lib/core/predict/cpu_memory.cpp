@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "pagoda/core/cpu_engine.h"
-#include "pagoda/core/memory.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -38,9 +37,8 @@ double sum(const Coefficients& c, const CpuMemoryTerms& terms) {
 CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
   constexpr int kBlock = 16;  // with any block size the session stores its own copy of the weights
   CpuMemoryTerms terms;
-  terms.activations = static_cast<double>(
-      plan_memory(model, analysis, {.bindings = {}, .in_place = true, .reorder = false, .arena = false}).peak_bytes);
   const CpuKernels lowered = cpu_kernels(model, analysis, kBlock);
+  terms.activations = lowered.activation_bytes;
   for (const CpuKernel& kernel : lowered.kernels) {
     const bool is_blocked = std::find(std::begin(kBlocked), std::end(kBlocked), kernel.kind) != std::end(kBlocked);
     if (is_blocked) terms.blocked += kernel.weight_bytes;

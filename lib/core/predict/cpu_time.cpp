@@ -113,6 +113,7 @@ std::optional<CpuKernelClass> cpu_kernel_class(std::string_view name) {
 }
 
 bool is_product(CpuKernelClass kind) { return kind <= CpuKernelClass::Recurrent; }
+bool is_bound_by_work(CpuKernelClass kind) { return is_product(kind) && kind != CpuKernelClass::ProductVector; }
 bool is_quantized(CpuKernelClass kind) {
   return kind == CpuKernelClass::ConvQuantized || kind == CpuKernelClass::ConvQuantizedDepthwise ||
          kind == CpuKernelClass::ProductQuantized || kind == CpuKernelClass::ProductUnsigned;
@@ -223,6 +224,9 @@ CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64
   kernel.rows = places;
   kernel.width = is_depthwise ? outputs : outputs / static_cast<double>(groups);
   kernel.depth = channels * window;
+  // snchwc.cpp: a kernel works on one line of the output, except that 1×1 at stride 1 takes the image as one line.
+  const bool is_strided = y.back() < x.back();
+  if (block > 0 && (window > 1 || is_strided)) kernel.line = static_cast<double>(y.back());
   return kernel;
 }
 
@@ -272,30 +276,39 @@ void fill_unmeasured(CpuCalibration& calibration) {
     return calibration.classes[static_cast<std::size_t>(kind)];
   };
   for (const auto& [kind, like] : kLike)
-    if (is_product(kind) ? at(kind).flops_per_second == 0 : at(kind).bytes_per_second == 0) at(kind) = at(like);
+    if (at(kind).flops_per_second == 0 && (at(kind).bytes_per_second == 0 || is_bound_by_work(kind))) at(kind) = at(like);
   const double copied = at(CpuKernelClass::Copy).bytes_per_second;
   for (CpuCoefficients& each : calibration.classes)
     if (each.bytes_per_second == 0) each.bytes_per_second = copied > 0 ? copied : calibration.memory_bytes_per_second;
   at(CpuKernelClass::Small) = {};
 }
 
+bool has_cold_weights(const CpuKernels& model, double cache_bytes) {
+  return model.weight_bytes + model.activation_bytes > cache_bytes;
+}
+
 double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibration, bool has_cold_weights) {
-  const CpuCoefficients& c = calibration.classes[static_cast<std::size_t>(kernel.kind)];
+  return cpu_kernel_seconds(kernel, calibration.classes[static_cast<std::size_t>(kernel.kind)], calibration, has_cold_weights);
+}
+
+double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCoefficients& c, const CpuMachine& machine,
+                          bool has_cold_weights) {
   const auto half_at = [](double half, double size) { return size > 0 ? 1 + half / size : 1; };
   double work = 0, traffic = 0;
   if (c.flops_per_second > 0)
     work = kernel.flops / c.flops_per_second * half_at(c.rows, kernel.rows) * half_at(c.width, kernel.width) *
-           half_at(c.depth, kernel.depth);
-  const double moved = kernel.bytes + (has_cold_weights ? 0 : kernel.weight_bytes);
-  const double cold =
-      (has_cold_weights ? kernel.weight_bytes : 0) + std::max(0.0, kernel.bytes - calibration.cache_bytes);
+           half_at(c.depth, kernel.depth) * half_at(c.line, kernel.line);
+  const double overflow = std::max(0.0, kernel.bytes - machine.cache_bytes);
+  const double cold = (has_cold_weights ? kernel.weight_bytes : 0) + overflow;
+  const double moved = kernel.bytes + kernel.weight_bytes - cold;
   if (c.bytes_per_second > 0) traffic += moved / c.bytes_per_second;
   if (!is_product(kernel.kind)) traffic *= half_at(c.width, kernel.width);
-  if (calibration.memory_bytes_per_second > 0) traffic += cold / calibration.memory_bytes_per_second;
-  const double longer = std::max(work, traffic), launch = calibration.launch_seconds + c.start_seconds;
-  if (longer <= 0) return launch;
-  const auto fourth = [&](double part) { return std::pow(part / longer, 4); };
-  return launch + longer * std::sqrt(std::sqrt(fourth(work) + fourth(traffic)));
+  if (machine.memory_bytes_per_second > 0) traffic += cold / machine.memory_bytes_per_second;
+  const bool is_alone = !is_product(kernel.kind) && kernel.bytes + kernel.weight_bytes < kFewBytes;
+  const double longer = std::max(work, traffic), launch = machine.launch_seconds + (is_alone ? 0 : c.start_seconds);
+  if (work <= 0 || traffic <= 0) return launch + longer;
+  const double exponent = 1 + c.overlap;
+  return launch + longer * std::pow(1 + std::pow(std::min(work, traffic) / longer, exponent), 1 / exponent);
 }
 
 namespace {
@@ -329,9 +342,10 @@ CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const Cp
   result.row_seconds.assign(analysis.nodes.size(), 0);
   result.kernels = static_cast<std::int64_t>(lowered.kernels.size());
   result.unknown_rows = lowered.unknown_rows;
+  const bool is_cold = has_cold_weights(lowered, calibration.cache_bytes);
   std::vector<double> times;
   for (const CpuKernel& kernel : lowered.kernels) {
-    const double seconds = cpu_kernel_seconds(kernel, calibration, lowered.weight_bytes > calibration.cache_bytes);
+    const double seconds = cpu_kernel_seconds(kernel, calibration, is_cold);
     result.row_seconds[static_cast<std::size_t>(kernel.row)] += seconds;
     result.seconds += seconds;
     times.push_back(seconds);

@@ -61,9 +61,12 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
                             std::span<const TimedRun> elsewhere = {});
 
 // Factors on a prediction that enclose `coverage` of the models of a new family, given log(measured / predicted) of
-// models by family. Each family has the same weight, and one more family with an arbitrary error is assumed (split
-// conformal).
+// models by family. Each family has the same weight, and so has a new one, whose error is as likely in each gap between
+// those of the others (split conformal, interpolated between errors). With too few families for that, 0 and infinity.
 Factors interval_factors(std::span<const double> log_errors, std::span<const std::string> families, double coverage);
+// Of all families but one.
+Factors interval_of_others(std::span<const double> log_errors, std::span<const std::string> families,
+                           std::string_view family, double coverage);
 
 // Spearman's rank correlation; ties share their mean rank.
 double rank_correlation(std::span<const double> a, std::span<const double> b);

@@ -7,17 +7,20 @@
 // The model is lowered to the kernels that the engine runs after its own optimisations (cpu_kernels): constants folded,
 // activations and sums fused into convolutions, convolutions in blocked channel layout with a reorder at each border. A
 // kernel takes
-//   launch + start + ((flops / (R · curve))^4 + (cached / B + cold / M)^4)^(1/4),
-//   curve = rows/(rows + m0) · width/(width + n0) · depth/(depth + k0)
-// where start, R, B, m0, n0 and k0 belong to its class and M is the memory's rate. A class that is bound by bytes has
-// B · width/(width + n0) in place of B, where width is the number of elements that lie side by side. Cold bytes are
-// those that no cache can hold: the weights of a model whose weights exceed the cache, and activations of one kernel
-// beyond its capacity, which is at most that of the stated last-level cache. All are fitted to single kernels timed by
-// the engine's profiler, whose own cost per kernel follows from runs with and without it.
+//   launch + start + ((flops / (R · curve))^(1+v) + (cached / B + cold / M)^(1+v))^(1/(1+v)),
+//   curve = rows/(rows + m0) · width/(width + n0) · depth/(depth + k0) · line/(line + l0)
+// where start, R, B, v, m0, n0, k0 and l0 belong to its class and M is the memory's rate. Arithmetic and traffic follow
+// each other if v is 0; the longer hides the other if v is large. A class that is bound by bytes has B · width/(width +
+// n0) in place of B, where width is the number of elements that lie side by side. Kernels that move less than
+// kFewBytes run on one thread, so nothing starts. Cold bytes are those that no cache can hold: the weights of a model
+// that exceeds the cache together with its activations, and activations of one kernel beyond its capacity, which is at
+// most that of the stated last-level cache. All are fitted to single kernels timed by the engine's profiler, whose own cost per kernel follows
+// from runs with and without it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,6 +83,7 @@ inline constexpr std::size_t kCpuKernelClasses = static_cast<std::size_t>(CpuKer
 std::string_view to_string(CpuKernelClass kind);  // "conv_pointwise"
 std::optional<CpuKernelClass> cpu_kernel_class(std::string_view name);
 bool is_product(CpuKernelClass kind);
+bool is_bound_by_work(CpuKernelClass kind);  // a product, except of one row, which uses each weight once
 bool is_quantized(CpuKernelClass kind);  // a product of integers
 
 struct CpuKernel {
@@ -90,7 +94,12 @@ struct CpuKernel {
   double weight_bytes = 0;  // of stored tensors
   // Of products; of other kernels, width is the elements side by side in a row of the work, 0 where that is unknown.
   double rows = 0, width = 0, depth = 0;
+  // Of convolutions in blocks: output positions side by side, which the kernel works on at once. 0: all of them.
+  double line = 0;
 };
+
+// Kernels that move fewer bytes, such as shape computations, run on one thread.
+inline constexpr double kFewBytes = 4000;
 
 // --- kernels from sizes; shapes in ONNX's axis order ---
 
@@ -118,16 +127,21 @@ std::optional<CpuKernel> transpose_kernel_between(const std::vector<std::int64_t
 struct CpuCoefficients {
   double start_seconds = 0;                           // beyond the launch that all kernels have
   double flops_per_second = 0, bytes_per_second = 0;  // 0: the class has none
-  double rows = 0, width = 0, depth = 0;              // sizes at which a kernel reaches half its rate
+  double rows = 0, width = 0, depth = 0, line = 0;    // sizes at which a kernel reaches half its rate
+  double overlap = 3;                                 // of arithmetic and traffic: v
 };
 
-struct CpuCalibration {
+// What all classes share.
+struct CpuMachine {
+  double launch_seconds = 0;
+  double memory_bytes_per_second = 0, cache_bytes = 0;
+};
+
+struct CpuCalibration : CpuMachine {
   std::string id;
   std::string regime;  // engine, version, machine, threads
   int threads = 0;
   int channel_block = 16;  // floats per vector register
-  double launch_seconds = 0;
-  double memory_bytes_per_second = 0, cache_bytes = 0;
   std::array<CpuCoefficients, kCpuKernelClasses> classes = {};
   double coverage = 0;
   std::optional<Factors> interval;  // empty: too few families to claim one
@@ -138,14 +152,20 @@ struct CpuCalibration {
 // Gives each class without a rate that of the nearest class that has one.
 void fill_unmeasured(CpuCalibration& calibration);
 
-// `has_cold_weights`: the model's weights exceed the cache.
+// `has_cold_weights`: each run reads the model's weights from memory.
 double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibration, bool has_cold_weights);
+double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCoefficients& of_class, const CpuMachine& machine,
+                          bool has_cold_weights);
 
 struct CpuKernels {
   std::vector<CpuKernel> kernels;  // in order
-  double weight_bytes = 0;         // of all stored tensors that a kernel reads
+  double weight_bytes = 0;         // of stored tensors that the kernels of a run read
+  double activation_bytes = 0;     // alive at once, at most
   std::int64_t unknown_rows = 0;   // unmodelled: their kernels are not counted
 };
+// Each run passes over all weights and the memory of its activations: a cache that does not hold both has dropped a
+// weight by the time it is read again.
+bool has_cold_weights(const CpuKernels& model, double cache_bytes);
 // The kernels of ONNX Runtime's CPU provider at its highest level of optimisation. All dims must be bound.
 CpuKernels cpu_kernels(const Model& model, const Analysis& analysis, int channel_block);
 
@@ -207,7 +227,9 @@ struct CpuFit {
   // s of each run, by a fit without its family; empty where no other family runs the kernels that take most of the
   // time.
   std::vector<std::optional<double>> predicted;
-  double fitted_mean_error = 0;  // of the calibration on the runs it was fitted to
+  std::map<std::string, CpuCalibration> without;  // by family: the fit without its runs
+  double fitted_mean_error = 0;                   // of the calibration on the runs it was fitted to
+  double covered = 0;  // share of judged runs inside the interval that the other families give
 };
 // `machine` gives threads, block and cache; the rest is fitted. Throws Error without runs, and without a one-row
 // product whose weight exceeds the cache, which is needed to measure the memory's rate.

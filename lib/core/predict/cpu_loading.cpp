@@ -1,0 +1,178 @@
+#include "predict/cpu_loading.h"
+
+#include <algorithm>
+
+#include "graph/index.h"
+#include "parallel/split.h"
+#include "predict/names.h"
+#include "predict/number.h"
+
+namespace pagoda::inline core {
+
+CpuLoading::CpuLoading(const Model& model, const Analysis& analysis, const Links& links)
+    : graph_(model.main()), analysis_(analysis), links_(links) {
+  has_fixed_sizes_ = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId input) {
+    const auto& shape = graph_.value(input).declared.shape;
+    return shape && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is_constant(); });
+  });
+  find_constants(model);
+  find_repeats();
+  for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
+    if (graph_.nodes[n].op_type == "Mul") find_norm(static_cast<std::int32_t>(n));
+}
+
+void CpuLoading::find_constants(const Model& model) {
+  constant_ = constant_values(model, analysis_);
+  if (!has_fixed_sizes_) return;
+  for (const NodeReport& row : analysis_.nodes) {
+    if (row.graph != 0) continue;
+    const Node& node = graph_.node(row.node);
+    const auto is_known = [&](ValueId input) { return input == kAbsent || constant_[index(input)]; };
+    if (row.cost.mark != Mark::Host && row.facts.placement != Placement::AsksShape &&
+        (!node.bodies().empty() || !std::all_of(node.inputs.begin(), node.inputs.end(), is_known)))
+      continue;
+    for (const ValueId output : node.outputs)
+      if (output != kAbsent) constant_[index(output)] = true;
+  }
+}
+
+bool CpuLoading::computes(const NodeReport& row) const {
+  const ValueId output = graph_.node(row.node).output(0);
+  return has_fixed_sizes_ && output != kAbsent && constant_[index(output)] && row.cost.mark != Mark::Folded &&
+         row.cost.mark != Mark::Unmodelled;
+}
+
+double CpuLoading::read_weight_bytes() const {
+  std::map<ValueId, double> stored;
+  for (const NodeReport& row : analysis_.nodes) {
+    if (row.graph != 0) continue;
+    const Node& node = graph_.node(row.node);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      const Shape* sizes = shape_of(analysis_, input);
+      if (sizes == nullptr || !graph_.is_stored(input)) continue;
+      const auto place = static_cast<int>(i);
+      const bool is_picked = row.cost.mark == Mark::Compute && !row.cost.reads_whole(place);
+      const double whole = number(element_count(*sizes)) * bits(analysis_.types[index(input)].element) / 8;
+      double& most = stored[input];
+      most = std::max(most, is_picked ? number(row.cost.part_read(place)) : whole);
+    }
+  }
+  double sum = 0;
+  for (const auto& [value, most] : stored) sum += most;
+  return sum;
+}
+
+bool CpuLoading::keeps_type(const Node& node) const {
+  return node.op_type == "Cast" && node.input(0) != kAbsent &&
+         analysis_.types[index(node.input(0))].element == analysis_.types[index(node.output(0))].element;
+}
+
+// An attribute as text; empty if it is neither an integer nor a list of them.
+std::string CpuLoading::attribute_text(const Attribute& attribute) {
+  std::string text = ' ' + attribute.name + '=';
+  if (const auto* one = std::get_if<std::int64_t>(&attribute.value)) return text + std::to_string(*one);
+  const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute.value);
+  if (list == nullptr) return {};
+  for (const std::int64_t each : *list) text += std::to_string(each) + ',';
+  return text;
+}
+
+// A stored integer as text, any other value by its number.
+std::string CpuLoading::operand_text(ValueId value) const {
+  const std::int32_t stored = value == kAbsent ? -1 : graph_.value(value).initializer;
+  if (stored >= 0)
+    if (const auto& known = graph_.initializers[index(stored)].value; known && known->size() == 1)
+      if (const Dim* number = std::get_if<Dim>(&known->front())) return " #" + number->to_string();
+  return ' ' + std::to_string(value);
+}
+
+// common_subexpression_elimination.cc: operators with equal attributes and operands run once. Stored operands are equal
+// if they hold the same single number.
+void CpuLoading::find_repeats() {
+  std::map<ValueId, ValueId> first;  // by value: the earlier one that equals it
+  std::map<std::string, std::int32_t> seen;
+  for (const NodeReport& row : analysis_.nodes) {
+    if (row.graph != 0 || row.cost.mark != Mark::Host) continue;
+    const Node& node = graph_.node(row.node);
+    std::string text(node.op_type);
+    bool is_comparable = true;
+    for (const Attribute& attribute : node.attributes) {
+      const std::string value = attribute_text(attribute);
+      is_comparable &= !value.empty();
+      text += value;
+    }
+    if (!is_comparable) continue;
+    for (const ValueId input : node.inputs) {
+      const auto found = first.find(input);
+      text += operand_text(found == first.end() ? input : found->second);
+    }
+    const auto [earlier, is_new] = seen.try_emplace(std::move(text), row.node);
+    if (is_new) continue;
+    repeats_.insert(row.node);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i] != kAbsent) first[node.outputs[i]] = graph_.node(earlier->second).output(i);
+  }
+}
+
+// The node that writes a value, which no other node reads, through casts that change nothing; -1 if it is of another
+// type.
+std::int32_t CpuLoading::writer(ValueId value, std::string_view op) const {
+  const std::int32_t cast = links_.writer(value);
+  if (cast >= 0 && keeps_type(graph_.node(cast)) && links_.only_reader(value) != nullptr)
+    value = graph_.node(cast).input(0);
+  const std::int32_t from = links_.writer(value);
+  return from >= 0 && links_.only_reader(value) != nullptr && graph_.node(from).op_type == op ? from : -1;
+}
+
+// x of sqrt(mean(x²) + ε); kAbsent: the node is not such a root.
+ValueId CpuLoading::operand_of_root(std::int32_t root, std::vector<std::int32_t>& nodes) const {
+  const std::int32_t sum = writer(graph_.node(root).input(0), "Add");
+  if (sum < 0) return kAbsent;
+  const Node& add = graph_.node(sum);
+  const std::int32_t mean = std::max(writer(add.input(0), "ReduceMean"), writer(add.input(1), "ReduceMean"));
+  if (mean < 0) return kAbsent;
+  const ValueId squared = graph_.node(mean).input(0);
+  const std::int32_t square = std::max(writer(squared, "Pow"), writer(squared, "Mul"));
+  if (square < 0) return kAbsent;
+  const Node& times = graph_.node(square);
+  if (times.op_type == "Mul" && times.input(0) != times.input(1)) return kAbsent;
+  nodes.insert(nodes.end(), {root, sum, mean, square});
+  return times.input(0);
+}
+
+void CpuLoading::find_norm(std::int32_t last) {
+  const Node& scaled = graph_.node(last);
+  if (scaled.inputs.size() != 2) return;
+  const std::size_t side = constant_[index(scaled.input(0))] ? 1 : 0;
+  const ValueId weight = scaled.input(1 - side);
+  const Shape* sizes = shape_of(analysis_, weight);
+  if (!constant_[index(weight)] || sizes == nullptr || sizes->size() != 1) return;
+  const ValueId normed = scaled.input(side);
+  std::vector<std::int32_t> nodes;
+  ValueId operand = kAbsent, divided = kAbsent;
+  if (const std::int32_t quotient = writer(normed, "Div"); quotient >= 0) {
+    divided = graph_.node(quotient).input(0);
+    const std::int32_t root = writer(graph_.node(quotient).input(1), "Sqrt");
+    if (root < 0) return;
+    nodes = {quotient};
+    operand = operand_of_root(root, nodes);
+  } else if (const std::int32_t product = writer(normed, "Mul"); product >= 0) {
+    for (const std::size_t place : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId inverse = graph_.node(product).input(place);
+      const std::int32_t one = std::max(writer(inverse, "Div"), writer(inverse, "Reciprocal"));
+      if (one < 0 || (graph_.node(one).op_type == "Div" && !constant_[index(graph_.node(one).input(0))])) continue;
+      const std::int32_t root = writer(graph_.node(one).inputs.back(), "Sqrt");
+      if (root < 0) continue;
+      nodes = {product, one};
+      divided = graph_.node(product).input(1 - place);
+      operand = operand_of_root(root, nodes);
+      break;
+    }
+  }
+  if (operand == kAbsent || operand != divided) return;
+  parts_.insert(nodes.begin(), nodes.end());
+  norms_[last] = {operand, scaled.output(0)};
+}
+
+}  // namespace pagoda::inline core
