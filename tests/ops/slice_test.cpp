@@ -51,6 +51,7 @@ constexpr OpCase kSlice[] = {
 constexpr OpCase kSplit[] = {
     {"x:f32[N,12] -> a, b, c = Split(x) {axis=1, num_outputs=3}", "a:f32[N,4], c:f32[N,4]", "arith=0 read=48*N written=48*N", "equal parts"},
     {"x:f32[N,7] -> a, b = Split(x) {axis=-1, num_outputs=2}", "a:f32[N,4], b:f32[N,3]", "", "a smaller last"},
+    {"s:i64=[9,-7], x:i64=[1,2] -> a, b = Split(x, s) {axis=0}", "error: a part of the split has size -7", "", "no part is negative"},
     {"opset=13: x:f32[N,7] -> a, b = Split(x) {axis=1}", "error: 7 does not split", "", "equal parts only"},
     {"x:f32[N,8], s:i64=[1,7] -> a, b = Split(x, s) {axis=1}", "a:f32[N,1], b:f32[N,7]", "read=32*N", "listed sizes"},
     {"opset=11: x:f32[N,8] -> a, b = Split(x) {axis=1, split=[3,5]}", "a:f32[N,3], b:f32[N,5]", "", "an attribute before opset 13"},

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "ops/context.h"
 #include "ops/shape_math.h"
 
 namespace pagoda::inline core::ops {
 
 const Scalar& SmallTensor::operator[](std::int64_t index) const {
+  // Attributes and values of a damaged file may name elements that no tensor has.
+  if (index < 0 || index >= count)
+    throw RuleStop{RuleStop::Kind::Contradiction, "element " + std::to_string(index) + " of " + std::to_string(count)};
   static const Scalar kUnknown;
   return known == nullptr ? kUnknown : (*known)[static_cast<std::size_t>(index)];
 }

@@ -315,7 +315,10 @@ void infer_split(OpContext& op) {
   const Dim whole = shape[axis];
   Shape sizes = split_sizes(op, whole);
   Dim sum = 0;
-  for (const Dim& size : sizes) sum += size;
+  for (const Dim& size : sizes) {
+    if (size.value64().value_or(0) < 0) op.fail("a part of the split has size " + size.to_string());
+    sum += size;
+  }
   const FixedSizes* fixed = op.fixed_sizes();
   if (fixed == nullptr && equal(sum, whole) == false)
     op.fail("split sizes add up to " + sum.to_string() + ", the axis has " + whole.to_string());
