@@ -78,6 +78,7 @@ JsonWriter& JsonWriter::value(Int number) {
 
 JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
+  if (number == 0) number = 0;  // a zero without a sign: a reader of integers does not keep it
   return raw(style_ == Style::Plain ? json_number(number) : shortest(number));
 }
 

@@ -74,12 +74,12 @@ TEST_CASE("integers of 128 bits stay integers, reals are shortest, what is not a
       .value(Int{1} << 100)
       .value(-(Int{1} << 100))
       .value(std::size_t{7});
-  json.value(0.1).value(1e300).value(std::numeric_limits<double>::infinity()).value(std::optional<Int>());
+  json.value(0.1).value(-0.0).value(1e300).value(std::numeric_limits<double>::infinity()).value(std::optional<Int>());
   json.value(true).value("text").value(Dim(3)).value(Dim::symbol("n") + 1);
   json.end_array();
   CHECK(
       std::move(json).text() ==
-      "[-9223372036854775808, 1267650600228229401496703205376, -1267650600228229401496703205376, 7, 0.1, 1e+300, null, "
+      "[-9223372036854775808, 1267650600228229401496703205376, -1267650600228229401496703205376, 7, 0.1, 0, 1e+300, null, "
       "null, true, \"text\", 3, \"n + 1\"]\n");
 }
 
