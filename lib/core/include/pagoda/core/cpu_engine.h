@@ -14,8 +14,8 @@
 // n0) in place of B, where width is the number of elements that lie side by side. Kernels that move less than
 // kFewBytes run on one thread, so nothing starts. Cold bytes are those that no cache can hold: the weights of a model
 // that exceeds the cache together with its activations, and activations of one kernel beyond its capacity, which is at
-// most that of the stated last-level cache. All are fitted to single kernels timed by the engine's profiler, whose own cost per kernel follows
-// from runs with and without it.
+// most that of the stated last-level cache. All are fitted to single kernels timed by the engine's profiler, whose own
+// cost per kernel follows from runs with and without it.
 #pragma once
 
 #include <array>
