@@ -354,8 +354,7 @@ std::string by_class(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
                                      "predicted_seconds", "unseen_seconds"});
   for (const TimedCpuRun& run : runs) {
     std::array<std::array<double, 5>, kCpuKernelClasses> sums = {};
-    const auto found = fit.without.find(run.family);
-    const CpuCalibration& without = found == fit.without.end() ? fit.calibration : found->second;
+    const auto without = fit.without.find(run.family);
     for (const TimedCpuKernel& timed : run.timed) {
       auto& sum = sums[static_cast<std::size_t>(timed.kernel.kind)];
       sum[0] += 1;
@@ -365,13 +364,16 @@ std::string by_class(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
       auto& sum = sums[static_cast<std::size_t>(kernel.kind)];
       sum[2] += 1;
       sum[3] += cpu_kernel_seconds(kernel, fit.calibration, has_cold_weights(run.lowered, fit.calibration.cache_bytes));
-      sum[4] += cpu_kernel_seconds(kernel, without, has_cold_weights(run.lowered, without.cache_bytes));
+      if (without != fit.without.end())
+        sum[4] += cpu_kernel_seconds(kernel, without->second,
+                                     has_cold_weights(run.lowered, without->second.cache_bytes));
     }
     for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind) {
       if (sums[kind][0] + sums[kind][2] == 0) continue;
       base::CsvLine line;
       line.add(run.name).add(to_string(static_cast<CpuKernelClass>(kind)));
-      for (const double sum : sums[kind]) line.add(sum);
+      for (std::size_t i = 0; i < 4; ++i) line.add(sums[kind][i]);
+      line.add(without != fit.without.end() ? std::optional(sums[kind][4]) : std::nullopt);
       text += std::move(line).end();
     }
   }

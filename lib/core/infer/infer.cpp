@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstdint>
 #include <utility>
 
 #include "ops/fixed_sizes.h"
@@ -29,17 +27,14 @@ std::int64_t Walker::opset_of(std::string_view domain) const {
 }
 
 const Walker::Operator& Walker::operator_of(const Node& node) {
-  const KnownOperator asked{node.op_type.c_str(), node.domain.c_str(), node.overload.c_str(), call_.function, {}};
-  KnownOperator& known = known_operators_[(std::bit_cast<std::uintptr_t>(asked.type) >> 3) % known_operators_.size()];
-  if (known.type == asked.type && known.domain == asked.domain && known.overload == asked.overload &&
-      known.caller == asked.caller)
-    return known.op;
-  known = asked;
-  find_rule(node, known.op);
-  known.op.function = session_.model.function(node.domain, node.op_type, node.overload);
-  known.op.structure = structure_visit(node);
-  known.op.opset = opset_of(node.domain);
-  return known.op;
+  return operators_.of(node, call_.function, [&] {
+    Operator found;
+    find_rule(node, found);
+    found.function = session_.model.function(node.domain, node.op_type, node.overload);
+    found.structure = structure_visit(node);
+    found.opset = opset_of(node.domain);
+    return found;
+  });
 }
 
 void Walker::find_rule(const Node& node, Operator& found) const {

@@ -2,7 +2,6 @@
 // Bodies (branches, loops, local functions) are walked the same way and their rows spliced in.
 #pragma once
 
-#include <array>
 #include <map>
 #include <set>
 #include <span>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/by_operator.h"
 #include "infer/storage.h"
 #include "ops/context.h"
 #include "ops/custom.h"
@@ -128,18 +128,12 @@ class Walker {
   void store_outputs(const Frame& frame, OpContext::State& state) const;
   void count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
-  // What a node's operator is. A graph has few operators, and nodes of one share the text of its name.
   struct Operator {
     const OpRule* rule = nullptr;            // null: the operator has none
     const CustomOperator* custom = nullptr;  // the description that the rule implements
     const Function* function = nullptr;      // of the file
     StructureVisit structure = nullptr;
     std::int64_t opset = 0;
-  };
-  struct KnownOperator {
-    const char *type = nullptr, *domain = nullptr, *overload = nullptr;  // the names' characters
-    const Function* caller = nullptr;                                    // whose opsets count
-    Operator op;
   };
   const Operator& operator_of(const Node& node);
   void find_rule(const Node& node, Operator& found) const;
@@ -172,7 +166,7 @@ class Walker {
     std::vector<ValueInfo> outputs;
     std::vector<bool> output_set;
   } spare_;  // of the previous node, whose memory the next one reuses
-  std::array<KnownOperator, 64> known_operators_;
+  ByOperator<Operator> operators_;
   int depth_ = 0;
   std::size_t walked_nodes_ = 0;
   std::size_t walk_limit_;

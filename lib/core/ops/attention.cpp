@@ -3,6 +3,7 @@
 // A score is one (query, key) pair. Pairs that a causal mask or a window hides cost nothing: an engine need not
 // compute them. Masks given as tensors hide nothing, since they are data.
 #include <algorithm>
+#include <limits>
 
 #include "ops/attention_work.h"
 #include "ops/rule_parts.h"
@@ -192,14 +193,15 @@ OpCost cost_attention(const OpContext& op) {
                       .raw_scores = raw_scores ? op.output_elements(kScores) : Dim(0)};
   OpCost cost = op.streamed();
   if (op.has_input(kLengths)) read_external_cache(cost, op, heads);
-  // A left window of n keys, plus the query's own key.
+  // A left window of n keys, plus the query's own key; 0: none, or one beyond any number of keys.
   const std::int64_t left = visibility(op).left;
+  const bool is_limited = left >= 0 && left < std::numeric_limits<std::int64_t>::max();
   move_cache(cost, op, {kPastKey, kPastValue}, {kPresentKey, kPresentValue},
              {.past = heads.past,
               .present = heads.total_keys(),
               .total = heads.total_keys(),
               .added = heads.keys,
-              .window = left < 0 ? 0 : left + 1});
+              .window = is_limited ? left + 1 : 0});
   add_scores(cost, scores);
   if (selects) cost.comparisons += half(scores.twice_pairs);
   return cost;

@@ -1,12 +1,11 @@
 #include "ops/packed_weights.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string_view>
+
+#include "graph/by_operator.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -109,27 +108,6 @@ constexpr WeightInput kInputs[] = {
 };
 // clang-format on
 
-// Whether nodes of an operator may read packed weights. A graph has few operators, and nodes of one share the text of its
-// name, so that few texts are compared.
-class PackedOperators {
- public:
-  bool contain(const Node& node) {
-    const char* const text = node.op_type.c_str();
-    Known& known = known_[(std::bit_cast<std::uintptr_t>(text) >> 3) % known_.size()];
-    if (known.text != text)
-      known = {text, std::any_of(std::begin(kInputs), std::end(kInputs),
-                                 [&](const WeightInput& input) { return input.op_type == node.op_type; })};
-    return known.is_packed;
-  }
-
- private:
-  struct Known {
-    const char* text = nullptr;
-    bool is_packed = false;
-  };
-  std::array<Known, 64> known_ = {};
-};
-
 // Finds the initializer behind a value: directly, captured from an outer graph, or behind a Reshape.
 class Initializers {
  public:
@@ -171,10 +149,14 @@ class Initializers {
 std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& model) {
   std::map<std::pair<GraphId, std::int32_t>, Dim> result;
   Initializers initializers(model);
-  PackedOperators packed_operators;
+  ByOperator<bool> may_be_packed;
   for (std::size_t g = 0; g < model.graphs.size(); ++g)
     for (const Node& node : model.graphs[g].nodes) {
-      if (!packed_operators.contain(node)) continue;
+      if (!may_be_packed.of(node, nullptr, [&] {
+            return std::any_of(std::begin(kInputs), std::end(kInputs),
+                               [&](const WeightInput& input) { return input.op_type == node.op_type; });
+          }))
+        continue;
       for (const WeightInput& packed : kInputs) {
         if (packed.op_type != node.op_type || packed.domain != plain_domain(node.domain) ||
             packed.input >= node.inputs.size())

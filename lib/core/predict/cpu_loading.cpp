@@ -37,8 +37,7 @@ void CpuLoading::find_constants(const Model& model) {
 }
 
 bool CpuLoading::computes(const NodeReport& row) const {
-  const ValueId output = graph_.node(row.node).output(0);
-  return has_fixed_sizes_ && output != kAbsent && constant_[index(output)] && row.cost.mark != Mark::Folded &&
+  return has_fixed_sizes_ && is_constant(graph_.node(row.node).output(0)) && row.cost.mark != Mark::Folded &&
          row.cost.mark != Mark::Unmodelled;
 }
 
@@ -63,8 +62,10 @@ double CpuLoading::read_weight_bytes() const {
   return sum;
 }
 
+bool CpuLoading::is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
+
 bool CpuLoading::keeps_type(const Node& node) const {
-  return node.op_type == "Cast" && node.input(0) != kAbsent &&
+  return node.op_type == "Cast" && node.input(0) != kAbsent && node.output(0) != kAbsent &&
          analysis_.types[index(node.input(0))].element == analysis_.types[index(node.output(0))].element;
 }
 
@@ -144,10 +145,11 @@ ValueId CpuLoading::operand_of_root(std::int32_t root, std::vector<std::int32_t>
 void CpuLoading::find_norm(std::int32_t last) {
   const Node& scaled = graph_.node(last);
   if (scaled.inputs.size() != 2) return;
-  const std::size_t side = constant_[index(scaled.input(0))] ? 1 : 0;
+  const std::size_t side = is_constant(scaled.input(0)) ? 1 : 0;
   const ValueId weight = scaled.input(1 - side);
+  if (!is_constant(weight)) return;
   const Shape* sizes = shape_of(analysis_, weight);
-  if (!constant_[index(weight)] || sizes == nullptr || sizes->size() != 1) return;
+  if (sizes == nullptr || sizes->size() != 1) return;
   const ValueId normed = scaled.input(side);
   std::vector<std::int32_t> nodes;
   ValueId operand = kAbsent, divided = kAbsent;
@@ -161,7 +163,7 @@ void CpuLoading::find_norm(std::int32_t last) {
     for (const std::size_t place : {std::size_t{0}, std::size_t{1}}) {
       const ValueId inverse = graph_.node(product).input(place);
       const std::int32_t one = std::max(writer(inverse, "Div"), writer(inverse, "Reciprocal"));
-      if (one < 0 || (graph_.node(one).op_type == "Div" && !constant_[index(graph_.node(one).input(0))])) continue;
+      if (one < 0 || (graph_.node(one).op_type == "Div" && !is_constant(graph_.node(one).input(0)))) continue;
       const std::int32_t root = writer(graph_.node(one).inputs.back(), "Sqrt");
       if (root < 0) continue;
       nodes = {product, one};

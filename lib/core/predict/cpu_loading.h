@@ -42,6 +42,7 @@ class CpuLoading {
   static std::string attribute_text(const Attribute& attribute);
   std::string operand_text(ValueId value) const;
   void find_norm(std::int32_t last);
+  bool is_constant(ValueId value) const;
   std::int32_t writer(ValueId value, std::string_view op) const;
   ValueId operand_of_root(std::int32_t root, std::vector<std::int32_t>& nodes) const;
 

@@ -114,7 +114,7 @@ std::optional<EstimatePrediction> under(std::monostate, const Model&, const Esti
 struct Habits {
   bool fuses = false;
   std::optional<Precision> products = {};  // their type, unless the request names another; empty: that of the file
-  const char* others = "";
+  std::string_view others = {};
 };
 Habits habits(std::monostate, const EstimateRequest&) { return {}; }
 Habits habits(const Calibration& fitted, const EstimateRequest&) {
@@ -124,7 +124,7 @@ Habits habits(const Calibration& fitted, const EstimateRequest&) {
 Habits habits(const ServingCalibration&, const EstimateRequest& request) {
   return {.fuses = true,
           .products = serving_rates(*request.device)->products,
-          .others = ", shares the caches and applies the head to the last position only"};
+          .others = "shares the caches and applies the head to the last position only"};
 }
 Habits habits(const TensorRtCalibration&, const EstimateRequest&) {
   return {.fuses = true, .products = Precision::Float16};
@@ -136,20 +136,21 @@ Habits habits(const CpuCalibration&, const EstimateRequest&) { return {.fuses = 
 std::string shorter_than_bound(const EstimatePrediction& time, const Habits& engine, const EstimateRequest& request,
                                double bound) {
   if (time.seconds >= bound) return {};
-  std::string why, options;
+  std::vector<std::string> does, options;
   if (engine.products && !request.precision) {
-    why = " runs products in " + std::string(to_string(*engine.products));
-    options = "--precision " + std::string(option_name(*engine.products));
+    does.push_back("runs products in " + std::string(to_string(*engine.products)));
+    options.push_back("--precision " + std::string(option_name(*engine.products)));
   }
   if (engine.fuses && request.traffic == TrafficModel::Unfused) {
-    why += why.empty() ? " fuses kernels" : " and fuses kernels";
-    options += options.empty() ? "--traffic fused" : " --traffic fused";
+    does.emplace_back("fuses kernels");
+    options.emplace_back("--traffic fused");
   }
+  if (!engine.others.empty()) does.emplace_back(engine.others);
   const std::string text = "prediction: it is shorter than the bound";
   if (!options.empty())
-    return text + ", which " + time.engine + " does not have to keep: it" + why + engine.others + "; " + options +
-           (why.find(" and ") == std::string::npos ? " gives" : " give") + " a bound of the same work";
-  if (engine.others[0] != '\0') return text + ": " + time.engine + std::string(engine.others).substr(1);
+    return text + ", which " + time.engine + " does not have to keep: it " + base::joined(does) + "; " +
+           base::joined(options, " ") + (options.size() == 1 ? " gives" : " give") + " a bound of the same work";
+  if (!engine.others.empty()) return text + ": " + time.engine + " " + std::string(engine.others);
   return text + " of the same work, which no run can be: the calibration does not cover this model on " +
          request.device->id;
 }

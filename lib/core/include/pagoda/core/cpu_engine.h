@@ -98,7 +98,8 @@ struct CpuKernel {
   double line = 0;
 };
 
-// Kernels that move fewer bytes, such as shape computations, run on one thread.
+// Kernels that move fewer bytes, such as shape computations, run on one thread. Assumed: the engine decides by what it
+// takes each operator to cost.
 inline constexpr double kFewBytes = 4000;
 
 // --- kernels from sizes; shapes in ONNX's axis order ---
