@@ -274,6 +274,37 @@ TEST_CASE("a product of dequantised numbers runs in floats alone, in integers wh
   CHECK(alone.totals.floor_seconds < (kMatMulFlops / float_rate) * 1.1);
 }
 
+TEST_CASE("a product of numbers dequantised from two types runs in the wider one, if that holds the other exactly") {
+  struct Row {
+    const char* x;
+    const char* w;
+    ElementType product;
+  };
+  constexpr ElementType kNone = ElementType::Undefined;
+  const Row rows[] = {
+      {"i8", "i4", ElementType::Int8},
+      {"u8", "i8", ElementType::Int8},
+      {"f8e4m3", "f4", ElementType::Float8e4m3fn},
+      {"f4", "f8e5m2", ElementType::Float8e5m2},
+      {"f8e4m3", "i4", ElementType::Float8e4m3fn},
+      {"f8e5m2", "u4", kNone},  // 15 has four significant bits
+      {"f8e4m3", "i8", kNone},
+      {"f4", "i4", kNone},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.x);
+    CAPTURE(row.w);
+    const std::string x = row.x, w = row.w;
+    const Model model = test::graph(
+        "opset=25: x:" + x + "[64,64], w:" + w + "[64,64]=const, s:f32=0.1 -> a = DequantizeLinear(x, s); b = "
+        "DequantizeLinear(w, s); c = Cast(b) {to=f16}; d = Cast(a) {to=f16}; y = MatMul(d, c)");
+    const Analysis analysis = analyze(model);
+    CHECK(analysis.nodes[4].dequantized_from == row.product);
+    CHECK(traffic(model, analysis, {.model = TrafficModel::Fused}).groups.back().cost.precision ==
+          (row.product == kNone ? ElementType::Float16 : row.product));
+  }
+}
+
 TEST_CASE("free dims are 1 and take the values they are given") {
   const char* graph = "x:f32[batch,512], w:f32[512,512] -> y = MatMul(x, w)";
   CHECK(bound_of(graph, round_device()).rows[0].flops == 2 * 512 * 512);

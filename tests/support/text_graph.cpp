@@ -20,11 +20,11 @@ constexpr ShortName kShortNames[] = {
     {"bf16", ElementType::Bfloat16},     {"bool", ElementType::Bool},   {"c128", ElementType::Complex128},
     {"c64", ElementType::Complex64},     {"f16", ElementType::Float16}, {"f32", ElementType::Float32},
     {"f4", ElementType::Float4e2m1},     {"f64", ElementType::Float64}, {"f8e4m3", ElementType::Float8e4m3fn},
-    {"f8e5m2", ElementType::Float8e5m2}, {"i16", ElementType::Int16},   {"i2", ElementType::Int2},
-    {"i32", ElementType::Int32},         {"i4", ElementType::Int4},     {"i64", ElementType::Int64},
-    {"i8", ElementType::Int8},           {"str", ElementType::String},  {"u16", ElementType::Uint16},
-    {"u2", ElementType::Uint2},          {"u32", ElementType::Uint32},  {"u4", ElementType::Uint4},
-    {"u64", ElementType::Uint64},        {"u8", ElementType::Uint8},
+    {"f8e5m2", ElementType::Float8e5m2}, {"f8e8m0", ElementType::Float8e8m0}, {"i16", ElementType::Int16},
+    {"i2", ElementType::Int2},           {"i32", ElementType::Int32},   {"i4", ElementType::Int4},
+    {"i64", ElementType::Int64},         {"i8", ElementType::Int8},     {"str", ElementType::String},
+    {"u16", ElementType::Uint16},        {"u2", ElementType::Uint2},    {"u32", ElementType::Uint32},
+    {"u4", ElementType::Uint4},          {"u64", ElementType::Uint64},  {"u8", ElementType::Uint8},
 };
 
 std::optional<ElementType> find_element_type(std::string_view name) {

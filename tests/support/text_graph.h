@@ -7,7 +7,7 @@
 //            name:type=const    an initializer whose value is not known
 //            name:type=[1,2,3]  one with a value (=3 for a scalar; true, false, 0.5, inf and nan are values too).
 //                               The shape may be left out (`axes:i64=[0,1]`): the list gives it.
-//   type     f32 f16 bf16 f64 f8e4m3 f8e5m2 f4 i64 i32 i16 i8 i4 i2 u64 u32 u16 u8 u4 u2 bool str c64 c128, or the
+//   type     f32 f16 bf16 f64 f8e4m3 f8e5m2 f8e8m0 f4 i64 i32 i16 i8 i4 i2 u64 u32 u16 u8 u4 u2 bool str c64 c128, or the
 //            long names (float32 …); alone: rank unknown; f32[] a scalar; f32[N,2*seq+1,?] where `?` is a size
 //            without a name; seq(f32[2]); optional(f32[2]); optional(seq(f32[2])); map(i64,f32), the types of keys
 //            and values; map(f32), of unknown keys; sparse(f32[2])

@@ -245,21 +245,35 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
 
 namespace {
 
+// Whether units for numbers of type `wide` multiply those of type `narrow` unrounded. Signed and unsigned integers of the
+// same width share units, and so do both kinds of 8-bit floats; 4-bit integers have at most the four significant bits of
+// e4m3.
+bool multiplies_exactly(ElementType wide, ElementType narrow) {
+  if (is_integer(wide) == is_integer(narrow)) return bits(wide) >= bits(narrow);
+  return wide == ElementType::Float8e4m3fn && bits(narrow) <= 4;
+}
+
+// A Cast of dequantised numbers to another float leaves the choice of the product's units to the engine.
+bool casts_to_float(const OpContext::State& state) {
+  const Node& node = state.node;
+  return (node.op_type == "Cast" || node.op_type == "CastLike") && plain_domain(node.domain).empty() &&
+         !state.outputs.empty() && is_float(state.outputs[0].type.element);
+}
+
 // The narrow type from which the node's first output (a layout, a DequantizeLinear) or its operands (a product) are
-// dequantised.
+// dequantised: the wider of both operands, such as e4m3 for activations in it and weights in int4.
 ElementType dequantized_from(const OpContext::State& state) {
   const auto& inputs = state.inputs;
   if (inputs.empty() || inputs[0] == nullptr) return ElementType::Undefined;
   const OpKind kind = state.facts.kind;
   if (kind == OpKind::Dequantize) return inputs[0]->type.element;
-  if (kind == OpKind::View || kind == OpKind::Transpose) return inputs[0]->dequantized_from;
+  if (kind == OpKind::View || kind == OpKind::Transpose || casts_to_float(state)) return inputs[0]->dequantized_from;
   if (!multiplies_first_two(state.facts.form) || inputs.size() < 2 || inputs[1] == nullptr)
     return ElementType::Undefined;
   const ElementType a = inputs[0]->dequantized_from, b = inputs[1]->dequantized_from;
-  if (a == b) return a;
-  // Signed and unsigned integers of the same width are multiplied by the same units.
-  const bool mixes_signs = is_integer(a) && is_integer(b) && bits(a) == bits(b);
-  return mixes_signs ? b : ElementType::Undefined;
+  if (a == ElementType::Undefined || b == ElementType::Undefined) return ElementType::Undefined;
+  if (multiplies_exactly(b, a)) return b;
+  return multiplies_exactly(a, b) ? a : ElementType::Undefined;
 }
 
 // Weights of a product keep their stored size: where an input has the batch and no output does, the assumed batch is

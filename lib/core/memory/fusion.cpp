@@ -215,6 +215,7 @@ class Fuser {
       graph_.add_group(GroupKind::Other, id);
       return;
     }
+    if (join_dequantised(id)) return;
     std::int32_t joined = -1;
     for (const std::int32_t group : producing_groups(id)) {
       const auto why = reason_to_join(group, id, op, *elements);
@@ -230,6 +231,17 @@ class Fuser {
     if (graph_.group(joined).elements != *elements) return;  // one element per row: no full-size operand to merge
     for (const std::int32_t other : producing_groups(id))
       if (other != joined) merge_elementwise(joined, other, id, *elements);
+  }
+
+  // A Cast of dequantised numbers that nothing else reads belongs to their conversion: the group stays an operand's.
+  bool join_dequantised(std::int32_t id) {
+    const Node& node = graph_.node(id);
+    if (node.op_type != "Cast" && node.op_type != "CastLike") return false;
+    const std::int32_t from = graph_.producer(node.inputs[0]);
+    const Storage* storage = graph_.storage_at(node.inputs[0]);
+    const std::int32_t group = from < 0 ? -1 : graph_.group_of(from);
+    return group >= 0 && graph_.group(group).kind == GroupKind::Dequantize && !storage->is_output &&
+           storage->readers == Ids{id} && graph_.join(group, id, Fusion::Elementwise);
   }
 
   // The group that quantised an operand, if only this node dequantises it, so the rounding stays in registers; else -1.

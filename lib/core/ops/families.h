@@ -43,6 +43,7 @@ std::span<const OpRule> resize_rules();
 std::span<const OpRule> sequence_rules();
 std::span<const OpRule> signal_rules();
 std::span<const OpRule> slice_rules();
+std::span<const OpRule> tensorrt_rules();
 std::span<const OpRule> text_rules();
 std::span<const OpRule> training_rules();
 std::span<const OpRule> unary_rules();

@@ -105,6 +105,7 @@ constexpr WeightInput kInputs[] = {
     {kMs,                    "QMoE",                             12,  kByte,  expert<'2'>},
     {kMs,                    "QMoE",                             13,  kByte,  expert<'3'>},
     {"com.ms.internal.nhwc", "QLinearConv",                       8,  kWide,  one_each},
+    {"trt",                  "DequantizeLinear",                  0,  kWide,  one_each},
 };
 // clang-format on
 

@@ -53,6 +53,7 @@ std::span<const Family> families() {
       Family{"com.microsoft.nchwc", nchwc_rules()},
       Family{"com.ms.internal.nhwc", internal_nhwc_rules()},
       Family{"org.pytorch.aten", aten_rules()},
+      Family{"trt", tensorrt_rules()},
   };
   return kFamilies;
 }
