@@ -7,6 +7,7 @@
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/what_if.h"
 #include "support/files.h"
+#include "support/text_graph.h"
 
 namespace pagoda::documents {
 namespace {
@@ -30,6 +31,19 @@ TEST_CASE("a merged decoder in a phase is answered as a decoder of its own, on i
   const std::optional<WhatIf> page = what_if(model, request);
   REQUIRE(page);
   CHECK(page->sizes.size() >= 2);
+}
+
+TEST_CASE("a phase decides sizes that formulas leave open: where the last rows of a mask begin") {
+  // The mask's length has names of its own, so the sign of its difference to the new tokens is not known before.
+  const Model model = test::graph(
+      "ids:i64[B,S], mask:i64[B,past_n+n], past:f32[B,2,P,8], w:f32[100,16]=const, shape:i64=[0,0,2,8], one:i64[1]=[1] -> "
+      "e = Gather(w, ids); r = Reshape(e, shape); k = Transpose(r) {perm=[0,2,1,3]}; present = Concat(past, k) {axis=2}; "
+      "t = Shape(mask) {start=1}; s = Shape(ids) {start=1,end=2}; f = Sub(t, s); y = Slice(mask, f, t, one) => y, present");
+  const EstimateDocument estimate =
+      make_estimate(model, {.sizes = {.batch = 3}, .phase = PhaseOptions{.phase = Phase::Decode, .tokens = 4, .past = 60}});
+  CHECK(estimate.symbols.empty());
+  CHECK(estimate.bindings.at("past_n") == 60);
+  CHECK(estimate.nodes.back().outputs.front().type.shape == Shape{3, 4});
 }
 
 TEST_CASE("an estimate with all its parts reads back as it was written") {

@@ -402,3 +402,11 @@ TEST_CASE("experts of a mixture are read as often as tokens reach them") {
       documents::make_estimate(model, served("h200", 32, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
   CHECK(many > 2 * one);  // two of eight experts, then all
 }
+
+TEST_CASE("a decoder that carries states is refused by its first state: nothing measured times their kernels") {
+  for (const char* name : {"qwen3_5_genai_int4", "lfm2_moe_genai_int4"}) {
+    documents::EstimateRequest request = served("h100-sxm", 1, Phase::Decode, 1, 100);
+    request.precision = std::nullopt;
+    CHECK(test::contains(test::error_of([&] { documents::make_estimate(skeleton(name), request); }), "is a state of"));
+  }
+}

@@ -58,6 +58,42 @@ TEST_CASE("a past that stays free: masks follow it") {
   CHECK(step.totals.cost.bytes().bind({{"past", 100}}) == at_100.totals.cost.bytes());
 }
 
+TEST_CASE("a mask's length as a sum of names of its own follows past and new tokens") {
+  const std::string text = std::string(kDecoder).replace(std::string(kDecoder).find("total"), 5, "past_n+n");
+  const Model model = test::graph(text);
+  const Analysis analysis = analyze(model, {.batch = 3});
+  const PhaseSizes decode = phase_sizes(model, analysis, {.phase = Phase::Decode, .past = 100});
+  CHECK(decode.dims == Bindings{{"n", 1}, {"past", 100}, {"past_n", 100}, {"sequence", 1}});
+  CHECK(in_phase(analysis, decode).free_dims.empty());
+  const PhaseSizes open = phase_sizes(model, analysis, {.phase = Phase::Decode, .past = std::nullopt});
+  CHECK(open.masks.at("past_n").to_string() == "past");
+}
+
+TEST_CASE("a state that ordinary operators bring from step to step is a cache of fixed size, as in Mamba") {
+  // A convolution's last inputs and a recurrence, named as exporters pair them; an encoder's keys are computed anew.
+  const Model model = test::graph(
+      "x:f32[B,S,8], encoded:f32[B,E,8], past_states.0.conv_state:f32[B,8,3], past_states.0.ssm_state:f32[B,8,4], "
+      "past_states.0.encoder:f32[B,E,8], w:f32[8,8]=const, a:f32[8,4]=const, from:i64[1]=[-3], to:i64[1]=[9223372036854775807], "
+      "axis:i64[1]=[2], last:i64=0 -> "
+      "p = MatMul(x, w); t = Transpose(p) {perm=[0,2,1]}; c = Concat(past_states.0.conv_state, t) {axis=2}; "
+      "present.0.conv_state = Slice(c, from, to, axis); h = Mul(past_states.0.ssm_state, a); "
+      "g = Gather(t, last) {axis=2}; u = Unsqueeze(g, axis); present.0.ssm_state = Add(h, u); "
+      "present.0.encoder = MatMul(encoded, w); y = MatMul(p, w) "
+      "=> y, present.0.conv_state, present.0.ssm_state, present.0.encoder");
+  const Analysis open = analyze(model, {.batch = 2, .dims = {{"E", 10}}});
+  const PhaseSizes sizes = phase_sizes(model, open, {.phase = Phase::Decode, .past = 100});
+  CHECK(sizes.dims == Bindings{{"S", 1}});
+  CHECK(sizes.past_dim.empty());
+  const KvCache cache = plan_memory(model, in_phase(open, sizes)).kv_cache;
+  REQUIRE(cache.pairs.size() == 2);
+  CHECK(cache.bytes_per_token == Dim(0));
+  const Int states = Int{2} * 8 * (3 + 4) * 4;
+  CHECK(cache.shared_bytes.value() == states);
+  CHECK(cache.separate_bytes.value() == 2 * states);
+  CHECK(cache.written_bytes.value() == states);
+  CHECK(cache.copied_bytes.value() == 0);
+}
+
 TEST_CASE("models without a cache, and sizes that contradict") {
   const Model plain = test::graph("ids:i64[batch,sequence], w:f32[100,16]=const -> y = Gather(w, ids)");
   CHECK_THROWS_WITH_AS(phase_sizes(plain, analyze(plain), {}), doctest::Contains("export it with its cache"), Error);
@@ -254,6 +290,15 @@ TEST_CASE("tables that positions look up, by where their index comes from") {
       "y = RotaryEmbedding(x, c, s, position_ids)");
   REQUIRE(rotated);
   CHECK(rotated->positions == 512);
+  // Whisper's decoder takes rows from the length of its cache on.
+  const char* const cut =
+      "ids:i64[B,S], past:f32[B,4,P,8], x:f32[B,S,16], p:f32[448,16]=const, one:i64=1, two:i64=2, from:i64[1]=[0], "
+      "axis:i64[1]=[AXIS] -> a = Shape(ids); s = Gather(a, one); b = Shape(past); h = Gather(b, two); t = Add(s, h); "
+      "e = Unsqueeze(t, from); f = Unsqueeze(h, from); q = Slice(p, f, e, axis); y = Add(x, q)";
+  const auto along = [&](const char* axis) { return table(std::string(cut).replace(std::string(cut).find("AXIS"), 4, axis).c_str()); };
+  REQUIRE(along("0"));
+  CHECK(along("0")->positions == 448);
+  CHECK_FALSE(along("1"));  // columns
 }
 
 // --- decode with caches as engines keep them ---

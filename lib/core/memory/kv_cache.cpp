@@ -67,6 +67,10 @@ class Finder {
     cache.shared_bytes += larger;
     cache.separate_bytes += past + present;
     if (pair.is_fixed) cache.fixed_bytes += larger;
+    if (!pair.is_in_place && pair.axis == CachePair::kState) {
+      cache.written_bytes += present;
+      return;
+    }
     if (!pair.is_in_place) {
       cache.written_bytes += present - past;
       cache.copied_bytes += 2 * past;
@@ -145,17 +149,44 @@ class Finder {
         if (const auto key = key_of(graph_.values[index(input)].name, "past")) past_by_key_.emplace(*key, input);
     const auto key = key_of(graph_.values[index(output)].name, "present");
     const auto found = key ? past_by_key_.find(*key) : past_by_key_.end();
-    return found == past_by_key_.end() || used_.contains(found->second) ? std::nullopt
-                                                                        : pair_of(found->second, output, std::nullopt);
+    if (found == past_by_key_.end() || used_.contains(found->second)) return std::nullopt;
+    auto pair = pair_of(found->second, output, std::nullopt);
+    return pair ? pair : state_of(found->second, output);
   }
 
-  // The rest of a name without "past" or "present": "past_key_values.3.decoder.key" → ".3.decoder.key".
+  // A state that other operators than those with Updates bring from one step to the next, as in Mamba. An encoder's keys,
+  // computed anew or passed on, are none.
+  std::optional<CachePair> state_of(ValueId past, ValueId present) const {
+    const TensorType& before = type(past);
+    const bool is_alike =
+        before.shape && before.element == type(present).element && before.shape == type(present).shape;
+    if (!is_alike || !is_computed_from(present, past)) return std::nullopt;
+    return CachePair{.past = past, .present = present, .axis = CachePair::kState, .bytes_per_token = 0};
+  }
+
+  bool is_computed_from(ValueId value, ValueId source) const {
+    if (inputs_.contains(behind_identity(value))) return false;
+    std::vector<ValueId> open = {value};
+    std::set<ValueId> seen;
+    while (!open.empty()) {
+      const ValueId at = open.back();
+      open.pop_back();
+      if (at == source) return true;
+      if (at == kAbsent || !seen.insert(at).second || producer_[index(at)] < 0) continue;
+      const Node& node = graph_.nodes[index(producer_[index(at)])];
+      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    }
+    return false;
+  }
+
+  // The rest of a name without "past" or "present": "past_key_values.3.decoder.key" → ".3.decoder.key", as of
+  // "past_states.3.conv".
   static std::optional<std::string> key_of(std::string name, std::string_view tense) {
     const std::size_t at = name.find(tense);
     if (at == std::string::npos) return std::nullopt;
     name.erase(0, at + tense.size());
-    constexpr std::string_view kHolder = "_key_values";
-    if (name.starts_with(kHolder)) name.erase(0, kHolder.size());
+    for (const std::string_view holder : {"_key_values", "_states"})
+      if (name.starts_with(holder)) name.erase(0, holder.size());
     return name;
   }
 

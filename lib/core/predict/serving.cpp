@@ -43,6 +43,7 @@ class ServingLowering {
   }
 
   ServingTime lower() {
+    refuse_states();
     for (std::size_t row = 0; row < analysis_.nodes.size(); ++row)
       if (analysis_.nodes[row].graph == 0 && analysis_.nodes[row].cost.mark == Mark::Compute)
         lower_row(static_cast<std::int32_t>(row));
@@ -150,6 +151,15 @@ class ServingLowering {
                               before->op_type == "FastGelu" || before->op_type == "SwiGLU"))
       if (k != hidden_) add_small(place, 6 * m * k);
     if (hidden_ == 0) hidden_ = k;
+  }
+
+  // Nothing measured says how long kernels take that carry a state instead of keys and values.
+  void refuse_states() const {
+    for (const CachePair& pair : cache_.pairs)
+      if (pair.axis == CachePair::kState)
+        throw Error("--engine llm-serving: " + std::string(graph_.value(pair.past).name) +
+                    " is a state of linear attention, a state-space model or a convolution, whose kernels it was not "
+                    "fitted to; without --predict there is the bound");
   }
 
   ValueId source(ValueId value) const {

@@ -183,6 +183,7 @@ class Reader {
       if (!input.type.shape) continue;
       for (std::size_t i = 1; i < input.type.shape->size(); ++i) {
         const Dim& dim = (*input.type.shape)[i];
+        if (holds_text(input.name, "mask") && set_sum(dim)) continue;
         if (!dim.is_symbol() || sizes_.dims.contains(dim.to_string())) continue;
         if (!holds_text(input.name, "mask") && !holds_text(dim.to_string(), "total")) continue;
         if (dim == new_tokens_ || dim.to_string() == sizes_.past_dim || is_of_other_data(dim)) continue;
@@ -192,6 +193,18 @@ class Reader {
           sizes_.masks.insert_or_assign(dim.to_string(), total);
       }
     }
+  }
+
+  // A mask's length stated as a sum of past and new tokens that no other tensor names.
+  bool set_sum(const Dim& dim) {
+    const std::vector<std::string> names = dim.symbols();
+    if (names.size() != 2 || dim != Dim::symbol(names[0]) + Dim::symbol(names[1])) return false;
+    const bool is_first = holds_text(names[0], "past");
+    if (is_first == holds_text(names[1], "past")) return false;
+    for (const auto& [name, size] : {std::pair(names[is_first ? 0 : 1], past_), std::pair(names[is_first ? 1 : 0], tokens_)})
+      if (!sizes_.dims.contains(name) && name != sizes_.past_dim && name != sizes_.token_dim)
+        size_as(Dim::symbol(name), size, "mask");
+    return true;
   }
 
   const Graph& graph_;

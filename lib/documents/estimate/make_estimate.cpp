@@ -251,6 +251,22 @@ void warn(Analysis& analysis, std::string message) {
                               {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
 }
 
+namespace {
+
+// The analysis at the phase's sizes from the start, where that decides sizes that formulas leave open: whether the first
+// position of a Slice, a difference of two sizes, is negative.
+std::optional<Analysis> decided_by(const Model& model, const EstimateRequest& request, AnalyzeOptions sizes,
+                                   const Analysis& open, const PhaseSizes& phase) {
+  if (open.symbols.empty() || phase.dims.empty() || !phase.masks.empty()) return std::nullopt;
+  sizes.dims.insert(phase.dims.begin(), phase.dims.end());
+  Analysis bound = analyze(model, sizes, request.custom_operators);
+  if (bound.symbols.size() >= open.symbols.size()) return std::nullopt;
+  bound.diagnostics.insert(bound.diagnostics.end(), phase.diagnostics.begin(), phase.diagnostics.end());
+  return bound;
+}
+
+}  // namespace
+
 Sized sized(const Model& model, const EstimateRequest& request) {
   AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
   sizes.precision = request.precision;
@@ -259,6 +275,8 @@ Sized sized(const Model& model, const EstimateRequest& request) {
   PhaseOptions options = *request.phase;
   if (is_swept(request, "past")) options.past = std::nullopt;
   PhaseSizes phase = phase_sizes(model, analysis, options);
+  if (std::optional<Analysis> decided = decided_by(model, request, sizes, analysis, phase))
+    return {std::move(*decided), std::move(phase)};
   return {in_phase(analysis, phase), std::move(phase)};
 }
 
