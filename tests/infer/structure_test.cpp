@@ -226,18 +226,18 @@ TEST_CASE("an unknown condition is said, with what both branches cost") {
 
 namespace {
 
-// f_k calls f_{k-1} twice; f_0 is one Relu: 2^depth Relus in a file of a few hundred bytes.
-Model doubling(int depth) {
+// f_k calls f_{k-1} so many times; f_0 is as many Relus: 2^(depth + 1) of them in a file of a few hundred bytes.
+Model doubling(int depth, int calls = 2) {
   Model model = test::graph("x:f32[8] -> y = Twice(x)");
   model.graphs[0].nodes[0].domain = "local";
   model.graphs[0].nodes[0].op_type = "f" + std::to_string(depth);
   model.opsets["local"] = 1;
   for (int k = 0; k <= depth; ++k) {
     Graph body;
-    for (const char* name : {"in", "mid", "out"}) body.values.emplace_back().name = name;
+    for (int value = 0; value <= calls; ++value) body.values.emplace_back().name = "v" + std::to_string(value);
     body.inputs = {0};
-    body.outputs = {2};
-    for (int call = 0; call < 2; ++call) {
+    body.outputs = {calls};
+    for (int call = 0; call < calls; ++call) {
       Node& node = body.nodes.emplace_back();
       node.op_type = k == 0 ? "Relu" : "f" + std::to_string(k - 1);
       node.domain = k == 0 ? "" : "local";
@@ -329,4 +329,14 @@ TEST_CASE("a function that calls itself is unmodelled, not endless") {
   model.graphs[1].nodes[0].domain = "local";
   const Analysis analysis = analyze(model);
   CHECK(analysis.partial);
+  CHECK(analysis.totals.unmodelled_nodes == 4);  // f1 calls f0 twice: its call of f1, and the Relu behind it
+  REQUIRE(!analysis.diagnostics.empty());
+  CHECK(analysis.diagnostics.front().message == "not modelled: local function f1 calls itself, which ONNX forbids");
+}
+
+TEST_CASE("unmodelled nodes of functions that multiply them beyond 64 bits are counted to a limit") {
+  Model model = doubling(44, 3);  // 3^45 nodes; 2^63 is 3^39.7
+  for (Node& node : model.graphs[1].nodes) node.op_type = "Unheard";
+  const Analysis analysis = analyze(model);
+  CHECK(analysis.totals.unmodelled_nodes >= std::int64_t{1} << 40);
 }

@@ -7,6 +7,9 @@ namespace pagoda::inline core {
 
 // A local function is walked once per distinct signature of its inputs and attributes.
 void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state) {
+  for (const Call* call = &call_; call != nullptr; call = call->outer)
+    if (call->function == &function)
+      throw RuleStop{RuleStop::Kind::Unknown, "local function " + function.name + " calls itself, which ONNX forbids"};
   std::string signature = std::to_string(function.body);
   std::vector<ValueInfo> inputs;
   for (const ValueInfo* input : state.inputs) {
@@ -44,7 +47,8 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
   if (found == calls_.end()) {
     const Name scope = frame.scope + (frame.scope.empty() ? "" : "/") + function.name;
     GraphResult body = [&] {
-      const Scoped<Call> inside(call_, {&function, &attributes});
+      const Call outer = call_;
+      const Scoped<Call> inside(call_, {&function, &attributes, &outer});
       return walk(function.body, inputs, nullptr, scope);
     }();
     body.values.clear();

@@ -12,7 +12,6 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr int kMaxDepth = 48;                  // of bodies within bodies
 constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, not shape arithmetic
 
 // ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
@@ -108,8 +107,8 @@ OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
 
 GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
                          const Name& scope) {
-  if (depth_ >= kMaxDepth)
-    throw RuleStop{RuleStop::Kind::Unknown, "bodies are nested more than " + std::to_string(kMaxDepth) + " deep"};
+  if (depth_ >= kMaxBodyDepth)
+    throw RuleStop{RuleStop::Kind::Unknown, "bodies are nested more than " + std::to_string(kMaxBodyDepth) + " deep"};
   const Scoped<int> deeper(depth_, depth_ + 1);
   const Graph& graph = session_.model.graphs[static_cast<std::size_t>(id)];
   Frame frame{

@@ -89,6 +89,7 @@ class Walker {
   struct Call {  // a function call; null in the main graph and its bodies
     const Function* function = nullptr;
     const std::vector<Attribute>* attributes = nullptr;
+    const Call* outer = nullptr;  // that this one is within
   };
 
   void visit(Frame& frame, std::size_t node_index);

@@ -79,6 +79,8 @@ NodeReport Walker::aggregate(const Frame& frame, std::size_t node_index, const O
     row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
     if (row.cost.precision == ElementType::Undefined) row.cost.precision = inner.cost.precision;
   }
+  // Functions that each call the previous one several times would leave 64 bits; sums over rows never do.
+  row.unmodelled_inside = std::min(row.unmodelled_inside, std::int64_t{1} << 40);
   row.cost = row.cost.scaled(times);
   return row;
 }

@@ -15,6 +15,15 @@ class RowReader {
 
   // Reads the rows of one run of graph `id` from `at`, and advances `at` past them. False when they do not match.
   bool read(GraphId id, std::size_t& at, std::vector<Step>* steps) {
+    if (depth_ == kMaxBodyDepth) return false;
+    ++depth_;
+    const bool match = read_nodes(id, at, steps);
+    --depth_;
+    return match;
+  }
+
+ private:
+  bool read_nodes(GraphId id, std::size_t& at, std::vector<Step>* steps) {
     const Graph& graph = model_.graphs[static_cast<std::size_t>(id)];
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       if (budget_ == 0) return false;
@@ -26,7 +35,6 @@ class RowReader {
     return true;
   }
 
- private:
   bool is_row_of(std::size_t at, GraphId id, std::size_t node) const {
     return at < rows_.size() && rows_[at].graph == id && rows_[at].node == static_cast<std::int32_t>(node);
   }
@@ -76,6 +84,7 @@ class RowReader {
   const Model& model_;
   const std::vector<NodeReport>& rows_;
   std::size_t budget_;  // limit on nodes visited: functions may nest without rows
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -17,6 +17,8 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
+inline constexpr int kMaxBodyDepth = 48;  // of bodies within bodies; what is deeper is unmodelled
+
 struct AnalyzeOptions {
   // Size of the first dim of every data input, even where the file fixes it. 0: keep the file's size.
   std::int64_t batch = 0;
@@ -61,7 +63,8 @@ struct NodeReport {
   // it.
   ElementType dequantized_from = ElementType::Undefined;
   Name problem;  // why the row is unmodelled; empty otherwise
-  // For a function call that stays one row (see AnalyzeOptions::max_inlined_rows): unmodelled nodes in its body.
+  // For a function call that stays one row (see AnalyzeOptions::max_inlined_rows): unmodelled nodes in its body, at
+  // most 2^40.
   std::int64_t unmodelled_inside = 0;
 };
 
