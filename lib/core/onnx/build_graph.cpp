@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "graph/index.h"
 #include "onnx/load.h"
 #include "onnx/stored_attribute.h"
 #include "onnx/value_names.h"
@@ -227,9 +228,17 @@ class GraphBuilder {
     }
   }
 
-  // The value of that name in this graph or, as a capture, in an enclosing graph.
+  // The value of that name in this graph or, as a capture, in an enclosing graph. Most nodes read what the previous
+  // one wrote, and the weight after the last one read.
   ValueId find(std::string_view name) {
-    return find(NameKey(name));
+    for (const ValueId guess : {last_written_, next_weight_})
+      if (index(guess) < graph_.values.size() && value(guess).name == name) {
+        if (guess == next_weight_) ++next_weight_;
+        return guess;
+      }
+    const ValueId found = find(NameKey(name));
+    if (found != kAbsent && value(found).initializer >= 0) next_weight_ = found + 1;
+    return found;
   }
   ValueId find(const NameKey& key) {
     if (const ValueId found = known(key); found != kAbsent || outer_ == nullptr) return found;
@@ -311,6 +320,7 @@ class GraphBuilder {
       if (id != kAbsent) reads_.add(id);
     }
     reads_.end_node();
+    if (!node.outputs.empty()) last_written_ = node.outputs.front();
     input_names_ = std::move(inputs);
     attributes_ = std::move(attributes);
   }
@@ -339,6 +349,7 @@ class GraphBuilder {
   std::vector<ValueId> outputs_;   // of all nodes, one after another
   std::size_t next_output_ = 0;    // of the node being added
   std::vector<ValueId> captured_;  // by the bodies of the node being added
+  ValueId last_written_ = kAbsent, next_weight_ = 0;
   // Lists of the previous node, whose memory the next one reuses.
   std::vector<std::string_view> input_names_;
   std::vector<Range> attributes_;
