@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/by_operator.h"
+
 namespace pagoda::inline core {
 namespace {
 
@@ -40,7 +42,8 @@ class RowReader {
   }
 
   bool read_node(GraphId id, std::size_t index, const Node& node, std::size_t& at, Step& step) {
-    const Function* function = model_.function(node.domain, node.op_type, node.overload);
+    const Function* function = functions_.of(
+        node, nullptr, [&] { return model_.function(node.domain, node.op_type, node.overload); });
     std::vector<GraphId> bodies = function != nullptr ? std::vector<GraphId>{function->body} : node.bodies();
     step.has_body = !bodies.empty();
     const bool has_row = is_row_of(at, id, index);
@@ -85,6 +88,7 @@ class RowReader {
   const std::vector<NodeReport>& rows_;
   std::size_t budget_;  // limit on nodes visited: functions may nest without rows
   int depth_ = 0;
+  ByOperator<const Function*> functions_;  // null for an operator of another kind
 };
 
 }  // namespace
