@@ -81,6 +81,48 @@ TEST_CASE(
   CHECK_MESSAGE(out.find("does not fit  100.3 % of the 141 GB") != std::string::npos, out);
 }
 
+TEST_CASE("several numbers of devices are a table of a row each, with a prompt beside the step") {
+  const std::string model = "'" + test::source_path("models/skeletons/mistral_7b.onnx") + "'";
+  const std::string step = model + " --batch 8 --phase decode --past 1023 --traffic fused ";
+  const std::string options = "--device l40s,h200 --tensor-parallel 1,2,4 --prompt 512 --price-per-hour h200=3.6 ";
+  const Outcome result = workshop().run(step + options + "--format json");
+  REQUIRE(result.code == 0);
+  const json document = json::parse(result.out);
+  for (const std::string& violation : test::violations(document, test::schema("estimate"))) FAIL_CHECK(violation);
+  const json& rows = document["variants"];
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[4]["device"] == "h200");
+  CHECK(rows[4]["parallel"] == json{{"tensor", 2}, {"pipeline", 1}, {"expert", 1}});
+  const json one = json::parse(workshop().run(step + "--device h200 --tensor-parallel 2 --format json").out);
+  CHECK(rows[4]["seconds"] == one["roofline"]["seconds"]);
+  CHECK(rows[4]["longest_context"] == one["fit"]["longest_context"]);
+  const auto cells = csv_rows(workshop().run(step + options + "--format csv").out);
+  REQUIRE(cells.size() == 7);
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find(cells[0].begin(), cells[0].end(), name) - cells[0].begin());
+  };
+  REQUIRE(column("prompt_seconds") < cells[0].size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(cells[i + 1][column("devices")] == std::to_string(rows[i]["parallel"]["tensor"].get<int>()));
+    CHECK(std::stod(cells[i + 1][column("prompt_seconds")]) == doctest::Approx(rows[i]["prompt"]["seconds"].get<double>()));
+  }
+  for (const char* format : {"", "--format markdown"}) {
+    const std::string text = workshop().run(step + options + format).out;
+    for (const char* part : {"devices", "a device ≤", "most users", "longest context", "prompt of 512 ≥",
+                             "price of a million ≥", "fewest that hold it: 1 × l40s, 1 × h200"})
+      CHECK_MESSAGE(test::contains(text, part), part, "\n", text);
+  }
+  // One device alone, with a prompt: a table of one row.
+  CHECK(json::parse(workshop().run(step + "--device h200 --prompt 512 --format json").out)["variants"].size() == 1);
+  for (const char* wrong : {"--device h200 --tensor-parallel 2,x", "--device h200 --tensor-parallel 0",
+                            "--device h200 --tensor-parallel 1,2 --by node", "--tensor-parallel 1,2",
+                            "--device h200 --tensor-parallel 1,2 --sweep batch=1,2", "--prompt 512",
+                            "--device h200 --tensor-parallel 1,2 --max-seconds 1", "--device h200 --prompt 5 --compare x"})
+    CHECK_MESSAGE(workshop().run(step + wrong).code == 2, wrong);
+  CHECK(workshop().run(model + " --phase prefill --tokens 5 --device h200 --prompt 512").code == 2);
+  CHECK(workshop().run(step + "--device h200,l40s --tensor-parallel 5").code == 1);
+}
+
 TEST_CASE("what does not fit a device is said, and --max-memory device makes it an error") {
   const json fits = json::parse(workshop().run("net.onnx --device rtx-3090 --format json").out)["fit"];
   CHECK(fits["fits"] == true);

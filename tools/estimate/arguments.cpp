@@ -49,6 +49,11 @@ void add_language_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--tokens", arguments.tokens, "With --phase: new tokens a sequence (decode: 1)")
       ->check(at_least(1))
       ->type_name("N");
+  app.add_option("--prompt", arguments.prompt,
+                 "With --phase decode: a row for each device and number of devices, with the time of a prompt of N tokens "
+                 "beside that of a step")
+      ->check(at_least(1))
+      ->type_name("N");
   app.add_option("--speculate", arguments.speculate,
                  "With --phase decode: a step checks K tokens of a draft and adds one; needs --acceptance")
       ->check(at_least(1))
@@ -150,11 +155,12 @@ void add_prediction(CLI::App& app, Arguments& arguments) {
 }
 
 void add_devices(CLI::App& app, Arguments& arguments) {
-  const auto count = [&](const char* name, std::int64_t& devices, const char* what) {
-    app.add_option(name, devices, what)->check(at_least(1))->type_name("N");
+  const auto count = [&](const char* name, std::string& devices, const char* what) {
+    app.add_option(name, devices, what)->type_name("N[,N]...");
   };
   count("--tensor-parallel", arguments.tensor_parallel,
-        "With --device: products split over N devices by columns and rows, attention by heads");
+        "With --device: products split over N devices by columns and rows, attention by heads; several N are a table of "
+        "one row each, for each device");
   count("--pipeline-parallel", arguments.pipeline_parallel, "... layers split into N stages");
   count("--expert-parallel", arguments.expert_parallel,
         "... experts of mixtures split over N groups, each with its part of the batch");

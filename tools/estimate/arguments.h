@@ -24,8 +24,8 @@ struct Arguments {
   std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then, custom_ops;
   std::string link, decode_device, engine;
   std::int64_t batch = 0, top = 0;
-  std::int64_t tensor_parallel = 1, pipeline_parallel = 1, expert_parallel = 1;
-  std::optional<std::int64_t> past, tokens, speculate;
+  std::string tensor_parallel = "1", pipeline_parallel = "1", expert_parallel = "1";  // or several, "1,2,4"
+  std::optional<std::int64_t> past, tokens, speculate, prompt;
   std::optional<double> acceptance;
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
        list_ops = false, list_devices = false, list_engines = false, new_custom_ops = false;

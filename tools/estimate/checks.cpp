@@ -12,9 +12,9 @@ namespace {
 
 // Several devices: only a report of one step is possible.
 void check_groups(const Arguments& arguments) {
-  const char* option = arguments.tensor_parallel > 1     ? "--tensor-parallel"
-                       : arguments.pipeline_parallel > 1 ? "--pipeline-parallel"
-                                                         : "--expert-parallel";
+  const char* option = arguments.tensor_parallel != "1"     ? "--tensor-parallel"
+                       : arguments.pipeline_parallel != "1" ? "--pipeline-parallel"
+                                                            : "--expert-parallel";
   if (!has_groups(arguments)) {
     if (!arguments.link.empty() && arguments.decode_device.empty())
       throw UsageError("--link needs --tensor-parallel, --pipeline-parallel, --expert-parallel or --decode-device");
@@ -26,9 +26,14 @@ void check_groups(const Arguments& arguments) {
     throw UsageError(std::string(option) + " does not go with --profile-structure");
 }
 
-// A table with one row per device or precision cannot show anything else.
-void check_alternatives(const Arguments& arguments, bool has_devices) {
-  const std::string what = has_devices ? "--device with several" : "--what-if";
+// A table with one row per device, number of devices or precision cannot show anything else.
+void check_alternatives(const Arguments& arguments) {
+  const bool has_devices =
+      device_names(arguments).size() > 1 || splits(arguments).size() > 1 || arguments.prompt.has_value();
+  const std::string what = device_names(arguments).size() > 1 ? "--device with several"
+                           : !arguments.what_if.empty()       ? "--what-if"
+                           : arguments.prompt                 ? "--prompt"
+                                                              : "several numbers of devices";
   const std::pair<bool, const char*> other[] = {
       {!arguments.compare.empty(), "--compare"},
       {!sweep_axes(arguments).empty(), "--sweep of a size"},
@@ -136,7 +141,7 @@ void check_viewers(const Arguments& arguments) {
       {!arguments.profile_structure.empty(), "--profile-structure"},
       {arguments.training, "--training"},
       {!arguments.what_if.empty(), "--what-if"},
-      {device_names(arguments).size() > 1, "several devices"},
+      {is_choice(arguments), "several devices, several numbers of them or --prompt"},
       {arguments.by == "type", "--by type"},
       {is_for_viewer(format) && !arguments.by.empty(), "--by"},
       {is_for_viewer(format) && arguments.top > 0, "--top"},
@@ -161,11 +166,13 @@ void check(const Arguments& arguments) {
   const bool has_machine = has_device || documents::brings_device(arguments.engine);
   needs(!arguments.what_if.empty(), "--what-if", "--device", has_machine);
   needs(!arguments.prices.empty(), "--price-per-hour", "--device or --what-if",
-        has_machine && (devices.size() > 1 || !arguments.what_if.empty()));
+        has_machine && is_choice(arguments));
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
   for (const std::string& name : split_list(arguments.what_if))
     if (!precision(name)) throw UsageError("--what-if " + name + ": expected one of " + precision_names());
-  if (devices.size() > 1 || !arguments.what_if.empty()) check_alternatives(arguments, devices.size() > 1);
+  if (is_choice(arguments)) check_alternatives(arguments);
+  needs(arguments.prompt.has_value(), "--prompt", "--phase decode", arguments.phase == "decode");
+  needs(arguments.prompt.has_value(), "--prompt", "--device", has_device);
   needs(arguments.predict, "--predict", "--device", has_machine);
   if (documents::brings_device(arguments.engine)) {
     if (has_device)
@@ -192,6 +199,7 @@ void check(const Arguments& arguments) {
         {arguments.training, "--training"},
         {!arguments.compare.empty(), "--compare"},
         {!arguments.what_if.empty(), "--what-if"},
+        {is_choice(arguments), "several numbers of devices"},
         {!arguments.profile_structure.empty(), "--profile-structure"},
         {is_table && !arguments.by.empty(), "--by"},
         {is_table && arguments.top > 0, "--top"},

@@ -46,10 +46,6 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-bool has_groups(const Arguments& arguments) {
-  return arguments.tensor_parallel > 1 || arguments.pipeline_parallel > 1 || arguments.expert_parallel > 1;
-}
-
 std::vector<std::string> device_names(const Arguments& arguments) {
   std::vector<std::string> names = documents::split_devices(arguments.device);
   for (const std::string& text : arguments.sweeps) {
@@ -77,7 +73,8 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.traffic = *traffic_model(arguments.traffic);
   std::vector<DeviceSpec> devices;
   for (const std::string& name : device_names(arguments)) devices.push_back(documents::find_device(name));
-  if (devices.size() > 1)
+  std::vector<ParallelOptions> groups = splits(arguments);
+  if (devices.size() > 1 || groups.size() > 1 || arguments.prompt)
     request.other_devices = std::move(devices);
   else if (!devices.empty())
     request.device = std::move(devices.front());
@@ -95,10 +92,11 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
     request.training = {.optimizer = *optimizer(arguments.optimizer),
                         .frozen = arguments.frozen,
                         .recompute = *recompute(arguments.recompute)};
-  if (has_groups(arguments))
-    request.parallel = {.tensor = arguments.tensor_parallel,
-                        .pipeline = arguments.pipeline_parallel,
-                        .expert = arguments.expert_parallel};
+  if (groups.size() > 1)
+    request.other_parallel = std::move(groups);
+  else if (groups.front().devices() > 1)
+    request.parallel = groups.front();
+  request.prompt = arguments.prompt.value_or(0);
   request.link = link_of(arguments.link);
   if (!arguments.decode_device.empty()) request.decode_device = documents::find_device(arguments.decode_device);
   request.sweep = sweep_axes(arguments);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "pagoda/core/parallel.h"
 
 namespace pagoda::tools {
 
@@ -20,6 +21,10 @@ std::vector<Budget> budgets(const Arguments& arguments);        // without the d
 std::map<std::string, double> prices(const Arguments& arguments);  // per hour, by device
 std::vector<std::string> split_list(const std::string& text);   // "a,b"
 
+// How many devices share the model: a combination of --tensor-parallel, --pipeline-parallel and --expert-parallel each.
+std::vector<ParallelOptions> splits(const Arguments& arguments);
 bool has_groups(const Arguments& arguments);  // whether the model runs on several equal devices
+// Whether the answer is a table of a row for each device, number of devices, precision or traffic model.
+bool is_choice(const Arguments& arguments);
 
 }  // namespace pagoda::tools

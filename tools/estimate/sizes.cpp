@@ -1,4 +1,5 @@
 // Parses sizes, axes, budgets and prices: NAME=V and lists of them.
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -97,6 +98,36 @@ std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
       if (axes[i].dim == axes.back().dim) throw UsageError("--sweep is given twice for '" + axes[i].dim + "'");
   }
   return axes;
+}
+
+std::vector<ParallelOptions> splits(const Arguments& arguments) {
+  const auto numbers = [](const char* option, const std::string& text) {
+    std::vector<std::int64_t> list;
+    for (const std::string& each : split_list(text)) {
+      std::int64_t& number = list.emplace_back(0);
+      const auto [end, error] = std::from_chars(each.data(), each.data() + each.size(), number);
+      if (error != std::errc() || end != each.data() + each.size() || number < 1)
+        throw UsageError(std::string(option) + " " + text + ": '" + each +
+                         "' is not a number of devices; expected integers of at least 1, such as 1,2,4,8");
+    }
+    return list;
+  };
+  std::vector<ParallelOptions> all;
+  for (const std::int64_t pipeline : numbers("--pipeline-parallel", arguments.pipeline_parallel))
+    for (const std::int64_t expert : numbers("--expert-parallel", arguments.expert_parallel))
+      for (const std::int64_t tensor : numbers("--tensor-parallel", arguments.tensor_parallel))
+        all.push_back({.tensor = tensor, .pipeline = pipeline, .expert = expert});
+  return all;
+}
+
+bool has_groups(const Arguments& arguments) {
+  const std::vector<ParallelOptions> all = splits(arguments);
+  return std::any_of(all.begin(), all.end(), [](const ParallelOptions& each) { return each.devices() > 1; });
+}
+
+bool is_choice(const Arguments& arguments) {
+  return device_names(arguments).size() > 1 || !arguments.what_if.empty() || splits(arguments).size() > 1 ||
+         arguments.prompt.has_value();
 }
 
 std::vector<Budget> budgets(const Arguments& arguments) {

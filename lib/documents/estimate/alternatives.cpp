@@ -1,6 +1,7 @@
 // Alternatives to a request: whether it fits and the largest sizes that do, faster options, and other devices,
 // precisions and traffic models.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "estimate/describe.h"
@@ -264,11 +265,8 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
     if (std::none_of(said.begin(), said.end(), [&](const Diagnostic& one) { return one.message == each.message; }))
       said.push_back(each);
   if (!time) return std::nullopt;
-  EstimateEngineTime result{.engine = time->engine,
-                            .seconds = time->seconds,
-                            .low = time->low,
-                            .high = time->high,
-                            .memory = time->memory};
+  EstimateEngineTime result{
+      .engine = time->engine, .seconds = time->seconds, .low = time->low, .high = time->high, .memory = time->memory};
   if (std::holds_alternative<TensorRtCalibration>(same.engine))
     name_exceptions(model, same, tensorrt_analysis(model, same, start.analysis), result);
   if (const auto* cpu = std::get_if<CpuCalibration>(&same.engine); cpu != nullptr && is_narrow)
@@ -320,67 +318,178 @@ Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase) {
   return taken ? std::move(*taken) : other;
 }
 
+namespace {
+
+// One row after another of a table over precisions, traffic models, devices and numbers of devices.
+class Variants {
+ public:
+  Variants(const Model& filed, const Model& as_filed, const EstimateRequest& request, std::vector<Diagnostic>& said)
+      : filed_(filed), as_filed_(as_filed), request_(request), said_(said) {}
+
+  std::vector<EstimateVariant> all() {
+    std::vector<DeviceSpec> devices = request_.other_devices;
+    if (devices.empty() && request_.device) devices.push_back(*request_.device);
+    std::vector<std::optional<Precision>> precisions(request_.other_precisions.begin(),
+                                                     request_.other_precisions.end());
+    if (precisions.empty()) precisions.push_back(request_.precision);
+    std::vector<TrafficModel> traffics = request_.other_traffic;
+    if (traffics.empty()) traffics.push_back(request_.traffic);
+    std::vector<std::optional<ParallelOptions>> groups(request_.other_parallel.begin(), request_.other_parallel.end());
+    if (groups.empty()) groups.push_back(request_.parallel);
+    for (const std::optional<Precision>& precision : precisions) {
+      start(precision);
+      for (const TrafficModel moved : traffics)
+        for (const DeviceSpec& device : devices)
+          for (const std::optional<ParallelOptions>& group : groups) add(moved, device, group);
+    }
+    refuse_none_left();
+    return std::move(variants_);
+  }
+
+ private:
+  // What all rows of a precision share.
+  void start(const std::optional<Precision>& precision) {
+    same_ = request_;
+    same_.precision = precision_ = precision;
+    same_.sweep.clear();
+    narrow_ = run_narrow(filed_, same_);
+    start_ = sized(model(), same_);
+    training_.reset();
+    if (request_.training) training_ = train(model(), start_.analysis, *request_.training);
+    step_ = training_ ? step_analysis(start_.analysis, *training_) : Analysis();
+    need_ = memory_need(model(), start_.analysis, training_ ? &*training_ : nullptr);
+    open_ = same_.phase ? open_batch(model(), same_, start_.analysis) : std::nullopt;
+    items_ = real(items_of(request_, start_)).value_or(1);  // without a batch, a run is one item
+    prompts_.clear();
+  }
+
+  const Model& model() const { return narrow_ ? narrow_->model : filed_; }
+  const Analysis& run() const { return training_ ? step_ : start_.analysis; }
+
+  void add(TrafficModel moved, const DeviceSpec& device, const std::optional<ParallelOptions>& group) {
+    same_.device = device;
+    same_.traffic = moved;
+    same_.parallel = group && group->devices() > 1 ? group : std::nullopt;
+    EstimateVariant& row = variants_.emplace_back();
+    row.device = device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode);
+    row.precision = precision_;
+    row.traffic = moved;
+    row.device_bytes = device.memory_bytes();
+    row.parallel = group;
+    try {
+      fill(row);
+    } catch (const Error& error) {
+      if (!same_.parallel) throw;
+      row.refused = error.what();
+    }
+  }
+
+  void fill(EstimateVariant& row) {
+    std::optional<GroupRun> group;
+    if (same_.parallel) group = run_on_group(model(), same_, start_);
+    const RooflineTotals time = group ? group->bound.totals : times_of(model(), same_, run());
+    const MemoryNeed& held = group ? group->largest_need() : need_;
+    row.total_bytes = held.total();
+    if (row.parallel) {
+      row.weight_bytes = held.weights;
+      row.cache_bytes = held.cache;
+    }
+    row.fits = held.fits(row.device_bytes);
+    row.at_least = time.at_least;
+    if (same_.phase && row.device_bytes) {
+      if (open_)
+        row.largest_batch = largest_batch(model(), same_, *open_, *row.device_bytes, group ? &*group : nullptr);
+      limit_context(row, as_filed_, same_, group ? &*group : nullptr);
+    }
+    row.predicted = engine_time(model(), same_, start_, group, time, narrow_.has_value(), said_);
+    const auto devices = static_cast<double>(row.devices());
+    if (row.predicted) {
+      row.predicted->items_per_second = items_ / row.predicted->seconds;
+      if (row.parallel) row.predicted->device_items_per_second = *row.predicted->items_per_second / devices;
+    }
+    if (request_.prompt > 0) row.prompt = prompt();
+    if (time.seconds <= 0) return;
+    row.seconds = time.seconds;
+    row.floor_seconds = time.floor_seconds;
+    row.bound = time.bound();
+    row.items_per_second = items_ / time.seconds;
+    if (row.parallel) row.device_items_per_second = *row.items_per_second / devices;
+    // Energy constants are for one device.
+    if (!group) row.joules = joules_of(model(), same_, run(), time.seconds);
+    if (const auto price = request_.price_per_hour.find(same_.device->id); price != request_.price_per_hour.end())
+      row.price_per_million = price->second * devices / 3600 * 1e6 / *row.items_per_second;
+  }
+
+  // A decoder at the sizes of a prompt.
+  struct Prompt {
+    Model model;
+    EstimateRequest request;
+    Sized sized;
+  };
+
+  // By the sequences of the batch: one, or one for each group of experts.
+  const Prompt& prompt_of(std::int64_t sequences) {
+    const auto found = prompts_.find(sequences);
+    if (found != prompts_.end()) return found->second;
+    EstimateRequest prefill = same_;
+    prefill.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = request_.prompt, .past = 0};
+    prefill.speculation.reset();
+    prefill.sizes.batch = sequences;
+    Model filled = phase_of_filed(as_filed_, *prefill.phase);
+    Sized at = sized(filled, prefill);
+    return prompts_.emplace(sequences, Prompt{std::move(filled), std::move(prefill), std::move(at)}).first->second;
+  }
+
+  EstimatePrompt prompt() {
+    const std::int64_t sequences = same_.parallel ? same_.parallel->expert : 1;
+    const Prompt& prefill = prompt_of(sequences);
+    EstimateRequest same = prefill.request;
+    same.device = same_.device;
+    same.traffic = same_.traffic;
+    same.parallel = same_.parallel;
+    std::optional<GroupRun> group;
+    if (same.parallel) group = run_on_group(prefill.model, same, prefill.sized);
+    const RooflineTotals time = group ? group->bound.totals : times_of(prefill.model, same, prefill.sized.analysis);
+    EstimatePrompt result{.tokens = request_.prompt, .sequences = sequences, .seconds = {}, .predicted = {}};
+    if (time.seconds > 0) result.seconds = time.seconds;
+    result.at_least = time.at_least;
+    result.predicted = engine_time(prefill.model, same, prefill.sized, group, time, false, said_);
+    return result;
+  }
+
+  // A table of refusals alone is an error.
+  void refuse_none_left() const {
+    const auto is_refused = [](const EstimateVariant& row) { return !row.refused.empty(); };
+    if (!variants_.empty() && std::all_of(variants_.begin(), variants_.end(), is_refused))
+      throw Error(variants_.front().refused);
+  }
+
+  const Model& filed_;
+  const Model& as_filed_;
+  const EstimateRequest& request_;
+  std::vector<Diagnostic>& said_;
+  std::vector<EstimateVariant> variants_;
+  // Of the current precision, which a quantised form states in the types of its file:
+  std::optional<Precision> precision_;
+  EstimateRequest same_;
+  std::optional<QuantisedForm> narrow_;
+  Sized start_;
+  std::optional<Training> training_;
+  Analysis step_;
+  MemoryNeed need_;
+  std::optional<OpenBatch> open_;
+  double items_ = 1;
+  std::map<std::int64_t, Prompt> prompts_;
+};
+
+}  // namespace
+
 std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_filed, const EstimateRequest& request,
                                          std::vector<Diagnostic>& said) {
-  std::vector<EstimateVariant> variants;
-  if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty())
-    return variants;
-  std::vector<DeviceSpec> devices = request.other_devices;
-  if (devices.empty() && request.device) devices.push_back(*request.device);
-  std::vector<std::optional<Precision>> precisions(request.other_precisions.begin(), request.other_precisions.end());
-  if (precisions.empty()) precisions.push_back(request.precision);
-  std::vector<TrafficModel> traffics = request.other_traffic;
-  if (traffics.empty()) traffics.push_back(request.traffic);
-  for (const std::optional<Precision>& precision : precisions) {
-    EstimateRequest same = request;
-    same.precision = precision;
-    same.sweep.clear();
-    const std::optional<QuantisedForm> narrow = run_narrow(filed, same);
-    const Model& model = narrow ? narrow->model : filed;
-    const Sized start = sized(model, same);
-    std::optional<Training> training;
-    if (request.training) training = train(model, start.analysis, *request.training);
-    const Analysis step = training ? step_analysis(start.analysis, *training) : Analysis();
-    std::optional<MemoryNeed> need;  // the same for every device, unless several devices share the model
-    if (!request.parallel) need = memory_need(model, start.analysis, training ? &*training : nullptr);
-    const std::optional<OpenBatch> open = same.phase ? open_batch(model, same, start.analysis) : std::nullopt;
-    // Without a batch, a run is one item.
-    const double items = real(items_of(request, start)).value_or(1);
-    for (const TrafficModel moved : traffics)
-      for (const DeviceSpec& device : devices) {
-        same.device = device;
-        same.traffic = moved;
-        std::optional<GroupRun> group;
-        if (request.parallel) group = run_on_group(model, same, start);
-        const RooflineTotals time =
-            group ? group->bound.totals : times_of(model, same, training ? step : start.analysis);
-        const MemoryNeed& held = group ? group->largest_need() : *need;
-        EstimateVariant& row = variants.emplace_back();
-        row.device = device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode);
-        row.precision = precision;
-        row.traffic = moved;
-        row.total_bytes = held.total();
-        row.device_bytes = device.memory_bytes();
-        row.fits = held.fits(row.device_bytes);
-        row.at_least = time.at_least;
-        if (same.phase && row.device_bytes) {
-          if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, group ? &*group : nullptr);
-          limit_context(row, as_filed, same, group ? &*group : nullptr);
-        }
-        row.predicted = engine_time(model, same, start, group, time, narrow.has_value(), said);
-        if (row.predicted) row.predicted->items_per_second = items / row.predicted->seconds;
-        if (time.seconds <= 0) continue;
-        row.seconds = time.seconds;
-        row.floor_seconds = time.floor_seconds;
-        row.bound = time.bound();
-        row.items_per_second = items / time.seconds;
-        // Energy constants are for one device.
-        if (!group) row.joules = joules_of(model, same, training ? step : start.analysis, time.seconds);
-        if (const auto price = request.price_per_hour.find(device.id); price != request.price_per_hour.end())
-          row.price_per_million = price->second / 3600 * 1e6 / *row.items_per_second;
-      }
-  }
-  return variants;
+  if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty() &&
+      request.other_parallel.empty() && request.prompt == 0)
+    return {};
+  return Variants(filed, as_filed, request, said).all();
 }
 
 }  // namespace pagoda::documents

@@ -159,6 +159,19 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
   context_limits(a, x);
 }
 
+template <typename A, typename Time>
+void engine_time(A& a, Time x) {
+  a("engine", x.engine);
+  a("seconds", x.seconds);
+  a("low", x.low);
+  a("high", x.high);
+  a.maybe("items_per_second", x.items_per_second);
+  a.maybe("device_items_per_second", x.device_items_per_second);
+  a("float_products", x.float_products);
+  a("unfused_conversions", x.unfused_conversions);
+  engine_memory(a, x.memory);
+}
+
 template <typename A>
 void variant(A& a, typename A::template Ref<EstimateVariant> x) {
   a("device", x.device);
@@ -177,15 +190,22 @@ void variant(A& a, typename A::template Ref<EstimateVariant> x) {
   context_limits(a, x);
   a.maybe("joules", x.joules);
   a.maybe("price_per_million", x.price_per_million);
-  part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
-    inner("engine", predicted.engine);
-    inner("seconds", predicted.seconds);
-    inner("low", predicted.low);
-    inner("high", predicted.high);
-    inner.maybe("items_per_second", predicted.items_per_second);
-    inner("float_products", predicted.float_products);
-    inner("unfused_conversions", predicted.unfused_conversions);
-    engine_memory(inner, predicted.memory);
+  part(a, "predicted", Layout::Line, x.predicted, engine_time<A, decltype(*x.predicted)>);
+  part(a, "parallel", Layout::Line, x.parallel, [](A& inner, auto& group) {
+    inner("tensor", group.tensor);
+    inner("pipeline", group.pipeline);
+    inner("expert", group.expert);
+  });
+  a.maybe("weight_bytes", x.weight_bytes);
+  a.maybe("cache_bytes", x.cache_bytes);
+  a.maybe("device_items_per_second", x.device_items_per_second);
+  a.maybe("refused", x.refused);
+  part(a, "prompt", Layout::Line, x.prompt, [](A& inner, auto& prompt) {
+    inner("tokens", prompt.tokens);
+    inner("sequences", prompt.sequences);
+    inner("seconds", prompt.seconds);
+    inner("at_least", prompt.at_least);
+    part(inner, "predicted", Layout::Line, prompt.predicted, engine_time<A, decltype(*prompt.predicted)>);
   });
 }
 

@@ -286,10 +286,15 @@ std::string refusal(const EstimateRequest& request) {
   if (const std::string problem = engine_refusal(request); !problem.empty()) return problem;
   if (!request.custom_operators.empty() && request.count == Convention::Pagoda)
     return "--count pagoda has rules of its own; it does not go with --custom-ops";
-  if (!request.parallel) return {};
-  const char* option = request.parallel->tensor > 1     ? "--tensor-parallel"
-                       : request.parallel->pipeline > 1 ? "--pipeline-parallel"
-                                                        : "--expert-parallel";
+  if (request.prompt > 0 && (!request.phase || request.phase->phase != Phase::Decode))
+    return "--prompt is the prefill before a decode step; it needs --phase decode";
+  std::vector<ParallelOptions> groups = request.other_parallel;
+  if (request.parallel) groups.push_back(*request.parallel);
+  const auto split = std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.devices() > 1; });
+  if (split == groups.end()) return {};
+  const char* option = split->tensor > 1     ? "--tensor-parallel"
+                       : split->pipeline > 1 ? "--pipeline-parallel"
+                                             : "--expert-parallel";
   const std::pair<bool, const char*> others[] = {
       {request.training.has_value(), "--training"},
       {predicts(request) && !std::holds_alternative<ServingCalibration>(request.engine),

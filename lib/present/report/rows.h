@@ -77,6 +77,8 @@ std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);
 // EstimateDocument::variants, and the difference between them that matters most.
 base::Grid variants_grid(const documents::EstimateDocument& estimate);
+// What all rows of a table over numbers of devices have in common; empty for other tables.
+std::string above_variants(const documents::EstimateDocument& estimate);
 std::string variants_csv(const documents::EstimateDocument& estimate);  // columns named as the fields in JSON
 std::string decisive(const std::vector<documents::EstimateVariant>& variants);
 

@@ -28,7 +28,7 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
   const Data data = report::collect(estimate, options);
   std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
   if (!estimate.variants.empty()) {
-    text += base::aligned(report::variants_grid(estimate), options.width) + "\n" +
+    text += report::above_variants(estimate) + base::aligned(report::variants_grid(estimate), options.width) + "\n" +
             report::decisive(estimate.variants);
   } else if (options.rows == Rows::None) {
     text += report::answer(data);

@@ -390,12 +390,21 @@ struct EstimateEngineTime {
   double seconds = 0;
   std::optional<double> low, high;                    // empty if no interval is known
   std::optional<double> items_per_second = {};        // or tokens
+  std::optional<double> device_items_per_second = {};  // of each of several devices
   std::vector<std::string> float_products = {};       // nodes that still multiply in floats
   std::vector<std::string> unfused_conversions = {};  // QuantizeLinear and DequantizeLinear left as kernels
   std::optional<EstimateEngineMemory> memory = {};    // empty: no source states the engine's memory
 };
 
-// The same model with a different device, precision or traffic model.
+// The prefill of a prompt by the device or devices of a decode step.
+struct EstimatePrompt {
+  std::int64_t tokens = 0, sequences = 1;  // one sequence, or one for each group of experts
+  std::optional<double> seconds;           // lower bound
+  bool at_least = false;                   // some rows are not known
+  std::optional<EstimateEngineTime> predicted;
+};
+
+// The same model with a different device, number of devices, precision or traffic model.
 struct EstimateVariant {
   std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
@@ -412,6 +421,14 @@ struct EstimateVariant {
   std::optional<double> joules;                  // by the device's constants at the time bound
   std::optional<double> price_per_million;       // per million items or tokens, lower bound; set if price_per_hour is
   std::optional<EstimateEngineTime> predicted;   // under the requested engine
+  // Of several devices, or of one beside several: how they share the model, and what the one that needs the most holds.
+  std::optional<ParallelOptions> parallel = {};
+  Count weight_bytes = {}, cache_bytes = {};
+  std::optional<double> device_items_per_second = {};  // of each device, at most
+  std::string refused = {};  // why so many devices cannot share it: nothing else is known
+  std::optional<EstimatePrompt> prompt = {};
+
+  std::int64_t devices() const { return parallel ? parallel->devices() : 1; }
 };
 
 // One part of a training step.

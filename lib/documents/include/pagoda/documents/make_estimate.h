@@ -68,6 +68,9 @@ struct EstimateRequest {
   std::vector<DeviceSpec> other_devices = {};
   std::vector<Precision> other_precisions = {};
   std::vector<TrafficModel> other_traffic = {};
+  std::vector<ParallelOptions> other_parallel = {};
+  // Each variant of a decode step also has the prefill of one prompt of so many tokens; 0: none.
+  std::int64_t prompt = 0;
   std::map<std::string, double> price_per_hour = {};  // by device
   bool by_type = false;                               // also fills EstimateDocument::types
   bool formulas = false;                              // totals as formulas, even if no dim is free
