@@ -30,11 +30,18 @@ documents::CpuCalibrationFile sample() {
   return documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json"));
 }
 
-std::map<Kind, int> kernels_of(const std::string& name, const AnalyzeOptions& sizes = {}) {
-  const Model model = load_model(test::source_path("models/skeletons/" + name + ".onnx"));
+std::map<Kind, int> kinds_in(const Model& model, const AnalyzeOptions& sizes) {
   std::map<Kind, int> counts;
   for (const CpuKernel& kernel : cpu_kernels(model, analyze(model, sizes), 16).kernels) ++counts[kernel.kind];
   return counts;
+}
+
+std::map<Kind, int> kernels_of(const std::string& name, const AnalyzeOptions& sizes = {}) {
+  return kinds_in(load_model(test::source_path("models/skeletons/" + name + ".onnx")), sizes);
+}
+
+std::map<Kind, int> kinds(const std::string& graph, const AnalyzeOptions& sizes = {}) {
+  return kinds_in(test::graph(graph), sizes);
 }
 
 }  // namespace
@@ -106,12 +113,6 @@ TEST_CASE("convolutions in blocks work on one line of the output at a time, 1×1
 }
 
 TEST_CASE("what is computed once or when the file is loaded is no kernel of a run") {
-  const auto kinds = [](const char* text, const AnalyzeOptions& sizes = {}) {
-    const Model model = test::graph(text);
-    std::map<Kind, int> counts;
-    for (const CpuKernel& kernel : cpu_kernels(model, analyze(model, sizes), 16).kernels) ++counts[kernel.kind];
-    return counts;
-  };
   // Two equal Shapes run once; the Reshapes remain.
   CHECK(kinds("x:f32[N,64] -> a = Shape(x); b = Shape(x); t = Reshape(x, a); y = Reshape(t, b)", {.dims = {{"N", 4}}})
             .at(Kind::Small) == 3);
@@ -184,12 +185,6 @@ TEST_CASE("convolutions run in blocks if their channels fill them") {
 }
 
 TEST_CASE("integers run in the class of their operands, and zeros that pad join what reads them") {
-  const auto kinds = [](const char* text) {
-    const Model model = test::graph(text);
-    std::map<Kind, int> counts;
-    for (const CpuKernel& kernel : cpu_kernels(model, analyze(model), 16).kernels) ++counts[kernel.kind];
-    return counts;
-  };
   // x86 multiplies uint8 by int8 in one instruction, uint8 by uint8 in several.
   CHECK(kinds("x:u8[4,64], w:i8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductQuantized) == 1);
   CHECK(kinds("x:u8[4,64], w:u8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductUnsigned) == 1);
@@ -212,6 +207,23 @@ TEST_CASE("integers run in the class of their operands, and zeros that pad join 
   CHECK(bordered.at(Kind::Copy) == 1);  // by a number that may not be 0
   CHECK(kinds("x:f32[1,16,8,8], s:f32[16]=const -> y = BatchNormalization(x, s, s, s, s)").at(Kind::PointwiseBroadcast) ==
         1);
+}
+
+TEST_CASE("nodes that change nothing do not keep a convolution from what follows") {
+  // noop_elimination.cc, then nchwc_transformer.cc: both branches, their sum and the activation stay in blocks.
+  const auto branches = [](const std::string& idle) {
+    return kinds("x:f32[1,16,8,8], w:f32[16,16,3,3]=const, s:f32[16]=const, o:f32[]=[0.0], i:f32[1]=[1.0] -> "
+                 "r = Identity(s); c = Conv(x, w) {pads=[1,1,1,1]}; a = " + idle + "; f = Relu(a); "
+                 "n = BatchNormalization(f, r, s, s, s); d = Conv(f, w) {pads=[1,1,1,1]}; t = Add(n, d); y = Relu(t)");
+  };
+  for (const char* idle : {"Add(c, o)", "Add(o, c)", "Sub(c, o)", "Mul(c, i)", "Div(c, i)"}) {
+    const auto found = branches(idle);
+    CHECK_MESSAGE(!found.contains(Kind::Pointwise), idle);
+    CHECK_MESSAGE(!found.contains(Kind::PointwiseBroadcast), idle);
+    CHECK_MESSAGE(found.at(Kind::Reorder) == 2, idle);  // of the input and the output
+  }
+  CHECK(branches("Mul(c, o)").at(Kind::Reorder) > 2);
+  CHECK(branches("Sub(o, c)").at(Kind::Reorder) > 2);
 }
 
 TEST_CASE("transposes differ by what they keep together") {

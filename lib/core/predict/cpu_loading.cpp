@@ -64,9 +64,21 @@ double CpuLoading::read_weight_bytes() const {
 
 bool CpuLoading::is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
 
-bool CpuLoading::keeps_type(const Node& node) const {
-  return node.op_type == "Cast" && node.input(0) != kAbsent && node.output(0) != kAbsent &&
-         analysis_.types[index(node.input(0))].element == analysis_.types[index(node.output(0))].element;
+ValueId CpuLoading::kept(const Node& node) const {
+  const ValueId first = node.input(0), second = node.input(1), output = node.output(0);
+  if (first == kAbsent || output == kAbsent) return kAbsent;
+  if (node.op_type == "Cast")
+    return analysis_.types[index(first)].element == analysis_.types[index(output)].element ? first : kAbsent;
+  const bool is_sum = node.op_type == "Add" || node.op_type == "Sub";
+  if (!is_sum && node.op_type != "Mul" && node.op_type != "Div") return kAbsent;
+  const auto is_neutral = [&](ValueId number, ValueId operand) {
+    const Shape *few = shape_of(analysis_, number), *many = shape_of(analysis_, operand);
+    return few != nullptr && many != nullptr && few->size() <= many->size() && element_count(*few) == Dim(1) &&
+           is_all(graph_, analysis_, number, is_sum ? 0 : 1);
+  };
+  if (is_neutral(second, first)) return first;
+  const bool commutes = node.op_type == "Add" || node.op_type == "Mul";
+  return commutes && is_neutral(first, second) ? second : kAbsent;
 }
 
 // An attribute as text; empty if it is neither an integer nor a list of them.
@@ -116,12 +128,12 @@ void CpuLoading::find_repeats() {
   }
 }
 
-// The node that writes a value, which no other node reads, through casts that change nothing; -1 if it is of another
+// The node that writes a value, which no other node reads, through a node that changes nothing; -1 if it is of another
 // type.
 std::int32_t CpuLoading::writer(ValueId value, std::string_view op) const {
-  const std::int32_t cast = links_.writer(value);
-  if (cast >= 0 && keeps_type(graph_.node(cast)) && links_.only_reader(value) != nullptr)
-    value = graph_.node(cast).input(0);
+  const std::int32_t idle = links_.writer(value);
+  if (idle >= 0 && links_.only_reader(value) != nullptr)
+    if (const ValueId behind = kept(graph_.node(idle)); behind != kAbsent) value = behind;
   const std::int32_t from = links_.writer(value);
   return from >= 0 && links_.only_reader(value) != nullptr && graph_.node(from).op_type == op ? from : -1;
 }

@@ -26,8 +26,9 @@ class CpuLoading {
   const std::vector<bool>& constants() const { return constant_; }
   // Whether the engine runs the node when it loads the file.
   bool computes(const NodeReport& row) const;
-  // A cast to the type that its operand has: the engine removes it.
-  bool keeps_type(const Node& node) const;
+  // The operand that the node passes on as it is, so that the engine removes the node: a cast to the same type, a sum
+  // with the number 0, a product with 1 (noop_elimination.cc). kAbsent for all others.
+  ValueId kept(const Node& node) const;
   // Whether the node computes sizes as an earlier one does: the engine computes them once.
   bool repeats(std::int32_t node) const { return repeats_.contains(node); }
   // Of stored tensors, each once, by the most that a node reads of it.

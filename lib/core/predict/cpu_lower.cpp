@@ -154,7 +154,7 @@ class CpuLowering {
     if (idiom.call == Call::Part) return;
     if (idiom.call != Call::Own) return lower_call(idiom);
     if (joined_.contains(row.node) || loading_.is_part_of_norm(row.node)) return;
-    if (loading_.keeps_type(node)) return keep_order(node);
+    if (const ValueId kept = loading_.kept(node); kept != kAbsent) return keep_order(kept, node.output(0));
     if (const auto norm = loading_.norms().find(row.node); norm != loading_.norms().end())
       return want_plain(norm->second.operand), launch_norm(norm->second.operand, norm->second.result);
     if (node.op_type == "QLinearConv") return lower_integer_conv(node, row);
@@ -273,21 +273,22 @@ class CpuLowering {
 
   // Fuses the activation that follows into the kernel that writes `value`.
   void join_activation(ValueId value) {
-    for (int i = 0; i < 2; ++i) {  // a folded BatchNormalization, then an activation
-      const Node* next = links_.only_reader(value);
-      if (next == nullptr) return;
-      const bool is_norm = next->op_type == "BatchNormalization" && i == 0;
-      if (!is_norm && !is_one_of(next->op_type, kJoinedActivations)) return;
+    bool is_scaled = false;  // a folded BatchNormalization, then an activation
+    while (const Node* next = links_.only_reader(value)) {
+      const bool is_kept = loading_.kept(*next) == value;
+      const bool is_norm = next->op_type == "BatchNormalization" && !is_scaled;
+      if (!is_kept && !is_norm && !is_one_of(next->op_type, kJoinedActivations)) return;
       joined_.insert(links_.id(*next));
       if (const auto found = transposed_.find(value); found != transposed_.end()) {
         std::vector<std::int64_t> order = std::move(found->second);
         transposed_.erase(found);
         transposed_[next->output(0)] = std::move(order);
       }
-      layout_[index(next->output(0))] =
-          is_in_blocks(value) ? (is_norm ? Layout::Joined : Layout::Blocks) : Layout::Plain;
+      const Layout after = is_kept ? layout_[index(value)] : is_norm ? Layout::Joined : Layout::Blocks;
+      layout_[index(next->output(0))] = is_in_blocks(value) ? after : Layout::Plain;
       value = next->output(0);
-      if (!is_norm) return;
+      if (!is_kept && !is_norm) return;
+      is_scaled = is_scaled || is_norm;
     }
   }
 
@@ -378,10 +379,10 @@ class CpuLowering {
     launch(transpose_kernel(plain, {0, 2, 3, 1}, 1));
   }
   // What an absorbed conversion reads keeps its order.
-  void keep_order(const Node& node) {
-    if (const auto found = transposed_.find(node.input(0)); found != transposed_.end())
-      transposed_[node.output(0)] = std::vector<std::int64_t>(found->second);
-    layout_[index(node.output(0))] = layout_[index(node.input(0))];
+  void keep_order(ValueId from, ValueId to) {
+    if (const auto found = transposed_.find(from); found != transposed_.end())
+      transposed_[to] = std::vector<std::int64_t>(found->second);
+    layout_[index(to)] = layout_[index(from)];
   }
 
   // --- all others ---
@@ -437,20 +438,20 @@ class CpuLowering {
     if (node.op_type != "Pad" || (!node.text("mode").empty() && node.text("mode") != "constant")) return false;
     const ValueId input = node.input(0), output = node.output(0);
     const Sizes before = sizes(input), after = sizes(output);
-    if (before != after && !is_zero(graph_, analysis_, node.input(2))) return false;
+    if (before != after && node.input(2) != kAbsent && !is_all(graph_, analysis_, node.input(2), 0)) return false;
     if (before.size() < 3 || before.size() != after.size() || before[0] != after[0] || before[1] != after[1]) return false;
     const Node* next = links_.only_reader(output);
     const bool is_read = next != nullptr && (next->op_type == "Conv" || (next->op_type == "AveragePool" &&
                                                                          next->integer("count_include_pad", 0) == 1));
     if (before != after && !is_read) return false;
-    keep_order(node);
+    keep_order(node.input(0), node.output(0));
     return true;
   }
 
   // A BatchNormalization of blocks of channels that no convolution absorbs runs as a depthwise convolution.
   bool lower_channel_norm(const Node& node) {
     if (block_ == 0 || node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
-    if (!graph_.is_stored(node.input(1)) || !is_in_blocks(node.input(0))) return false;
+    if (!is_constant(node.input(1)) || !is_in_blocks(node.input(0))) return false;
     const Sizes x = sizes(node.input(0));
     launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_));
     layout_[index(node.output(0))] = Layout::Joined;
@@ -475,7 +476,7 @@ class CpuLowering {
   void lower_other(const Node& node, const NodeReport& row) {
     if (node.op_type == "Transpose") return lower_transpose(node);
     if (joins_pad(node) || joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node)) return;
-    if (integers_.absorbs(node)) return keep_order(node);
+    if (integers_.absorbs(node)) return keep_order(node.input(0), node.output(0));
     if (integers_.computes(row.node)) return lower_integer(node, row);
     if (is_sum_of_norm(node)) return want_plain(node.input(0)), want_plain(node.input(1));
     if (stays_transposed(node, row)) return lower_counted(&node, row);
