@@ -209,6 +209,23 @@ TEST_CASE("integers run in the class of their operands, and zeros that pad join 
         1);
 }
 
+TEST_CASE("convolutions run in blocks of channels if their groups and channels fit") {
+  // Kernels of the model that ONNX Runtime 1.32 saves after optimising it, with blocks of 16.
+  const auto reorders = [](int channels, int groups, int in_group, int outputs) {
+    const std::string c = std::to_string(channels), o = std::to_string(outputs);
+    return kinds("x:f32[1,16,8,8], a:f32[" + c + ",16,1,1]=const, b:f32[" + o + "," + std::to_string(in_group) +
+                 ",3,3]=const, e:f32[16," + o + ",1,1]=const -> p = Conv(x, a); q = Conv(p, b) {group=" +
+                 std::to_string(groups) + ", pads=[1,1,1,1]}; y = Conv(q, e)")
+        .at(Kind::Reorder);
+  };
+  CHECK(reorders(72, 72, 1, 72) == 2);  // depthwise: in fours
+  CHECK(reorders(20, 20, 1, 20) == 2);
+  CHECK(reorders(32, 2, 16, 32) == 2);  // each group fills a block
+  CHECK(reorders(32, 4, 8, 32) == 4);
+  CHECK(reorders(48, 2, 24, 48) == 4);
+  CHECK(reorders(32, 2, 16, 24) == 4);
+}
+
 TEST_CASE("nodes that change nothing do not keep a convolution from what follows") {
   // noop_elimination.cc, then nchwc_transformer.cc: both branches, their sum and the activation stay in blocks.
   const auto branches = [](const std::string& idle) {

@@ -250,8 +250,8 @@ class CpuLowering {
     const bool is_depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
     // nchwc_transformer.cc: groups fill blocks; channels that are reordered come in fours.
     const auto is_aligned = [&] {
-      if (groups > 1)
-        return w[0] % block_ == 0 && (is_depthwise || (w[1] % block_ == 0 && w[0] / groups % block_ == 0));
+      if (is_depthwise) return w[0] % 4 == 0;
+      if (groups > 1) return w[1] % block_ == 0 && w[0] / groups % block_ == 0;
       return w[1] < block_ || w[1] % 4 == 0;
     };
     const bool is_blocked =
