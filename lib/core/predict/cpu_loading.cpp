@@ -81,6 +81,36 @@ ValueId CpuLoading::kept(const Node& node) const {
   return commutes && is_neutral(first, second) ? second : kAbsent;
 }
 
+bool CpuLoading::joins_weights(const Node& node, ValueId value) const {
+  if (node.op_type == "BatchNormalization") return is_constant(node.input(1));
+  const bool multiplies = node.op_type == "Mul";
+  if ((!multiplies && node.op_type != "Add") || node.inputs.size() != 2) return false;
+  const ValueId numbers = node.input(0) == value ? node.input(1) : node.input(0);
+  const Shape *many = shape_of(analysis_, value), *few = shape_of(analysis_, numbers);
+  if (!is_constant(numbers) || many == nullptr || few == nullptr || many->size() < 3) return false;
+  if (few->empty()) return multiplies;
+  if (few->size() + 1 < many->size() || few->size() > many->size()) return false;
+  const Dim& channels = (*many)[1];
+  return (*few)[few->size() + 1 - many->size()] == channels && element_count(*few) == channels;
+}
+
+bool CpuLoading::is_scale_of_product(const Node& node) const {
+  if ((node.op_type != "Mul" && node.op_type != "Div") || node.inputs.size() != 2) return false;
+  const auto is_number = [&](ValueId value) {
+    const Shape* shape = shape_of(analysis_, value);
+    return shape != nullptr && element_count(*shape) == Dim(1);
+  };
+  const std::size_t place = is_number(node.input(1)) ? 0 : is_number(node.input(0)) ? 1 : 2;
+  if (place == 2 || !is_constant(node.input(1 - place))) return false;
+  const ValueId scaled = node.input(place);
+  const auto is_matmul = [](const Node* other) {
+    return other != nullptr && (other->op_type == "MatMul" || other->op_type == "FusedMatMul");
+  };
+  const std::int32_t from = links_.writer(scaled);
+  if (from >= 0 && is_matmul(&graph_.node(from)) && links_.only_reader(scaled) != nullptr) return true;
+  return is_matmul(links_.only_reader(node.output(0)));
+}
+
 // An attribute as text; empty if it is neither an integer nor a list of them.
 std::string CpuLoading::attribute_text(const Attribute& attribute) {
   std::string text = ' ' + attribute.name + '=';

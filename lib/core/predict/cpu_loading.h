@@ -29,6 +29,11 @@ class CpuLoading {
   // The operand that the node passes on as it is, so that the engine removes the node: a cast to the same type, a sum
   // with the number 0, a product with 1 (noop_elimination.cc). kAbsent for all others.
   ValueId kept(const Node& node) const;
+  // Whether the node multiplies or shifts the channels of `value`, which a convolution writes, by stored numbers: they
+  // go into its weights (conv_bn_fusion.cc, conv_mul_fusion.cc, conv_add_fusion.cc).
+  bool joins_weights(const Node& node, ValueId value) const;
+  // Whether the node is a scalar factor of the product before or after it (matmul_scale_fusion.cc).
+  bool is_scale_of_product(const Node& node) const;
   // Whether the node computes sizes as an earlier one does: the engine computes them once.
   bool repeats(std::int32_t node) const { return repeats_.contains(node); }
   // Of stored tensors, each once, by the most that a node reads of it.

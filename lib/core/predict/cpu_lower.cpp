@@ -19,13 +19,10 @@ namespace pagoda::inline core {
 namespace {
 
 // Run in blocks of channels if their operand is in blocks.
-constexpr std::string_view kInBlocks[] = {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid",
-                                          "HardSwish",   "LeakyRelu",         "MaxPool",       "Relu",
-                                          "Resize",      "Sigmoid",           "Tanh",          "Upsample"};
+constexpr std::string_view kInBlocks[] = {"GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "LeakyRelu",
+                                          "Relu",              "Resize",        "Sigmoid",     "Tanh",      "Upsample"};
 // Cost nothing: the engine removes them.
 constexpr std::string_view kRemoved[] = {"Dropout", "Identity"};
-// By one number, before or after a product: folded into the product as a factor.
-constexpr std::string_view kScales[] = {"Div", "Mul"};
 
 class CpuLowering {
  public:
@@ -69,7 +66,8 @@ class CpuLowering {
   enum class Layout : std::uint8_t {
     Plain,
     Blocks,  // of channels
-    Both,    // plain and in blocks: reordered once, for all readers
+    Both,    // in blocks, and reordered once for all readers that want it plain
+    Copied,  // plain, and reordered once for all convolutions: no other operator works on that copy
     Joined,  // in blocks, written by a convolution that can still absorb an Add or an activation
   };
 
@@ -92,7 +90,9 @@ class CpuLowering {
   bool is_float32(ValueId value) const {
     return value != kAbsent && analysis_.types[index(value)].element == ElementType::Float32;
   }
-  bool is_in_blocks(ValueId value) const { return value != kAbsent && layout_[index(value)] != Layout::Plain; }
+  bool is_in_blocks(ValueId value) const {
+    return value != kAbsent && layout_[index(value)] != Layout::Plain && layout_[index(value)] != Layout::Copied;
+  }
 
   void launch(CpuKernel kernel) {
     kernel.row = row_;
@@ -115,9 +115,9 @@ class CpuLowering {
   }
   // Brings an operand into blocks; the reorder also does a deferred transpose.
   void want_blocks(ValueId value) {
-    if (is_in_blocks(value) || value == kAbsent) return;
+    if (is_in_blocks(value) || value == kAbsent || layout_[index(value)] == Layout::Copied) return;
     launch(CpuKernelClass::Reorder, 2 * bytes(value));
-    layout_[index(value)] = Layout::Both;
+    layout_[index(value)] = Layout::Copied;
   }
   // Runs the deferred transpose of an operand, if there is one.
   void want_transposed(ValueId value) {
@@ -268,27 +268,29 @@ class CpuLowering {
       launch(conv_kernel(x, w, y, block_));
       layout_[index(output)] = Layout::Joined;
     }
-    join_activation(output);
+    join_activation(output, true);
   }
 
-  // Fuses the activation that follows into the kernel that writes `value`.
-  void join_activation(ValueId value) {
-    bool is_scaled = false;  // a folded BatchNormalization, then an activation
+  // Fuses into the kernel that writes `value` what follows: stored numbers by channel if it is a convolution, the first
+  // norm of channels if it is another product, then an activation.
+  void join_activation(ValueId value, bool is_convolution = false) {
+    bool is_scaled = false;
     while (const Node* next = links_.only_reader(value)) {
       const bool is_kept = loading_.kept(*next) == value;
-      const bool is_norm = next->op_type == "BatchNormalization" && !is_scaled;
-      if (!is_kept && !is_norm && !is_one_of(next->op_type, kJoinedActivations)) return;
+      const bool is_folded = is_convolution ? loading_.joins_weights(*next, value)
+                                            : next->op_type == "BatchNormalization" && !is_scaled;
+      if (!is_kept && !is_folded && !is_one_of(next->op_type, kJoinedActivations)) return;
       joined_.insert(links_.id(*next));
       if (const auto found = transposed_.find(value); found != transposed_.end()) {
         std::vector<std::int64_t> order = std::move(found->second);
         transposed_.erase(found);
         transposed_[next->output(0)] = std::move(order);
       }
-      const Layout after = is_kept ? layout_[index(value)] : is_norm ? Layout::Joined : Layout::Blocks;
+      const Layout after = is_kept ? layout_[index(value)] : is_folded ? Layout::Joined : Layout::Blocks;
       layout_[index(next->output(0))] = is_in_blocks(value) ? after : Layout::Plain;
       value = next->output(0);
-      if (!is_kept && !is_norm) return;
-      is_scaled = is_scaled || is_norm;
+      if (!is_kept && !is_folded) return;
+      is_scaled = is_scaled || is_folded;
     }
   }
 
@@ -414,10 +416,23 @@ class CpuLowering {
     if ((node.op_type != "Add" && node.op_type != "Sum") || node.inputs.size() != 2) return false;
     const ValueId a = node.input(0), b = node.input(1);
     if (!is_in_blocks(a) || !is_in_blocks(b) || sizes(a) != sizes(b)) return false;
-    if (layout_[index(a)] != Layout::Joined && layout_[index(b)] != Layout::Joined) return false;
+    const auto absorbs = [&](ValueId value) {
+      return layout_[index(value)] == Layout::Joined && links_.only_reader(value) != nullptr;
+    };
+    if (!absorbs(a) && !absorbs(b)) return false;
     layout_[index(node.output(0))] = Layout::Blocks;
     join_activation(node.output(0));
     return true;
+  }
+
+  // Whether the node pools windows of whole blocks of channels, for which the engine reorders a plain image. Behind a
+  // DequantizeLinear it pools the integers.
+  bool pools_blocks(const Node& node) const {
+    if (block_ == 0 || (node.op_type != "MaxPool" && node.op_type != "AveragePool")) return false;
+    const std::int32_t from = links_.writer(node.input(0));
+    if (from >= 0 && graph_.node(from).op_type == "DequantizeLinear") return false;
+    const Sizes x = sizes(node.input(0));
+    return x.size() == 4 && x[1] % block_ == 0 && is_float32(node.input(0)) && node.output(1) == kAbsent;
   }
 
   bool stays_in_blocks(const Node& node) const {
@@ -459,30 +474,17 @@ class CpuLowering {
     return true;
   }
 
-  // Whether the node is a scalar factor of the product before or after it.
-  bool is_scale_of_product(const Node& node) const {
-    if (!is_one_of(node.op_type, kScales) || node.inputs.size() != 2) return false;
-    const std::size_t place = elements(node.input(1)) == 1 ? 0 : elements(node.input(0)) == 1 ? 1 : 2;
-    if (place == 2 || !is_constant(node.input(1 - place))) return false;
-    const ValueId scaled = node.input(place);
-    const auto is_matmul = [](const Node* other) {
-      return other != nullptr && (other->op_type == "MatMul" || other->op_type == "FusedMatMul");
-    };
-    const std::int32_t from = links_.writer(scaled);
-    if (from >= 0 && is_matmul(&graph_.node(from)) && links_.only_reader(scaled) != nullptr) return true;
-    return is_matmul(links_.only_reader(node.output(0)));
-  }
-
   void lower_other(const Node& node, const NodeReport& row) {
     if (node.op_type == "Transpose") return lower_transpose(node);
-    if (joins_pad(node) || joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node)) return;
+    if (joins_pad(node) || joins_sum(node) || lower_channel_norm(node) || loading_.is_scale_of_product(node)) return;
     if (integers_.absorbs(node)) return keep_order(node.input(0), node.output(0));
     if (integers_.computes(row.node)) return lower_integer(node, row);
     if (is_sum_of_norm(node)) return want_plain(node.input(0)), want_plain(node.input(1));
     if (stays_transposed(node, row)) return lower_counted(&node, row);
     if (node.op_type == "LayerNormalization")
       return want_plain(node.input(0)), launch_norm(node.input(0), node.output(0));
-    if (stays_in_blocks(node)) {
+    if (pools_blocks(node)) want_blocks(node.input(0));
+    if (pools_blocks(node) || stays_in_blocks(node)) {
       layout_[index(node.output(0))] = Layout::Blocks;
       return lower_counted(&node, row);
     }
