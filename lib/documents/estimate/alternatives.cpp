@@ -1,6 +1,7 @@
 // Alternatives to a request: whether it fits and the largest sizes that do, faster options, and other devices,
 // precisions and traffic models.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -47,68 +48,87 @@ std::optional<OpenBatch> open_batch(const Model& model, const EstimateRequest& r
   }
 }
 
+// The part of an analysis with a free size that one device holds, before the layers are cut into stages.
+Analysis open_share(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  return request.parallel ? share_of_device(model, analysis, *request.parallel).analysis : analysis;
+}
+
 // The largest size at which the run fits on every device.
-Count largest_on_all(const Model& model, const std::vector<Analysis>& held, const std::vector<std::string>& symbols,
-                     Int bytes, const Training* training) {
+Count largest_on_all(const Model& model, const Analysis& share, const GroupRun* group,
+                     const std::vector<std::string>& symbols, Int bytes, const Training* training) {
+  if (group == nullptr || group->stages.empty()) {
+    const auto size = largest_size(model, share, symbols, bytes, training);
+    return size ? Count(*size) : Count();
+  }
   std::optional<std::int64_t> least;
-  for (const Analysis& each : held)
-    if (const auto size = largest_size(model, each, symbols, bytes, training))
+  for (const Stage& stage : group->stages)
+    if (const auto size = largest_size(model, analysis_of_stage(model, share, stage), symbols, bytes, training))
       least = std::min(least.value_or(*size), *size);
   return least ? Count(*least) : Count();
 }
 
-Count largest_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open, Int bytes,
-                    const GroupRun* group) {
+// `share`: open_share() of the batch's analysis.
+Count largest_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open, const Analysis& share,
+                    Int bytes, const GroupRun* group) {
   const std::optional<Training> training =
       request.training ? std::optional(train(model, open.analysis(), *request.training)) : std::nullopt;
-  const Count size = largest_on_all(model, held_by_devices(model, request, open.analysis(), group), open.symbols, bytes,
-                                    training ? &*training : nullptr);
+  const Count size = largest_on_all(model, share, group, open.symbols, bytes, training ? &*training : nullptr);
   return size && request.parallel ? Count(*size * request.parallel->expert) : size;
 }
 
-// The context of a decode step, in tokens.
-struct Context {
-  Count in_memory;  // limit by memory; empty: memory does not grow with it, or not known
+// A decode step with its past left free; the same on every device.
+struct OpenContext {
   std::optional<PositionTable> table;
-
-  Count longest() const {
-    if (!table) return in_memory;
-    return in_memory ? std::min<Int>(*in_memory, table->positions) : Int{table->positions};
-  }
+  // Empty symbols: memory does not grow with the past, or it is not known how.
+  std::optional<Model> model;
+  Analysis share;
+  std::vector<std::string> symbols;
+  std::int64_t tokens_per_past = 1;
 };
 
-Context context_of(const Model& as_filed, const EstimateRequest& request, Int bytes, const GroupRun* group) {
-  Context context;
+OpenContext open_context(const Model& as_filed, const EstimateRequest& request) {
+  OpenContext context;
   if (!request.phase) return context;
   EstimateRequest decode = of_one_group(request);
   decode.phase = {.phase = Phase::Decode, .tokens = 1, .past = std::nullopt};
   decode.sweep.clear();
-  const Model model = phase_of_filed(as_filed, *decode.phase);
+  context.model = phase_of_filed(as_filed, *decode.phase);
   try {
-    const Sized open = sized(model, decode);
-    context.table = position_table(model, open.analysis);
+    const Sized open = sized(*context.model, decode);
+    context.table = position_table(*context.model, open.analysis);
     if (open.phase->past_dim.empty()) return context;
-    const auto symbols = axis_symbols(model, open.analysis, open.phase->past_dim);
-    const Count past =
-        largest_on_all(model, held_by_devices(model, request, open.analysis, group), symbols, bytes, nullptr);
-    if (!past) return context;
-    const std::int64_t page = open.phase->tokens_per_past;
-    context.in_memory = *past == 0  ? Int{0}
-                        : page == 1 ? *past + 1
-                                    : *past * page;  // includes the token that the step adds
+    std::vector<std::string> symbols = axis_symbols(*context.model, open.analysis, open.phase->past_dim);
+    context.share = open_share(*context.model, request, open.analysis);
+    context.tokens_per_past = open.phase->tokens_per_past;
+    context.symbols = std::move(symbols);
   } catch (const Error&) {
-    return context;
   }
   return context;
 }
 
+// The largest context that memory holds, in tokens.
+Count context_in_memory(const OpenContext& open, Int bytes, const GroupRun* group) {
+  if (open.symbols.empty()) return {};
+  try {
+    const Count past = largest_on_all(*open.model, open.share, group, open.symbols, bytes, nullptr);
+    if (!past) return {};
+    // Includes the token that the step adds.
+    return *past == 0 ? Int{0} : open.tokens_per_past == 1 ? *past + 1 : *past * open.tokens_per_past;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 // Sets the longest context, and what limits it, in what says whether the model fits.
 template <typename Fit>
-void limit_context(Fit& fit, const Model& as_filed, const EstimateRequest& request, const GroupRun* group) {
-  Context context = context_of(as_filed, request, *fit.device_bytes, group);
-  fit.longest_context = context.longest();
-  fit.memory_context = context.in_memory;
-  fit.position_table = std::move(context.table);
+void limit_context(Fit& fit, const OpenContext& open, const GroupRun* group) {
+  fit.memory_context = context_in_memory(open, *fit.device_bytes, group);
+  fit.position_table = open.table;
+  fit.longest_context = fit.memory_context;
+  if (open.table) {
+    const Int rows = open.table->positions;
+    fit.longest_context = fit.memory_context ? std::min<Int>(*fit.memory_context, rows) : rows;
+  }
 }
 
 std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindings& bindings) {
@@ -160,8 +180,10 @@ EstimateFit fit_of(const Model& model, const Model& as_filed, const EstimateRequ
                   .largest_batch = {},
                   .longest_context = {}};
   if (!fit.device_bytes) return fit;
-  if (open) fit.largest_batch = largest_batch(model, request, *open, *fit.device_bytes, group);
-  limit_context(fit, as_filed, request, group);
+  if (open)
+    fit.largest_batch = largest_batch(model, request, *open, open_share(model, request, open->analysis()),
+                                      *fit.device_bytes, group);
+  limit_context(fit, open_context(as_filed, request), group);
   return fit;
 }
 
@@ -361,6 +383,9 @@ class Variants {
     open_ = same_.phase ? open_batch(model(), same_, start_.analysis) : std::nullopt;
     items_ = real(items_of(request_, start_)).value_or(1);  // without a batch, a run is one item
     prompts_.clear();
+    opens_.clear();
+    shares_.clear();
+    prompt_shares_.clear();
   }
 
   const Model& model() const { return narrow_ ? narrow_->model : filed_; }
@@ -386,7 +411,7 @@ class Variants {
 
   void fill(EstimateVariant& row) {
     std::optional<GroupRun> group;
-    if (same_.parallel) group = run_on_group(model(), same_, start_);
+    if (same_.parallel) group = run_on_group(model(), same_, start_, share_of(shares_, model(), same_, start_));
     const RooflineTotals time = group ? group->bound.totals : times_of(model(), same_, run());
     const MemoryNeed& held = group ? group->largest_need() : need_;
     row.total_bytes = held.total();
@@ -397,9 +422,11 @@ class Variants {
     row.fits = held.fits(row.device_bytes);
     row.at_least = time.at_least;
     if (same_.phase && row.device_bytes) {
+      const Open& open = open_sizes();
       if (open_)
-        row.largest_batch = largest_batch(model(), same_, *open_, *row.device_bytes, group ? &*group : nullptr);
-      limit_context(row, as_filed_, same_, group ? &*group : nullptr);
+        row.largest_batch =
+            largest_batch(model(), same_, *open_, open.batch, *row.device_bytes, group ? &*group : nullptr);
+      limit_context(row, open.context, group ? &*group : nullptr);
     }
     row.predicted = engine_time(model(), same_, start_, group, time, narrow_.has_value(), said_);
     const auto devices = static_cast<double>(row.devices());
@@ -418,6 +445,34 @@ class Variants {
     if (!group) row.joules = joules_of(model(), same_, run(), time.seconds);
     if (const auto price = request_.price_per_hour.find(same_.device->id); price != request_.price_per_hour.end())
       row.price_per_million = price->second * devices / 3600 * 1e6 / *row.items_per_second;
+  }
+
+  // What says how many users and how long a context fit: the same on every device.
+  struct Open {
+    Analysis batch;
+    OpenContext context;
+  };
+
+  using Key = std::array<std::int64_t, 4>;  // traffic, where it matters; tensor, pipeline, expert
+  Key key_of(bool with_traffic) const {
+    const ParallelOptions group = same_.parallel.value_or(ParallelOptions{});
+    return {with_traffic ? static_cast<std::int64_t>(same_.traffic) : 0, group.tensor, group.pipeline, group.expert};
+  }
+
+  const GroupShare& share_of(std::map<Key, GroupShare>& shares, const Model& model, const EstimateRequest& request,
+                             const Sized& sized) const {
+    const Key key = key_of(true);
+    const auto found = shares.find(key);
+    return found != shares.end() ? found->second : shares.emplace(key, share_of_group(model, request, sized)).first->second;
+  }
+
+  const Open& open_sizes() {
+    const Key key = key_of(false);
+    const auto found = opens_.find(key);
+    if (found != opens_.end()) return found->second;
+    Open open{.batch = open_ ? open_share(model(), same_, open_->analysis()) : Analysis(),
+              .context = open_context(as_filed_, same_)};
+    return opens_.emplace(key, std::move(open)).first->second;
   }
 
   // A decoder at the sizes of a prompt.
@@ -448,7 +503,9 @@ class Variants {
     same.traffic = same_.traffic;
     same.parallel = same_.parallel;
     std::optional<GroupRun> group;
-    if (same.parallel) group = run_on_group(prefill.model, same, prefill.sized);
+    if (same.parallel)
+      group = run_on_group(prefill.model, same, prefill.sized,
+                           share_of(prompt_shares_, prefill.model, same, prefill.sized));
     const RooflineTotals time = group ? group->bound.totals : times_of(prefill.model, same, prefill.sized.analysis);
     EstimatePrompt result{.tokens = request_.prompt, .sequences = sequences, .seconds = {}, .predicted = {}};
     if (time.seconds > 0) result.seconds = time.seconds;
@@ -480,6 +537,8 @@ class Variants {
   std::optional<OpenBatch> open_;
   double items_ = 1;
   std::map<std::int64_t, Prompt> prompts_;
+  std::map<Key, Open> opens_;
+  std::map<Key, GroupShare> shares_, prompt_shares_;
 };
 
 }  // namespace

@@ -78,11 +78,16 @@ bool lacks_int8(const EstimateRequest& request);
 Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // The lower bound on the time of a run on the request's device.
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
+// One device's part of a step and what it moves: the same on every kind of device, unless traffic stays in a cache.
+struct GroupShare {
+  Share share;
+  std::optional<Traffic> moved;
+};
+// Throws Error if the work cannot be divided among the devices.
+GroupShare share_of_group(const Model& model, const EstimateRequest& request, const Sized& sized);
 // One step on all devices of a request. Throws Error if the work cannot be divided among the devices.
 GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized);
-// The part of an analysis with free sizes that one device of each stage holds; without a group, the whole analysis.
-std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest& request, const Analysis& analysis,
-                                      const GroupRun* group);
+GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized, const GroupShare& part);
 // The request restricted to the sequences that one expert group processes.
 EstimateRequest of_one_group(const EstimateRequest& request);
 // The transfer and decoding after a prefill, on other devices. `as_filed` is the model before with_branches_taken(),

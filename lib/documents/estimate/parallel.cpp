@@ -41,15 +41,27 @@ EstimateRequest of_one_group(const EstimateRequest& request) {
   return one;
 }
 
-GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized) {
+GroupShare share_of_group(const Model& model, const EstimateRequest& request, const Sized& sized) {
   const ParallelOptions& devices = *request.parallel;
   const EstimateRequest one = of_one_group(request);
-  const Analysis part = devices.expert > 1 ? documents::sized(model, one).analysis : sized.analysis;
-  GroupRun group{
-      .share = share_of_device(model, part, devices), .stages = {}, .link = {}, .bound = {}, .time = {}, .held = {}};
+  GroupShare part{.share = devices.expert > 1
+                               ? share_of_device(model, documents::sized(model, one).analysis, devices)
+                               : share_of_device(model, sized.analysis, devices),
+                  .moved = {}};
+  part.moved = traffic_of(model, request, part.share.analysis);
+  return part;
+}
+
+GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized) {
+  return run_on_group(model, request, sized, share_of_group(model, request, sized));
+}
+
+GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized, const GroupShare& part) {
+  const ParallelOptions& devices = *request.parallel;
+  GroupRun group{.share = part.share, .stages = {}, .link = {}, .bound = {}, .time = {}, .held = {}};
   if (devices.devices() > 1) group.link = link_of(request);
   const Analysis& share = group.share.analysis;
-  const std::optional<Traffic> moved = traffic_of(model, request, share);
+  const std::optional<Traffic>& moved = part.moved;
   group.bound = moved ? roofline(share, *moved, *request.device) : roofline(share, *request.device);
   RooflineTotals& totals = group.bound.totals;
   if (devices.pipeline > 1) {
@@ -77,16 +89,6 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
     totals.eager_seconds =
         std::max(totals.seconds, static_cast<double>(totals.launches) * *request.device->launch_overhead_seconds.value);
   return group;
-}
-
-std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest& request, const Analysis& analysis,
-                                      const GroupRun* group) {
-  if (group == nullptr) return {analysis};
-  Analysis share = share_of_device(model, analysis, *request.parallel).analysis;
-  if (group->stages.empty()) return {std::move(share)};
-  std::vector<Analysis> held;
-  for (const Stage& stage : group->stages) held.push_back(analysis_of_stage(model, share, stage));
-  return held;
 }
 
 const MemoryNeed& GroupRun::largest_need() const {
