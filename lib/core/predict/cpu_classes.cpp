@@ -54,10 +54,8 @@ CpuKernelClass CpuClasses::of(const Node* node, const NodeReport& row) const {
 }
 
 double CpuClasses::row_width(CpuKernelClass kind, const Node& node) const {
-  const bool is_outer = kind == CpuKernelClass::SoftmaxOuter;
-  const Shape* known = shape(is_outer ? node.input(0) : node.output(0));
+  const Shape* known = shape(node.output(0));
   if (known == nullptr || known->empty()) return 0;
-  if (is_outer) return number((*known)[softmax_axis(node, known->size())]);
   const bool has_rows =
       kind == CpuKernelClass::Norm || kind == CpuKernelClass::SkipNorm || kind == CpuKernelClass::Softmax;
   return has_rows ? number(known->back()) : 0;
