@@ -156,7 +156,7 @@ class Finder {
 
   // A state that other operators than those with Updates bring from one step to the next, as in Mamba. An encoder's keys,
   // computed anew or passed on, are none.
-  std::optional<CachePair> state_of(ValueId past, ValueId present) const {
+  std::optional<CachePair> state_of(ValueId past, ValueId present) {
     const TensorType& before = type(past);
     const bool is_alike =
         before.shape && before.element == type(present).element && before.shape == type(present).shape;
@@ -164,17 +164,18 @@ class Finder {
     return CachePair{.past = past, .present = present, .axis = CachePair::kState, .bytes_per_token = 0};
   }
 
-  bool is_computed_from(ValueId value, ValueId source) const {
+  // Breadth first: an update is a few nodes behind its result, and all layers before it are behind those. The limit, on
+  // all searches of a model together, is for files made to exhaust it.
+  bool is_computed_from(ValueId value, ValueId source) {
     if (inputs_.contains(behind_identity(value))) return false;
-    std::vector<ValueId> open = {value};
-    std::set<ValueId> seen;
-    while (!open.empty()) {
-      const ValueId at = open.back();
-      open.pop_back();
-      if (at == source) return true;
-      if (at == kAbsent || !seen.insert(at).second || producer_[index(at)] < 0) continue;
-      const Node& node = graph_.nodes[index(producer_[index(at)])];
-      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    std::vector<ValueId> found = {value};
+    std::set<ValueId> seen = {value};
+    for (std::size_t next = 0; next < found.size() && visits_left_ > 0; ++next, --visits_left_) {
+      if (found[next] == source) return true;
+      const std::int32_t from = producer_[index(found[next])];
+      if (from < 0) continue;
+      for (const ValueId input : graph_.nodes[index(from)].inputs)
+        if (input != kAbsent && seen.insert(input).second) found.push_back(input);
     }
     return false;
   }
@@ -218,6 +219,7 @@ class Finder {
   std::vector<const NodeReport*> row_;  // by node
   std::set<ValueId> inputs_, used_;
   std::map<std::string, ValueId> past_by_key_;
+  std::int64_t visits_left_ = 1'000'000;  // of is_computed_from()
 };
 
 }  // namespace

@@ -80,7 +80,7 @@ base::Grid variants_grid(const documents::EstimateDocument& estimate);
 // What all rows of a table over numbers of devices have in common; empty for other tables.
 std::string above_variants(const documents::EstimateDocument& estimate);
 std::string variants_csv(const documents::EstimateDocument& estimate);  // columns named as the fields in JSON
-std::string decisive(const std::vector<documents::EstimateVariant>& variants);
+std::string decisive(const documents::EstimateDocument& estimate);
 
 // The rows as printable cells, for the table and for Markdown.
 base::Grid row_grid(const Data& data);

@@ -29,7 +29,7 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
   std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
   if (!estimate.variants.empty()) {
     text += report::above_variants(estimate) + base::aligned(report::variants_grid(estimate), options.width) + "\n" +
-            report::decisive(estimate.variants);
+            report::decisive(estimate);
   } else if (options.rows == Rows::None) {
     text += report::answer(data);
     if (estimate.memory) text += "\n" + base::aligned(report::memory_grid(*estimate.memory), 0);

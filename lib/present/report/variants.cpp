@@ -311,7 +311,7 @@ std::string refusals(const Variants& variants) {
   return text;
 }
 
-// The row that fits with the largest value: "most tokens/s a device: 1 × b200 (836)".
+// The row that fits with the largest value: "most tokens/s a device ≈: 836 on 1 × b200".
 template <typename Value>
 std::string most(const Variants& variants, const std::string& what, const Value& value) {
   const documents::EstimateVariant* best = nullptr;
@@ -322,7 +322,8 @@ std::string most(const Variants& variants, const std::string& what, const Value&
 }
 
 // What a table over numbers of devices says to one who has to choose.
-std::string under_groups(const Variants& variants) {
+std::string under_groups(const documents::EstimateDocument& estimate) {
+  const Variants& variants = estimate.variants;
   if (!any(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
   const bool is_predicted = any(variants, [](const auto& each) { return each.predicted.has_value(); });
   const auto total = [&](const documents::EstimateVariant& each) {
@@ -332,9 +333,9 @@ std::string under_groups(const Variants& variants) {
     return is_predicted ? each.predicted ? each.predicted->device_items_per_second : std::nullopt
                         : each.device_items_per_second;
   };
-  const std::string sign = is_predicted ? " ≈" : " ≤";
-  return least_devices(variants) + most(variants, "most a second" + sign, total) +
-         most(variants, "most a second and device" + sign, of_each) + refusals(variants);
+  const std::string rate = estimate.phase ? "most tokens/s" : "most items/s", sign = is_predicted ? " ≈" : " ≤";
+  return least_devices(variants) + most(variants, rate + sign, total) +
+         most(variants, rate + " a device" + sign, of_each) + refusals(variants);
 }
 
 }  // namespace
@@ -357,8 +358,9 @@ std::string above_variants(const EstimateDocument& estimate) {
 }
 
 // The choice that changes the time most: device, precision or traffic.
-std::string decisive(const std::vector<documents::EstimateVariant>& variants) {
+std::string decisive(const documents::EstimateDocument& estimate) {
   using Variant = documents::EstimateVariant;
+  const Variants& variants = estimate.variants;
   const auto can_run = [](const Variant& each) { return each.seconds && each.fits.value_or(true); };
   const auto spread = [&](auto same, auto differs) {
     double widest = 1;
@@ -381,7 +383,7 @@ std::string decisive(const std::vector<documents::EstimateVariant>& variants) {
       {spread(both(count, both(device, precision)), no(traffic)), "fusion"},
       {spread(both(device, both(precision, traffic)), no(count)), "the number of devices"}};
   const auto widest = std::max_element(std::begin(spreads), std::end(spreads));
-  const std::string remarks = under_groups(variants) + under_table(variants) + under_engine(variants);
+  const std::string remarks = under_groups(estimate) + under_table(variants) + under_engine(variants);
   if (widest->first < 1.01) return remarks;
   return remarks + std::string(widest->second) + " moves the time most: up to " + base::rounded(widest->first) + "×\n";
 }
