@@ -243,7 +243,8 @@ TEST_CASE("a record cut off anywhere is read up to its last whole line, or refus
       CHECK(std::string(error.what()).find("cut") != std::string::npos);
     }
   }
-  for (const char* bad : {"launch\t1\t0\tx\t1\tk\t\t\t\n", "launch\t1\t0\t0\t1\tk\t\t\t\t5\n", "nonsense\t1\n"})
+  for (const char* bad : {"lost\t6100000000000000000\tfull\nlost\t6100000000000000000\tfull\n", "lost\t-1\tfull\n",
+                          "launch\t1\t0\tx\t1\tk\t\t\t\n", "launch\t1\t0\t0\t1\tk\t\t\t\t5\n", "nonsense\t1\n"})
     CHECK_THROWS_AS(parse_record(kHead + bad, "bad"), Error);
 }
 

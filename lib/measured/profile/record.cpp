@@ -43,7 +43,9 @@ class Reader {
     } else if (kind == "launch" && n >= 9) {
       launch(words);
     } else if (kind == "lost" && n >= 3) {
-      record_.lost_launches += number<std::int64_t>(words[1], subject_, line_);
+      const auto lost = number<std::int64_t>(words[1], subject_, line_);
+      if (lost < 0 || __builtin_add_overflow(record_.lost_launches, lost, &record_.lost_launches))
+        fail(words[1] + " lost launches are not credible, expected a number from 0 on");
       record_.lost.push_back({words[1] + " launches", words[2]});
     } else if (kind == "cupti" && n >= 2) {
       record_.cupti = words[1];
