@@ -42,7 +42,7 @@ void reads_back(const Value& value, std::string (*write)(const Value&),
   require(again == text, "written: " + text + "\nread back and written: " + again);
 }
 
-// Values of --dim, --assume, --input, --sweep and --max-flops, one per line.
+// Values of --dim, --assume, --input, --sweep, --tensor-parallel and --max-flops, one per line.
 void sizes(std::string_view text) {
   tools::Arguments arguments;
   for (std::size_t line = 0; !text.empty() && line < 8; ++line) {
@@ -63,6 +63,9 @@ void sizes(std::string_view text) {
       case 's':
         arguments.sweeps.push_back(rest);
         break;
+      case 'p':
+        arguments.tensor_parallel = rest;
+        break;
       default:
         arguments.max_flops = arguments.max_bytes = rest;
     }
@@ -70,6 +73,7 @@ void sizes(std::string_view text) {
   (void)tools::sizes_of(arguments);
   (void)tools::input_flags(arguments);
   (void)tools::sweep_axes(arguments);
+  (void)tools::splits(arguments);
   (void)tools::budgets(arguments);
 }
 

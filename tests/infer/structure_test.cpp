@@ -226,7 +226,8 @@ TEST_CASE("an unknown condition is said, with what both branches cost") {
 
 namespace {
 
-// f_k calls f_{k-1} so many times; f_0 is as many Relus: 2^(depth + 1) of them in a file of a few hundred bytes.
+// Each function calls the previous one `calls` times, and the first one is `calls` Relus. With two calls, a file of a few
+// hundred bytes has 2^(depth + 1) Relus.
 Model doubling(int depth, int calls = 2) {
   Model model = test::graph("x:f32[8] -> y = Twice(x)");
   model.graphs[0].nodes[0].domain = "local";

@@ -251,6 +251,14 @@ TEST_CASE("stored numbers by channel join a convolution, windows are pooled in b
   CHECK(!pooled(24, "AveragePool(s) {kernel_shape=[3,3]}").contains(Kind::Reorder));
   CHECK(!pooled(32, "GlobalAveragePool(s)").contains(Kind::Reorder));
 
+  // A norm after a sum is no part of the convolution that absorbed the sum: a depthwise one of its own.
+  const auto normed = kinds("x:f32[1,32,8,8], a:f32[32,32,1,1]=const, b:f32[32,32,1,1]=const, g:f32[32]=const -> "
+                            "c = Conv(x, a); d = Conv(x, b); s = Add(c, d); n = BatchNormalization(s, g, g, g, g); "
+                            "r = Relu(n); y = Conv(r, a)");
+  CHECK(normed.at(Kind::ConvPointwise) == 3);
+  CHECK(normed.at(Kind::ConvDepthwise) == 1);
+  CHECK(normed.at(Kind::Reorder) == 2);
+
   // The sum of a convolution and a plain value: it is plain, though another convolution reads a copy in blocks of that value.
   const auto summed = kinds("x:f32[1,16,8,8], w:f32[16,16,3,3]=const -> a = Sin(x); c = Conv(a, w) {pads=[1,1,1,1]}; "
                             "s = Add(c, a); y = Cos(s)");

@@ -115,6 +115,8 @@ TEST_CASE("several numbers of devices are a table of a row each, with a prompt b
   // One device alone, with a prompt: a table of one row.
   CHECK(json::parse(workshop().run(step + "--device h200 --prompt 512 --format json").out)["variants"].size() == 1);
   for (const char* wrong : {"--device h200 --tensor-parallel 2,x", "--device h200 --tensor-parallel 0",
+                            "--device h200 --tensor-parallel ,", "--device h200 --expert-parallel 1,,2",
+                            "--device h200 --pipeline-parallel 2000000",
                             "--device h200 --tensor-parallel 1,2 --by node", "--tensor-parallel 1,2",
                             "--device h200 --tensor-parallel 1,2 --sweep batch=1,2", "--prompt 512",
                             "--device h200 --tensor-parallel 1,2 --max-seconds 1", "--device h200 --prompt 5 --compare x"})

@@ -101,16 +101,16 @@ std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
 }
 
 std::vector<ParallelOptions> splits(const Arguments& arguments) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;  // more than any machine has; products of three fit 64 bits
   const auto numbers = [](const char* option, const std::string& text) {
-    std::vector<std::int64_t> list;
-    for (const std::string& each : split_list(text)) {
-      std::int64_t& number = list.emplace_back(0);
-      const auto [end, error] = std::from_chars(each.data(), each.data() + each.size(), number);
-      if (error != std::errc() || end != each.data() + each.size() || number < 1)
-        throw UsageError(std::string(option) + " " + text + ": '" + each +
-                         "' is not a number of devices; expected integers of at least 1, such as 1,2,4,8");
+    try {
+      std::vector<std::int64_t> list = parse_axis(option + ("=" + text)).sizes;
+      if (std::all_of(list.begin(), list.end(), [](std::int64_t each) { return each >= 1 && each <= kMost; }))
+        return list;
+    } catch (const Error&) {  // said below
     }
-    return list;
+    throw UsageError(std::string(option) + " '" + text + "' is no list of numbers of devices; expected integers from 1 to " +
+                     std::to_string(kMost) + ", such as 1,2,4..64");
   };
   std::vector<ParallelOptions> all;
   for (const std::int64_t pipeline : numbers("--pipeline-parallel", arguments.pipeline_parallel))

@@ -49,25 +49,23 @@ void infer_blocks(OpContext& op) {
 }
 
 // Per element: |x|, the larger, then scale, round, two clamps.
-Work block_element_work() { return {.arith = 6, .special = 0, .comparisons = 5}; }
+OpCost cost_blocks(const OpContext& op, std::int64_t block, const Work& of_a_block) {
+  OpCost cost = op.streamed();
+  cost.precision = op.element(0);
+  cost += Work{.arith = 6, .special = 0, .comparisons = 5} * op.elements(0);
+  cost += of_a_block * element_count(blocks_of(op, block));
+  return cost;
+}
 
 // NVFP4, per block: largest / 6, over the tensor's scale, rounded and clamped twice to e4m3; then the product of both
 // scales, by which elements are divided.
 OpCost cost_fp4_blocks(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.precision = op.element(0);
-  cost += block_element_work() * op.elements(0);
-  cost += Work{.arith = 6, .special = 0, .comparisons = 3} * element_count(blocks_of(op, 16));
-  return cost;
+  return cost_blocks(op, 16, {.arith = 6, .special = 0, .comparisons = 3});
 }
 
 // MXFP8, per block: 2 to the power of ceil(log2(largest / 448)).
 OpCost cost_mxfp8_blocks(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.precision = op.element(0);
-  cost += block_element_work() * op.elements(0);
-  cost += Work{.arith = 2, .special = 2, .comparisons = 1} * element_count(blocks_of(op, 32));
-  return cost;
+  return cost_blocks(op, 32, {.arith = 2, .special = 2, .comparisons = 1});
 }
 
 // NVFP4 there and back, in one node: as the above, and a multiplication per element.

@@ -63,11 +63,11 @@ class CpuLowering {
   }
 
  private:
-  enum class Layout : std::uint8_t {
+  enum class Layout : std::uint8_t {  // from Blocks on, the value itself is in blocks of channels
     Plain,
-    Blocks,  // of channels
-    Both,    // in blocks, and reordered once for all readers that want it plain
     Copied,  // plain, and reordered once for all convolutions: no other operator works on that copy
+    Blocks,
+    Both,    // in blocks, and reordered once for all readers that want it plain
     Joined,  // in blocks, written by a convolution that can still absorb an Add or an activation
   };
 
@@ -90,9 +90,7 @@ class CpuLowering {
   bool is_float32(ValueId value) const {
     return value != kAbsent && analysis_.types[index(value)].element == ElementType::Float32;
   }
-  bool is_in_blocks(ValueId value) const {
-    return value != kAbsent && layout_[index(value)] != Layout::Plain && layout_[index(value)] != Layout::Copied;
-  }
+  bool is_in_blocks(ValueId value) const { return value != kAbsent && layout_[index(value)] >= Layout::Blocks; }
 
   void launch(CpuKernel kernel) {
     kernel.row = row_;
@@ -244,7 +242,7 @@ class CpuLowering {
       want_channels_last(input);
       launch(conv_kernel(x, w, y, 0, false));
       transposed_[output] = channels_last_;
-      return join_activation(output);
+      return join_activation(output, Folds::Norm);
     }
     const std::int64_t groups = std::max<std::int64_t>(node.integer("group", 1), 1);
     const bool is_depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
@@ -268,17 +266,19 @@ class CpuLowering {
       launch(conv_kernel(x, w, y, block_));
       layout_[index(output)] = Layout::Joined;
     }
-    join_activation(output, true);
+    join_activation(output, Folds::Channels);
   }
+
+  enum class Folds : std::uint8_t { Nothing, Norm, Channels };  // what of the next nodes goes into a kernel's weights
 
   // Fuses into the kernel that writes `value` what follows: stored numbers by channel if it is a convolution, the first
   // norm of channels if it is another product, then an activation.
-  void join_activation(ValueId value, bool is_convolution = false) {
-    bool is_scaled = false;
+  void join_activation(ValueId value, Folds folds) {
     while (const Node* next = links_.only_reader(value)) {
       const bool is_kept = loading_.kept(*next) == value;
-      const bool is_folded = is_convolution ? loading_.joins_weights(*next, value)
-                                            : next->op_type == "BatchNormalization" && !is_scaled;
+      const bool is_folded = folds == Folds::Channels
+                                 ? loading_.joins_weights(*next, value)
+                                 : folds == Folds::Norm && next->op_type == "BatchNormalization";
       if (!is_kept && !is_folded && !is_one_of(next->op_type, kJoinedActivations)) return;
       joined_.insert(links_.id(*next));
       if (const auto found = transposed_.find(value); found != transposed_.end()) {
@@ -290,7 +290,7 @@ class CpuLowering {
       layout_[index(next->output(0))] = is_in_blocks(value) ? after : Layout::Plain;
       value = next->output(0);
       if (!is_kept && !is_folded) return;
-      is_scaled = is_scaled || is_folded;
+      if (is_folded && folds == Folds::Norm) folds = Folds::Nothing;
     }
   }
 
@@ -307,7 +307,7 @@ class CpuLowering {
     }
     lower_product(node.input(0), node.input(1), node.output(0), row,
                   node.op_type == "Gemm" && node.input(2) != kAbsent);
-    join_activation(node.output(0));
+    join_activation(node.output(0), Folds::Norm);
   }
 
   double number_at(ValueId value, std::size_t axis) const {
@@ -421,7 +421,7 @@ class CpuLowering {
     };
     if (!absorbs(a) && !absorbs(b)) return false;
     layout_[index(node.output(0))] = Layout::Blocks;
-    join_activation(node.output(0));
+    join_activation(node.output(0), Folds::Nothing);
     return true;
   }
 
@@ -470,7 +470,7 @@ class CpuLowering {
     const Sizes x = sizes(node.input(0));
     launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_));
     layout_[index(node.output(0))] = Layout::Joined;
-    join_activation(node.output(0));
+    join_activation(node.output(0), Folds::Nothing);
     return true;
   }
 

@@ -425,7 +425,7 @@ struct EstimateVariant {
   std::optional<ParallelOptions> parallel = {};
   Count weight_bytes = {}, cache_bytes = {};
   std::optional<double> device_items_per_second = {};  // of each device, at most
-  std::string refused = {};  // why so many devices cannot share it: nothing else is known
+  std::string refused = {};  // why these devices cannot share the model; the numbers are then unknown
   std::optional<EstimatePrompt> prompt = {};
 
   std::int64_t devices() const { return parallel ? parallel->devices() : 1; }

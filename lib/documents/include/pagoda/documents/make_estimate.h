@@ -69,7 +69,7 @@ struct EstimateRequest {
   std::vector<Precision> other_precisions = {};
   std::vector<TrafficModel> other_traffic = {};
   std::vector<ParallelOptions> other_parallel = {};
-  // Each variant of a decode step also has the prefill of one prompt of so many tokens; 0: none.
+  // Tokens of a prompt. Each variant of a decode step then also has the time of its prefill. 0: no prompt.
   std::int64_t prompt = 0;
   std::map<std::string, double> price_per_hour = {};  // by device
   bool by_type = false;                               // also fills EstimateDocument::types
