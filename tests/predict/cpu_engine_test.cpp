@@ -552,6 +552,6 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
     return test::error_of([&] { documents::parse_calibration(other_text, "torch.json"); });
   };
   CHECK(test::contains(refused("pytorch-cpu", "pytorch-tpu"),
-                       "engine \"pytorch-tpu\" is not known; expected pytorch-amp or pytorch-cpu or pytorch-cuda"));
+                       "engine \"pytorch-tpu\" is not known; expected pytorch-amp or pytorch-cpu or pytorch-cuda or onnxruntime-cuda"));
   CHECK(test::contains(refused("\"precision\": \"float32\"", "\"precision\": \"float16\""), "expected float32"));
 }

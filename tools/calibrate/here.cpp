@@ -24,103 +24,13 @@
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/ort_kernels.h"
 #include "pagoda/measured/runner.h"
+#include "studies.h"
 #include "tool.h"
 
 namespace pagoda::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Small enough to run within minutes; together they cover every kernel class, with products of one, few and many rows.
-struct StudyRow {
-  const char* model;                     // in models/skeletons, or, without a family, in models/probes
-  const char* family;                    // "" marks a probe: it takes part in the fit and is never judged
-  std::int64_t batch = 0, sequence = 0;  // 0: as in the file
-  const char* named = "";                // the module that PyTorch runs; the file was exported from it
-};
-constexpr StudyRow kFiles[] = {
-    {"resnet50_dynamic", "resnet", 1},
-    {"resnet50_dynamic", "resnet", 4},
-    {"r3d_18", "resnet"},
-    {"deeplabv3_resnet50", "resnet"},
-    {"resnet50_qdq_int8", "resnet"},
-    {"resnet50_qoperator_int8", "resnet"},
-    {"mobilenet_v3_large", "mobilenet"},
-    {"efficientnet_b0", "efficientnet"},
-    {"densenet121_dynamic", "densenet", 1},
-    {"googlenet", "inception"},
-    {"alexnet", "vgg"},
-    {"vgg16", "vgg"},
-    {"unet", "unet", 2},
-    {"yolov8n", "yolo"},
-    {"convnext_tiny", "convnext"},
-    {"swin_t", "swin"},
-    {"swin_t_dynamic", "swin", 2},
-    {"vit_b_16_dynamic", "vit", 1},
-    {"vit_b_16_dynamo", "vit"},
-    {"bert_base", "bert", 1, 1},
-    {"bert_base", "bert", 1, 16},
-    {"bert_base", "bert", 1, 128},
-    {"bert_base", "bert", 8, 32},
-    {"bert_base_dynamo", "bert", 1, 64},
-    {"bert_base_fused", "bert", 1, 128},
-    {"bert_base_fused_dynamic_int8", "bert", 1, 128},
-    {"gpt2", "gpt2", 1, 1},
-    {"gpt2", "gpt2", 1, 8},
-    {"gpt2", "gpt2", 1, 64},
-    {"t5_encoder", "t5", 1, 16},
-    {"t5_encoder", "t5", 1, 128},
-    {"llama", "llama", 1, 1},
-    {"llama", "llama", 1, 96},
-    {"whisper_encoder", "whisper"},
-    {"lstm", "lstm", 2},
-    {"image_16_112", ""},
-    {"image_24_56", ""},
-    {"image_64_56", ""},
-    {"image_40_28", ""},
-    {"image_128_28", ""},
-    {"image_112_14", ""},
-    {"image_256_14", ""},
-    {"image_160_7", ""},
-    {"image_512_7", ""},
-    {"sequence_1_768", ""},
-    {"sequence_4_512", ""},
-    {"sequence_12_768", ""},
-    {"sequence_20_256", ""},
-    {"sequence_49_512", ""},
-    {"sequence_100_192", ""},
-    {"sequence_196_384", ""},
-    {"sequence_400_128", ""},
-    {"sequence_1024_96", ""},
-    {"integers", ""},
-    {"recurrent", ""},
-};
-// torchvision's and, where it is installed, transformers'.
-constexpr StudyRow kModules[] = {
-    {"resnet50_dynamic", "resnet", 1, 0, "resnet50"},
-    {"resnet50_dynamic", "resnet", 8, 0, "resnet50"},
-    {"resnet152", "resnet", 1, 0, "resnet152"},
-    {"mobilenet_v3_large", "mobilenet", 1, 0, "mobilenet_v3_large"},
-    {"mobilenet_v3_large", "mobilenet", 8, 0, "mobilenet_v3_large"},
-    {"efficientnet_b0", "efficientnet", 1, 0, "efficientnet_b0"},
-    {"efficientnet_b0", "efficientnet", 4, 0, "efficientnet_b0"},
-    {"densenet121_dynamic", "densenet", 1, 0, "densenet121"},
-    {"densenet121_dynamic", "densenet", 4, 0, "densenet121"},
-    {"googlenet", "inception", 1, 0, "googlenet"},
-    {"googlenet", "inception", 8, 0, "googlenet"},
-    {"alexnet", "alexnet", 1, 0, "alexnet"},
-    {"alexnet", "alexnet", 16, 0, "alexnet"},
-    {"vgg16", "vgg", 1, 0, "vgg16"},
-    {"convnext_tiny", "convnext", 1, 0, "convnext_tiny"},
-    {"convnext_tiny", "convnext", 4, 0, "convnext_tiny"},
-    {"swin_t_dynamic", "swin", 1, 0, "swin_t"},
-    {"swin_t_dynamic", "swin", 4, 0, "swin_t"},
-    {"vit_b_16_dynamic", "vit", 1, 0, "vit_b_16"},
-    {"vit_b_16_dynamic", "vit", 4, 0, "vit_b_16"},
-    {"bert_base", "bert", 1, 16, "bert-base-uncased"},
-    {"bert_base", "bert", 1, 128, "bert-base-uncased"},
-    {"bert_base", "bert", 8, 64, "bert-base-uncased"},
-};
 
 // The folder of the models: in the sources, or installed.
 std::string models_folder() {
@@ -154,6 +64,7 @@ struct Engine {
   const char *backend, *device;  // of pagoda-bench
   std::int64_t rounds;           // of all runs
   double budget_seconds, warmup_seconds;  // of a run in a round
+  bool has_profiles;                      // of each run, another one gives the time of each kernel
   std::span<const StudyRow> study;
   std::span<const char* const> ceilings;  // arguments of ert-ceilings
   void (*fit)(const Here& here);
@@ -222,7 +133,7 @@ std::string measured_ceilings(const Engine& engine, const std::string& folder) {
 measured::Study study_of(const Engine& engine, const std::string& models, std::optional<std::int64_t> threads) {
   measured::Study study;
   study.name = "here";
-  study.layers = std::string_view(engine.backend) == "ort";  // fit_onnxruntime reads profiles
+  study.layers = engine.has_profiles;
   study.repeats = engine.rounds;
   study.measure.budget_seconds = engine.budget_seconds;
   study.measure.warmup_seconds = engine.warmup_seconds;
@@ -446,8 +357,9 @@ void fit_onnxruntime(const Here& here) {
                                  .covered = fit.covered}));
 }
 
-// Whole runs alone: PyTorch's profiler costs about as much as its shorter operators take.
-void fit_pytorch(const Here& here) {
+// Whole runs alone: PyTorch's profiler costs about as much as its shorter operators take, and ONNX Runtime's times the
+// launches of kernels on a GPU, not the kernels.
+void fit_whole_runs(const Here& here) {
   const EagerEngine& engine = eager_engine(here.engine.id);
   const std::optional<KernelRates> rates = kernel_rates(here.device, engine.products);
   if (!rates) throw Error(here.folder + "/ceilings.json: states no float32 rate or memory bandwidth; measure it again");
@@ -459,7 +371,8 @@ void fit_pytorch(const Here& here) {
     AnalyzeOptions sizes;
     sizes.batch = row->batch;
     if (row->sequence > 0) sizes.dims["sequence"] = row->sequence;
-    const Analysis analysis = analyze(model, sizes);
+    // The inputs of a module are not those of its file.
+    const Analysis analysis = row->named[0] != '\0' ? analyze(model, sizes) : analysis_of(model, *result);
     EagerKernels kernels = eager_kernels(model, analysis, {.engine = engine});
     if (kernels.unknown_rows > 0)
       throw Error(here.name_of(i) + ": " + std::to_string(kernels.unknown_rows) +
@@ -472,7 +385,9 @@ void fit_pytorch(const Here& here) {
                     .seconds = seconds});
   }
   const CalibrationResult fit = calibrate(runs, {.id = "here",
-                                                 .regime = here.regime() + ", float32, eager",
+                                                 .regime = here.regime() + (engine.products == Precision::Tf32
+                                                                                ? ", float32 with products in tf32"
+                                                                                : ", float32, eager"),
                                                  .source = "measured on this machine",
                                                  .coverage = 0.8,
                                                  .fits_rows = true});
@@ -502,10 +417,12 @@ void fit_pytorch(const Here& here) {
 constexpr const char* kCpu[] = {"--cpu"};
 constexpr const char* kGpu[] = {"--gpu", "0"};
 constexpr Engine kEngines[] = {
-    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, kFiles, kCpu,
+    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, true, kFiles, kCpu,
      fit_onnxruntime},
-    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, kModules, kCpu, fit_pytorch},
-    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 1.5, 1.0, kModules, kGpu, fit_pytorch},
+    {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", 1, 0.5, 0.5, false, kCudaFiles, kGpu,
+     fit_whole_runs},
+    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, false, kModules, kCpu, fit_whole_runs},
+    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 0.5, 0.5, false, kModules, kGpu, fit_whole_runs},
 };
 
 }  // namespace

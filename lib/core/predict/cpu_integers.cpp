@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "predict/names.h"
+#include "predict/ort_provider.h"
 
 namespace pagoda::inline core {
 namespace {

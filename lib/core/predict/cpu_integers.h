@@ -8,10 +8,6 @@
 
 namespace pagoda::inline core {
 
-// Fused into the convolution or product before them.
-inline constexpr std::string_view kJoinedActivations[] = {"Clip", "HardSigmoid", "HardSwish", "LeakyRelu",
-                                                          "Relu", "Sigmoid",     "Tanh"};
-
 class CpuIntegers {
  public:
   CpuIntegers(const Graph& graph, const Analysis& analysis, const Links& links);

@@ -1,19 +1,19 @@
-// Lowers a graph to the kernels of ONNX Runtime's CPU provider, version 1.31, at its highest level of optimisation.
+// Lowers a graph to the kernels of ONNX Runtime, version 1.31, at its highest level of optimisation, on its CPU provider
+// or another.
 // Its fusions and reorders follow the optimised graphs and profiles of models/skeletons.
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "graph/index.h"
 #include "pagoda/core/cpu_engine.h"
 #include "pagoda/core/memory.h"
 #include "predict/cpu_classes.h"
 #include "predict/cpu_integers.h"
 #include "predict/cpu_loading.h"
 #include "predict/names.h"
-#include "predict/number.h"
+#include "predict/ort_provider.h"
 #include "predict/pytorch_idioms.h"
-#include "predict/strides.h"
+#include "predict/tensors.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -24,12 +24,14 @@ constexpr std::string_view kInBlocks[] = {"GlobalAveragePool", "GlobalMaxPool", 
 // Cost nothing: the engine removes them.
 constexpr std::string_view kRemoved[] = {"Dropout", "Identity"};
 
-class CpuLowering {
+class CpuLowering : Tensors {
  public:
-  CpuLowering(const Model& model, const Analysis& analysis, int block)
-      : graph_(model.main()),
+  CpuLowering(const Model& model, const Analysis& analysis, const OrtProvider& provider)
+      : Tensors(analysis),
+        graph_(model.main()),
         analysis_(analysis),
-        block_(block),
+        provider_(provider),
+        block_(provider.channel_block),
         idioms_(find_idioms(model, analysis)),
         links_(graph_),
         loading_(model, analysis, links_),
@@ -71,25 +73,7 @@ class CpuLowering {
     Joined,  // in blocks, written by a convolution that can still absorb an Add or an activation
   };
 
-  const Shape* shape(ValueId value) const { return shape_of(analysis_, value); }
-  Sizes sizes(ValueId value) const {
-    Sizes result;
-    if (const Shape* known = shape(value))
-      for (const Dim& dim : *known) result.push_back(static_cast<std::int64_t>(dim.evaluate({})));
-    return result;
-  }
-  double elements(ValueId value) const {
-    const Shape* known = shape(value);
-    return known == nullptr ? 0 : number(element_count(*known));
-  }
-  double bytes(ValueId value) const {
-    const ElementType element = value == kAbsent ? ElementType::Undefined : analysis_.types[index(value)].element;
-    return elements(value) * bits(element) / 8;
-  }
   bool is_constant(ValueId value) const { return value == kAbsent || constant_[index(value)]; }
-  bool is_float32(ValueId value) const {
-    return value != kAbsent && analysis_.types[index(value)].element == ElementType::Float32;
-  }
   bool is_in_blocks(ValueId value) const { return value != kAbsent && layout_[index(value)] >= Layout::Blocks; }
 
   void launch(CpuKernel kernel) {
@@ -97,11 +81,6 @@ class CpuLowering {
     result_.kernels.push_back(kernel);
   }
   void launch(CpuKernelClass kind, double moved, double width = 0) { launch(moving_kernel(kind, moved, 0, width)); }
-  // The elements of the innermost axis.
-  double row_width(ValueId value) const {
-    const Shape* known = shape(value);
-    return known == nullptr || known->empty() ? 0 : number(known->back());
-  }
 
   // Brings an operand into the plain layout, with its axes in order.
   void want_plain(ValueId value) {
@@ -279,7 +258,8 @@ class CpuLowering {
       const bool is_folded = folds == Folds::Channels
                                  ? loading_.joins_weights(*next, value)
                                  : folds == Folds::Norm && next->op_type == "BatchNormalization";
-      if (!is_kept && !is_folded && !is_one_of(next->op_type, kJoinedActivations)) return;
+      if (folds == Folds::Channels && joins_sum_and_relu(*next, value)) return;
+      if (!is_kept && !is_folded && !provider_.joins(next->op_type, folds == Folds::Channels)) return;
       joined_.insert(links_.id(*next));
       if (const auto found = transposed_.find(value); found != transposed_.end()) {
         std::vector<std::int64_t> order = std::move(found->second);
@@ -292,6 +272,17 @@ class CpuLowering {
       if (!is_kept && !is_folded) return;
       if (is_folded && folds == Folds::Norm) folds = Folds::Nothing;
     }
+  }
+
+  // Whether the convolution that wrote `value` also adds another tensor and takes the Relu of the sum.
+  bool joins_sum_and_relu(const Node& sum, ValueId value) {
+    if (!provider_.joins_sum_and_relu || sum.op_type != "Add" || joined_.contains(links_.id(sum))) return false;
+    const Node* relu = links_.only_reader(sum.output(0));
+    const ValueId other = sum.input(0) == value ? sum.input(1) : sum.input(0);
+    if (relu == nullptr || relu->op_type != "Relu" || sizes(other) != sizes(value)) return false;
+    result_.kernels.back().bytes += bytes(other);
+    joined_.insert({links_.id(sum), links_.id(*relu)});
+    return true;
   }
 
   void lower_matmul(const Node& node, const NodeReport& row) {
@@ -308,17 +299,6 @@ class CpuLowering {
     lower_product(node.input(0), node.input(1), node.output(0), row,
                   node.op_type == "Gemm" && node.input(2) != kAbsent);
     join_activation(node.output(0), Folds::Norm);
-  }
-
-  double number_at(ValueId value, std::size_t axis) const {
-    const Shape* known = shape(value);
-    return known == nullptr || axis >= known->size() ? 0 : number((*known)[axis]);
-  }
-
-  static bool swaps_last_two(std::vector<std::int64_t> order) {
-    if (order.size() < 2) return false;
-    std::swap(order[order.size() - 2], order.back());
-    return std::is_sorted(order.begin(), order.end());
   }
 
   void lower_product(ValueId left, ValueId right, ValueId output, const NodeReport& row, bool has_bias = false) {
@@ -571,6 +551,7 @@ class CpuLowering {
 
   const Graph& graph_;
   const Analysis& analysis_;
+  const OrtProvider& provider_;
   const std::int64_t block_;
   std::vector<Idiom> idioms_;
   const Links links_;
@@ -591,7 +572,11 @@ class CpuLowering {
 }  // namespace
 
 CpuKernels cpu_kernels(const Model& model, const Analysis& analysis, int channel_block) {
-  CpuKernels kernels = CpuLowering(model, analysis, channel_block).run();
+  return ort_kernels(model, analysis, cpu_provider(channel_block));
+}
+
+CpuKernels ort_kernels(const Model& model, const Analysis& analysis, const OrtProvider& provider) {
+  CpuKernels kernels = CpuLowering(model, analysis, provider).run();
   kernels.activation_bytes = static_cast<double>(
       plan_memory(model, analysis, {.bindings = {}, .in_place = true, .reorder = false, .arena = false}).peak_bytes);
   return kernels;

@@ -240,6 +240,7 @@ CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, doub
   (has_weight ? kernel.weight_bytes : kernel.bytes) += element_bytes * matrices * depth * width;
   // Threads divide matrices among them just as they divide rows.
   kernel.rows *= matrices;
+  kernel.matrices = matrices;
   return kernel;
 }
 

@@ -1,4 +1,4 @@
-// Lowers a graph to the kernels that eager PyTorch launches. Tracks each tensor's type and strides.
+// Lowers a graph to the kernels that an engine launches one by one. For eager PyTorch, tracks each tensor's type and strides.
 #include <algorithm>
 #include <iterator>
 
@@ -6,6 +6,7 @@
 #include "pagoda/base/text.h"
 #include "predict/eager_state.h"
 #include "predict/merged_branches.h"
+#include "predict/ort_cuda.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -14,6 +15,8 @@ constexpr EagerEngine kEngines[] = {
     {},
     {"pytorch-cpu", Precision::Float32, true},
     {"pytorch-cuda", Precision::Float32},
+    // use_tf32 is on by default (CUDA provider, options of a session).
+    {"onnxruntime-cuda", Precision::Tf32, false, true},
 };
 
 // Lowers a row without a rule to its counted work and bytes; under autocast bytes are halved if the row computes in
@@ -47,6 +50,7 @@ const EagerEngine& eager_engine(std::string_view id) {
 }
 
 EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const EagerOptions& options) {
+  if (options.engine.optimizes) return ort_cuda_kernels(model, analysis);
   EagerKernels result;
   EagerState state(model, analysis, options);
   const std::vector<Idiom> idioms = find_idioms(model, analysis);

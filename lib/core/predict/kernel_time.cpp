@@ -46,9 +46,10 @@ std::optional<KernelClass> kernel_class(std::string_view name) {
 }
 
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device, Precision products) {
-  const bool is_single = products == Precision::Float32;
+  const bool is_single = products != Precision::Float16;
   const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
-  const Peak* tensor = is_single ? vector : device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
+  const Peak* tensor = products == Precision::Float32 ? vector : device.peak(products, Unit::Tensor, Precision::Float32);
+  if (products == Precision::Tf32 && tensor == nullptr) tensor = vector;  // before Ampere
   if (tensor == nullptr || vector == nullptr || device.levels.empty()) return std::nullopt;
   const Quantity& bandwidth = device.levels.front().bytes_per_second;
   const Quantity& launch = device.launch_overhead_seconds;

@@ -24,7 +24,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
   const auto rates = kernel_rates(device, calibration.engine.products);
   if (!rates) {
     result.problem = device.id + " states no " +
-                     (calibration.engine.products == Precision::Float32
+                     (calibration.engine.products != Precision::Float16
                           ? "float32 rate or memory bandwidth"
                           : "float16 rate of tensor units with float32 accumulation, float32 rate, memory bandwidth or "
                             "launch overhead") +
@@ -44,7 +44,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
     seconds += time;
   }
   result.seconds = seconds;
-  if (!find_merged_branches(model, analysis).empty()) {
+  if (!as_measured.engine.optimizes && !find_merged_branches(model, analysis).empty()) {
     as_measured.merges_branches = true;
     const EagerKernels merged = eager_kernels(model, analysis, as_measured);
     result.mergeable_branches = merged.merged_branches;

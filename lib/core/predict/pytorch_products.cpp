@@ -3,19 +3,13 @@
 #include <cmath>
 
 #include "predict/eager_state.h"
+#include "predict/gpu_products.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {
 namespace {
 
 using pytorch::kDepthwise;
-
-double blocks(double rows, double columns) { return std::ceil(rows / 128) * std::ceil(columns / 128); }
-
-std::vector<std::int64_t> integers(const Node& node, std::string_view name) {
-  const auto* value = node.integers(name);
-  return value == nullptr ? std::vector<std::int64_t>() : *value;
-}
 
 // Whether cuDNN runs a row-major float16 depthwise convolution: small square windows, enough channels, stride 1, or
 // stride 2 on large inputs. Otherwise PyTorch's own kernel does.
@@ -35,20 +29,13 @@ bool takes_library_depthwise(const Node& node, const Tile& input, const Tile& we
 }
 
 KernelClass conv_class(const Node& node, const Tile& input, const Tile& weight, bool is_channels_last) {
-  const std::int64_t groups = node.integer("group", 1), channels = input.sizes[1];
-  if (groups > 1 && groups == channels) {
+  const KernelClass kind = conv_class(node, input.sizes, weight.sizes);
+  if (kind == KernelClass::DepthwiseLibrary) {
     if (is_channels_last) return KernelClass::DepthwiseChannelsLast;
-    return takes_library_depthwise(node, input, weight) ? KernelClass::DepthwiseLibrary : KernelClass::Depthwise;
+    return takes_library_depthwise(node, input, weight) ? kind : KernelClass::Depthwise;
   }
-  if (groups > 1) return KernelClass::ConvGrouped;
-  if (channels <= 4) {
-    const auto strides = integers(node, "strides");
-    const bool is_patch = weight.sizes[2] > 1 && !strides.empty() && strides[0] == weight.sizes[2];
-    return is_patch ? KernelClass::ConvPatch : KernelClass::ConvStem;
-  }
-  if (is_channels_last) return KernelClass::ConvChannelsLast;
-  const bool is_pointwise = std::all_of(weight.sizes.begin() + 2, weight.sizes.end(), [](auto k) { return k == 1; });
-  return is_pointwise ? KernelClass::ConvPointwise : KernelClass::Conv;
+  const bool has_layouts = kind == KernelClass::Conv || kind == KernelClass::ConvPointwise;
+  return is_channels_last && has_layouts ? KernelClass::ConvChannelsLast : kind;
 }
 
 // Whether the exporter folded the batch norm after a convolution into its weights; eager execution runs the norm.

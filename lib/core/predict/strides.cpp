@@ -148,4 +148,10 @@ bool same_inner_axis(const Sizes& sizes, const Strides& a, const Strides& b) {
   return axes_a.empty() || axes_a.back() == axes_b.back();
 }
 
+bool swaps_last_two(std::vector<std::int64_t> order) {
+  if (order.size() < 2) return false;
+  std::swap(order[order.size() - 2], order.back());
+  return std::is_sorted(order.begin(), order.end());
+}
+
 }  // namespace pagoda::inline core

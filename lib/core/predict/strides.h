@@ -33,6 +33,9 @@ std::optional<Strides> view_as(const Sizes& sizes, const Strides& strides, const
 // decides their order. Operands are aligned to `sizes` (strides of broadcast axes are 0).
 Strides strides_like(const Sizes& sizes, std::span<const Strides> operands);
 
+// Whether a permutation of axes swaps the last two and nothing else.
+bool swaps_last_two(std::vector<std::int64_t> order);
+
 // Whether the fastest axis is the same in both, so that a copy reads and writes whole cache lines.
 bool same_inner_axis(const Sizes& sizes, const Strides& a, const Strides& b);
 

@@ -48,7 +48,7 @@ void set_cpu(const std::string& name, EstimateRequest& request) {
   request.engine = std::move(file.fitted);
 }
 
-void set_pytorch_here(std::string_view engine, const std::string& name, EstimateRequest& request) {
+void set_here(std::string_view engine, const std::string& name, EstimateRequest& request) {
   CalibrationFile file = load_calibration(name);
   require_engine(file.fitted.engine.id, engine, name);
   if (!file.device) throw Error(name + ": states no machine; expected the file that pagoda-calibrate --here wrote");
@@ -66,12 +66,16 @@ constexpr Engine kEngines[] = {
      tensorrt_calibration_ids, set_tensorrt},
     {"onnxruntime-cpu", "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured", "",
      no_calibrations, set_cpu, true},
+    {"onnxruntime-cuda",
+     "ONNX Runtime in float32 on the GPU that pagoda-calibrate --here onnxruntime-cuda -o FILE measured", "",
+     no_calibrations,
+     +[](const std::string& name, EstimateRequest& request) { set_here("onnxruntime-cuda", name, request); }, true},
     {"pytorch-cpu", "eager PyTorch in float32 on the CPU that pagoda-calibrate --here pytorch-cpu -o FILE measured", "",
      no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_pytorch_here("pytorch-cpu", name, request); }, true},
+     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cpu", name, request); }, true},
     {"pytorch-cuda", "eager PyTorch in float32 on the GPU that pagoda-calibrate --here pytorch-cuda -o FILE measured",
      "", no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_pytorch_here("pytorch-cuda", name, request); }, true},
+     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cuda", name, request); }, true},
 };
 
 const Engine& engine_of(std::string_view id) {

@@ -29,6 +29,11 @@ std::optional<EstimatePrediction> under(const Calibration& fitted, const Model& 
   as_filed.precision = std::nullopt;
   const Prediction time =
       predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
+  if (time.unknown_rows > 0 && fitted.engine.optimizes) {
+    warn(findings.analysis, "prediction: " + std::to_string(time.unknown_rows) +
+                                " kernels work on integers or are not modelled, of which no run of the calibration had any");
+    return std::nullopt;
+  }
   const auto result = stated(time, std::string(fitted.engine.id), fitted.regime, findings);
   if (result && time.mergeable_branches > 0)
     warn(findings.analysis, "prediction: " + std::to_string(time.mergeable_branches) +
@@ -118,8 +123,8 @@ struct Habits {
 };
 Habits habits(std::monostate, const EstimateRequest&) { return {}; }
 Habits habits(const Calibration& fitted, const EstimateRequest&) {
-  if (fitted.engine.products != Precision::Float16) return {};
-  return {.products = fitted.engine.products};
+  if (fitted.engine.products == Precision::Float32) return {};
+  return {.fuses = fitted.engine.optimizes, .products = fitted.engine.products};
 }
 Habits habits(const ServingCalibration&, const EstimateRequest& request) {
   return {.fuses = true,
@@ -183,6 +188,15 @@ std::string refused(const CpuCalibration&, Precision asked, const std::string& o
          "; give a quantised model, or --what-if fp32,int8";
 }
 
+// The engine's id, if it runs no training; else empty.
+std::string_view engine_of_inference(std::monostate) { return {}; }
+std::string_view engine_of_inference(const ServingCalibration&) { return {}; }
+std::string_view engine_of_inference(const TensorRtCalibration&) { return "tensorrt"; }
+std::string_view engine_of_inference(const CpuCalibration&) { return "onnxruntime-cpu"; }
+std::string_view engine_of_inference(const Calibration& fitted) {
+  return fitted.engine.optimizes ? fitted.engine.id : std::string_view();
+}
+
 }  // namespace
 
 bool predicts(const EstimateRequest& request) { return request.engine.index() != 0; }
@@ -206,12 +220,10 @@ std::string engine_refusal(const EstimateRequest& request) {
   };
   if (request.precision) ask(*request.precision, "--precision", false);
   for (const Precision other : request.other_precisions) ask(other, "--what-if", true);
-  const bool is_of_inference = std::holds_alternative<TensorRtCalibration>(request.engine) ||
-                               std::holds_alternative<CpuCalibration>(request.engine);
-  if (problem.empty() && is_of_inference && request.training)
-    problem = "--predict --engine " +
-              std::string(std::holds_alternative<CpuCalibration>(request.engine) ? "onnxruntime-cpu" : "tensorrt") +
-              " does not go with --training";
+  const std::string_view of_inference =
+      std::visit([](const auto& fitted) { return engine_of_inference(fitted); }, request.engine);
+  if (problem.empty() && !of_inference.empty() && request.training)
+    problem = "--predict --engine " + std::string(of_inference) + " does not go with --training";
   return problem;
 }
 

@@ -295,9 +295,9 @@ def analyze(
     device      the name of a built-in device ("h200"; see pagoda.devices()) or a file: adds time bounds and fit
     precision   of all floats: "fp32", "tf32", "bf16", "fp16", "fp8", "int8" …
     predict     adds the time to expect under `engine` ("pytorch-amp", "tensorrt", "llm-serving", "onnxruntime-cpu",
-                "pytorch-cpu", "pytorch-cuda"), with an interval; `calibration` is the name or file of what it is fitted
-                to, by default the engine's own. Of the last three it is the file of pagoda-calibrate --here, and brings
-                the device
+                "onnxruntime-cuda", "pytorch-cpu", "pytorch-cuda"), with an interval; `calibration` is the name or file
+                of what it is fitted to, by default the engine's own. Of the last four it is the file of
+                pagoda-calibrate --here, and brings the device
     tensor_parallel, pipeline_parallel, expert_parallel
                 number of identical devices in each direction (docs/language-models.md); each time is one step on all of them
     memory      adds the memory plan; `in_place` lets operators write over their inputs

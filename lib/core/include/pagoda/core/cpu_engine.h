@@ -96,6 +96,7 @@ struct CpuKernel {
   double rows = 0, width = 0, depth = 0;
   // Of convolutions in blocks: output positions side by side, which the kernel works on at once. 0: all of them.
   double line = 0;
+  double matrices = 1;  // of a batched product, which share `rows`
 };
 
 // Kernels that move fewer bytes, such as shape computations, run on one thread. Assumed: the engine decides by what it

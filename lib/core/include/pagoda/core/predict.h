@@ -103,8 +103,11 @@ struct EagerKernels {
 // A way to run operators one by one.
 struct EagerEngine {
   std::string_view id = "pytorch-amp";
-  Precision products = Precision::Float16;  // by autocast; or Float32: as the file has it, without casts
-  bool on_cpu = false;                      // oneDNN adds the bias within a convolution
+  // By autocast; or Float32: as the file has it, without casts. Tf32 is that with products on tensor units, where the
+  // device has them.
+  Precision products = Precision::Float16;
+  bool on_cpu = false;     // oneDNN adds the bias within a convolution
+  bool optimizes = false;  // rewrites the graph before it runs: ONNX Runtime's CUDA provider
 };
 const EagerEngine& eager_engine(std::string_view id);  // an Error names the known ones
 
@@ -117,7 +120,7 @@ struct EagerOptions {
   bool merges_branches = false;
 };
 
-// The kernels of eager PyTorch.
+// The kernels of `options.engine`. One that optimizes takes the sizes and layout of the file: all dims must be bound.
 EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const EagerOptions& options = {});
 
 // Coefficients of one class: `work` and `bytes` multiply the time at the device's rate; 1 is the roofline.
@@ -179,7 +182,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
 // The rates that kernels run at; kernel_rates() is empty where the device lacks one, such as a CPU without float16
 // products.
 struct KernelRates {
-  double tensor = 0;     // FLOP/s of products: float16 with float32 accumulation, or float32
+  double tensor = 0;     // FLOP/s of products: float16 with float32 accumulation, tf32, or float32
   double vector = 0;     // FLOP/s, float32
   double bandwidth = 0;  // B/s of the outermost memory
   double launch = 0;     // s; a microsecond, as a unit, for float32 on a device that states no overhead

@@ -1,0 +1,36 @@
+// Convolutions and other products on a GPU: their classes, by what cuDNN has kernels for, and their blocks of output.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/graph.h"
+#include "pagoda/core/predict.h"
+#include "predict/strides.h"
+
+namespace pagoda::inline core {
+
+// Of 128 × 128 elements.
+inline double blocks(double rows, double columns) { return std::ceil(rows / 128) * std::ceil(columns / 128); }
+
+inline std::vector<std::int64_t> integers(const Node& node, std::string_view name) {
+  const auto* value = node.integers(name);
+  return value == nullptr ? std::vector<std::int64_t>() : *value;
+}
+
+// Of images stored as N, C, H, W. `input` has at least three sizes, `weight` as many.
+inline KernelClass conv_class(const Node& node, const Sizes& input, const Sizes& weight) {
+  const std::int64_t groups = node.integer("group", 1), channels = input[1];
+  if (groups > 1) return groups == channels ? KernelClass::DepthwiseLibrary : KernelClass::ConvGrouped;
+  if (channels <= 4) {
+    const auto strides = integers(node, "strides");
+    const bool is_patch = weight[2] > 1 && !strides.empty() && strides[0] == weight[2];
+    return is_patch ? KernelClass::ConvPatch : KernelClass::ConvStem;
+  }
+  const bool is_pointwise = std::all_of(weight.begin() + 2, weight.end(), [](auto k) { return k == 1; });
+  return is_pointwise ? KernelClass::ConvPointwise : KernelClass::Conv;
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,204 @@
+// ONNX Runtime's CUDA provider: the kernels that it launches for small graphs and real models, and its time.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "pagoda/base/files.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/predict.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/cpu_calibration.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/documents/engines.h"
+#include "support/files.h"
+#include "support/json_schema.h"
+#include "support/text_graph.h"
+#include "support/workshop.h"
+
+using namespace pagoda;
+using doctest::Approx;
+
+namespace {
+
+EagerKernels lowered(const Model& model, const AnalyzeOptions& sizes = {}) {
+  return eager_kernels(model, analyze(model, sizes), {.engine = eager_engine("onnxruntime-cuda")});
+}
+
+std::string text_of(const EagerKernels& list) {
+  std::string text;
+  for (const KernelLaunch& kernel : list.kernels) {
+    if (!text.empty()) text += "; ";
+    text.append(to_string(kernel.kind)).append(" ").append(std::to_string(static_cast<long long>(kernel.bytes)));
+  }
+  return text;
+}
+
+std::int64_t count(const EagerKernels& list, KernelClass kind) {
+  return std::count_if(list.kernels.begin(), list.kernels.end(), [&](const KernelLaunch& k) { return k.kind == kind; });
+}
+
+}  // namespace
+
+TEST_CASE("the CUDA provider launches the kernels of the optimised graph") {
+  struct Case {
+    const char* why;
+    const char* graph;
+    const char* kernels;
+  };
+  // 8192 elements in and out, a weight of 36864, 4 bytes each.
+  const Case cases[] = {
+      {"a Relu joins the convolution",
+       "x:f32[2,64,8,8], w:f32[64,64,3,3]=const, b:f32[64]=const -> c = Conv(x, w, b) {pads=[1,1,1,1]}; y = Relu(c)",
+       "conv 212992"},
+      {"other activations do not",
+       "x:f32[2,64,8,8], w:f32[64,64,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; y = Sigmoid(c)",
+       "conv 212992; activation 65536"},
+      {"nor do numbers by channel, but for a norm in the weights",
+       "x:f32[2,64,8,8], w:f32[64,64,3,3]=const, s:f32[64]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; "
+       "n = BatchNormalization(c, s, s, s, s); y = Relu(n)",
+       "conv 212992"},
+      {"a sum with its Relu joins it and is read there",
+       "x:f32[2,64,8,8], w:f32[64,64,3,3]=const, z:f32[2,64,8,8] -> c = Conv(x, w) {pads=[1,1,1,1]}; a = Add(c, z); "
+       "y = Relu(a)",
+       "conv 245760"},
+      {"of two convolutions one takes the sum",
+       "x:f32[2,64,8,8], w:f32[64,64,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; d = Conv(x, w) {pads=[1,1,1,1]}; "
+       "a = Add(c, d); y = Relu(a)",
+       "conv 245760; conv 212992"},
+      {"a sum without a Relu stays a kernel",
+       "x:f32[2,64,8,8], w:f32[64,64,3,3]=const, z:f32[2,64,8,8] -> c = Conv(x, w) {pads=[1,1,1,1]}; y = Add(c, z)",
+       "conv 212992; pointwise 98304"},
+      {"a Gemm copies its bias first and takes no activation",
+       "x:f32[16,64], w:f32[64,32]=const, b:f32[32]=const -> p = Gemm(x, w, b); y = Relu(p)",
+       "pointwise_broadcast 2048; linear 14336; pointwise 4096"},
+      {"depthwise convolutions are cuDNN's",
+       "x:f32[2,64,8,8], w:f32[64,1,3,3]=const -> y = Conv(x, w) {group=64, pads=[1,1,1,1]}", "depthwise_library 67840"},
+      {"a pool evaluates its window", "x:f32[2,64,8,8] -> y = MaxPool(x) {kernel_shape=[2,2], strides=[2,2]}",
+       "max_pool 40960"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.why));
+    CHECK(text_of(lowered(test::graph(c.graph))) == std::string(c.kernels));
+  }
+  // Four taps for each of 2 × 64 × 4 × 4.
+  CHECK(lowered(test::graph(cases[8].graph)).kernels[0].macs == 4 * 2048);
+}
+
+TEST_CASE("products of the CUDA provider have the sizes that decide their rate") {
+  const EagerKernels batched = lowered(test::graph("q:f32[2,4,100,64], k:f32[2,4,64,300] -> y = MatMul(q, k)"));
+  REQUIRE(batched.kernels.size() == 1);
+  CHECK(batched.kernels[0].kind == KernelClass::BatchedMatmul);
+  CHECK(batched.kernels[0].macs == 8.0 * 100 * 64 * 300);
+  CHECK(batched.kernels[0].rows == 8 * 100);
+  CHECK(batched.kernels[0].width == 100);
+  CHECK(batched.kernels[0].depth == 64);
+  CHECK(batched.kernels[0].tiles == 8 * 3);  // 100 × 300 in blocks of 128
+
+  const EagerKernels grouped =
+      lowered(test::graph("x:f32[1,64,8,8], w:f32[256,16,3,3]=const -> y = Conv(x, w) {group=4, pads=[1,1,1,1]}"));
+  REQUIRE(grouped.kernels.size() == 1);
+  CHECK(grouped.kernels[0].kind == KernelClass::ConvGrouped);
+  CHECK(grouped.kernels[0].width == 64);
+  CHECK(grouped.kernels[0].depth == 16 * 9);
+  CHECK(grouped.kernels[0].tiles == 4);
+
+  // Three tensors of 2 × 384 × 768: twelve heads of 64.
+  const EagerKernels attention = lowered(test::graph(
+      "q:f32[2,384,768], k:f32[2,384,768], v:f32[2,384,768] -> y = com.microsoft.MultiHeadAttention(q, k, v) {num_heads=12}"));
+  REQUIRE(attention.kernels.size() == 1);
+  CHECK(attention.kernels[0].kind == KernelClass::MaskedAttention);
+  CHECK(attention.kernels[0].width == 64);
+  CHECK(attention.kernels[0].depth == 384);
+  CHECK(attention.kernels[0].tiles == 2 * 12 * 6);
+}
+
+TEST_CASE("real models keep the kernels of their optimised graph") {
+  struct Case {
+    const char* skeleton;
+    std::int64_t convolutions, products, batched, norms;
+  };
+  const Case cases[] = {
+      {"resnet50", 53, 1, 0, 0},
+      {"mobilenet_v3_large", 62, 2, 0, 0},
+      {"bert_base", 0, 72, 24, 25},
+      {"vit_b_16_dynamo", 1, 49, 24, 25},
+  };
+  constexpr KernelClass kConvolutions[] = {KernelClass::Conv,        KernelClass::ConvPointwise,
+                                           KernelClass::ConvStem,    KernelClass::ConvPatch,
+                                           KernelClass::ConvGrouped, KernelClass::DepthwiseLibrary};
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.skeleton));
+    const EagerKernels list = lowered(load_model(test::source_path(std::string("models/skeletons/") + c.skeleton + ".onnx")),
+                                      {.batch = 1});
+    std::int64_t convolutions = 0;
+    for (const KernelClass kind : kConvolutions) convolutions += count(list, kind);
+    CHECK(convolutions == c.convolutions);
+    CHECK(count(list, KernelClass::Linear) == c.products);
+    CHECK(count(list, KernelClass::BatchedMatmul) == c.batched);
+    CHECK(count(list, KernelClass::LayerNorm) == c.norms);
+    CHECK(list.unknown_rows == 0);
+    for (const KernelLaunch& kernel : list.kernels) {
+      CHECK(kernel.kind != KernelClass::Depthwise);
+      if (place_of(kernel.kind) == Place::Tensor) CHECK(kernel.width > 0);
+    }
+  }
+}
+
+TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf32 products where there are any") {
+  CHECK(kernel_rates(documents::device("a100-40gb"), Precision::Tf32)->tensor == 156e12);
+  const KernelRates old = *kernel_rates(documents::device("t4"), Precision::Tf32);
+  CHECK(old.tensor == old.vector);
+
+  test::Workshop shop;
+  // Coefficients and ceilings of other machines in the file that --here writes: the formula is what is checked.
+  documents::CalibrationFile file{
+      .fitted = documents::calibration("rtx-3090-amp-nchw"),
+      .ceilings = documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json")).ceilings};
+  file.fitted.engine = eager_engine("onnxruntime-cuda");
+  file.fitted.shortest_kernel_seconds = 0;
+  const std::string text = documents::to_json(file), path = shop.path("ort.json");
+  test::check_schema(text, "calibration");
+  base::write_file(path, text);
+  const documents::CalibrationFile back = documents::load_calibration(path);
+  CHECK(back.fitted.engine.products == Precision::Tf32);
+  CHECK(back.fitted.engine.optimizes);
+
+  documents::EstimateRequest request;
+  documents::set_prediction("onnxruntime-cuda", path, request);
+  const Model model = test::graph("x:f32[2,64,8,8], w:f32[64,64,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; y = Relu(c)");
+  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  REQUIRE(estimate.roofline);
+  REQUIRE(estimate.roofline->predicted);
+  CHECK(estimate.roofline->predicted->engine == "onnxruntime-cuda");
+  const EagerKernels list = lowered(model);
+  REQUIRE(list.kernels.size() == 1);
+  const KernelRates rates = *kernel_rates(*back.device, Precision::Tf32);
+  CHECK(estimate.roofline->predicted->seconds == Approx(kernel_seconds(list.kernels[0], rates, back.fitted)));
+  test::check_schema(documents::write_estimate(estimate), "estimate");
+
+  const auto refused = [&](const documents::EstimateRequest& asked) {
+    return test::error_of([&] { documents::make_estimate(model, asked); });
+  };
+  documents::EstimateRequest other = request;
+  other.precision = Precision::Int8;
+  CHECK(test::contains(refused(other), "is for tf32, not --precision int8; give --precision tf32 or none"));
+  other = request;
+  other.other_precisions = {Precision::Float32, Precision::Int8};
+  CHECK(test::contains(refused(other), "is for tf32, not --what-if fp32"));
+  other = request;
+  other.training.emplace();
+  CHECK(test::contains(refused(other), "onnxruntime-cuda does not go with --training"));
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cuda", "", other); }),
+                       "--here onnxruntime-cuda"));
+  documents::EstimateRequest wrong;
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cuda", path, wrong); }),
+                       "is a calibration of onnxruntime-cuda, expected one of pytorch-cuda"));
+
+  // Integers are not in any run of the study: no time rather than a wrong one.
+  const Model integers = load_model(test::source_path("models/skeletons/resnet50_qdq_int8.onnx"));
+  const documents::EstimateDocument without = documents::make_estimate(integers, request);
+  REQUIRE(without.roofline);
+  CHECK(!without.roofline->predicted);
+  CHECK(test::contains(documents::write_estimate(without), "work on integers"));
+}
