@@ -156,7 +156,11 @@ std::unique_ptr<CounterSession> session_of(Context context, const std::vector<st
   if (!options.of_ranges) options.ranges = std::max<std::size_t>(options.ranges, 1024);
   if (settings().keep_raw)
     options.raw_prefix = settings().folder + "/" + std::to_string(getpid()) + "." + std::to_string(sessions++);
-  return open_cupti_session(library(), context_of(context), options);
+  auto session = open_cupti_session(library(), context_of(context), options);
+  // Exit handlers run last in, first out, and the libraries that CUPTI has just loaded for counters have registered
+  // theirs: counters that are still pending at exit must be read before those run.
+  std::atexit(finish_record);
+  return session;
 }
 
 std::string geometry(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz) {
