@@ -124,16 +124,17 @@ void check_modes(CeilingsDocument& document) {
       checks.push_back({c.id, *c.value <= 1.005 * issue && *c.value <= 1.02 * sustained, text});
       continue;
     }
-    for (const Ceiling& issue : document.ceilings)
-      if (issue.id == c.id && issue.mode == documents::CeilingMode::Issue && issue.value &&
-          *c.value / *issue.value > worst) {
-        worst = *c.value / *issue.value;
-        where = c.id;
-      }
+    for (const Ceiling& issue : document.ceilings) {
+      if (issue.id != c.id || issue.mode != documents::CeilingMode::Issue || !issue.value) continue;
+      // Per clock, where both clocks are known: a limit of power lets the clock wander between the two.
+      double ratio = *c.value / *issue.value;
+      if (c.clock_hz && issue.clock_hz) ratio *= *issue.clock_hz / *c.clock_hz;
+      if (ratio > worst) worst = ratio, where = c.id;
+    }
   }
   if (worst > 0) {
-    char text[96];
-    std::snprintf(text, sizeof text, "%s: sustained is %.1f %% of issue", where.c_str(), 100 * worst);
+    char text[112];
+    std::snprintf(text, sizeof text, "%s: sustained is %.1f %% of issue, at the same clock", where.c_str(), 100 * worst);
     document.checks.push_back({"sustained below issue", worst <= 1.01, text});
   }
   for (documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));
@@ -442,9 +443,8 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     stage("sweep of the second level", [&] {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
-      std::vector<measured::WorkingSetPoint> sweep;
-      for (const GpuCeilings::Point& p : ceilings.l2_sweep()) {
-        sweep.push_back({p.bytes, p.bytes_per_second});
+      const std::vector<measured::WorkingSetPoint> sweep = ceilings.l2_sweep();
+      for (const measured::WorkingSetPoint& p : sweep) {
         char text[96];
         std::snprintf(text, sizeof text, "l2,%.0f,%.6g\n", p.bytes, p.bytes_per_second);
         outcome.points_csv += text;

@@ -5,6 +5,7 @@
 
 #include "gpu_arguments.h"
 #include "gpu_run.h"
+#include "pagoda/base/statistics.h"
 #include "workers.h"
 
 namespace pagoda::tools::ceilings {
@@ -21,6 +22,8 @@ constexpr StreamRow kStreams[] = {
 // Bulk copies of cuda/memory.cu: threads, vectors per piece, and bytes of a ring of four pieces with their barriers.
 constexpr const char* kBulkRead = "hbm_read_bulk";
 constexpr unsigned kBulkThreads = 256, kBulkVectors = 1024, kBulkShared = 4 * 16384 + 64;
+
+constexpr unsigned kCacheBytes = 8 * 16;  // per thread and trip of the kernels of caches
 
 // Number of result words that `keep` of cuda/memory.cu writes; kept() combines them.
 constexpr std::size_t kKept = 8192;
@@ -248,20 +251,61 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
   return compared(std::string(kernel).c_str(), kept(gpu_, words_.get()), want);
 }
 
+// Blocks and working sets of the L2's kernels. All loads that are in flight at a time are of different lines, so the
+// smallest set has as many bytes as are in flight; sets are at most half of the L2, beyond which the far partition begins.
+std::vector<GpuCeilings::CacheShape> GpuCeilings::l2_shapes() const {
+  std::vector<CacheShape> shapes;
+  for (const unsigned threads : {512U, 256U, 128U})
+    for (const unsigned per_sm : {1U, 2U})
+      for (const unsigned sets : {1U, 2U}) {
+        const CacheShape shape = {per_sm, threads, std::size_t{kCacheBytes} * threads * per_sm * sms() * sets};
+        if (2 * static_cast<double>(shape.bytes) <= gpu_.attributes().l2_bytes && shapes.size() < 6)
+          shapes.push_back(shape);
+      }
+  if (shapes.empty()) shapes.push_back({1, 128, std::size_t{kCacheBytes} * 128 * sms()});
+  return shapes;
+}
+
+// Bandwidth of loads by working set, from the bytes in flight to far beyond the L2.
+std::vector<measured::WorkingSetPoint> GpuCeilings::l2_sweep() {
+  std::vector<measured::WorkingSetPoint> points;
+  const double l2 = gpu_.attributes().l2_bytes,
+               most = std::min(64 * l2, 0.5 * static_cast<double>(gpu_.free_bytes()));
+  // As many loads in flight as leave room for a plateau of several sets within the L2.
+  unsigned threads = 512;
+  const auto unit = [&] { return std::size_t{kCacheBytes} * threads * sms(); };
+  while (threads > 128 && 6 * static_cast<double>(unit()) > l2) threads /= 2;
+  if (most < 2 * static_cast<double>(unit())) return points;
+  GpuBuffer memory(gpu_, static_cast<std::size_t>(most));
+  gpu_.fill(memory.get(), 1, memory.bytes() / 4);
+  for (std::size_t sets = 1; sets * unit() <= memory.bytes(); sets += std::max<std::size_t>(1, sets / 3)) {
+    std::vector<double> rates;
+    unsigned trips = 500;
+    for (int round = 0; round < 6; ++round) {
+      Arguments arguments;
+      arguments.add(trips).add(memory.get()).add(sets * unit() / 16).add(words_.get()).add(clocks_.get());
+      const double took = gpu_.time("l2_read", {sms(), threads, 0}, arguments.pointers());
+      if (round > 0) rates.push_back(static_cast<double>(unit()) * trips / took);
+      trips = static_cast<unsigned>(std::clamp(trips / took * 0.01, 1.0, 4e9));
+    }
+    points.push_back({static_cast<double>(sets * unit()), base::median(rates)});
+  }
+  return points;
+}
+
 void GpuCeilings::add_caches(std::vector<Experiment>& list) {
-  const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
   struct Row {
     const char *kernel, *id, *level, *op;
-    std::vector<unsigned> per_sm;
-    unsigned threads, shared;
-    double per_trip;  // bytes per thread
+    std::vector<CacheShape> shapes;
+    unsigned shared;
   };
+  const std::vector<CacheShape> inner = {{2, 256, 0}, {4, 256, 0}};
   const Row rows[] = {
-      {"l2_read", "l2.read", "l2", "read", {2, 4}, 512, 0, 8 * 16},
-      {"l2_write", "l2.write", "l2", "write", {2, 4}, 512, 0, 8 * 16},
-      {"l1_read", "l1.read", "l1", "read", {2, 4}, 256, 0, 8 * 16},
-      {"shared_read", "shared.read", "shared", "read", {2, 4}, 256, 32768, 8 * 16},
-      {"shared_write", "shared.write", "shared", "write", {2, 4}, 256, 32768, 8 * 16},
+      {"l2_read", "l2.read", "l2", "read", l2_shapes(), 0},
+      {"l2_write", "l2.write", "l2", "write", l2_shapes(), 0},
+      {"l1_read", "l1.read", "l1", "read", inner, 0},
+      {"shared_read", "shared.read", "shared", "read", inner, 32768},
+      {"shared_write", "shared.write", "shared", "write", inner, 32768},
   };
   for (const Row& row : rows) {
     Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
@@ -271,7 +315,8 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     if (!options_.wants(e.ceiling.id)) continue;
     const std::string_view level = row.level;
     auto memory = std::make_shared<GpuBuffer>();
-    const std::size_t bytes = level == "l1" ? std::size_t{sms} * kMostBlocksPerSm * 32768 : std::size_t{64} << 20;
+    std::size_t bytes = level == "l1" ? std::size_t{sms()} * kMostBlocksPerSm * 32768 : std::size_t{1} << 20;
+    for (const CacheShape& shape : row.shapes) bytes = std::max(bytes, shape.bytes);
     e.prepare = [this, memory, bytes] {
       *memory = GpuBuffer(gpu_, bytes);
       gpu_.fill(memory->get(), 1, bytes / 4);
@@ -282,41 +327,31 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       gpu_.fill(memory->get(), 1, bytes / 4);
       return v;
     };
-    // Working sets of L2: well above the L1s' total, and at most half of L2, beyond which the far partition begins.
-    std::vector<std::size_t> sets = {0};
-    if (level == "l2") {
-      sets.clear();
-      for (std::size_t set = std::size_t{4} << 20; static_cast<double>(set) <= 0.5 * gpu_.attributes().l2_bytes;
-           set *= 2)
-        sets.push_back(set);
-      if (sets.empty()) sets.push_back(std::bit_floor(static_cast<std::size_t>(gpu_.attributes().l2_bytes / 2)));
+    for (const CacheShape& shape : row.shapes) {
+      auto pace = std::make_shared<Pace>();
+      base::Settings config = {{"blocks_per_sm", std::int64_t{shape.per_sm}}, {"threads", std::int64_t{shape.threads}}};
+      if (shape.bytes > 0) config["working_set_bytes"] = static_cast<std::int64_t>(shape.bytes);
+      e.candidates.push_back({row.kernel, config, [this, row, level, memory, pace, shape](double seconds) {
+                                const unsigned trips = trips_for(*pace, seconds, 500), blocks = sms() * shape.per_sm;
+                                Arguments arguments;
+                                arguments.add(trips);
+                                if (level == "shared") {
+                                  arguments.add(1U);
+                                } else {
+                                  arguments.add(memory->get());
+                                  if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
+                                }
+                                if (std::string_view(row.kernel) == "l2_write")
+                                  arguments.add(1U);
+                                else
+                                  arguments.add(words_.get());
+                                arguments.add(clocks_.get());
+                                const double took = gpu_.time(row.kernel, {blocks, shape.threads, row.shared},
+                                                              arguments.pointers());
+                                pace->trips_per_second = trips / took;
+                                return finish(kCacheBytes * trips * blocks * shape.threads, took, blocks);
+                              }});
     }
-    for (const unsigned per_sm : row.per_sm)
-      for (const std::size_t set : sets) {
-        auto pace = std::make_shared<Pace>();
-        base::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{row.threads}}};
-        if (set > 0) config["working_set_bytes"] = static_cast<std::int64_t>(set);
-        e.candidates.push_back(
-            {row.kernel, config, [this, row, level, memory, pace, set, blocks = sms * per_sm](double seconds) {
-               const unsigned trips = trips_for(*pace, seconds, 500);
-               Arguments arguments;
-               arguments.add(trips);
-               if (level == "shared") {
-                 arguments.add(1U);
-               } else {
-                 arguments.add(memory->get());
-                 if (level == "l2") arguments.add(std::size_t{set / 16});
-               }
-               if (std::string_view(row.kernel) == "l2_write")
-                 arguments.add(1U);
-               else
-                 arguments.add(words_.get());
-               arguments.add(clocks_.get());
-               const double took = gpu_.time(row.kernel, {blocks, row.threads, row.shared}, arguments.pointers());
-               pace->trips_per_second = trips / took;
-               return finish(row.per_trip * trips * blocks * row.threads, took, blocks);
-             }});
-      }
     list.push_back(std::move(e));
   }
   for (const unsigned spread : {0U, 1U}) {
@@ -345,7 +380,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     };
     auto pace = std::make_shared<Pace>();
     e.candidates.push_back(
-        {"atomics", {{"blocks_per_sm", std::int64_t{4}}}, [this, spread, pace, blocks = sms * 4](double seconds) {
+        {"atomics", {{"blocks_per_sm", std::int64_t{4}}}, [this, spread, pace, blocks = sms() * 4](double seconds) {
            const unsigned trips = trips_for(*pace, seconds, 10);
            Arguments arguments;
            arguments.add(trips).add(words_.get()).add(spread).add(clocks_.get());

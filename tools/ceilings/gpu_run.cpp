@@ -120,28 +120,6 @@ std::vector<Experiment> GpuCeilings::experiments() {
   return list;
 }
 
-std::vector<GpuCeilings::Point> GpuCeilings::l2_sweep() {
-  std::vector<Point> points;
-  const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
-  const double most = std::min(64 * gpu_.attributes().l2_bytes, 0.5 * static_cast<double>(gpu_.free_bytes()));
-  if (most < 2 << 20) return points;
-  GpuBuffer memory(gpu_, std::bit_floor(static_cast<std::size_t>(most)));
-  gpu_.fill(memory.get(), 1, memory.bytes() / 4);
-  for (std::size_t set = std::size_t{1} << 20; set <= memory.bytes(); set *= 2) {
-    std::vector<double> rates;
-    unsigned trips = 500;
-    for (int round = 0; round < 6; ++round) {
-      Arguments arguments;
-      arguments.add(trips).add(memory.get()).add(std::size_t{set / 16}).add(words_.get()).add(clocks_.get());
-      const double took = gpu_.time("l2_read", {sms * 4, 512, 0}, arguments.pointers());
-      if (round > 0) rates.push_back(128.0 * trips * sms * 4 * 512 / took);
-      trips = static_cast<unsigned>(std::clamp(trips / took * 0.01, 1.0, 4e9));
-    }
-    points.push_back({static_cast<double>(set), base::median(rates)});
-  }
-  return points;
-}
-
 std::vector<documents::CeilingCheck> GpuCeilings::controls() {
   std::vector<documents::CeilingCheck> checks;
   const auto expect = [&](const char* name, double ratio, double wanted, double tolerance) {

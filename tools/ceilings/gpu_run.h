@@ -12,6 +12,7 @@
 #include "gpu_gemm.h"
 #include "nvml.h"
 #include "options.h"
+#include "pagoda/measured/plateaus.h"
 #include "protocol.h"
 
 namespace pagoda::tools::ceilings {
@@ -45,11 +46,8 @@ class GpuCeilings {
   std::vector<Experiment> experiments();
   const std::vector<std::string>& not_run() const { return not_run_; }
 
-  // Bandwidth of loads that bypass L1, over working sets from 1 MiB to 64 times the L2 capacity, in powers of two.
-  struct Point {
-    double bytes = 0, bytes_per_second = 0;
-  };
-  std::vector<Point> l2_sweep();
+  // Bandwidth of loads that bypass L1, by working set: up to 64 times the L2's capacity.
+  std::vector<measured::WorkingSetPoint> l2_sweep();
   // Negative controls: changes that must halve or double a result do so.
   std::vector<documents::CeilingCheck> controls();
 
@@ -72,6 +70,12 @@ class GpuCeilings {
   double bulk_read(DevicePointer array, unsigned blocks, std::size_t vectors, unsigned passes);
   void add_bulk_reads(Experiment& e, const std::shared_ptr<std::vector<GpuBuffer>>& arrays, double each);
   Verdict stream_right(const StreamRow& row, const std::vector<GpuBuffer>& arrays);
+  struct CacheShape {
+    unsigned per_sm, threads;  // blocks, threads of a block
+    std::size_t bytes;         // of the working set; 0: the kernel has a fixed one
+  };
+  std::vector<CacheShape> l2_shapes() const;
+  unsigned sms() const { return static_cast<unsigned>(gpu_.attributes().sms); }
   Verdict cache_right(std::string_view kernel, DevicePointer memory);
   double fma_seconds(unsigned trips);
   double shared_seconds(unsigned stride);

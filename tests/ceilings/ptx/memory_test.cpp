@@ -123,14 +123,18 @@ TEST_CASE("caches and shared memory are asked for the bytes that are credited, w
         if (e.ceiling.level == "l1") {
           CHECK(strays(t.loads_of, std::size_t{2048} * w.blocks, trips) == 0);
         } else {
-          // Stretches of 8 × threads vectors: block b starts with stretch 7919·b and continues with the
-          // next ones, wrapping around.
-          const std::size_t n = w.arguments.at(2), stretch = 8 * w.threads;
-          std::vector<std::uint32_t> want(t.loads_of.size());
-          for (std::size_t b = 0; b < w.blocks; ++b)
-            for (std::size_t trip = 0; trip < trips; ++trip)
-              for (std::size_t i = 0; i < stretch; ++i) ++want[((7919 * b + trip) * stretch + i) % n];
-          CHECK((writes ? t.stores_of : t.loads_of) == want);
+          // No vector is asked for twice at a time; a block comes back to its own.
+          for (const ceilings::Candidate& shape : e.candidates) {
+            const auto once = bench.run(shape, 1), often = bench.run(shape, 4);
+            const std::size_t n = once.launches[0].arguments.at(2),
+                              at_a_time = std::size_t{8} * once.launches[0].threads * once.launches[0].blocks;
+            const auto touched = [&](const auto& run) {
+              const Traffic sum = sum_of(run.launches, 1);
+              return writes ? sum.stores_of : sum.loads_of;
+            };
+            CHECK(strays(touched(once), at_a_time, 1) == 0);
+            CHECK(strays(touched(often), n, static_cast<unsigned>(4 * at_a_time / n)) == 0);
+          }
         }
       }
       e.release();

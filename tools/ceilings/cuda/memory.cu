@@ -196,33 +196,33 @@ STREAM(intensity, (unsigned trips, uint4* a, const uint4* b, size_t n, unsigned 
                                                  __float_as_uint(v[4 * k + 2]), __float_as_uint(v[4 * k + 3])));
 })
 
-// All SMs read n vectors repeatedly, each block from a different start; n is a power of two of at least 8 × block.
-extern "C" __global__ void __launch_bounds__(1024) l2_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
-                                                           Clocks* clocks) {
+// All SMs go through n vectors repeatedly, a multiple of 8 × threads of the grid. Each block always comes back to vectors
+// of its own: where two SMs read a line at about the same time, one read of the L2 serves both, and the rate would be that
+// of the links to the SMs.
+#define OWN_VECTORS                                                                                   \
+  const size_t step = 8 * (size_t)blockDim.x * gridDim.x;                                             \
+  size_t i = 8 * (size_t)blockDim.x * blockIdx.x + threadIdx.x;                                       \
+  start(clocks);                                                                                      \
+  _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip, i = i + step < n ? i + step : i + step - n)
+
+extern "C" __global__ void __launch_bounds__(512) l2_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
+                                                          Clocks* clocks) {
   uint4 sum = make_uint4(0, 0, 0, 0);
-  size_t i = (blockIdx.x * (size_t)(7919 * 8) * blockDim.x + threadIdx.x) & (n - 1);
-  start(clocks);
-#pragma unroll 1
-  for (unsigned trip = 0; trip < trips; ++trip) {
+  OWN_VECTORS {
     uint4 v[8];
 #pragma unroll
-    for (int k = 0; k < 8; ++k) v[k] = load_l2(b + ((i + k * (size_t)blockDim.x) & (n - 1)));
+    for (int k = 0; k < 8; ++k) v[k] = load_l2(b + i + k * (size_t)blockDim.x);
 #pragma unroll
     for (int k = 0; k < 8; ++k) mix(sum, v[k]);
-    i += 8 * (size_t)blockDim.x;
   }
   stop(clocks);
   keep(out, sum);
 }
-extern "C" __global__ void __launch_bounds__(1024) l2_write(unsigned trips, uint4* a, size_t n, unsigned value,
-                                                            Clocks* clocks) {
-  size_t i = (blockIdx.x * (size_t)(7919 * 8) * blockDim.x + threadIdx.x) & (n - 1);
-  start(clocks);
-#pragma unroll 1
-  for (unsigned trip = 0; trip < trips; ++trip) {
+extern "C" __global__ void __launch_bounds__(512) l2_write(unsigned trips, uint4* a, size_t n, unsigned value,
+                                                           Clocks* clocks) {
+  OWN_VECTORS {
 #pragma unroll
-    for (int k = 0; k < 8; ++k) a[(i + k * (size_t)blockDim.x) & (n - 1)] = make_uint4(value, value, value, value);
-    i += 8 * (size_t)blockDim.x;
+    for (int k = 0; k < 8; ++k) a[i + k * (size_t)blockDim.x] = make_uint4(value, value, value, value);
   }
   stop(clocks);
 }
