@@ -136,10 +136,12 @@ if python3 -c 'import torch, onnx, sys; sys.exit(not torch.cuda.is_available())'
   for model in resnet50 bert_base gpt2; do
     file=$here/models/skeletons/$model.onnx
     [ -f "$file" ] || { echo "not run: $model, there is no $file"; continue; }
-    "$estimate" "$file" --batch 1 --dim sequence=128 -o "$out/$model.estimate.json" >/dev/null 2>&1
+    case $model in resnet50) sizes=(--batch 1) ;; *) sizes=(--batch 1 --dim sequence=128) ;; esac
+    log=$out/$model.estimate.txt
+    "$estimate" "$file" "${sizes[@]}" -o "$out/$model.estimate.json" >"$log" 2>&1 || { bar "$model: an estimate" false; continue; }
     for mode in exact quick; do
       timeout 120 "$tool" --mode $mode --estimate "$out/$model.estimate.json" -o "$out/$model.$mode.json" -- \
-        python3 "$here/models/run_torch.py" "$file" --batch 1 --dim sequence=128 --device cuda --warmup 0 --repeat 1 >"$out/$model.$mode.txt" 2>&1
+        python3 "$here/models/run_torch.py" "$file" "${sizes[@]}" --device cuda --warmup 0 --repeat 1 >"$out/$model.$mode.txt" 2>&1
     done
     log=$out/$model.exact.txt
     share=$(field "$out/$model.exact.json" "d['join']['share']" 2>/dev/null)

@@ -152,8 +152,9 @@ std::unique_ptr<CounterSession> session_of(Context context, const std::vector<st
   options.ranges = settings().batch;
   options.of_ranges = settings().collect == Collect::Ranges;
   options.replay = settings().replay;
-  // A graph launch has one range per kernel.
-  if (!options.of_ranges) options.ranges = std::max<std::size_t>(options.ranges, 1024);
+  // A graph launch has one range per kernel. An image takes about 100 KB per range on a large chip, which a file of
+  // --keep-raw should not.
+  if (!options.of_ranges && !settings().keep_raw) options.ranges = std::max<std::size_t>(options.ranges, 1024);
   if (settings().keep_raw)
     options.raw_prefix = settings().folder + "/" + std::to_string(getpid()) + "." + std::to_string(sessions++);
   auto session = open_cupti_session(library(), context_of(context), options);
