@@ -148,10 +148,10 @@ double run(const std::string& name, const Grid& g, void** a) {
     const int bits = brain ? 8 : 11;
     if (random && trips <= 10) {
       auto* out = pointer<std::uint32_t>(a, 3);
-      for (unsigned i = 0; i < 8; ++i)
+      for (unsigned i = 0; i < 16; ++i)
         for (unsigned t = 0; t < g.threads; ++t) {
-          double x = t % 8;
-          for (unsigned n = 0; n < trips * 64; ++n) x = rounded(name == "add_f16" ? x + 1.25 : x * -0.5 + 1.25, bits);
+          double x = t % 8 + i;
+          for (unsigned n = 0; n < trips * 32; ++n) x = rounded(name == "add_f16" ? x + 1.25 : x * -0.5 + 1.25, bits);
           const std::uint32_t word = brain ? bfloat_of(x) : half_of(x);
           out[i * g.threads + t] = word << 16 | word;
         }
@@ -433,6 +433,10 @@ int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, void*) {
 int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, void*) {
   now += static_cast<double>(bytes) / 20e9;
   return cuMemcpyHtoD_v2(to, from, bytes);
+}
+int cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, void*) {
+  now += 2 * static_cast<double>(bytes) / (0.85 * kDram);
+  return cuMemcpyDtoH_v2(reinterpret_cast<void*>(to), from, bytes);
 }
 int cuMemHostAlloc(void** to, std::size_t bytes, unsigned) {
   return *to = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096), 0;

@@ -169,32 +169,35 @@ double half_value(std::uint16_t h) {
 
 double bfloat_value(std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); }
 
-// Expected value of one chain after a trip of 64 steps. For half floats, products and sums are exact in double
+unsigned chains_of(Operand operand) { return operand == Operand::Half2 || operand == Operand::Bfloat2 ? 16 : 8; }
+
+// Expected value of one chain after a trip. For half floats, products and sums are exact in double
 // precision; for float and double, the host's operation equals the device's.
 double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
   const std::string_view op = row.op;
+  const unsigned steps = 512 / chains_of(row.operand);
   switch (row.operand) {
     case Operand::Float: {
       float x = static_cast<float>(thread % 32) * 0.25F + static_cast<float>(chain);
-      for (int step = 0; step < 64; ++step)
+      for (unsigned step = 0; step < steps; ++step)
         x = op == "fma" ? std::fma(x, -0.5F, 1.25F) : op == "add" ? 1.25F - x : x * -0.5F;
       return static_cast<double>(x);
     }
     case Operand::Double: {
       double x = (thread % 32) * 0.25 + chain;
-      for (int step = 0; step < 64; ++step) x = op == "fma" ? std::fma(x, -0.5, 1.25) : 1.25 - x;
+      for (unsigned step = 0; step < steps; ++step) x = op == "fma" ? std::fma(x, -0.5, 1.25) : 1.25 - x;
       return x;
     }
     case Operand::Half2:
     case Operand::Bfloat2: {
       const int bits = row.operand == Operand::Half2 ? 11 : 8;
-      double x = thread % 8;
-      for (int step = 0; step < 64; ++step) x = rounded(op == "fma" ? x * -0.5 + 1.25 : x + 1.25, bits);
+      double x = thread % 8 + chain;
+      for (unsigned step = 0; step < steps; ++step) x = rounded(op == "fma" ? x * -0.5 + 1.25 : x + 1.25, bits);
       return x;
     }
     case Operand::Int: {
       std::uint32_t x = thread + chain;  // wraps around as unsigned does
-      for (int step = 0; step < 64; ++step)
+      for (unsigned step = 0; step < steps; ++step)
         x = op == "dp4a" ? x + (1 * 4 + 2 * 3 + 3 * 2 + 4 * 1) : x * 0x01020304U + 0x04030201U;
       return static_cast<double>(static_cast<std::int32_t>(x));
     }
@@ -215,9 +218,10 @@ bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePoint
   gpu.launch(row.kernel, {1, 256, 0}, arguments.pointers());
   gpu.synchronize();
   const std::size_t size = row.operand == Operand::Double ? 8 : 4;
-  std::vector<char> got(8 * 256 * size);
+  const unsigned chains = chains_of(row.operand);
+  std::vector<char> got(chains * 256 * size);
   gpu.read(got.data(), out, got.size());
-  for (unsigned i = 0; i < 8; ++i)
+  for (unsigned i = 0; i < chains; ++i)
     for (unsigned thread = 0; thread < 256; ++thread) {
       const char* at = got.data() + (i * 256 + thread) * size;
       std::uint32_t word;

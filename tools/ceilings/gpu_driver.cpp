@@ -61,6 +61,7 @@ struct Api {
   Result (*to_host)(void*, DevicePointer, std::size_t) = nullptr;
   Result (*to_device)(DevicePointer, const void*, std::size_t) = nullptr;
   Result (*to_host_async)(void*, DevicePointer, std::size_t, Handle) = nullptr;
+  Result (*on_device_async)(DevicePointer, DevicePointer, std::size_t, Handle) = nullptr;
   Result (*to_device_async)(DevicePointer, const void*, std::size_t, Handle) = nullptr;
   Result (*allocate_host)(void**, std::size_t, unsigned) = nullptr;
   Result (*release_host)(void*) = nullptr;
@@ -103,6 +104,7 @@ Api open_driver(const std::string& name) {
   find(api.to_host, "cuMemcpyDtoH_v2");
   find(api.to_device, "cuMemcpyHtoD_v2");
   find(api.to_host_async, "cuMemcpyDtoHAsync_v2");
+  find(api.on_device_async, "cuMemcpyDtoDAsync_v2");
   find(api.to_device_async, "cuMemcpyHtoDAsync_v2");
   find(api.allocate_host, "cuMemHostAlloc");
   find(api.release_host, "cuMemFreeHost");
@@ -330,6 +332,16 @@ double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to
   float milliseconds = 0;
   s.check(s.api.elapsed(&milliseconds, s.events[0], s.events[1]), "cuEventElapsedTime");
   return 1e-3 * static_cast<double>(milliseconds);
+}
+
+double Gpu::time_copies_on_device(DevicePointer to, DevicePointer from, std::size_t bytes, unsigned repeats) {
+  State& s = *state_;
+  return time_work(
+      [&](void* stream) {
+        for (unsigned i = 0; i < repeats; ++i)
+          s.check(s.api.on_device_async(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+      },
+      "cuMemcpyDtoDAsync");
 }
 
 }  // namespace pagoda::tools::ceilings

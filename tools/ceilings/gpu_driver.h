@@ -67,6 +67,8 @@ class Gpu {
   // Seconds of one copy; both directions at once if both destinations are given.
   double time_copies(DevicePointer to_device, const void* from_host, void* to_host, DevicePointer from_device,
                      std::size_t bytes);
+  // Seconds of `repeats` copies by the driver from one place of the device's memory to another.
+  double time_copies_on_device(DevicePointer to, DevicePointer from, std::size_t bytes, unsigned repeats);
 
  private:
   struct State;

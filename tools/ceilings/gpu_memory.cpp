@@ -180,6 +180,20 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
                             }});
   }
   if (std::string_view(row.op) == "read") add_bulk_reads(e, arrays, each);
+  if (std::string_view(row.op) == "copy") {
+    auto pace = std::make_shared<Pace>();
+    const auto bytes = static_cast<std::size_t>(each);
+    e.candidates.push_back({"cuMemcpyDtoDAsync",
+                            {{"array_bytes", static_cast<std::int64_t>(bytes)}},
+                            [this, arrays, pace, bytes](double seconds) {
+                              const unsigned passes = trips_for(*pace, seconds, 1);
+                              Sample s;
+                              s.seconds = gpu_.time_copies_on_device((*arrays)[0].get(), (*arrays)[1].get(), bytes, passes);
+                              s.rate = 2.0 * static_cast<double>(bytes) * passes / s.seconds;
+                              pace->trips_per_second = passes / s.seconds;
+                              return s;
+                            }});
+  }
   if (row.steps == 0) e.verify = [this, row, arrays] { return stream_right(row, *arrays); };
   return e;
 }
@@ -349,7 +363,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
                                 const double took = gpu_.time(row.kernel, {blocks, shape.threads, row.shared},
                                                               arguments.pointers());
                                 pace->trips_per_second = trips / took;
-                                return finish(kCacheBytes * trips * blocks * shape.threads, took, blocks);
+                                return finish(double{kCacheBytes} * trips * blocks * shape.threads, took, blocks);
                               }});
     }
     list.push_back(std::move(e));

@@ -137,6 +137,9 @@ int cuMemsetD32_v2(Device to, unsigned word, std::size_t words) {
 int cuMemcpyDtoH_v2(void* to, Device from, std::size_t bytes) { return ptx::to_host(to, from, bytes); }
 int cuMemcpyHtoD_v2(Device to, const void* from, std::size_t bytes) { return ptx::to_device(to, from, bytes); }
 int cuMemcpyDtoHAsync_v2(void* to, Device from, std::size_t bytes, void*) { return ptx::to_host(to, from, bytes); }
+int cuMemcpyDtoDAsync_v2(Device to, Device from, std::size_t bytes, void*) {
+  return ptx::to_device(to, reinterpret_cast<const void*>(from), bytes);
+}
 int cuMemcpyHtoDAsync_v2(Device to, const void* from, std::size_t bytes, void*) {
   return ptx::to_device(to, from, bytes);
 }
