@@ -46,20 +46,6 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-std::vector<std::string> device_names(const Arguments& arguments) {
-  std::vector<std::string> names = documents::split_devices(arguments.device);
-  for (const std::string& text : arguments.sweeps) {
-    if (!text.starts_with(kModes)) continue;
-    if (names.size() != 1 || !documents::split_mode(names[0]).second.empty())
-      throw UsageError("--sweep " + text + " needs --device with one device and no mode, whose modes they are");
-    const std::string base = names[0];
-    names.clear();
-    for (const std::string& mode : documents::split_devices(base + ":" + text.substr(kModes.size())))
-      names.push_back(names.empty() ? mode : base + ":" + mode);
-  }
-  return names;
-}
-
 documents::EstimateRequest request_of(const Arguments& arguments) {
   documents::EstimateRequest request{.sizes = sizes_of(arguments)};
   request.custom_operators = documents::load_custom_operators(arguments.custom_ops);

@@ -1,4 +1,4 @@
-// Parses sizes, axes, budgets and prices: NAME=V and lists of them.
+// Parses sizes, axes, devices, budgets and prices: NAME=V and lists of them.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -123,6 +123,20 @@ std::vector<ParallelOptions> splits(const Arguments& arguments) {
 bool has_groups(const Arguments& arguments) {
   const std::vector<ParallelOptions> all = splits(arguments);
   return std::any_of(all.begin(), all.end(), [](const ParallelOptions& each) { return each.devices() > 1; });
+}
+
+std::vector<std::string> device_names(const Arguments& arguments) {
+  std::vector<std::string> names = documents::split_devices(arguments.device);
+  for (const std::string& text : arguments.sweeps) {
+    if (!text.starts_with(kModes)) continue;
+    if (names.size() != 1 || !documents::split_mode(names[0]).second.empty())
+      throw UsageError("--sweep " + text + " needs --device with one device and no mode, whose modes they are");
+    const std::string base = names[0];
+    names.clear();
+    for (const std::string& mode : documents::split_devices(base + ":" + text.substr(kModes.size())))
+      names.push_back(names.empty() ? mode : base + ":" + mode);
+  }
+  return names;
 }
 
 bool is_choice(const Arguments& arguments) {
