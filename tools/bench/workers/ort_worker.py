@@ -75,6 +75,8 @@ class OrtWorker(Worker):
         if kind == "tensorrt":
             self.providers.append((PROVIDERS["cuda"], {"device_id": index or "0"}))
         self.on_device = kind != "cpu"
+        if self.on_device and hasattr(onnxruntime, "preload_dlls"):
+            onnxruntime.preload_dlls()  # CUDA's and cuDNN's libraries where pip put them, which the loader does not search
 
         before, start = thread_count(), time.perf_counter()
         self.session = onnxruntime.InferenceSession(config["model_file"], self.options(), providers=self.providers)
