@@ -51,13 +51,32 @@ EagerEngine engine_of(const JsonField& document) {
   return engine;
 }
 
+struct HostCost {
+  const char* name;
+  double HostCosts::* member;
+};
+constexpr HostCost kHostCosts[] = {
+    {"run", &HostCosts::run},
+    {"view", &HostCosts::view},
+    {"kernel", &HostCosts::kernel},
+    {"library", &HostCosts::library},
+};
+
+HostCosts host_costs(const JsonField& json) {
+  HostCosts costs;
+  json.only({"run", "view", "kernel", "library"});
+  for (const HostCost& each : kHostCosts) costs.*each.member = at_least(json, each.name);
+  if (costs.kernel == 0) json.at("kernel").fail("found 0; expected a number above 0, or no host_seconds");
+  return costs;
+}
+
 }  // namespace
 
 CalibrationFile parse_calibration(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed =
       base::parse_json(json, subject, "expected schema " + std::string(kCalibrationSchema));
   const JsonField document = parsed.root();
-  document.only({"schema", "id", "engine", "precision", "regime", "ceilings", "source", "launch", "norm", "classes",
+  document.only({"schema", "id", "engine", "precision", "regime", "ceilings", "source", "launch", "host_seconds", "norm", "classes",
                  "shortest_kernel_seconds", "interval", "devices", "layouts", "unseen_families"});
   require_schema(document, kCalibrationSchema);
   CalibrationFile file;
@@ -71,6 +90,7 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.launch = at_least(document, "launch");
+  if (document.has("host_seconds")) result.host = host_costs(document.at("host_seconds"));
   result.norm = at_least(document, "norm", 1);
   result.shortest_kernel_seconds = at_least(document, "shortest_kernel_seconds");
 
@@ -137,7 +157,13 @@ std::string to_json(const CalibrationFile& file) {
   json.member("source", calibration.source);
   texts("devices", calibration.devices);
   texts("layouts", calibration.layouts);
-  json.member("launch", rounded(calibration.launch)).member("norm", rounded(calibration.norm));
+  json.member("launch", rounded(calibration.launch));
+  if (calibration.host.is_known()) {
+    json.key("host_seconds").begin_object(JsonWriter::Layout::Line);
+    for (const HostCost& each : kHostCosts) json.member(each.name, rounded(calibration.host.*each.member));
+    json.end_object();
+  }
+  json.member("norm", rounded(calibration.norm));
   json.key("classes").begin_object();
   for (std::size_t i = 0; i < kKernelClasses; ++i) {
     const ClassCoefficients& c = calibration.classes[i];

@@ -390,7 +390,8 @@ void fit_whole_runs(const Here& here) {
                                                                                 : ", float32, eager"),
                                                  .source = "measured on this machine",
                                                  .coverage = 0.8,
-                                                 .fits_rows = true});
+                                                 .fits_rows = true,
+                                                 .fits_host = std::string_view(here.engine.device) == "cuda"});
   documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
   file.fitted.engine = engine;
   file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured

@@ -10,7 +10,7 @@
 
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
-#include "predict/kernel_time.h"
+#include "predict/launch_queue.h"
 #include "predict/levenberg.h"
 
 namespace pagoda::inline core {
@@ -26,6 +26,11 @@ struct Parameter {
 
 double* launch_of(Calibration& c, std::size_t) { return &c.launch; }
 double* norm_of(Calibration& c, std::size_t) { return &c.norm; }
+double* host_run(Calibration& c, std::size_t) { return &c.host.run; }
+double* host_view(Calibration& c, std::size_t) { return &c.host.view; }
+double* host_kernel(Calibration& c, std::size_t) { return &c.host.kernel; }
+double* host_library(Calibration& c, std::size_t) { return &c.host.library; }
+constexpr Eigen::Index kHost = 2;  // where these begin in the list, in order of HostPart after the run
 double* work_of(Calibration& c, std::size_t k) { return &c.classes[k].work; }
 double* bytes_of(Calibration& c, std::size_t k) { return &c.classes[k].bytes; }
 double* rows_of(Calibration& c, std::size_t k) { return &c.classes[k].rows; }
@@ -35,8 +40,16 @@ double* depth_of(Calibration& c, std::size_t k) { return &c.classes[k].depth; }
 // Priors: kernels reach three quarters of bandwidth and of a product's peak; products of 24 columns or a depth of 32
 // reach half of that, as do 8 rows; vector kernels spend four issues on a multiply-accumulate, give or take a factor of
 // e^1.5.
-std::vector<Parameter> parameters(bool has_rows) {
-  std::vector<Parameter> list = {{launch_of, 0, 2, 1}, {norm_of, 0, 3, 0.5}};
+// Where the host is fitted, a launch costs the device a microsecond between kernels; the host takes five for a kernel of
+// the engine's own.
+std::vector<Parameter> parameters(const CalibrationOptions& options) {
+  std::vector<Parameter> list = {{launch_of, 0, options.fits_host ? 0.5 : 2.0, 1}, {norm_of, 0, 3, 0.5}};
+  if (options.fits_host) {
+    list.push_back({host_run, 0, 20e-6, 1});
+    list.push_back({host_view, 0, 2e-6, 1});
+    list.push_back({host_kernel, 0, 5e-6, 1});
+    list.push_back({host_library, 0, 10e-6, 1});
+  }
   for (std::size_t kind = 0; kind < kKernelClasses; ++kind) {
     const Place place = place_of(static_cast<KernelClass>(kind));
     list.push_back({bytes_of, kind, 1.3, 0.5});
@@ -44,7 +57,7 @@ std::vector<Parameter> parameters(bool has_rows) {
       list.push_back({work_of, kind, 1.3, 0.5});
       list.push_back({width_of, kind, 24, 1});
       list.push_back({depth_of, kind, 32, 1});
-      if (has_rows) list.push_back({rows_of, kind, 8, 1.5});
+      if (options.fits_rows) list.push_back({rows_of, kind, 8, 1.5});
     } else if (place == Place::Vector) {
       list.push_back({work_of, kind, 4, 1.5});
     }
@@ -81,6 +94,11 @@ std::vector<Counted> counted(const std::vector<KernelLaunch>& kernels) {
   return result;
 }
 
+double total_seconds(const TimedRun& run, const Calibration& calibration) {
+  const std::vector<double> added = added_seconds(run.kernels, run.rates, calibration);
+  return std::accumulate(added.begin(), added.end(), 0.0);
+}
+
 struct Sample {
   std::vector<Counted> kernels;
   const TimedRun* run;
@@ -90,14 +108,16 @@ struct Sample {
 class Problem {
  public:
   Problem(std::span<const TimedRun> runs, const std::vector<bool>& taken, const CalibrationOptions& options)
-      : options_(options), list_(parameters(options.fits_rows)), slots_(kKernelClasses) {
+      : options_(options), list_(parameters(options)), slots_(kKernelClasses) {
     std::map<std::string, double> members;
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (taken[i]) ++members[runs[i].family];
     double sum = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (!taken[i]) continue;
-      samples_.push_back({counted(runs[i].kernels), &runs[i], 1 / std::sqrt(members.at(runs[i].family))});
+      // Where the host may be the limit, the order of kernels matters.
+      samples_.push_back({options.fits_host ? std::vector<Counted>() : counted(runs[i].kernels), &runs[i],
+                          1 / std::sqrt(members.at(runs[i].family))});
       sum += samples_.back().weight;
     }
     for (Sample& sample : samples_) sample.weight *= static_cast<double>(samples_.size()) / sum;
@@ -132,7 +152,7 @@ class Problem {
     const double scale = options_.tolerance;
     double cost = precision_.dot((logs - centre_).cwiseAbs2());
     for (const Sample& sample : samples_) {
-      double seconds = 0;
+      double seconds = options_.fits_host ? total_seconds(*sample.run, calibration) : 0;
       for (const Counted& entry : sample.kernels)
         seconds += entry.count * kernel_seconds(entry.kernel, sample.run->rates, calibration);
       const double error = std::log(seconds / sample.run->seconds);
@@ -147,19 +167,9 @@ class Problem {
     Eigen::VectorXd gradient = precision_.cwiseProduct(logs - centre_), row(logs.size());
     for (const Sample& sample : samples_) {
       row.setZero();
-      double seconds = 0;
-      for (const Counted& entry : sample.kernels) {
-        const KernelTerms t = kernel_terms(entry.kernel, sample.run->rates, calibration);
-        const Slots& slots = slots_[static_cast<std::size_t>(entry.kernel.kind)];
-        seconds += entry.count * t.seconds;
-        row[0] += entry.count * t.launch;
-        row[1] += entry.count * t.by_norm;
-        row[slots.bytes] += entry.count * t.by_bytes;
-        if (slots.work >= 0) row[slots.work] += entry.count * t.by_work;
-        if (slots.rows >= 0) row[slots.rows] += entry.count * t.by_rows;
-        if (slots.width >= 0) row[slots.width] += entry.count * t.by_width;
-        if (slots.depth >= 0) row[slots.depth] += entry.count * t.by_depth;
-      }
+      double seconds = options_.fits_host ? add_queue(*sample.run, calibration, row) : 0;
+      for (const Counted& entry : sample.kernels)
+        seconds += add_kernel(entry, sample.run->rates, calibration, row);
       row /= seconds;
       const double error = std::log(seconds / sample.run->seconds);
       const double weight = sample.weight / std::sqrt(1 + std::pow(error / options_.tolerance, 2));
@@ -168,6 +178,35 @@ class Problem {
     }
     hessian = hessian.selfadjointView<Eigen::Lower>();
     return {std::move(hessian), std::move(gradient)};
+  }
+
+  // Adds the derivatives of kernels' time, and returns it.
+  double add_kernel(const Counted& entry, const KernelRates& rates, const Calibration& calibration,
+                    Eigen::VectorXd& row) const {
+    const KernelTerms t = kernel_terms(entry.kernel, rates, calibration);
+    const Slots& slots = slots_[static_cast<std::size_t>(entry.kernel.kind)];
+    row[0] += entry.count * t.launch;
+    row[1] += entry.count * t.by_norm;
+    row[slots.bytes] += entry.count * t.by_bytes;
+    if (slots.work >= 0) row[slots.work] += entry.count * t.by_work;
+    if (slots.rows >= 0) row[slots.rows] += entry.count * t.by_rows;
+    if (slots.width >= 0) row[slots.width] += entry.count * t.by_width;
+    if (slots.depth >= 0) row[slots.depth] += entry.count * t.by_depth;
+    return entry.count * t.seconds;
+  }
+
+  // The same of a run with its host: what decides is its costs up to the device's last wait, and the device's from there.
+  double add_queue(const TimedRun& run, const Calibration& calibration, Eigen::VectorXd& row) const {
+    std::vector<double> device;
+    for (const KernelLaunch& kernel : run.kernels) device.push_back(kernel_seconds(kernel, run.rates, calibration));
+    const LaunchQueue queue = launch_queue(run.kernels, device, calibration.host);
+    row[kHost] += calibration.host.run;
+    for (std::size_t i = 0; i < run.kernels.size(); ++i) {
+      const HostPart part = host_part(run.kernels[i]);
+      if (i <= queue.last_wait) row[kHost + 1 + static_cast<Eigen::Index>(part)] += calibration.host.*host_cost(part);
+      if (i >= queue.last_wait && part != HostPart::View) add_kernel({run.kernels[i], 1}, run.rates, calibration, row);
+    }
+    return queue.seconds;
   }
 
   const CalibrationOptions& options_;
@@ -184,12 +223,6 @@ void check(std::span<const TimedRun> runs) {
     if (!(run.seconds > 0) || !std::isfinite(run.seconds))
       throw Error(run.name + ": measured " + std::to_string(run.seconds) + " s; expected a time above 0");
   }
-}
-
-double total_seconds(const TimedRun& run, const Calibration& calibration) {
-  double seconds = 0;
-  for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
-  return seconds;
 }
 
 std::vector<std::string> devices_of(std::span<const TimedRun> runs) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "predict/kernel_time.h"
+#include "predict/launch_queue.h"
 #include "predict/merged_branches.h"
 
 namespace pagoda::inline core {
@@ -38,10 +38,10 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
   result.kernels = static_cast<std::int64_t>(eager.kernels.size());
   result.row_seconds.assign(analysis.nodes.size(), 0);
   double seconds = 0;
-  for (const KernelLaunch& kernel : eager.kernels) {
-    const double time = kernel_seconds(kernel, *rates, calibration);
-    result.row_seconds[static_cast<std::size_t>(kernel.row)] += time;
-    seconds += time;
+  const std::vector<double> added = added_seconds(eager.kernels, *rates, calibration);
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    result.row_seconds[static_cast<std::size_t>(eager.kernels[i].row)] += added[i];
+    seconds += added[i];
   }
   result.seconds = seconds;
   if (!as_measured.engine.optimizes && !find_merged_branches(model, analysis).empty()) {
@@ -49,8 +49,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
     const EagerKernels merged = eager_kernels(model, analysis, as_measured);
     result.mergeable_branches = merged.merged_branches;
     result.merged_seconds = 0;
-    for (const KernelLaunch& kernel : merged.kernels)
-      *result.merged_seconds += kernel_seconds(kernel, *rates, calibration);
+    for (const double time : added_seconds(merged.kernels, *rates, calibration)) *result.merged_seconds += time;
   }
   if (const auto factors = interval(calibration, device.id, options.channels_last)) {
     result.low = seconds * factors->low;

@@ -36,6 +36,7 @@ struct CalibrationOptions {
   double prior = 0.15;      // weight of the prior; 0 trusts the data alone
   double tolerance = 0.08;  // relative error above which the loss is linear, not quadratic
   bool fits_rows = false;   // m0 of products, which only runs of small batches determine
+  bool fits_host = false;   // what launching costs the host, where runs of short kernels are among those measured
 };
 
 struct RunPrediction {

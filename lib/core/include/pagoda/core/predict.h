@@ -7,13 +7,15 @@
 //
 // The model is lowered to the kernels of eager PyTorch, in float32 or under automatic mixed precision (float16):
 // convolution, bias, normalisation and activation are separate kernels; casts appear where autocast inserts them,
-// copies where a view is not enough, and attention is one kernel where it was exported from one. A kernel takes
+// copies where a view is not enough, and attention is one kernel where it was exported from one. Or it is lowered to
+// those of ONNX Runtime's CUDA provider, which optimises the graph first. A kernel takes
 //   launch + ((work · c_w / (rate · curve))^p + (bytes · c_b / bandwidth)^p)^(1/p),
 //   curve = M/(M + m0) · N/(N + n0) · K/(K + k0)
 // where c_w, c_b, m0, n0 and k0 belong to its class, p is common to all, and M, N, K are the sizes of a product (see
 // KernelClass); m0 is 0 where batches are large. The coefficients have no unit, so they carry over to other devices;
 // rates and bandwidth are the device's. A calibration is fitted to measured times (calibrate.h) and holds only in its
-// regime: see Calibration::regime.
+// regime: see Calibration::regime. Where it states what launches cost the host (HostCosts), the host launches while the
+// device works, and a run ends when both have; else the time of a run is the sum of its kernels.
 #pragma once
 
 #include <array>
@@ -130,6 +132,17 @@ struct ClassCoefficients {
   double rows = 0;              // m0
 };
 
+// What launching costs the host, in seconds. It launches while the device works on earlier kernels: a run takes the
+// longer of both, node by node (predict/launch_queue.h).
+struct HostCosts {
+  double run = 0;      // of a run, once
+  double view = 0;     // of a node without a kernel: a view, or shapes
+  double kernel = 0;   // of one of the engine's own kernels
+  double library = 0;  // of one of cuDNN or cuBLAS
+
+  bool is_known() const { return kernel > 0; }
+};
+
 // Factors on a prediction.
 struct Factors {
   double low = 0, high = 0;
@@ -142,6 +155,7 @@ struct Calibration {
   std::string source;       // of the measured times
   std::array<ClassCoefficients, kKernelClasses> classes = {};
   double launch = 1;                 // time of a launch, in units of the device's launch overhead
+  HostCosts host = {};               // without them, the host is never the limit
   double norm = 4;                   // p: 1 adds work and traffic, a large p takes the longer one
   std::vector<std::string> devices;  // measured devices, by id
   std::vector<std::string> layouts;  // of images in the measured runs: "nchw", "nhwc"

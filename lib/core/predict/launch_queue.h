@@ -1,0 +1,32 @@
+// A host that launches kernels one after another, while the device works through those it was given.
+//
+// The device waits for the host where launches take longer than kernels, and the host runs ahead where they do not. After
+// its last wait, at kernel k, the device is never idle, so that a run takes
+//   run + Σ_{i ≤ k} host_i + Σ_{i ≥ k} device_i .
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "predict/kernel_time.h"
+
+namespace pagoda::inline core {
+
+// By what a node costs the host.
+enum class HostPart : std::uint8_t { View, Kernel, Library };
+HostPart host_part(const KernelLaunch& kernel);
+double HostCosts::* host_cost(HostPart part);
+
+struct LaunchQueue {
+  std::size_t last_wait = 0;  // k; the number of kernels if the host ends last
+  double seconds = 0;
+};
+// `device`: seconds of each kernel on the device. Nodes without a kernel have none there.
+LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const double> device, const HostCosts& host);
+
+// What each kernel adds to the time of the run. Where the calibration states no costs of the host, it is kernel_seconds().
+std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const KernelRates& rates,
+                                  const Calibration& calibration);
+
+}  // namespace pagoda::inline core
