@@ -403,7 +403,8 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
         special.offer(candidate);
         continue;
       }
-      if (unit_text == "scalar") continue;  // below the vector peak: not a bound
+      // Below the vector peak, or of no operator's work: not a bound.
+      if (unit_text == "scalar" || text(ceiling, "op", "") == "atomic_add") continue;
       const std::optional<Unit> unit = unit_named(unit_text);
       const std::optional<Precision> type = precision(text(ceiling, "precision", ""));
       if (!unit || !type) {
@@ -430,13 +431,15 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
 
   const auto caution = [&](const std::string& of, const Candidate& candidate) {
     if (!candidate.quantity.known() || candidate.status == "ok") return;
-    const std::string end = ": " + candidate.status;  // named once, after all values that have it
+    // The status first, then all values that have it: where a list is cut off, its meaning is not.
+    std::string begin = candidate.status + ": ";
+    std::replace(begin.begin(), begin.end(), '_', ' ');
     const auto same = std::find_if(spec.cautions.begin(), spec.cautions.end(),
-                                   [&](const std::string& other) { return other.ends_with(end); });
+                                   [&](const std::string& other) { return other.starts_with(begin); });
     if (same == spec.cautions.end())
-      spec.cautions.push_back(of + end);
+      spec.cautions.push_back(begin + of);
     else
-      same->insert(same->size() - end.size(), ", " + of);
+      *same += ", " + of;
   };
   for (auto& [key, candidate] : peaks) {
     const auto& [type, unit, accumulate] = key;

@@ -449,6 +449,11 @@ TEST_CASE("work is counted by the counters of its unit") {
   CHECK(counter_sets("tcgen05_nvfp4", "float4", "", "fma").front().metrics.front() ==
         "sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32.sum");
   CHECK(counter_sets("imad_i32", "int32", "", "fma").empty());
+  // A library's product in half floats or float64 runs on tensor units, by whichever instruction.
+  CHECK(counter_sets("cublaslt", "bfloat16", "", "gemm").front().metrics.front() ==
+        "sm__ops_path_tensor_src_bf16_dst_fp32.sum");
+  CHECK(counter_sets("cublaslt", "float64", "", "gemm").front().metrics.front() == "sm__ops_path_tensor_src_fp64.sum");
+  CHECK(counter_sets("cublaslt", "float32", "", "gemm").front().worth == std::vector<double>{1, 1, 2});
   // ptxas writes half of the packed additions as HFMA2, which counts twice.
   CHECK(counter_sets("add_f16", "float16", "", "add").empty());
   // A level's counter excludes other work of its kernel, such as filling shared memory once.
@@ -465,7 +470,7 @@ TEST_CASE("work is counted by the counters of its unit") {
 
 TEST_CASE("the catalogues of Hopper's and Blackwell's counters have those of every kernel there") {
   struct Row {
-    const char *chip, *kernel, *precision, *level;
+    const char *chip, *kernel, *precision, *level, *op = "fma";
   };
   const Row rows[] = {{"GH100", "fma_f32", "float32", ""},
                       {"GH100", "fma_f64", "float64", ""},
@@ -478,6 +483,9 @@ TEST_CASE("the catalogues of Hopper's and Blackwell's counters have those of eve
                       {"GH100", "mma_f64", "float64", ""},
                       {"GH100", "mma_bf16", "bfloat16", ""},
                       {"GH100", "mma_tf32", "tf32", ""},
+                      {"GH100", "cublaslt", "float64", "", "gemm"},
+                      {"GH100", "cublaslt", "float16", "", "gemm"},
+                      {"GH100", "cublaslt", "int8", "", "gemm"},
                       {"GH100", "hbm_copy", "", "dram"},
                       {"GH100", "l2_read", "", "l2"},
                       {"GH100", "l1_read", "", "l1"},
@@ -495,7 +503,7 @@ TEST_CASE("the catalogues of Hopper's and Blackwell's counters have those of eve
     const std::string catalogue =
         pagoda::test::read_file(pagoda::test::source_path("data/metrics/" + std::string(row.chip) + ".json"));
     bool known = false;
-    for (const ceilings::CounterSet& set : ceilings::counter_sets(row.kernel, row.precision, row.level, "fma"))
+    for (const ceilings::CounterSet& set : ceilings::counter_sets(row.kernel, row.precision, row.level, row.op))
       known = known || std::all_of(set.metrics.begin(), set.metrics.end(), [&](const std::string& metric) {
                 return catalogue.find("\"" + metric + "\"") != std::string::npos;
               });

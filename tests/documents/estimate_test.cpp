@@ -109,8 +109,8 @@ TEST_CASE("an estimate warns of disturbed ceilings, of peaks that stand in for o
   };
   DeviceSpec device = find_device("h200");
   CHECK(warnings(device).find("device") == std::string::npos);
-  device.cautions = {"float32 vector peak: contended"};
-  CHECK(warnings(device).find("device NVIDIA H200 SXM 141 GB: float32 vector peak: contended") != std::string::npos);
+  device.cautions = {"contended: float32 vector peak"};
+  CHECK(warnings(device).find("device NVIDIA H200 SXM 141 GB: contended: float32 vector peak") != std::string::npos);
   device.peaks = {{Precision::Float64, Unit::Vector, std::nullopt, {1e12, "test"}}};
   CHECK(warnings(device).find("states no float32 peak: products of 1 node are assumed") != std::string::npos);
   device.peaks = {{Precision::Int8, Unit::Tensor, std::nullopt, {1e12, "test"}}};

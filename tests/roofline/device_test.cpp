@@ -527,7 +527,7 @@ TEST_CASE("of a measured ceiling the fastest sample counts, and what disturbed i
   CHECK(spec.level("dram")->bytes_per_second.value == 22e9);
   CHECK(spec.launch_overhead_seconds.value == 1e-6);
   CHECK(spec.cautions ==
-        std::vector<std::string>{"float32 vector peak, l2 bandwidth: contended", "dram bandwidth: not converged"});
+        std::vector<std::string>{"contended: float32 vector peak, l2 bandwidth", "not converged: dram bandwidth"});
   CHECK(spec.lacks == std::vector<Precision>{Float16});
   CHECK(spec.notes == std::vector<std::string>{"bad: marked wrong result"});
 }

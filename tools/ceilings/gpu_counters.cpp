@@ -62,6 +62,16 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
     if (precision == "float64") return {tensor("src_fp64")};
     return {};
   }
+  // A library chooses its instruction: the counters of all paths. float32 runs on the vector unit.
+  if (op == "gemm" && precision != "float32") {
+    if (precision == "bfloat16") return {tensor("src_bf16_dst_fp32")};
+    if (precision == "float16") return {tensor("src_fp16"), tensor("src_fp16_dst_fp32")};
+    if (precision == "tf32") return {tensor("src_tf32_dst_fp32")};
+    if (precision == "float8") return {tensor("src_fp8"), tensor("src_fp4_fp6_fp8_dst_fp32")};
+    if (precision == "int8") return {tensor("src_int8")};
+    if (precision == "float64") return {tensor("src_fp64")};
+    return {};
+  }
   // Thread instructions; one on a packed pair of half floats does twice the work (ncu's derived__ metrics).
   const std::string letter = precision == "float32"                              ? "f"
                              : precision == "float64"                            ? "d"

@@ -126,15 +126,16 @@ void check_modes(CeilingsDocument& document) {
     }
     for (const Ceiling& issue : document.ceilings) {
       if (issue.id != c.id || issue.mode != documents::CeilingMode::Issue || !issue.value) continue;
-      // Per clock, where both clocks are known: a limit of power lets the clock wander between the two.
-      double ratio = *c.value / *issue.value;
+      // Per clock, where both clocks are known, and between the near ends of both intervals: a limit of power lets the
+      // clock wander, during a row and between the two.
+      double ratio = (c.ci95 ? (*c.ci95)[0] : *c.value) / (issue.ci95 ? (*issue.ci95)[1] : *issue.value);
       if (c.clock_hz && issue.clock_hz) ratio *= *issue.clock_hz / *c.clock_hz;
       if (ratio > worst) worst = ratio, where = c.id;
     }
   }
   if (worst > 0) {
     char text[112];
-    std::snprintf(text, sizeof text, "%s: sustained is %.1f %% of issue, at the same clock", where.c_str(), 100 * worst);
+    std::snprintf(text, sizeof text, "%s: sustained is at least %.1f %% of issue, at the same clock", where.c_str(), 100 * worst);
     document.checks.push_back({"sustained below issue", worst <= 1.01, text});
   }
   for (documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));

@@ -14,6 +14,7 @@
 namespace pagoda::inline core {
 namespace {
 
+constexpr double kClearlyFaster = 1.02;  // measured rates of one machine differ by less
 constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
 
 // A device's rates per second for work of one precision.
@@ -48,17 +49,21 @@ Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision
   Rates rates;
   rates.lanes = vector_rate(device, type) / 2;
   rates.is_stated = device.peak(type, Unit::Tensor) != nullptr || device.peak(type, Unit::Vector) != nullptr;
-  for (std::size_t i = 0; i < kPrecisions; ++i) {
-    const auto format = static_cast<Precision>(i);
-    if (!holds(format, type)) continue;
+  const auto offer = [&](Precision format, double factor) {
     for (const Unit unit : {Unit::Tensor, Unit::Vector}) {
       const Peak* peak = device.peak(format, unit, unit == Unit::Tensor ? accumulate : std::nullopt);
-      if (peak == nullptr || *peak->flops_per_second.value <= rates.contraction) continue;
+      if (peak == nullptr || *peak->flops_per_second.value <= factor * rates.contraction) continue;
       rates.contraction = *peak->flops_per_second.value;
       rates.contraction_precision = format;
       rates.contraction_unit = unit;
     }
-  }
+  };
+  offer(type, 1);
+  // Units of wider formats count where they are clearly faster: FP64 tensor units, which an H200 states at the rate of
+  // its FP32 lanes, do not compute float32.
+  for (std::size_t i = 0; i < kPrecisions; ++i)
+    if (const auto format = static_cast<Precision>(i); format != type && holds(format, type))
+      offer(format, rates.contraction_precision == type ? kClearlyFaster : 1);
   // A vector unit multiplies narrow types at least as fast as it adds them, dot products included.
   const bool lacks = std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
   if (const double packed = 2 * rates.lanes;

@@ -102,7 +102,7 @@ struct DeviceSpec {
   std::string power_mode;              // the one this spec is in; empty: as the vendor states the peaks
   std::vector<Precision> lacks;        // formats it is known not to support
   std::vector<std::string> notes;      // parts of a ceilings file that could not be used, and why
-  // Numbers in use that are uncertain: "float32 vector peak: contended".
+  // Numbers in use that are uncertain: "contended: float32 vector peak".
   std::vector<std::string> cautions;
 
   // The fastest peak of a kind; null when there is none. `accumulate` requires that accumulator; peaks that do not name
