@@ -14,7 +14,6 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr double kClearlyFaster = 1.02;  // measured rates of one machine differ by less
 constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
 
 // A device's rates per second for work of one precision.
@@ -59,8 +58,6 @@ Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision
     }
   };
   offer(type, 1);
-  // Units of wider formats count where they are clearly faster: FP64 tensor units, which an H200 states at the rate of
-  // its FP32 lanes, do not compute float32.
   for (std::size_t i = 0; i < kPrecisions; ++i)
     if (const auto format = static_cast<Precision>(i); format != type && holds(format, type))
       offer(format, rates.contraction_precision == type ? kClearlyFaster : 1);

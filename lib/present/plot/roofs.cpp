@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "pagoda/base/text.h"
+#include "pagoda/core/roofline.h"
 #include "plot/text.h"
 
 namespace pagoda::present::plot {
@@ -170,20 +171,22 @@ Frame make_frame(const Roofs& roofs, const PlotOptions& options) {
 }
 
 std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool contraction) {
-  std::optional<std::size_t> best;
-  bool own = false;
+  std::optional<std::size_t> own, wider;
+  const auto faster = [&](std::size_t i, const std::optional<std::size_t>& than) {
+    return !than || roofs.compute[i].value > roofs.compute[*than].value;
+  };
   for (std::size_t i = 0; i < roofs.compute.size(); ++i) {
     const Roof& roof = roofs.compute[i];
     if (roof.unit == Unit::Tensor && !contraction) continue;
     const auto& formats = roof.precisions;
-    if (std::none_of(formats.begin(), formats.end(), [&](Precision format) { return pagoda::holds(format, type); }))
-      continue;
-    const bool names_it = std::find(formats.begin(), formats.end(), type) != formats.end();
-    const bool better = !best || roof.value > roofs.compute[*best].value * (1 + kSameRoof) ||
-                        (same(roof.value, roofs.compute[*best].value) && names_it && !own);
-    if (better) best = i, own = names_it;
+    if (std::find(formats.begin(), formats.end(), type) != formats.end()) {
+      if (faster(i, own)) own = i;
+    } else if (std::any_of(formats.begin(), formats.end(), [&](Precision format) { return pagoda::holds(format, type); })) {
+      if (faster(i, wider)) wider = i;
+    }
   }
-  return best;
+  if (own && wider && roofs.compute[*wider].value <= kClearlyFaster * roofs.compute[*own].value) return own;
+  return wider && (!own || faster(*wider, own)) ? wider : own;
 }
 
 std::optional<std::size_t> roof_named(const Roofs& roofs, Precision type, Unit unit) {

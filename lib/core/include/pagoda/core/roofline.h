@@ -41,6 +41,10 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
+// A unit of a wider format computes a narrower one only where it is faster by this factor: the FP64 tensor units of an
+// H200 have the rate of its FP32 lanes, and two measured rates of one machine differ by less.
+inline constexpr double kClearlyFaster = 1.02;
+
 struct RooflineOptions {
   std::optional<Precision> accumulate = std::nullopt;  // only tensor rates with this accumulator
   Convention convention = Convention::Flops;           // for `flops` and `intensity`; no time depends on it
