@@ -503,7 +503,6 @@ TEST_CASE("of measured ceilings the sustained value counts, then burst, then iss
   CHECK(spec.level("l2") == nullptr);
   CHECK(spec.launch_overhead_seconds.value == 1.9e-6);
   CHECK(spec.notes == std::vector<std::string>{"broken: marked impossible", "odd: its precision is not known",
-                                               "h2d: level \"pcie\" is none that all traffic passes",
                                                "l2-read: has no value"});
   CHECK(error_of(R"({"schema": "pagoda.ceilings/1", "ceilings": []})").find("level \"dram\"") != std::string::npos);
 }
