@@ -371,6 +371,8 @@ std::string_view to_string(CountFlag flag) {
       return "dequantisation";
     case CountFlag::LayoutChange:
       return "layout change";
+    case CountFlag::ScaledAddition:
+      return "scaled addition";
     case CountFlag::Specials:
       return "specials";
     case CountFlag::CacheResident:

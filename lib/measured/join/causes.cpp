@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <string_view>
 
@@ -131,7 +132,13 @@ bool layout_change(const Evidence& e) {
          any_node(e, has_product);
 }
 bool extra_work(const Evidence& e) { return has_more_products(e) && !padding(e) && !dequantisation(e); }
+bool scaled_addition(const Evidence& e) {
+  return std::abs(e.group.flops_ratio().value_or(0) - 2) <= 2 * kExact && !any_node(e, [](const EstimateNode& row) {
+    return row.op_type != "Add" && row.op_type != "Sub";
+  });
+}
 bool specials(const Evidence& e) {
+  if (e.group.measured_flops == e.group.static_flops) return false;  // of which a ratio says nothing if both are 0
   double special = 0;
   for (const std::size_t node : e.group.nodes)
     if (!e.estimate.nodes[node].runs_nothing()) special += uncounted(e.estimate.nodes[node]);
@@ -148,7 +155,7 @@ struct Rule {
   bool (*holds)(const Evidence&);
 };
 // clang-format off
-constexpr std::array<Rule, 15> kRules = {{
+constexpr std::array<Rule, 16> kRules = {{
     {CountFlag::Fused,           fused},
     {CountFlag::Incomplete,      incomplete},
     {CountFlag::Padding,         padding},
@@ -161,6 +168,7 @@ constexpr std::array<Rule, 15> kRules = {{
     {CountFlag::SplitK,          split_k},
     {CountFlag::Dequantisation,  dequantisation},
     {CountFlag::LayoutChange,    layout_change},
+    {CountFlag::ScaledAddition,  scaled_addition},
     {CountFlag::Specials,        specials},
     {CountFlag::CacheResident,   cache_resident},
     {CountFlag::ExtraTraffic,    extra_traffic},

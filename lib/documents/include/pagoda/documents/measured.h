@@ -111,6 +111,7 @@ enum class CountFlag : std::uint8_t {
   SplitK,           // the K dimension was split: partial results were written, read and added
   Dequantisation,   // low-bit weights were widened in the kernel
   LayoutChange,     // a kernel that only rearranges elements ran for the node
+  ScaledAddition,   // a + factor · b, which PyTorch's add computes by one fused multiply-add: two operations for one
   Specials,         // the estimate includes functions and comparisons that hardware does not count one for one
   CacheResident,    // less DRAM traffic than the minimum: the tensors were in the cache
   ExtraTraffic,     // more DRAM traffic: refetches, workspace, or dirty lines of another kernel
