@@ -57,14 +57,16 @@ struct HostCost {
 };
 constexpr HostCost kHostCosts[] = {
     {"run", &HostCosts::run},
-    {"view", &HostCosts::view},
+    {"shape", &HostCosts::shape},
+    {"node", &HostCosts::node},
     {"kernel", &HostCosts::kernel},
-    {"library", &HostCosts::library},
+    {"product", &HostCosts::product},
+    {"convolution", &HostCosts::convolution},
 };
 
 HostCosts host_costs(const JsonField& json) {
   HostCosts costs;
-  json.only({"run", "view", "kernel", "library"});
+  json.only({"run", "shape", "node", "kernel", "product", "convolution"});
   for (const HostCost& each : kHostCosts) costs.*each.member = at_least(json, each.name);
   if (costs.kernel == 0) json.at("kernel").fail("found 0; expected a number above 0, or no host_seconds");
   return costs;

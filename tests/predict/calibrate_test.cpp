@@ -22,7 +22,7 @@ std::string text_of(const Calibration& calibration) {
   return documents::to_json(documents::CalibrationFile{.fitted = calibration});
 }
 
-constexpr KernelRates kRates{.tensor = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
+constexpr KernelRates kRates{.tensor = 1e14, .convolution = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
 
 // Random numbers that are the same with every standard library.
 class Random {
@@ -158,7 +158,7 @@ TEST_CASE("a fit finds the coefficients that made the times") {
 TEST_CASE("coefficients carry over to a device with other rates") {
   const auto runs = synthetic_runs(20, 10, 0, 1);
   const Calibration got = fit(runs, {.prior = 1e-3});
-  const KernelRates other{.tensor = 5e14, .vector = 3e13, .bandwidth = 3e12, .launch = 1e-6, .units = 132};
+  const KernelRates other{.tensor = 5e14, .convolution = 5e14, .vector = 3e13, .bandwidth = 3e12, .launch = 1e-6, .units = 132};
   for (const TimedRun& run : synthetic_runs(3, 3, 0, 9))
     for (const KernelLaunch& kernel : run.kernels)
       CHECK(kernel_seconds(kernel, other, got) == Approx(kernel_seconds(kernel, other, planted())).epsilon(0.05));

@@ -526,7 +526,7 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   REQUIRE(estimate.roofline);
   REQUIRE(estimate.roofline->predicted);
   CHECK(estimate.roofline->predicted->engine == "pytorch-cpu");
-  const KernelRates rates = *kernel_rates(*back.device, Precision::Float32);
+  const KernelRates rates = *kernel_rates(*back.device, back.fitted.engine);
   CHECK(rates.tensor == rates.vector);
   const KernelLaunch product{.kind = KernelClass::Linear,
                              .macs = 1024.0 * 512 * 256,

@@ -18,12 +18,12 @@ using doctest::Approx;
 
 namespace {
 
-constexpr KernelRates kRates{.tensor = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
+constexpr KernelRates kRates{.tensor = 1e14, .convolution = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
 
 Calibration planted() {
   Calibration calibration;
   calibration.launch = 0.5;
-  calibration.host = {.run = 25e-6, .view = 1.5e-6, .kernel = 6e-6, .library = 12e-6};
+  calibration.host = {.run = 25e-6, .shape = 0.7e-6, .node = 1.5e-6, .kernel = 4.5e-6, .product = 10.5e-6, .convolution = 18.5e-6};
   return calibration;
 }
 
@@ -35,8 +35,8 @@ constexpr KernelLaunch kView = {.kind = KernelClass::Other};
 double stepped(const std::vector<KernelLaunch>& kernels, const Calibration& calibration) {
   double host = calibration.host.run, device = 0;
   for (const KernelLaunch& kernel : kernels) {
-    host += calibration.host.*host_cost(host_part(kernel));
-    if (host_part(kernel) != HostPart::View)
+    host += host_seconds(kernel, calibration.host);
+    if (has_kernel(host_part(kernel)))
       device = std::max(host, device) + kernel_seconds(kernel, kRates, calibration);
   }
   return std::max(host, device);
@@ -99,13 +99,18 @@ TEST_CASE("a run takes the longer of host and device, node by node") {
     CHECK(*std::min_element(added.begin(), added.end()) >= 0);
   }
   CHECK(added_seconds({}, kRates, calibration).empty());
+  KernelLaunch inside = lasting(2e-6);
+  inside.is_inside = true;  // no call of its own
+  CHECK(host_seconds(lasting(2e-6), calibration.host) == Approx(6e-6));
+  CHECK(host_seconds(inside, calibration.host) == Approx(4.5e-6));
 }
 
 TEST_CASE("kernels of libraries cost the host more than the engine's own") {
   CHECK(host_part(kView) == HostPart::View);
   CHECK(host_part({.kind = KernelClass::Softmax, .bytes = 8}) == HostPart::Kernel);
-  for (const KernelClass kind : {KernelClass::Conv, KernelClass::Linear, KernelClass::DepthwiseLibrary, KernelClass::MaxPool})
-    CHECK(host_part({.kind = kind, .bytes = 8}) == HostPart::Library);
+  CHECK(host_part({.kind = KernelClass::Linear, .bytes = 8}) == HostPart::Product);
+  for (const KernelClass kind : {KernelClass::Conv, KernelClass::DepthwiseLibrary, KernelClass::MaxPool})
+    CHECK(host_part({.kind = kind, .bytes = 8}) == HostPart::Convolution);
   CHECK(host_part({.kind = KernelClass::Depthwise, .bytes = 8}) == HostPart::Kernel);
 }
 
@@ -113,9 +118,10 @@ TEST_CASE("a fit finds what launches cost the host") {
   const auto runs = synthetic_runs(20);
   const Calibration got = fit(runs, {.prior = 1e-3, .fits_host = true}), want = planted();
   CHECK(got.host.run == Approx(want.host.run).epsilon(0.1));
-  CHECK(got.host.view == Approx(want.host.view).epsilon(0.1));
+  CHECK(got.host.node == Approx(want.host.node).epsilon(0.1));
   CHECK(got.host.kernel == Approx(want.host.kernel).epsilon(0.03));
-  CHECK(got.host.library == Approx(want.host.library).epsilon(0.03));
+  CHECK(got.host.product == Approx(want.host.product).epsilon(0.03));
+  CHECK(got.host.convolution == Approx(10e-6));  // no convolutions: the prior
   CHECK(got.classes[static_cast<std::size_t>(KernelClass::Linear)].work == Approx(1).epsilon(0.05));
   CHECK(got.classes[static_cast<std::size_t>(KernelClass::Pointwise)].bytes == Approx(1).epsilon(0.05));
   for (const TimedRun& run : synthetic_runs(3)) {
@@ -133,9 +139,10 @@ TEST_CASE("costs of the host survive the calibration's file") {
   test::check_schema(text, "calibration");
   const HostCosts back = documents::parse_calibration(text, "back").fitted.host;
   CHECK(back.run == Approx(25e-6));
-  CHECK(back.view == Approx(1.5e-6));
-  CHECK(back.kernel == Approx(6e-6));
-  CHECK(back.library == Approx(12e-6));
+  CHECK(back.node == Approx(1.5e-6));
+  CHECK(back.kernel == Approx(4.5e-6));
+  CHECK(back.product == Approx(10.5e-6));
+  CHECK(back.convolution == Approx(18.5e-6));
   std::string broken = text;
   const std::string_view kernel = "\"kernel\": ";
   broken.insert(broken.find(kernel) + kernel.size(), "0, \"kernels\": ");

@@ -361,7 +361,7 @@ void fit_onnxruntime(const Here& here) {
 // launches of kernels on a GPU, not the kernels.
 void fit_whole_runs(const Here& here) {
   const EagerEngine& engine = eager_engine(here.engine.id);
-  const std::optional<KernelRates> rates = kernel_rates(here.device, engine.products);
+  const std::optional<KernelRates> rates = kernel_rates(here.device, engine);
   if (!rates) throw Error(here.folder + "/ceilings.json: states no float32 rate or memory bandwidth; measure it again");
   const std::string models = models_folder();
   std::vector<TimedRun> runs;

@@ -121,12 +121,14 @@ std::string CpuLoading::attribute_text(const Attribute& attribute) {
   return text;
 }
 
-// A stored integer as text, any other value by its number.
+// A constant integer as text, any other value by its number.
 std::string CpuLoading::operand_text(ValueId value) const {
-  const std::int32_t stored = value == kAbsent ? -1 : graph_.value(value).initializer;
-  if (stored >= 0)
-    if (const auto& known = graph_.initializers[index(stored)].value; known && known->size() == 1)
+  if (value != kAbsent && is_constant(value)) {
+    const std::int32_t stored = graph_.value(value).initializer;
+    const auto& known = stored < 0 ? analysis_.values[index(value)] : graph_.initializers[index(stored)].value;
+    if (known && known->size() == 1)
       if (const Dim* number = std::get_if<Dim>(&known->front())) return " #" + number->to_string();
+  }
   return ' ' + std::to_string(value);
 }
 
@@ -136,7 +138,7 @@ void CpuLoading::find_repeats() {
   std::map<ValueId, ValueId> first;  // by value: the earlier one that equals it
   std::map<std::string, std::int32_t> seen;
   for (const NodeReport& row : analysis_.nodes) {
-    if (row.graph != 0 || row.cost.mark != Mark::Host) continue;
+    if (row.graph != 0 || (row.cost.mark != Mark::Host && row.cost.mark != Mark::View)) continue;
     const Node& node = graph_.node(row.node);
     std::string text(node.op_type);
     bool is_comparable = true;

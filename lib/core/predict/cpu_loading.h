@@ -34,7 +34,7 @@ class CpuLoading {
   bool joins_weights(const Node& node, ValueId value) const;
   // Whether the node is a scalar factor of the product before or after it (matmul_scale_fusion.cc).
   bool is_scale_of_product(const Node& node) const;
-  // Whether the node computes sizes as an earlier one does: the engine computes them once.
+  // Whether the node computes sizes, or views a value, as an earlier one does: the engine does so once.
   bool repeats(std::int32_t node) const { return repeats_.contains(node); }
   // Of stored tensors, each once, by the most that a node reads of it.
   double read_weight_bytes() const;

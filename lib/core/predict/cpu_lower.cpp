@@ -120,7 +120,7 @@ class CpuLowering : Tensors {
       case Mark::View:
         if (!is_one_of(node.op_type, kRemoved)) {
           want_plain(node.input(0));
-          launch({});
+          if (!loading_.repeats(row.node)) launch({});
         } else if (is_in_blocks(node.input(0))) {
           layout_[index(node.output(0))] = layout_[index(node.input(0))];
         }
@@ -236,6 +236,7 @@ class CpuLowering : Tensors {
     if (!is_blocked) {
       want_plain(input);
       launch(conv_kernel(x, w, y, 0));
+      result_.kernels.back().has_bias = node.input(2) != kAbsent;
     } else {
       const bool is_stem = groups == 1 && x[1] < block_;
       if (is_stem)
@@ -261,6 +262,11 @@ class CpuLowering : Tensors {
       if (folds == Folds::Channels && joins_sum_and_relu(*next, value)) return;
       if (!is_kept && !is_folded && !provider_.joins(next->op_type, folds == Folds::Channels)) return;
       joined_.insert(links_.id(*next));
+      if (folds == Folds::Channels) {
+        CpuKernel& kernel = result_.kernels.back();
+        kernel.has_bias |= is_folded;
+        if (!is_kept && !is_folded) ++kernel.activations;
+      }
       if (const auto found = transposed_.find(value); found != transposed_.end()) {
         std::vector<std::int64_t> order = std::move(found->second);
         transposed_.erase(found);
@@ -280,7 +286,8 @@ class CpuLowering : Tensors {
     const Node* relu = links_.only_reader(sum.output(0));
     const ValueId other = sum.input(0) == value ? sum.input(1) : sum.input(0);
     if (relu == nullptr || relu->op_type != "Relu" || sizes(other) != sizes(value)) return false;
-    result_.kernels.back().bytes += bytes(other);
+    ++result_.kernels.back().sums;
+    ++result_.kernels.back().activations;
     joined_.insert({links_.id(sum), links_.id(*relu)});
     return true;
   }

@@ -13,10 +13,11 @@ namespace {
 
 constexpr EagerEngine kEngines[] = {
     {},
-    {"pytorch-cpu", Precision::Float32, true},
-    {"pytorch-cuda", Precision::Float32},
-    // use_tf32 is on by default (CUDA provider, options of a session).
-    {"onnxruntime-cuda", Precision::Tf32, false, true},
+    {"pytorch-cpu", Precision::Float32, Precision::Float32, true},
+    // torch.backends.cudnn.allow_tf32 is on by default, that of cuda.matmul off.
+    {"pytorch-cuda", Precision::Float32, Precision::Tf32},
+    // use_tf32 is on by default, of products and of convolutions (microsoft/onnxruntime#19357, #19426).
+    {"onnxruntime-cuda", Precision::Tf32, Precision::Tf32, false, true},
 };
 
 // Lowers a row without a rule to its counted work and bytes; under autocast bytes are halved if the row computes in

@@ -37,6 +37,8 @@ Place place_of(KernelClass kind) {
   return Place::Memory;
 }
 
+bool is_convolution(KernelClass kind) { return kind <= KernelClass::ConvChannelsLast; }
+
 std::string_view to_string(KernelClass kind) { return kKernelNames[static_cast<std::size_t>(kind)]; }
 
 std::optional<KernelClass> kernel_class(std::string_view name) {
@@ -45,17 +47,22 @@ std::optional<KernelClass> kernel_class(std::string_view name) {
   return static_cast<KernelClass>(std::distance(kKernelNames.begin(), found));
 }
 
-std::optional<KernelRates> kernel_rates(const DeviceSpec& device, Precision products) {
-  const bool is_single = products != Precision::Float16;
+std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine) {
+  const bool is_single = engine.products != Precision::Float16;
   const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
-  const Peak* tensor = products == Precision::Float32 ? vector : device.peak(products, Unit::Tensor, Precision::Float32);
-  if (products == Precision::Tf32 && tensor == nullptr) tensor = vector;  // before Ampere
-  if (tensor == nullptr || vector == nullptr || device.levels.empty()) return std::nullopt;
+  const auto peak = [&](Precision precision) {
+    if (precision == Precision::Float32) return vector;
+    const Peak* tensor = device.peak(precision, Unit::Tensor, Precision::Float32);
+    return precision == Precision::Tf32 && tensor == nullptr ? vector : tensor;  // before Ampere
+  };
+  const Peak *tensor = peak(engine.products), *convolution = peak(engine.convolutions);
+  if (tensor == nullptr || convolution == nullptr || vector == nullptr || device.levels.empty()) return std::nullopt;
   const Quantity& bandwidth = device.levels.front().bytes_per_second;
   const Quantity& launch = device.launch_overhead_seconds;
   if (!bandwidth.known() || !(launch.known() || is_single)) return std::nullopt;
   KernelRates rates;
   rates.tensor = *tensor->flops_per_second.value;
+  rates.convolution = *convolution->flops_per_second.value;
   rates.vector = *vector->flops_per_second.value;
   rates.bandwidth = *bandwidth.value;
   rates.launch = launch.value.value_or(1e-6);
@@ -67,7 +74,8 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device, Precision prod
 KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration) {
   const ClassCoefficients& c = calibration.classes[static_cast<std::size_t>(kernel.kind)];
   const bool is_product = place_of(kernel.kind) == Place::Tensor;
-  double work = 2 * kernel.macs / (is_product ? rates.tensor : rates.vector) * c.work;
+  const double rate = !is_product ? rates.vector : is_convolution(kernel.kind) ? rates.convolution : rates.tensor;
+  double work = 2 * kernel.macs / rate * c.work;
   double traffic = memory_bytes(kernel, rates) / rates.bandwidth * c.bytes;
   const double few = is_product && kernel.rows > 0 ? c.rows / kernel.rows : 0;
   const double narrow = is_product ? c.width / std::max(kernel.width, 1.0) : 0;

@@ -5,31 +5,40 @@
 namespace pagoda::inline core {
 
 HostPart host_part(const KernelLaunch& kernel) {
+  if (kernel.on_host) return HostPart::Sizes;
   if (kernel.macs <= 0 && kernel.bytes <= 0) return HostPart::View;
-  const bool is_library = place_of(kernel.kind) == Place::Tensor || kernel.kind == KernelClass::DepthwiseLibrary ||
-                          kernel.kind == KernelClass::MaxPool || kernel.kind == KernelClass::AveragePool ||
-                          kernel.kind == KernelClass::BatchNorm;
-  return is_library ? HostPart::Library : HostPart::Kernel;
+  const bool is_cudnn = is_convolution(kernel.kind) || kernel.kind == KernelClass::DepthwiseLibrary ||
+                        kernel.kind == KernelClass::MaxPool || kernel.kind == KernelClass::AveragePool ||
+                        kernel.kind == KernelClass::BatchNorm || kernel.kind == KernelClass::Recurrent;
+  if (is_cudnn) return HostPart::Convolution;
+  return place_of(kernel.kind) == Place::Tensor ? HostPart::Product : HostPart::Kernel;
 }
 
-double HostCosts::* host_cost(HostPart part) {
-  switch (part) {
+bool has_kernel(HostPart part) { return part > HostPart::View; }
+
+double host_seconds(const KernelLaunch& kernel, const HostCosts& host) {
+  const double call = kernel.is_inside ? 0 : host.node;
+  switch (host_part(kernel)) {
+    case HostPart::Sizes:
+      return host.shape;
     case HostPart::View:
-      return &HostCosts::view;
+      return call;
     case HostPart::Kernel:
-      return &HostCosts::kernel;
-    case HostPart::Library:
-      return &HostCosts::library;
+      return call + host.kernel;
+    case HostPart::Product:
+      return call + host.product;
+    case HostPart::Convolution:
+      return call + host.convolution;
   }
-  return &HostCosts::kernel;
+  return call;
 }
 
 LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const double> device, const HostCosts& host) {
   LaunchQueue queue;
   double launched = host.run;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    launched += host.*host_cost(host_part(kernels[i]));
-    if (host_part(kernels[i]) == HostPart::View) continue;
+    launched += host_seconds(kernels[i], host);
+    if (!has_kernel(host_part(kernels[i]))) continue;
     if (launched > queue.seconds) queue = {i, launched};
     queue.seconds += device[i];
   }
@@ -45,9 +54,8 @@ std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const K
   if (!host.is_known() || kernels.empty()) return added;
   const std::size_t last_wait = launch_queue(kernels, added, host).last_wait;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const bool is_view = host_part(kernels[i]) == HostPart::View;
-    const double device = i < last_wait || is_view ? 0 : added[i];
-    added[i] = device + (i <= last_wait ? host.*host_cost(host_part(kernels[i])) : 0);
+    const double device = i < last_wait || !has_kernel(host_part(kernels[i])) ? 0 : added[i];
+    added[i] = device + (i <= last_wait ? host_seconds(kernels[i], host) : 0);
   }
   added.front() += host.run;
   return added;

@@ -2,7 +2,8 @@
 //
 // The device waits for the host where launches take longer than kernels, and the host runs ahead where they do not. After
 // its last wait, at kernel k, the device is never idle, so that a run takes
-//   run + Σ_{i ≤ k} host_i + Σ_{i ≥ k} device_i .
+//   run + Σ_{i ≤ k} host_i + Σ_{i ≥ k} device_i ,
+// where host_i is the cost of a call, unless the kernel is inside one, and that of its launch.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,11 @@
 
 namespace pagoda::inline core {
 
-// By what a node costs the host.
-enum class HostPart : std::uint8_t { View, Kernel, Library };
+// What launches a kernel.
+enum class HostPart : std::uint8_t { Sizes, View, Kernel, Product, Convolution };
+bool has_kernel(HostPart part);
 HostPart host_part(const KernelLaunch& kernel);
-double HostCosts::* host_cost(HostPart part);
+double host_seconds(const KernelLaunch& kernel, const HostCosts& host);
 
 struct LaunchQueue {
   std::size_t last_wait = 0;  // k; the number of kernels if the host ends last

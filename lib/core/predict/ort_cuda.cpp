@@ -19,6 +19,9 @@ bool is_of_integers(CpuKernelClass kind) {
          kind == CpuKernelClass::Integer || kind == CpuKernelClass::IntegerPool;
 }
 
+constexpr double kFloat = 4;               // bytes
+constexpr std::int64_t kFusedRows = 256;  // from which on attention in float32 is one kernel
+
 class CudaLowering {
  public:
   CudaLowering(const Model& model, const Analysis& analysis)
@@ -41,6 +44,7 @@ class CudaLowering {
     const Node* node = row.graph == 0 ? &graph_.node(row.node) : nullptr;  // null: of a body
     KernelLaunch launched{.kind = class_of(kernel.kind, node), .bytes = kernel.bytes + kernel.weight_bytes};
     if (is_of_integers(kernel.kind)) ++result_.unknown_rows;
+    if (runs_on_host(kernel, row, node)) return launch({.on_host = true}, kernel.row);
     if (is_product(kernel.kind)) {
       launched.macs = kernel.flops / 2;
       const bool has_sizes = kernel.width > 0 || launched.kind == KernelClass::MaskedAttention;
@@ -67,10 +71,64 @@ class CudaLowering {
       default:
         break;
     }
+    if (launched.kind == KernelClass::MaskedAttention && launch_steps(*node, kernel)) return;
     // gemm.cc copies the bias to the whole result, to which the product then adds.
-    const bool has_bias = kernel.kind == CpuKernelClass::ProductBiased;
-    if (has_bias) launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 4 * kernel.rows * kernel.width}, kernel.row);
+    launched.is_inside = kernel.kind == CpuKernelClass::ProductBiased;
+    if (launched.is_inside)
+      launch({.kind = KernelClass::PointwiseBroadcast, .bytes = kFloat * kernel.rows * kernel.width}, kernel.row);
     launch(launched, kernel.row);
+    const double result = node == nullptr ? 0 : kFloat * tensors_.elements(node->output(0));
+    const auto after = [&](KernelClass kind, double bytes) {
+      launch({.kind = kind, .bytes = bytes, .is_inside = true}, kernel.row);
+    };
+    // conv.cc, fused_conv.cc: cuDNN adds a bias in a kernel of its own, and does what a FusedConv absorbed in others
+    // where it has no kernel for all.
+    if (kernel.has_bias) after(KernelClass::PointwiseBroadcast, 2 * result);
+    for (int i = 0; i < kernel.sums; ++i) after(KernelClass::Pointwise, 3 * result);
+    for (int i = 0; i < kernel.activations; ++i) after(KernelClass::Pointwise, 2 * result);
+  }
+
+  // The provider leaves sizes and what is computed of them to the CPU (GetCpuPreferredNodes).
+  bool runs_on_host(const CpuKernel& kernel, const NodeReport& row, const Node* node) const {
+    if (node == nullptr || kernel.bytes + kernel.weight_bytes >= kFewBytes) return false;
+    return row.cost.mark == Mark::Host || !is_float(analysis_.types[index(node->output(0))].element);
+  }
+
+  // Attention of short sequences in float32 runs step by step (attention_impl.cu; fused kernels begin at 256 rows): the
+  // projection of com.microsoft.Attention, its bias with a transpose, scores, softmax, values, a transpose back.
+  bool launch_steps(const Node& node, const CpuKernel& kernel) {
+    const Sizes x = tensors_.sizes(node.input(0));
+    const double heads = static_cast<double>(node.integer("num_heads", 0));
+    if (x.size() != 3 || heads <= 0 || x[1] >= kFusedRows) return false;
+    const bool projects = node.op_type == "Attention";
+    const double batch = static_cast<double>(x[0]), rows = static_cast<double>(x[1]), depth = static_cast<double>(x[2]);
+    const double hidden = tensors_.row_width(node.output(0)), head = hidden / heads;
+    const double keys = projects ? rows : tensors_.number_at(node.input(1), 1);
+    if (hidden <= 0 || keys <= 0) return false;
+    const double queries = kFloat * batch * rows * hidden, values = kFloat * batch * keys * hidden;
+    const double scores = kFloat * batch * heads * rows * keys;
+    const auto batched = [&](double width, double inner, double bytes) {
+      return KernelLaunch{.kind = KernelClass::BatchedMatmul, .macs = batch * rows * keys * hidden, .bytes = bytes,
+                          .width = std::min(rows, width), .depth = inner, .tiles = batch * heads * blocks(rows, width),
+                          .rows = batch * heads * rows};
+    };
+    std::vector<KernelLaunch> steps;
+    if (projects) {
+      const double width = tensors_.row_width(node.input(1));
+      steps.push_back({.kind = KernelClass::Linear, .macs = batch * rows * depth * width,
+                       .bytes = kFloat * (batch * rows * (depth + width) + depth * width), .width = width,
+                       .depth = depth, .tiles = blocks(batch * rows, width), .rows = batch * rows});
+    }
+    steps.push_back({.kind = KernelClass::Copy, .bytes = 2 * (queries + 2 * values)});
+    steps.push_back(batched(keys, head, queries + values + scores));
+    steps.push_back({.kind = KernelClass::Softmax, .bytes = 2 * scores});
+    steps.push_back(batched(head, keys, scores + values + queries));
+    steps.push_back({.kind = KernelClass::Copy, .bytes = 2 * queries});
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      steps[i].is_inside = i > 0;
+      launch(steps[i], kernel.row);
+    }
+    return true;
   }
 
   static double taps(const Node& node) {

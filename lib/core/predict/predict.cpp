@@ -21,7 +21,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
                    const Calibration& calibration, const EagerOptions& options) {
   Prediction result;
   result.calibration = calibration.id;
-  const auto rates = kernel_rates(device, calibration.engine.products);
+  const auto rates = kernel_rates(device, calibration.engine);
   if (!rates) {
     result.problem = device.id + " states no " +
                      (calibration.engine.products != Precision::Float16

@@ -97,6 +97,9 @@ struct CpuKernel {
   // Of convolutions in blocks: output positions side by side, which the kernel works on at once. 0: all of them.
   double line = 0;
   double matrices = 1;  // of a batched product, which share `rows`
+  // Absorbed by a convolution in plain layout, which an engine may run as kernels after it all the same.
+  bool has_bias = false;
+  int sums = 0, activations = 0;
 };
 
 // Kernels that move fewer bytes, such as shape computations, run on one thread. Assumed: the engine decides by what it

@@ -77,6 +77,7 @@ enum class KernelClass : std::uint8_t {
 // The rate that limits a class of kernels.
 enum class Place : std::uint8_t { Tensor, Vector, Memory };
 Place place_of(KernelClass kind);
+bool is_convolution(KernelClass kind);  // on tensor units
 inline constexpr std::size_t kKernelClasses = static_cast<std::size_t>(KernelClass::Other) + 1;
 std::string_view to_string(KernelClass kind);  // "conv_pointwise"
 std::optional<KernelClass> kernel_class(std::string_view name);
@@ -94,6 +95,8 @@ struct KernelLaunch {
   double fresh = 0;      // part of `bytes` that reads an earlier kernel's output
   double distance = 0;   // bytes that all kernels move between that write and this read
   double rows = 0;       // M, output positions or rows of a product; 0: unknown
+  bool is_inside = false;  // launched by the same call as the kernel before
+  bool on_host = false;    // no kernel: the CPU computes sizes
 };
 
 struct EagerKernels {
@@ -105,9 +108,8 @@ struct EagerKernels {
 // A way to run operators one by one.
 struct EagerEngine {
   std::string_view id = "pytorch-amp";
-  // By autocast; or Float32: as the file has it, without casts. Tf32 is that with products on tensor units, where the
-  // device has them.
-  Precision products = Precision::Float16;
+  // Float16 by autocast; or as the file has it, without casts: Float32, or Tf32 on tensor units where the device has them.
+  Precision products = Precision::Float16, convolutions = products;
   bool on_cpu = false;     // oneDNN adds the bias within a convolution
   bool optimizes = false;  // rewrites the graph before it runs: ONNX Runtime's CUDA provider
 };
@@ -135,10 +137,12 @@ struct ClassCoefficients {
 // What launching costs the host, in seconds. It launches while the device works on earlier kernels: a run takes the
 // longer of both, node by node (predict/launch_queue.h).
 struct HostCosts {
-  double run = 0;      // of a run, once
-  double view = 0;     // of a node without a kernel: a view, or shapes
-  double kernel = 0;   // of one of the engine's own kernels
-  double library = 0;  // of one of cuDNN or cuBLAS
+  double run = 0;          // of a run, once
+  double shape = 0;        // of each call that computes sizes
+  double node = 0;         // of each other call, also without a kernel: a view
+  double kernel = 0;       // more, for each of the engine's own kernels
+  double product = 0;      // for each of cuBLAS
+  double convolution = 0;  // for each of cuDNN, which also pools
 
   bool is_known() const { return kernel > 0; }
 };
@@ -197,13 +201,14 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
 // products.
 struct KernelRates {
   double tensor = 0;     // FLOP/s of products: float16 with float32 accumulation, tf32, or float32
+  double convolution = 0;  // the same of convolutions
   double vector = 0;     // FLOP/s, float32
   double bandwidth = 0;  // B/s of the outermost memory
   double launch = 0;     // s; a microsecond, as a unit, for float32 on a device that states no overhead
   double units = 1;      // SMs
   double cache = 0;      // B in the level inside the outermost memory; 0 if not stated
 };
-std::optional<KernelRates> kernel_rates(const DeviceSpec& device, Precision products = Precision::Float16);
+std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine = {});
 
 double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration);
 
