@@ -135,7 +135,8 @@ void check_modes(CeilingsDocument& document) {
   }
   if (worst > 0) {
     char text[112];
-    std::snprintf(text, sizeof text, "%s: sustained is at least %.1f %% of issue, at the same clock", where.c_str(), 100 * worst);
+    std::snprintf(text, sizeof text, "%s: sustained is at least %.1f %% of issue, at the same clock", where.c_str(),
+                  100 * worst);
     document.checks.push_back({"sustained below issue", worst <= 1.01, text});
   }
   for (documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));

@@ -267,6 +267,7 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
 
 // Blocks and working sets of the L2's kernels. All loads that are in flight at a time are of different lines, so the
 // smallest set has as many bytes as are in flight; sets are at most half of the L2, beyond which the far partition begins.
+// The six with the most loads in flight are tried.
 std::vector<GpuCeilings::CacheShape> GpuCeilings::l2_shapes() const {
   std::vector<CacheShape> shapes;
   for (const unsigned threads : {512U, 256U, 128U})

@@ -181,7 +181,8 @@ std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool cont
     const auto& formats = roof.precisions;
     if (std::find(formats.begin(), formats.end(), type) != formats.end()) {
       if (faster(i, own)) own = i;
-    } else if (std::any_of(formats.begin(), formats.end(), [&](Precision format) { return pagoda::holds(format, type); })) {
+    } else if (std::any_of(formats.begin(), formats.end(),
+                           [&](Precision format) { return pagoda::holds(format, type); })) {
       if (faster(i, wider)) wider = i;
     }
   }

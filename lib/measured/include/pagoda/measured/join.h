@@ -73,8 +73,8 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured);
 //   nine tenths of them. If most ran in a format other than the estimate's: `TF32` for float32, else `other precision`.
 // * flops = operations of all units / (2·macs + arith − comparisons). Hardware does not count exp and comparisons as
 //   such, but counts the additions of functions computed in software: `specials` if functions and comparisons are over
-//   1 % of the estimate and the counts differ. Twice the operations of an addition: `scaled addition`. float16 of vector units is ignored for nodes without half operands, since compilers use it to
-//   move constants.
+//   1 % of the estimate and the counts differ. Twice the operations of an Add or Sub: `scaled addition`. float16 of
+//   vector units is ignored for nodes without half operands, since compilers use it to move constants.
 // * bytes = DRAM bytes / bytes that must cross if the group is one kernel: those its nodes move, less those that stay
 //   inside. Judged by reads if these are known separately, since what a kernel writes leaves the cache during later
 //   ones; bytes of replays (`env.bytes`) are not judged. Below 0.9 `cache resident`, above 1.1 `extra traffic`.
