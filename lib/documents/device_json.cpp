@@ -343,6 +343,17 @@ std::optional<DeviceEnergy> energy_of_ceilings(const Field& document) {
   return energy.work.empty() ? std::nullopt : std::optional(std::move(energy));
 }
 
+// A GPU's own memory, where the file states it.
+Quantity memory_of_machine(const Field& document, std::string_view subject, const Quantity& otherwise) {
+  if (!document.has("machine") || document.at("machine").value().is_text()) return otherwise;
+  const Field machine = document.at("machine");
+  if (!machine.has("memory_bytes")) return otherwise;
+  constexpr double kMost = 1e15;
+  if (const double bytes = machine.at("memory_bytes").number(); !(bytes > 0 && bytes < kMost))
+    machine.at("memory_bytes").fail_expected("bytes above 0, at most 1e15");
+  return {machine.at("memory_bytes").number(), "memory_bytes of the machine in " + std::string(subject)};
+}
+
 std::string machine_name(const Field& document, std::string_view otherwise) {
   if (!document.has("machine")) return std::string(otherwise);
   const Field machine = document.at("machine");
@@ -451,7 +462,8 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
   for (const std::string_view name : kMemoryLevels)
     if (const auto found = levels.find(std::string(name)); found != levels.end()) {
       caution(std::string(name) + " bandwidth", found->second);
-      spec.levels.push_back({std::string(name), std::move(found->second.quantity), unknown, false});
+      const Quantity capacity = name == "dram" ? memory_of_machine(field, subject, unknown) : unknown;
+      spec.levels.push_back({std::string(name), std::move(found->second.quantity), capacity, false});
     }
   for (Quantity* missing : {&spec.units, &spec.boost_clock_hz, &spec.tensor_clock_hz, &spec.memory_clock_hz, &spec.watts})
     *missing = unknown;

@@ -476,7 +476,7 @@ TEST_CASE("the template of a device satisfies the schema, lacks only numbers, an
 
 TEST_CASE("of measured ceilings the sustained value counts, then burst, then issue, and the best of its kind") {
   const DeviceSpec spec =
-      documents::parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card"}, "ceilings": [
+      documents::parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card", "memory_bytes": 80000000000}, "ceilings": [
     {"id": "wgmma-bf16",  "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "issue", "value": 1.0e15},
     {"id": "wgmma-bf16b", "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "sustained", "value": 0.7e15},
     {"id": "lt-bf16",     "kind": "compute", "precision": "bfloat16", "unit": "tensor", "mode": "sustained", "value": 0.75e15},
@@ -494,6 +494,7 @@ TEST_CASE("of measured ceilings the sustained value counts, then burst, then iss
                               "c.json");
   CHECK(spec.measured);
   CHECK(spec.name == "Card");
+  CHECK(spec.memory_bytes() == 80000000000);
   CHECK(spec.peaks.size() == 2);
   CHECK(spec.peak(Bfloat16, T)->flops_per_second.value == 0.75e15);
   CHECK(spec.peak(Bfloat16, T)->flops_per_second.source == "measured, sustained: lt-bf16 in c.json");
@@ -505,6 +506,9 @@ TEST_CASE("of measured ceilings the sustained value counts, then burst, then iss
   CHECK(spec.notes == std::vector<std::string>{"broken: marked impossible", "odd: its precision is not known",
                                                "l2-read: has no value"});
   CHECK(error_of(R"({"schema": "pagoda.ceilings/1", "ceilings": []})").find("level \"dram\"") != std::string::npos);
+  CHECK(error_of(R"({"schema": "pagoda.ceilings/1", "machine": {"memory_bytes": 1e300}, "ceilings": [
+    {"id": "read", "kind": "bandwidth", "level": "dram", "value": 1e12}]})").find("machine.memory_bytes") !=
+        std::string::npos);
 }
 
 TEST_CASE("of a measured ceiling the fastest sample counts, and what disturbed it is named") {

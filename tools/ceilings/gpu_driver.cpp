@@ -224,6 +224,12 @@ std::size_t Gpu::free_bytes() const {
   return available;
 }
 
+std::size_t Gpu::memory_bytes() const {
+  std::size_t available = 0, total = 0;
+  state_->check(state_->api.memory_info(&available, &total), "cuMemGetInfo");
+  return total;
+}
+
 int Gpu::shared_bytes_per_block() const { return state_->attribute(kSharedPerBlockOptin); }
 bool Gpu::ecc() const { return state_->attribute(kEccEnabled) != 0; }
 

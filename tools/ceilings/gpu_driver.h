@@ -35,6 +35,7 @@ class Gpu {
   std::string pci_bus_id() const;
   int driver_version() const;  // 13000 is 13.0
   std::size_t free_bytes() const;
+  std::size_t memory_bytes() const;  // of the device, in use or not
   int shared_bytes_per_block() const;
   bool ecc() const;
 

@@ -65,6 +65,7 @@ void describe(const Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument
   m["compute_capability"] = std::to_string(a.major) + "." + std::to_string(a.minor);
   m["sms"] = std::int64_t{a.sms};
   m["l2_bytes"] = static_cast<std::int64_t>(a.l2_bytes);
+  m["memory_bytes"] = static_cast<std::int64_t>(gpu.memory_bytes());
   m["memory_bus_bits"] = std::int64_t{a.memory_bus_bits};
   m["ecc"] = gpu.ecc();
   m["code_for"] = "sm_" + std::to_string(capability);
