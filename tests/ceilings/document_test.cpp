@@ -130,7 +130,8 @@ TEST_CASE("every measured machine in data/measured fits the schema, is listed, a
   for (const auto& entry : fs::directory_iterator(test::source_path("data/measured"))) {
     if (entry.path().extension() != ".json") continue;
     const std::string text = test::read_file(entry.path());
-    if (!test::contains(text, "pagoda.ceilings/1")) continue;
+    // The first member is the schema of the file; a calibration contains ceilings.
+    if (!test::contains(std::string_view(text).substr(0, 60), "pagoda.ceilings/1")) continue;
     CAPTURE(entry.path().string());
     test::check_schema(text, "ceilings");
     CHECK(listed.find(entry.path().filename().string()) != std::string::npos);
