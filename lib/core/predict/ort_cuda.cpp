@@ -19,7 +19,7 @@ bool is_of_integers(CpuKernelClass kind) {
          kind == CpuKernelClass::Integer || kind == CpuKernelClass::IntegerPool;
 }
 
-constexpr double kFloat = 4;               // bytes
+constexpr double kFloatBytes = 4;
 constexpr std::int64_t kFusedRows = 256;  // from which on attention in float32 is one kernel
 
 class CudaLowering {
@@ -75,9 +75,9 @@ class CudaLowering {
     // gemm.cc copies the bias to the whole result, to which the product then adds.
     launched.is_inside = kernel.kind == CpuKernelClass::ProductBiased;
     if (launched.is_inside)
-      launch({.kind = KernelClass::PointwiseBroadcast, .bytes = kFloat * kernel.rows * kernel.width}, kernel.row);
+      launch({.kind = KernelClass::PointwiseBroadcast, .bytes = kFloatBytes * kernel.rows * kernel.width}, kernel.row);
     launch(launched, kernel.row);
-    const double result = node == nullptr ? 0 : kFloat * tensors_.elements(node->output(0));
+    const double result = node == nullptr ? 0 : kFloatBytes * tensors_.elements(node->output(0));
     const auto after = [&](KernelClass kind, double bytes) {
       launch({.kind = kind, .bytes = bytes, .is_inside = true}, kernel.row);
     };
@@ -105,8 +105,8 @@ class CudaLowering {
     const double hidden = tensors_.row_width(node.output(0)), head = hidden / heads;
     const double keys = projects ? rows : tensors_.number_at(node.input(1), 1);
     if (hidden <= 0 || keys <= 0) return false;
-    const double queries = kFloat * batch * rows * hidden, values = kFloat * batch * keys * hidden;
-    const double scores = kFloat * batch * heads * rows * keys;
+    const double queries = kFloatBytes * batch * rows * hidden, values = kFloatBytes * batch * keys * hidden;
+    const double scores = kFloatBytes * batch * heads * rows * keys;
     const auto batched = [&](double width, double inner, double bytes) {
       return KernelLaunch{.kind = KernelClass::BatchedMatmul, .macs = batch * rows * keys * hidden, .bytes = bytes,
                           .width = std::min(rows, width), .depth = inner, .tiles = batch * heads * blocks(rows, width),
@@ -116,7 +116,7 @@ class CudaLowering {
     if (projects) {
       const double width = tensors_.row_width(node.input(1));
       steps.push_back({.kind = KernelClass::Linear, .macs = batch * rows * depth * width,
-                       .bytes = kFloat * (batch * rows * (depth + width) + depth * width), .width = width,
+                       .bytes = kFloatBytes * (batch * rows * (depth + width) + depth * width), .width = width,
                        .depth = depth, .tiles = blocks(batch * rows, width), .rows = batch * rows});
     }
     steps.push_back({.kind = KernelClass::Copy, .bytes = 2 * (queries + 2 * values)});
