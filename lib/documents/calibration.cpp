@@ -51,19 +51,6 @@ EagerEngine engine_of(const JsonField& document) {
   return engine;
 }
 
-struct HostCost {
-  const char* name;
-  double HostCosts::* member;
-};
-constexpr HostCost kHostCosts[] = {
-    {"run", &HostCosts::run},
-    {"shape", &HostCosts::shape},
-    {"node", &HostCosts::node},
-    {"kernel", &HostCosts::kernel},
-    {"product", &HostCosts::product},
-    {"convolution", &HostCosts::convolution},
-};
-
 HostCosts host_costs(const JsonField& json) {
   HostCosts costs;
   json.only({"run", "shape", "node", "kernel", "product", "convolution"});
@@ -78,8 +65,8 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
   const base::JsonDocument parsed =
       base::parse_json(json, subject, "expected schema " + std::string(kCalibrationSchema));
   const JsonField document = parsed.root();
-  document.only({"schema", "id", "engine", "precision", "regime", "ceilings", "source", "launch", "host_seconds", "norm", "classes",
-                 "shortest_kernel_seconds", "interval", "devices", "layouts", "unseen_families"});
+  document.only({"schema", "id", "engine", "precision", "regime", "ceilings", "source", "launch", "host_seconds",
+                 "norm", "classes", "shortest_kernel_seconds", "interval", "devices", "layouts", "unseen_families"});
   require_schema(document, kCalibrationSchema);
   CalibrationFile file;
   Calibration& result = file.fitted;

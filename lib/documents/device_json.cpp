@@ -426,7 +426,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
       if (ceiling.has("accumulate")) accumulate = precision(ceiling.at("accumulate").text());
       peaks[{*type, *unit, accumulate}].offer(candidate);
     } else if (kind == "bandwidth") {
-      if (text(ceiling, "level", "") == "pcie") continue;  // the link to the host is no level of the device's memory
+      if (text(ceiling, "level", "") == "pcie") continue;  // a link to the host, not a level of memory
       const std::string level(canonical_level(base::lower(text(ceiling, "level", ""))));
       if (level.empty()) {
         skip("level \"" + text(ceiling, "level", "") + "\" is none that all traffic passes");

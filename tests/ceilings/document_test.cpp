@@ -1,6 +1,7 @@
 // The ceilings file: it reads back, fits its schema and loads as a device, and two runs can be compared.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -121,6 +122,25 @@ TEST_CASE("a ceilings file is a device, without its impossible values") {
   // The fastest clean sample: a limit must not lie below what was reached.
   CHECK(device.peak(Precision::Float64, Unit::Vector)->flops_per_second.value == 2.6e11);
   CHECK(device.level("dram")->bytes_per_second.value == 3e10);
+}
+
+TEST_CASE("an H200's counters confirm the work of 46 ceilings; of three library products the wrong ones were asked") {
+  const documents::CeilingsDocument h200 =
+      documents::load_ceilings(test::source_path("data/measured/nvidia-h200.json"));
+  int confirmed = 0, others = 0;
+  for (const documents::Ceiling& c : h200.ceilings) {
+    const auto found = c.counters.find("counted_over_credited");
+    if (found == c.counters.end()) continue;
+    CAPTURE(c.id);
+    const auto* real = std::get_if<double>(&found->second);
+    const auto* whole = std::get_if<std::int64_t>(&found->second);
+    REQUIRE((real != nullptr || whole != nullptr));
+    const bool agrees = std::abs((real ? *real : static_cast<double>(*whole)) - 1) < 0.0035;
+    ++(agrees ? confirmed : others);
+    CHECK((agrees || c.op == "gemm"));
+  }
+  CHECK(confirmed == 46);
+  CHECK(others == 3);
 }
 
 TEST_CASE("every measured machine in data/measured fits the schema, is listed, and is a device with a roof") {

@@ -14,6 +14,7 @@
 #include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/engines.h"
 #include "pagoda/measured/ort_kernels.h"
+#include "predict/here_file.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/text_graph.h"
@@ -251,7 +252,7 @@ TEST_CASE("stored numbers by channel join a convolution, windows are pooled in b
   CHECK(!pooled(24, "AveragePool(s) {kernel_shape=[3,3]}").contains(Kind::Reorder));
   CHECK(!pooled(32, "GlobalAveragePool(s)").contains(Kind::Reorder));
 
-  // A norm after a sum is no part of the convolution that absorbed the sum: a depthwise one of its own.
+  // A convolution that absorbed a sum cannot absorb the norm after it. The norm becomes a depthwise convolution.
   const auto normed = kinds("x:f32[1,32,8,8], a:f32[32,32,1,1]=const, b:f32[32,32,1,1]=const, g:f32[32]=const -> "
                             "c = Conv(x, a); d = Conv(x, b); s = Add(c, d); n = BatchNormalization(s, g, g, g, g); "
                             "r = Relu(n); y = Conv(r, a)");
@@ -505,16 +506,8 @@ TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no devic
 
 TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no device") {
   test::Workshop shop;
-  // Coefficients of another machine in the file that --here writes: the formula is what is checked.
-  documents::CalibrationFile file{
-      .fitted = documents::calibration("rtx-3090-amp-nchw"),
-      .ceilings = documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json")).ceilings};
-  file.fitted.engine = eager_engine("pytorch-cpu");
-  file.fitted.shortest_kernel_seconds = 0;
-  const std::string text = documents::to_json(file), path = shop.path("torch.json");
-  test::check_schema(text, "calibration");
-  base::write_file(path, text);
-  const documents::CalibrationFile back = documents::load_calibration(path);
+  const std::string path = shop.path("torch.json");
+  const documents::CalibrationFile back = test::written_here("pytorch-cpu", path);
   CHECK(back.fitted.engine.id == "pytorch-cpu");
   CHECK(back.fitted.engine.products == Precision::Float32);
   REQUIRE(back.device);
@@ -547,7 +540,7 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cpu", "", other); }),
                        "--here pytorch-cpu"));
   const auto refused = [&](const char* what, const char* by) {
-    std::string other_text = text;
+    std::string other_text = test::read_file(path);
     other_text.replace(other_text.find(what), std::string_view(what).size(), by);
     return test::error_of([&] { documents::parse_calibration(other_text, "torch.json"); });
   };

@@ -18,12 +18,14 @@ using doctest::Approx;
 
 namespace {
 
-constexpr KernelRates kRates{.tensor = 1e14, .convolution = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
+constexpr KernelRates kRates{
+    .tensor = 1e14, .convolution = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
 
 Calibration planted() {
   Calibration calibration;
   calibration.launch = 0.5;
-  calibration.host = {.run = 25e-6, .shape = 0.7e-6, .node = 1.5e-6, .kernel = 4.5e-6, .product = 10.5e-6, .convolution = 18.5e-6};
+  calibration.host = {
+      .run = 25e-6, .shape = 0.7e-6, .node = 1.5e-6, .kernel = 4.5e-6, .product = 10.5e-6, .convolution = 18.5e-6};
   return calibration;
 }
 
@@ -36,8 +38,7 @@ double stepped(const std::vector<KernelLaunch>& kernels, const Calibration& cali
   double host = calibration.host.run, device = 0;
   for (const KernelLaunch& kernel : kernels) {
     host += host_seconds(kernel, calibration.host);
-    if (has_kernel(host_part(kernel)))
-      device = std::max(host, device) + kernel_seconds(kernel, kRates, calibration);
+    if (has_kernel(host_part(kernel))) device = std::max(host, device) + kernel_seconds(kernel, kRates, calibration);
   }
   return std::max(host, device);
 }
@@ -55,8 +56,12 @@ std::vector<TimedRun> synthetic_runs(std::size_t families) {
       for (int i = 0; i < 60; ++i) {
         if (among(0, 1) < views) run.kernels.push_back(kView);
         if (among(0, 1) < products)
-          run.kernels.push_back({.kind = KernelClass::Linear, .macs = scale * among(1e7, 1e9), .bytes = scale * 1e5,
-                                 .width = 1e6, .depth = 1e6, .tiles = 1e6});
+          run.kernels.push_back({.kind = KernelClass::Linear,
+                                 .macs = scale * among(1e7, 1e9),
+                                 .bytes = scale * 1e5,
+                                 .width = 1e6,
+                                 .depth = 1e6,
+                                 .tiles = 1e6});
         else
           run.kernels.push_back({.kind = KernelClass::Pointwise, .bytes = scale * among(1e6, 1e7)});
       }
@@ -76,9 +81,15 @@ TEST_CASE("a run takes the longer of host and device, node by node") {
     std::size_t last_wait;
   };
   const Case cases[] = {
-      {"short kernels: the launches, and the last kernel", {lasting(2e-6), lasting(2e-6), lasting(2e-6)}, 25e-6 + 18e-6 + 2e-6, 2},
+      {"short kernels: the launches, and the last kernel",
+       {lasting(2e-6), lasting(2e-6), lasting(2e-6)},
+       25e-6 + 18e-6 + 2e-6,
+       2},
       {"long kernels: the first launch, and the kernels", {lasting(1e-3), lasting(1e-3)}, 25e-6 + 6e-6 + 2e-3, 0},
-      {"a long kernel hides the launches after it", {lasting(2e-6), lasting(20e-6), lasting(2e-6)}, 25e-6 + 12e-6 + 22e-6, 1},
+      {"a long kernel hides the launches after it",
+       {lasting(2e-6), lasting(20e-6), lasting(2e-6)},
+       25e-6 + 12e-6 + 22e-6,
+       1},
       {"a view costs the host alone", {lasting(2e-6), kView, kView, lasting(2e-6)}, 25e-6 + 15e-6 + 2e-6, 3},
       {"the host may end last", {lasting(2e-6), kView, kView, kView}, 25e-6 + 6e-6 + 4.5e-6, 4},
   };

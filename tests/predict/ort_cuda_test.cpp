@@ -5,14 +5,13 @@
 #include <string>
 
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/base/files.h"
 #include "pagoda/core/calibrate.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
-#include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/engines.h"
+#include "predict/here_file.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/text_graph.h"
@@ -170,16 +169,8 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   CHECK(old.tensor == old.vector);
 
   test::Workshop shop;
-  // Coefficients and ceilings of other machines in the file that --here writes: the formula is what is checked.
-  documents::CalibrationFile file{
-      .fitted = documents::calibration("rtx-3090-amp-nchw"),
-      .ceilings = documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json")).ceilings};
-  file.fitted.engine = eager_engine("onnxruntime-cuda");
-  file.fitted.shortest_kernel_seconds = 0;
-  const std::string text = documents::to_json(file), path = shop.path("ort.json");
-  test::check_schema(text, "calibration");
-  base::write_file(path, text);
-  const documents::CalibrationFile back = documents::load_calibration(path);
+  const std::string path = shop.path("ort.json");
+  const documents::CalibrationFile back = test::written_here("onnxruntime-cuda", path);
   CHECK(back.fitted.engine.products == Precision::Tf32);
   CHECK(back.fitted.engine.optimizes);
 
@@ -223,9 +214,9 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
 }
 
 TEST_CASE("runs of an H200 are predicted by fits without their family") {
-  // As a device that is read from the ceilings measured with the runs has them; it states no units.
-  constexpr KernelRates kH200{
-      .tensor = 4.83e14, .convolution = 4.83e14, .vector = 6.60e13, .bandwidth = 4.70e12, .launch = 3.17e-6};
+  const documents::CalibrationFile shipped =
+      documents::load_calibration(test::source_path("data/measured/nvidia-h200-onnxruntime-cuda.json"));
+  const KernelRates rates = *kernel_rates(*shipped.device, shipped.fitted.engine);
   const std::string text = test::read_file(test::source_path("data/measured/nvidia-h200-runs.csv"));
   base::CsvReader reader(text, "nvidia-h200-runs.csv");
   std::vector<std::string> cells;  // engine, model, batch, sequence, seconds, …
@@ -242,7 +233,7 @@ TEST_CASE("runs of an H200 are predicted by fits without their family") {
                     .family = model == "alexnet" ? "vgg16" : model.substr(0, model.find('_')),
                     .kernels = std::move(list.kernels),
                     .device = "h200",
-                    .rates = kH200,
+                    .rates = rates,
                     .seconds = std::stod(cells[4])});
   }
   REQUIRE(runs.size() == 26);
@@ -256,6 +247,8 @@ TEST_CASE("runs of an H200 are predicted by fits without their family") {
   // An empty kernel took 3.3 µs to launch; the fit did not see that.
   CHECK(with_host.calibration.host.kernel > 2.5e-6);
   CHECK(with_host.calibration.host.kernel < 5e-6);
+  // The shipped calibration is that of these runs, whose seconds the table rounds.
+  CHECK(shipped.fitted.host.kernel == Approx(with_host.calibration.host.kernel).epsilon(0.02));
   // Sums of launches and kernels do not describe runs of both kinds.
   CHECK(calibrate(runs, {.coverage = 0.8, .fits_rows = true}).calibration.mean_error >
         1.5 * with_host.calibration.mean_error);

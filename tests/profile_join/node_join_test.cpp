@@ -295,7 +295,7 @@ TEST_CASE("functions and comparisons are not counted one for one") {
   CHECK(*counts.flops_ratio() == doctest::Approx(7500.0 / 2999));
   CHECK(counts.flags == Flags{documents::CountFlag::Specials});
   CHECK(counts_of({element_wise("Add", 1000, 0, 0, 12000)}, {kernel({{"float32", 1000.0}})}).flags.empty());
-  // Relu has comparisons only: hardware counts nothing, as expected, and there is no ratio to 0.
+  // Relu only compares. Neither the hardware nor the estimate counts that as an operation, so there is nothing to flag.
   const documents::NodeCounts relu =
       counts_of({element_wise("Relu", 1000, 0, 1000, 8000)}, {kernel({{"float32", 0.0}})});
   CHECK(!relu.flops_ratio());

@@ -50,27 +50,25 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
     if (precision == "int8") return {tensor("op_utcimma_src_int8"), tensor("src_int8")};
     return {};
   }
-  const bool gmma = kernel.starts_with("wgmma");
-  if (gmma || kernel.starts_with("mma_")) {
-    const std::string own = gmma ? "op_hgmma_" : "op_hmma_";
-    if (precision == "bfloat16") return {tensor(own + "src_bf16_dst_fp32"), tensor("src_bf16_dst_fp32")};
-    if (precision == "float16")
-      return {tensor(own + (gmma ? "src_fp16" : "src_fp16_dst_fp32")), tensor("src_fp16_dst_fp32"), tensor("src_fp16")};
-    if (precision == "tf32") return {tensor(own + "src_tf32_dst_fp32"), tensor("src_tf32_dst_fp32")};
-    if (precision == "float8") return {tensor("src_fp8"), tensor("src_fp8_dst_fp32")};
-    if (precision == "int8") return {tensor(gmma ? "op_igmma_src_int8" : "op_imma_src_int8"), tensor("src_int8")};
-    if (precision == "float64") return {tensor("src_fp64")};
-    return {};
-  }
-  // A library chooses its instruction: the counters of all paths. float32 runs on the vector unit.
-  if (op == "gemm" && precision != "float32") {
-    if (precision == "bfloat16") return {tensor("src_bf16_dst_fp32")};
-    if (precision == "float16") return {tensor("src_fp16"), tensor("src_fp16_dst_fp32")};
-    if (precision == "tf32") return {tensor("src_tf32_dst_fp32")};
-    if (precision == "float8") return {tensor("src_fp8"), tensor("src_fp4_fp6_fp8_dst_fp32")};
-    if (precision == "int8") return {tensor("src_int8")};
-    if (precision == "float64") return {tensor("src_fp64")};
-    return {};
+  const bool gmma = kernel.starts_with("wgmma"), is_own = gmma || kernel.starts_with("mma_");
+  // A library chooses its instruction, so only the counters of all paths tell; its float32 runs on the vector unit.
+  if (is_own || (op == "gemm" && precision != "float32")) {
+    const std::string path = gmma ? "op_hgmma_" : "op_hmma_";
+    std::vector<CounterSet> sets;
+    if (is_own && (precision == "bfloat16" || precision == "tf32"))
+      sets.push_back(tensor(path + "src_" + (precision == "tf32" ? "tf32" : "bf16") + "_dst_fp32"));
+    if (is_own && precision == "float16") sets.push_back(tensor(path + (gmma ? "src_fp16" : "src_fp16_dst_fp32")));
+    if (is_own && precision == "int8") sets.push_back(tensor(gmma ? "op_igmma_src_int8" : "op_imma_src_int8"));
+    struct Row {
+      const char *precision, *source;
+    };
+    constexpr Row kAllPaths[] = {
+        {"bfloat16", "src_bf16_dst_fp32"},      {"float16", "src_fp16"}, {"float16", "src_fp16_dst_fp32"},
+        {"tf32", "src_tf32_dst_fp32"},          {"float8", "src_fp8"},   {"float8", "src_fp8_dst_fp32"},
+        {"float8", "src_fp4_fp6_fp8_dst_fp32"}, {"int8", "src_int8"},    {"float64", "src_fp64"}};
+    for (const Row& row : kAllPaths)
+      if (precision == row.precision) sets.push_back(tensor(row.source));
+    return sets;
   }
   // Thread instructions; one on a packed pair of half floats does twice the work (ncu's derived__ metrics).
   const std::string letter = precision == "float32"                              ? "f"

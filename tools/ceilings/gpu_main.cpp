@@ -372,9 +372,11 @@ void load_kernels(Gpu& gpu, int capability, CeilingsDocument& document) {
     throw GpuError("no kernels for compute capability " + name + "; add it to PAGODA_CUDA_ARCHITECTURES" +
                    (a.major == 7 && a.minor == 0 ? " and build where a CUDA 12 toolkit is (PAGODA_NVCC_12)" : ""));
   for (const GpuBlob& text : gpu_ptx()) gpu.load(text.cubin);
-  document.env["kernels"] = "PTX of compute_" + std::to_string(gpu_ptx().front().capability) + ", compiled by the driver";
-  document.not_run.push_back("machine code: this build has none for compute capability " + name +
-                             ", so that no hot loop could be audited, and units of its own (wgmma, tcgen05) are not measured");
+  document.env["kernels"] =
+      "PTX of compute_" + std::to_string(gpu_ptx().front().capability) + ", compiled by the driver";
+  document.not_run.push_back(
+      "machine code: this build has none for compute capability " + name +
+      ", so that no hot loop could be audited, and units of its own (wgmma, tcgen05) are not measured");
 }
 
 }  // namespace

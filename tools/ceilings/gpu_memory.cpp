@@ -188,7 +188,8 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
                             [this, arrays, pace, bytes](double seconds) {
                               const unsigned passes = trips_for(*pace, seconds, 1);
                               Sample s;
-                              s.seconds = gpu_.time_copies_on_device((*arrays)[0].get(), (*arrays)[1].get(), bytes, passes);
+                              s.seconds =
+                                  gpu_.time_copies_on_device((*arrays)[0].get(), (*arrays)[1].get(), bytes, passes);
                               s.rate = 2.0 * static_cast<double>(bytes) * passes / s.seconds;
                               pace->trips_per_second = passes / s.seconds;
                               return s;
@@ -265,9 +266,9 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
   return compared(std::string(kernel).c_str(), kept(gpu_, words_.get()), want);
 }
 
-// Blocks and working sets of the L2's kernels. All loads that are in flight at a time are of different lines, so the
-// smallest set has as many bytes as are in flight; sets are at most half of the L2, beyond which the far partition begins.
-// The six with the most loads in flight are tried.
+// Blocks and working sets of the L2's kernels, the six with the most loads in flight. Loads in flight must be of
+// different lines, so a set has at least as many bytes as are in flight. It is at most half of the L2: beyond that
+// begins the far partition.
 std::vector<GpuCeilings::CacheShape> GpuCeilings::l2_shapes() const {
   std::vector<CacheShape> shapes;
   for (const unsigned threads : {512U, 256U, 128U})
@@ -284,8 +285,7 @@ std::vector<GpuCeilings::CacheShape> GpuCeilings::l2_shapes() const {
 // Bandwidth of loads by working set, from the bytes in flight to far beyond the L2.
 std::vector<measured::WorkingSetPoint> GpuCeilings::l2_sweep() {
   std::vector<measured::WorkingSetPoint> points;
-  const double l2 = gpu_.attributes().l2_bytes,
-               most = std::min(64 * l2, 0.5 * static_cast<double>(gpu_.free_bytes()));
+  const double l2 = gpu_.attributes().l2_bytes, most = std::min(64 * l2, 0.5 * static_cast<double>(gpu_.free_bytes()));
   // As many loads in flight as leave room for a plateau of several sets within the L2.
   unsigned threads = 512;
   const auto unit = [&] { return std::size_t{kCacheBytes} * threads * sms(); };
@@ -346,26 +346,26 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       auto pace = std::make_shared<Pace>();
       base::Settings config = {{"blocks_per_sm", std::int64_t{shape.per_sm}}, {"threads", std::int64_t{shape.threads}}};
       if (shape.bytes > 0) config["working_set_bytes"] = static_cast<std::int64_t>(shape.bytes);
-      e.candidates.push_back({row.kernel, config, [this, row, level, memory, pace, shape](double seconds) {
-                                const unsigned trips = trips_for(*pace, seconds, 500), blocks = sms() * shape.per_sm;
-                                Arguments arguments;
-                                arguments.add(trips);
-                                if (level == "shared") {
-                                  arguments.add(1U);
-                                } else {
-                                  arguments.add(memory->get());
-                                  if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
-                                }
-                                if (std::string_view(row.kernel) == "l2_write")
-                                  arguments.add(1U);
-                                else
-                                  arguments.add(words_.get());
-                                arguments.add(clocks_.get());
-                                const double took = gpu_.time(row.kernel, {blocks, shape.threads, row.shared},
-                                                              arguments.pointers());
-                                pace->trips_per_second = trips / took;
-                                return finish(double{kCacheBytes} * trips * blocks * shape.threads, took, blocks);
-                              }});
+      e.candidates.push_back(
+          {row.kernel, config, [this, row, level, memory, pace, shape](double seconds) {
+             const unsigned trips = trips_for(*pace, seconds, 500), blocks = sms() * shape.per_sm;
+             Arguments arguments;
+             arguments.add(trips);
+             if (level == "shared") {
+               arguments.add(1U);
+             } else {
+               arguments.add(memory->get());
+               if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
+             }
+             if (std::string_view(row.kernel) == "l2_write")
+               arguments.add(1U);
+             else
+               arguments.add(words_.get());
+             arguments.add(clocks_.get());
+             const double took = gpu_.time(row.kernel, {blocks, shape.threads, row.shared}, arguments.pointers());
+             pace->trips_per_second = trips / took;
+             return finish(double{kCacheBytes} * trips * blocks * shape.threads, took, blocks);
+           }});
     }
     list.push_back(std::move(e));
   }

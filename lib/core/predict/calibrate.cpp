@@ -26,17 +26,8 @@ struct Parameter {
 
 double* launch_of(Calibration& c, std::size_t) { return &c.launch; }
 double* norm_of(Calibration& c, std::size_t) { return &c.norm; }
-double* host_run(Calibration& c, std::size_t) { return &c.host.run; }
-double* host_shape(Calibration& c, std::size_t) { return &c.host.shape; }
-double* host_node(Calibration& c, std::size_t) { return &c.host.node; }
-double* host_kernel(Calibration& c, std::size_t) { return &c.host.kernel; }
-double* host_product(Calibration& c, std::size_t) { return &c.host.product; }
-double* host_convolution(Calibration& c, std::size_t) { return &c.host.convolution; }
-constexpr Eigen::Index kHost = 2;  // where these begin in the list, from `shape` on in order of HostPart
-bool is_of_host(const Parameter& parameter) {
-  return parameter.place == host_run || parameter.place == host_shape || parameter.place == host_node || parameter.place == host_kernel ||
-         parameter.place == host_product || parameter.place == host_convolution;
-}
+double* host_of(Calibration& c, std::size_t i) { return &(c.host.*kHostCosts[i].member); }
+constexpr Eigen::Index kHost = 2;  // where these begin in the list
 double* work_of(Calibration& c, std::size_t k) { return &c.classes[k].work; }
 double* bytes_of(Calibration& c, std::size_t k) { return &c.classes[k].bytes; }
 double* rows_of(Calibration& c, std::size_t k) { return &c.classes[k].rows; }
@@ -46,18 +37,17 @@ double* depth_of(Calibration& c, std::size_t k) { return &c.classes[k].depth; }
 // Priors: kernels reach three quarters of bandwidth and of a product's peak; products of 24 columns or a depth of 32
 // reach half of that, as do 8 rows; vector kernels spend four issues on a multiply-accumulate, give or take a factor of
 // e^1.5.
-// Where the host is fitted, a launch costs the device a microsecond between kernels; the host takes five for a kernel of
-// the engine's own.
+// Where the host is fitted, a launch costs the device a microsecond between kernels. Its own costs are guesses around
+// the 3.2 µs that an empty kernel takes to launch on an H200 (data/measured/nvidia-h200.json), give or take a factor of
+// e.
+constexpr double kHostCentres[] = {20e-6, 1e-6, 1.5e-6, 4e-6, 7e-6, 10e-6};
+static_assert(std::size(kHostCentres) == std::size(kHostCosts));
+
 std::vector<Parameter> parameters(const CalibrationOptions& options) {
-  std::vector<Parameter> list = {{launch_of, 0, options.fits_host ? 0.6 : 2.0, options.fits_host ? 0.3 : 1.0}, {norm_of, 0, 3, 0.5}};
-  if (options.fits_host) {
-    list.push_back({host_run, 0, 20e-6, 1});
-    list.push_back({host_shape, 0, 1e-6, 1});
-    list.push_back({host_node, 0, 1.5e-6, 1});
-    list.push_back({host_kernel, 0, 4e-6, 1});
-    list.push_back({host_product, 0, 7e-6, 1});
-    list.push_back({host_convolution, 0, 10e-6, 1});
-  }
+  std::vector<Parameter> list = {{launch_of, 0, options.fits_host ? 0.6 : 2.0, options.fits_host ? 0.3 : 1.0},
+                                 {norm_of, 0, 3, 0.5}};
+  if (options.fits_host)
+    for (std::size_t i = 0; i < std::size(kHostCosts); ++i) list.push_back({host_of, i, kHostCentres[i], 1});
   for (std::size_t kind = 0; kind < kKernelClasses; ++kind) {
     const Place place = place_of(static_cast<KernelClass>(kind));
     list.push_back({bytes_of, kind, 1.3, 0.5});
@@ -158,7 +148,7 @@ class Problem {
         Eigen::VectorXd start = centre_;
         for (std::size_t i = 0; i < list_.size(); ++i) {
           if (list_[i].place == work_of) start[static_cast<Eigen::Index>(i)] += std::log(device);
-          if (is_of_host(list_[i])) start[static_cast<Eigen::Index>(i)] += std::log(host);
+          if (list_[i].place == host_of) start[static_cast<Eigen::Index>(i)] += std::log(host);
         }
         const Eigen::VectorXd found = from(start);
         if (cost_at(found) < cost_at(best)) best = found;
@@ -192,8 +182,7 @@ class Problem {
     for (const Sample& sample : samples_) {
       row.setZero();
       double seconds = options_.fits_host ? add_queue(*sample.run, calibration, row) : 0;
-      for (const Counted& entry : sample.kernels)
-        seconds += add_kernel(entry, sample.run->rates, calibration, row);
+      for (const Counted& entry : sample.kernels) seconds += add_kernel(entry, sample.run->rates, calibration, row);
       row /= seconds;
       const double error = std::log(seconds / sample.run->seconds);
       const double weight = sample.weight / std::sqrt(1 + std::pow(error / options_.tolerance, 2));
@@ -219,7 +208,8 @@ class Problem {
     return entry.count * t.seconds;
   }
 
-  // The same of a run with its host: what decides is its costs up to the device's last wait, and the device's from there.
+  // The same of a run with its host: what decides is its costs up to the device's last wait, and the device's from
+  // there.
   double add_queue(const TimedRun& run, const Calibration& calibration, Eigen::VectorXd& row) const {
     std::vector<double> device;
     for (const KernelLaunch& kernel : run.kernels) device.push_back(kernel_seconds(kernel, run.rates, calibration));
@@ -227,10 +217,10 @@ class Problem {
     row[kHost] += calibration.host.run;
     for (std::size_t i = 0; i < run.kernels.size(); ++i) {
       const HostPart part = host_part(run.kernels[i]);
-      const double call = part == HostPart::Sizes || run.kernels[i].is_inside ? 0 : calibration.host.node;
       if (i <= queue.last_wait) {
-        row[kHost + 2] += call;
-        row[kHost + 1 + static_cast<Eigen::Index>(part)] += host_seconds(run.kernels[i], calibration.host) - call;
+        const HostTerms terms = host_terms(run.kernels[i], calibration.host);
+        row[kHost + static_cast<Eigen::Index>(HostPart::View)] += terms.call;
+        row[kHost + static_cast<Eigen::Index>(part)] += terms.own;
       }
       if (i >= queue.last_wait && has_kernel(part)) add_kernel({run.kernels[i], 1}, run.rates, calibration, row);
     }

@@ -1,4 +1,5 @@
-// Lowers a graph to the kernels that an engine launches one by one. For eager PyTorch, tracks each tensor's type and strides.
+// Lowers a graph to the kernels that an engine launches one by one. For eager PyTorch, tracks each tensor's type and
+// strides.
 #include <algorithm>
 #include <iterator>
 

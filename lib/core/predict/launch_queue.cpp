@@ -16,21 +16,15 @@ HostPart host_part(const KernelLaunch& kernel) {
 
 bool has_kernel(HostPart part) { return part > HostPart::View; }
 
+HostTerms host_terms(const KernelLaunch& kernel, const HostCosts& host) {
+  const HostPart part = host_part(kernel);
+  return {.call = part == HostPart::Sizes || kernel.is_inside ? 0 : host.node,
+          .own = part == HostPart::View ? 0 : host.*kHostCosts[static_cast<std::size_t>(part)].member};
+}
+
 double host_seconds(const KernelLaunch& kernel, const HostCosts& host) {
-  const double call = kernel.is_inside ? 0 : host.node;
-  switch (host_part(kernel)) {
-    case HostPart::Sizes:
-      return host.shape;
-    case HostPart::View:
-      return call;
-    case HostPart::Kernel:
-      return call + host.kernel;
-    case HostPart::Product:
-      return call + host.product;
-    case HostPart::Convolution:
-      return call + host.convolution;
-  }
-  return call;
+  const HostTerms terms = host_terms(kernel, host);
+  return terms.call + terms.own;
 }
 
 LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const double> device, const HostCosts& host) {

@@ -1,7 +1,7 @@
 // A host that launches kernels one after another, while the device works through those it was given.
 //
-// The device waits for the host where launches take longer than kernels, and the host runs ahead where they do not. After
-// its last wait, at kernel k, the device is never idle, so that a run takes
+// The device waits for the host where launches take longer than kernels, and the host runs ahead where they do not.
+// After its last wait, at kernel k, the device is never idle, so that a run takes
 //   run + Σ_{i ≤ k} host_i + Σ_{i ≥ k} device_i ,
 // where host_i is the cost of a call, unless the kernel is inside one, and that of its launch.
 #pragma once
@@ -14,10 +14,14 @@
 
 namespace pagoda::inline core {
 
-// What launches a kernel.
-enum class HostPart : std::uint8_t { Sizes, View, Kernel, Product, Convolution };
+// What launches a kernel: the place in kHostCosts of its cost. That of a view is the cost of any call.
+enum class HostPart : std::uint8_t { Sizes = 1, View, Kernel, Product, Convolution };
 bool has_kernel(HostPart part);
 HostPart host_part(const KernelLaunch& kernel);
+struct HostTerms {
+  double call = 0, own = 0;  // of a call, and of the launch in it
+};
+HostTerms host_terms(const KernelLaunch& kernel, const HostCosts& host);
 double host_seconds(const KernelLaunch& kernel, const HostCosts& host);
 
 struct LaunchQueue {
@@ -27,7 +31,8 @@ struct LaunchQueue {
 // `device`: seconds of each kernel on the device. Nodes without a kernel have none there.
 LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const double> device, const HostCosts& host);
 
-// What each kernel adds to the time of the run. Where the calibration states no costs of the host, it is kernel_seconds().
+// What each kernel adds to the time of the run. Where the calibration states no costs of the host, it is
+// kernel_seconds().
 std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const KernelRates& rates,
                                   const Calibration& calibration);
 

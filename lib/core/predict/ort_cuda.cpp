@@ -108,16 +108,24 @@ class CudaLowering {
     const double queries = kFloatBytes * batch * rows * hidden, values = kFloatBytes * batch * keys * hidden;
     const double scores = kFloatBytes * batch * heads * rows * keys;
     const auto batched = [&](double width, double inner, double bytes) {
-      return KernelLaunch{.kind = KernelClass::BatchedMatmul, .macs = batch * rows * keys * hidden, .bytes = bytes,
-                          .width = std::min(rows, width), .depth = inner, .tiles = batch * heads * blocks(rows, width),
+      return KernelLaunch{.kind = KernelClass::BatchedMatmul,
+                          .macs = batch * rows * keys * hidden,
+                          .bytes = bytes,
+                          .width = std::min(rows, width),
+                          .depth = inner,
+                          .tiles = batch * heads * blocks(rows, width),
                           .rows = batch * heads * rows};
     };
     std::vector<KernelLaunch> steps;
     if (projects) {
       const double width = tensors_.row_width(node.input(1));
-      steps.push_back({.kind = KernelClass::Linear, .macs = batch * rows * depth * width,
-                       .bytes = kFloatBytes * (batch * rows * (depth + width) + depth * width), .width = width,
-                       .depth = depth, .tiles = blocks(batch * rows, width), .rows = batch * rows});
+      steps.push_back({.kind = KernelClass::Linear,
+                       .macs = batch * rows * depth * width,
+                       .bytes = kFloatBytes * (batch * rows * (depth + width) + depth * width),
+                       .width = width,
+                       .depth = depth,
+                       .tiles = blocks(batch * rows, width),
+                       .rows = batch * rows});
     }
     steps.push_back({.kind = KernelClass::Copy, .bytes = 2 * (queries + 2 * values)});
     steps.push_back(batched(keys, head, queries + values + scores));
@@ -141,8 +149,9 @@ class CudaLowering {
     const ValueId result = node.output(0);
     const bool has_heads = tensors_.sizes(result).size() == 4;
     const double rows = tensors_.number_at(result, has_heads ? 2 : 1), batch = tensors_.number_at(result, 0);
-    const double heads = batch * (has_heads ? tensors_.number_at(result, 1)
-                                            : static_cast<double>(std::max<std::int64_t>(node.integer("num_heads", 1), 1)));
+    const double heads =
+        batch * (has_heads ? tensors_.number_at(result, 1)
+                           : static_cast<double>(std::max<std::int64_t>(node.integer("num_heads", 1), 1)));
     kernel.rows = heads * rows;
     kernel.width = kernel.rows > 0 ? tensors_.elements(result) / kernel.rows : 0;
     kernel.depth = rows;
@@ -182,14 +191,14 @@ class CudaLowering {
         return KernelClass::Pointwise;
       case CpuKernelClass::PointwiseBroadcast:
         return node != nullptr && node->op_type == "BatchNormalization" ? KernelClass::BatchNorm
-                                                                         : KernelClass::PointwiseBroadcast;
+                                                                        : KernelClass::PointwiseBroadcast;
       case CpuKernelClass::Activation:
       case CpuKernelClass::Logistic:
         return KernelClass::Activation;
       case CpuKernelClass::Norm:
       case CpuKernelClass::SkipNorm:
         return node != nullptr && is_one_of(node->op_type, kNormsOfChannels) ? KernelClass::GroupNorm
-                                                                              : KernelClass::LayerNorm;
+                                                                             : KernelClass::LayerNorm;
       case CpuKernelClass::Softmax:
       case CpuKernelClass::SoftmaxOuter:
         return KernelClass::Softmax;

@@ -31,7 +31,8 @@ constexpr OrtProvider cpu_provider(int channel_block) {
   return {.channel_block = channel_block, .after_conv = kJoinedActivations, .after_product = kJoinedActivations};
 }
 // conv_activation_fusion.cc: FusedConv of the CUDA provider is Conv + Relu or Conv + Add + Relu; no product has one.
-inline constexpr OrtProvider kCudaProvider = {.after_conv = kJoinedByCudnn, .after_product = {}, .joins_sum_and_relu = true};
+inline constexpr OrtProvider kCudaProvider = {
+    .after_conv = kJoinedByCudnn, .after_product = {}, .joins_sum_and_relu = true};
 
 CpuKernels ort_kernels(const Model& model, const Analysis& analysis, const OrtProvider& provider);
 

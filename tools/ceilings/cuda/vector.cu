@@ -1,5 +1,5 @@
-// Arithmetic of the CUDA cores: independent chains per thread, so many steps of each per trip that there are 512
-// instructions of one kind per branch. The compiler does not know the parameters a and b, so it cannot fold anything.
+// Arithmetic of the CUDA cores. Each thread runs independent chains; a trip of the loop has 512 instructions of one kind
+// and one branch. The compiler does not know the parameters a and b, so it cannot fold anything.
 #include "common.cuh"
 
 // Starting values depend on the thread (FLOAT_START: 0 if a is 0) and every result is stored, so nothing can be

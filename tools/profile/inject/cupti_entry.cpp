@@ -160,7 +160,7 @@ std::unique_ptr<CounterSession> session_of(Context context, const std::vector<st
   auto session = open_cupti_session(library(), context_of(context), options);
   // Exit handlers run last in, first out, and the libraries that CUPTI has just loaded for counters have registered
   // theirs: counters that are still pending at exit must be read before those run.
-  std::atexit(finish_record);
+  [[maybe_unused]] static const int kRegistered = std::atexit(finish_record);
   return session;
 }
 

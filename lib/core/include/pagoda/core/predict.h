@@ -146,6 +146,14 @@ struct HostCosts {
 
   bool is_known() const { return kernel > 0; }
 };
+struct HostCost {
+  const char* name;  // in files
+  double HostCosts::*member;
+};
+inline constexpr HostCost kHostCosts[] = {
+    {"run", &HostCosts::run},       {"shape", &HostCosts::shape},     {"node", &HostCosts::node},
+    {"kernel", &HostCosts::kernel}, {"product", &HostCosts::product}, {"convolution", &HostCosts::convolution},
+};
 
 // Factors on a prediction.
 struct Factors {
