@@ -148,10 +148,10 @@ void fold_where(OpContext& op) {
   const auto a = small_input(op, 1);
   const auto b = small_input(op, 2);
   if (!shape || !condition || !a || !b || (a->known == nullptr && b->known == nullptr)) return;
+  const BroadcastIndex of_condition(*shape, condition->shape), of_a(*shape, a->shape), of_b(*shape, b->shape);
   TensorValue value;
   for (std::int64_t i = 0; i < count_of(*shape); ++i)
-    value.push_back(select((*condition)[broadcast_index(i, *shape, condition->shape)],
-                           (*a)[broadcast_index(i, *shape, a->shape)], (*b)[broadcast_index(i, *shape, b->shape)]));
+    value.push_back(select((*condition)[of_condition(i)], (*a)[of_a(i)], (*b)[of_b(i)]));
   publish(op, std::move(value));
 }
 

@@ -58,16 +58,20 @@ Extents strides_of(std::span<const std::int64_t> shape) {
   return strides;
 }
 
-std::int64_t broadcast_index(std::int64_t index, std::span<const std::int64_t> to, std::span<const std::int64_t> from) {
-  if (std::equal(to.begin(), to.end(), from.begin(), from.end())) return index;
+BroadcastIndex::BroadcastIndex(std::span<const std::int64_t> to, std::span<const std::int64_t> from)
+    : is_same_(std::equal(to.begin(), to.end(), from.begin(), from.end())) {
+  if (is_same_) return;
   const Extents to_strides = strides_of(to);
   const Extents from_strides = strides_of(from);
   const std::size_t offset = to.size() - from.size();
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (from[i] != 1) axes_.push_back({to[offset + i], to_strides[offset + i], from_strides[i]});
+}
+
+std::int64_t BroadcastIndex::operator()(std::int64_t index) const {
+  if (is_same_) return index;
   std::int64_t result = 0;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const std::int64_t coordinate = index / to_strides[offset + i] % to[offset + i];
-    if (from[i] != 1) result += coordinate * from_strides[i];
-  }
+  for (const Axis& axis : axes_) result += index / axis.to_stride % axis.size * axis.from_stride;
   return result;
 }
 
@@ -87,6 +91,7 @@ void fold_moved(OpContext& op, const std::function<std::int64_t(std::int64_t)>& 
   if (!input || !shape) return;
   TensorValue value;
   const std::int64_t count = count_of(*shape);
+  value.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) value.push_back((*input)[source(i)]);
   publish(op, std::move(value), output);
 }
@@ -96,23 +101,27 @@ void fold_broadcast(OpContext& op, BinaryFold f) {
   for (int i = 0; i < op.input_count(); ++i) any_known = any_known || op.value(i) != nullptr;
   const auto shape = any_known ? small_output(op, 0) : std::nullopt;
   if (!shape) return;
-  std::vector<SmallTensor> inputs;
+  struct Input {
+    SmallTensor tensor;
+    BroadcastIndex index;
+    const Scalar& operator[](std::int64_t i) const { return tensor[index(i)]; }
+  };
+  base::SmallVector<Input, 2> inputs;
   for (int i = 0; i < op.input_count(); ++i) {
     auto input = small_input(op, i);
     if (!input || input->shape.size() > shape->size()) return;
-    inputs.push_back(*std::move(input));
+    // Before opset 7 the second operand could be aligned at other axes than the last.
+    if (op.opset() < 7 && input->shape != *shape && input->count != 1) return;
+    const BroadcastIndex index(*shape, input->shape);
+    inputs.push_back({*std::move(input), index});
   }
-  // Before opset 7 the second operand could be aligned at other axes than the last.
-  if (op.opset() < 7)
-    for (const SmallTensor& input : inputs)
-      if (input.shape != *shape && input.count != 1) return;
   TensorValue value;
   const std::int64_t count = count_of(*shape);
+  value.reserve(static_cast<std::size_t>(count));
   const ElementType type = op.element(0);
   for (std::int64_t i = 0; i < count; ++i) {
-    Scalar element = inputs[0][broadcast_index(i, *shape, inputs[0].shape)];
-    for (std::size_t k = 1; k < inputs.size(); ++k)
-      element = f(element, inputs[k][broadcast_index(i, *shape, inputs[k].shape)], type);
+    Scalar element = inputs[0][i];
+    for (std::size_t k = 1; k < inputs.size(); ++k) element = f(element, inputs[k][i], type);
     value.push_back(std::move(element));
   }
   publish(op, std::move(value));

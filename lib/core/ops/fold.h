@@ -6,14 +6,14 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "ops/scalar_math.h"
+#include "pagoda/base/small_vector.h"
 #include "pagoda/core/rule.h"
 
 namespace pagoda::inline core::ops {
 
-using Extents = std::vector<std::int64_t>;  // a constant shape
+using Extents = base::SmallVector<std::int64_t, 6>;  // a constant shape
 
 inline constexpr std::int64_t kFoldLimit = 1024;  // elements of a folded tensor
 
@@ -35,8 +35,20 @@ std::optional<Extents> small_output(const OpContext& op, int i);
 
 // Row-major strides along each axis, in elements.
 Extents strides_of(std::span<const std::int64_t> shape);
-// Where element `index` of shape `to` lies in shape `from`, which broadcasts to `to`.
-std::int64_t broadcast_index(std::int64_t index, std::span<const std::int64_t> to, std::span<const std::int64_t> from);
+
+// Where an element of shape `to` lies in shape `from`, which broadcasts to `to`.
+class BroadcastIndex {
+ public:
+  BroadcastIndex(std::span<const std::int64_t> to, std::span<const std::int64_t> from);
+  std::int64_t operator()(std::int64_t index) const;
+
+ private:
+  struct Axis {
+    std::int64_t size, to_stride, from_stride;
+  };
+  base::SmallVector<Axis, 6> axes_;  // those along which `from` does not repeat; none where the shapes are equal
+  bool is_same_;
+};
 
 // Number of elements of a constant shape.
 std::int64_t count_of(std::span<const std::int64_t> shape);

@@ -127,8 +127,7 @@ void infer_expand(OpContext& op) {
 void fold_expand(OpContext& op) {
   const auto input = known_input(op, 0);
   const auto output = small_output(op, 0);
-  if (input && output)
-    fold_moved(op, [&](std::int64_t index) { return broadcast_index(index, *output, input->shape); });
+  if (input && output) fold_moved(op, BroadcastIndex(*output, input->shape));
 }
 
 // --- Tile ---

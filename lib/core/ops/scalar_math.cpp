@@ -107,14 +107,16 @@ std::optional<Ratio> as_ratio(const Scalar& scalar) {
   if (const Ratio* ratio = std::get_if<Ratio>(&scalar)) return *ratio;
   const double* value = std::get_if<double>(&scalar);
   if (value == nullptr || !std::isfinite(*value)) return std::nullopt;
-  constexpr double kLargestNumerator = 1024;
   if (std::trunc(*value) == *value && std::abs(*value) < 0x1p53) return Ratio{static_cast<std::int64_t>(*value), 1};
-  for (int bits = 1; bits <= 16; ++bits) {
-    const double numerator = std::ldexp(*value, bits);
-    if (std::abs(numerator) > kLargestNumerator) return std::nullopt;
-    if (std::trunc(numerator) == numerator) return Ratio{static_cast<std::int64_t>(numerator), std::int64_t{1} << bits};
-  }
-  return std::nullopt;
+  constexpr std::int64_t kLargestNumerator = 1024, kLargestDenominator = 1 << 16;
+  if (std::abs(*value) > kLargestNumerator) return std::nullopt;
+  const double scaled = *value * kLargestDenominator;
+  auto numerator = static_cast<std::int64_t>(scaled);
+  if (static_cast<double>(numerator) != scaled) return std::nullopt;
+  const std::int64_t common = std::gcd(numerator, kLargestDenominator);
+  numerator /= common;
+  if (std::abs(numerator) > kLargestNumerator) return std::nullopt;
+  return Ratio{numerator, kLargestDenominator / common};
 }
 
 std::optional<bool> is_true(const Scalar& scalar) {

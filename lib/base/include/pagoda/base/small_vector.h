@@ -35,6 +35,7 @@ class SmallVector {
   using const_iterator = const T*;
 
   SmallVector() noexcept {}
+  explicit SmallVector(std::size_t count, const T& value = T()) { resize(count, value); }
   SmallVector(std::initializer_list<T> items) : SmallVector(items.begin(), items.end()) {}
   template <std::input_iterator Iterator>
   SmallVector(Iterator first, Iterator last) {
