@@ -8,9 +8,7 @@
 #include "pagoda/base/error.h"
 
 namespace pagoda::inline core {
-namespace {
 
-// Order of monomials in the canonical form and in text: constants last, otherwise by degree, then by name.
 std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
   if (a.factors.is_shared_with(b.factors)) return std::strong_ordering::equal;
   if (a.factors.empty() || b.factors.empty()) return a.factors.empty() <=> b.factors.empty();
@@ -23,6 +21,8 @@ std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
   }
   return a.factors.size() <=> b.factors.size();
 }
+
+namespace {
 
 bool same_factors(const Dim::Monomial& a, const Dim::Monomial& b) { return order(a, b) == 0; }
 
@@ -227,9 +227,7 @@ Dim& Dim::add_formula(const Dim& other) {
 
 Dim& Dim::subtract_formula(const Dim& other) {
   if (is_constant() && other.is_constant()) {
-    Int difference;
-    if (__builtin_sub_overflow(factor(), other.factor(), &difference)) overflow();
-    set_factor(difference);
+    set_factor(subtract(factor(), other.factor()));
     return *this;
   }
   if (std::int64_t difference; poly_ == other.poly_ && is_short_multiple() && other.factor_ != 0 &&
@@ -243,25 +241,27 @@ Dim& Dim::subtract_formula(const Dim& other) {
   return *this += negated;
 }
 
+void DimSum::add(const Dim::Monomial& term) {
+  if (term.factors.empty()) {
+    constant_ = pagoda::add(constant_, term.coefficient);
+    return;
+  }
+  const auto known =
+      std::find_if(terms_.begin(), terms_.end(), [&](const Dim::Monomial& each) { return same_factors(each, term); });
+  if (known == terms_.end())
+    terms_.push_back(term);
+  else
+    known->coefficient = pagoda::add(known->coefficient, term.coefficient);
+}
+
 void DimSum::add_terms(const Dim& dim) {
   if (dim.is_constant()) {
     constant_ = pagoda::add(constant_, *dim.value());
     return;
   }
   const Int factor = Dim::Poly::factor_of(dim);
-  for (const Dim::Monomial& term : dim.poly()->terms) {
-    const Int coefficient = multiply(term.coefficient, factor);
-    if (term.factors.empty()) {
-      constant_ = pagoda::add(constant_, coefficient);
-      continue;
-    }
-    const auto known =
-        std::find_if(terms_.begin(), terms_.end(), [&](const Dim::Monomial& each) { return same_factors(each, term); });
-    if (known == terms_.end())
-      terms_.push_back({.coefficient = coefficient, .factors = term.factors});
-    else
-      known->coefficient = pagoda::add(known->coefficient, coefficient);
-  }
+  for (const Dim::Monomial& term : dim.poly()->terms)
+    add({.coefficient = multiply(term.coefficient, factor), .factors = term.factors});
 }
 
 Dim DimSum::total() const {
@@ -389,7 +389,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
     rest = Dim::Poly::sum_of(std::move(inside));
     if (rest.is_constant()) return whole + floor_quotient(rest.factor(), b.factor());
     // 0 ≤ rest < b: such as the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
-    if (const auto upper = upper_bound(rest); upper && *upper < b.factor() && greater_equal(rest, 0) == true)
+    if (const auto upper = upper_bound(rest); upper && *upper < b.factor() && is_at_least(rest, 0))
       return whole;
     // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
     const Dim::Poly::Terms terms = Dim::Poly::terms_of(rest);
@@ -439,7 +439,7 @@ const Dim::Atom* Dim::as_atom() const {
 // min or max of both operands' operands: drops those known to be dominated by another, sorts the rest by text.
 Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
   const auto beats = [&](const Dim& x, const Dim& y) {
-    return (kind == AtomKind::Max ? greater_equal(x, y) : greater_equal(y, x)) == true;
+    return kind == AtomKind::Max ? is_at_least(x, y) : is_at_least(y, x);
   };
   std::vector<Dim> candidates, kept;
   flatten(a, kind, candidates);

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "graph/dim_poly.h"
+#include "graph/dim_sum.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::inline core {
@@ -28,29 +29,24 @@ Dim power_of(const Dim& base, int power) {
   return result;
 }
 
-// Rebuilds the expression with every symbol replaced by what `replace` returns for it.
-template <typename Replace>
-Dim rebuild(const Dim::Poly& poly, const Replace& replace);
+// Whether `find` knows some symbol of the formula.
+template <typename Find>
+bool mentions(const Dim& dim, const Find& find);
 
-template <typename Replace>
-Dim rebuild(const Dim::Atom& atom, const Replace& replace, const Dim& self) {
-  if (atom.kind == Dim::AtomKind::Symbol) {
-    std::optional<Dim> replacement = replace(atom.text);
-    return replacement ? *std::move(replacement) : self;
-  }
-  const Dim a = replace(atom.arguments[0]);
-  const Dim b = replace(atom.arguments[1]);
-  switch (atom.kind) {
-    case Dim::AtomKind::FloorDiv:
-      return floor_div(a, b);
-    case Dim::AtomKind::Min:
-      return min(a, b);
-    case Dim::AtomKind::Max:
-      return max(a, b);
-    case Dim::AtomKind::Symbol:
-      break;
-  }
-  return self;
+template <typename Find>
+bool mentions(const FactorList& factors, const Find& find) {
+  return std::any_of(factors.begin(), factors.end(), [&](const Dim::Factor& factor) {
+    const Dim::Atom& atom = factor.atom;
+    if (atom.kind == Dim::AtomKind::Symbol) return find(atom.text).has_value();
+    return mentions(atom.arguments[0], find) || mentions(atom.arguments[1], find);
+  });
+}
+
+template <typename Find>
+bool mentions(const Dim& dim, const Find& find) {
+  const Dim::Poly* poly = dim.poly();
+  return poly != nullptr && std::any_of(poly->terms.begin(), poly->terms.end(),
+                                        [&](const Dim::Monomial& term) { return mentions(term.factors, find); });
 }
 
 }  // namespace
@@ -61,33 +57,54 @@ std::vector<std::string> Dim::symbols() const {
   return {names.begin(), names.end()};
 }
 
-Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& replacements) const {
-  if (is_constant()) return *this;
-  struct Replace {
-    const std::map<std::string, Dim, std::less<>>& replacements;
-    std::optional<Dim> operator()(const std::string& name) const {
-      const auto found = replacements.find(name);
-      return found == replacements.end() ? std::nullopt : std::optional<Dim>(found->second);
-    }
-    Dim operator()(const Dim& argument) const { return argument.substitute(replacements); }
+// `find` returns what replaces a symbol, or nothing.
+template <typename Find>
+Dim Dim::Poly::substituted(const Dim& dim, const Find& find) {
+  if (!mentions(dim, find)) return dim;
+  const auto replaced = [&](const Factor& factor) {
+    const Atom& at = factor.atom;
+    if (at.kind == AtomKind::Symbol) return power_of(find(at.text).value_or(atom(at)), factor.power);
+    const Dim a = substituted(at.arguments[0], find), b = substituted(at.arguments[1], find);
+    const Dim value = at.kind == AtomKind::FloorDiv ? floor_div(a, b) : at.kind == AtomKind::Min ? min(a, b) : max(a, b);
+    return power_of(value, factor.power);
   };
-  const Replace replace{replacements};
-  Dim sum = 0;
-  for (const Monomial& term : poly_->terms) {
+  const Terms& terms = dim.poly_->terms;
+  // Terms share operations, whose arguments hold further ones: each power of one is replaced once.
+  std::map<std::pair<std::string_view, int>, Dim> operations;
+  DimSum sum;
+  for (const Monomial& term : terms) {
+    if (!mentions(term.factors, find)) {
+      sum.add(term);
+      continue;
+    }
     Dim product = term.coefficient;
-    for (const Factor& factor : term.factors)
-      product *= power_of(rebuild(factor.atom, replace, atom(factor.atom)), factor.power);
-    sum += product;
+    for (const Factor& factor : term.factors) {
+      if (terms.size() == 1 || factor.atom.kind == AtomKind::Symbol) {
+        product *= replaced(factor);
+        continue;
+      }
+      const auto [known, is_new] = operations.try_emplace({factor.atom.text, factor.power});
+      if (is_new) known->second = replaced(factor);
+      product *= known->second;
+    }
+    if (terms.size() == 1) return product *= Dim(dim.factor());
+    sum.add(product);
   }
-  return sum *= Dim(factor());
+  return sum.total() *= Dim(dim.factor());
+}
+
+Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& replacements) const {
+  return Poly::substituted(*this, [&](const std::string& name) {
+    const auto found = replacements.find(name);
+    return found == replacements.end() ? std::nullopt : std::optional<Dim>(found->second);
+  });
 }
 
 Dim Dim::bind(const Bindings& bindings) const {
-  if (is_constant()) return *this;
-  std::map<std::string, Dim, std::less<>> replacements;
-  for (const std::string& name : symbols())
-    if (const auto found = bindings.find(name); found != bindings.end()) replacements.emplace(name, Dim(found->second));
-  return replacements.empty() ? *this : substitute(replacements);
+  return Poly::substituted(*this, [&](const std::string& name) {
+    const auto found = bindings.find(name);
+    return found == bindings.end() ? std::nullopt : std::optional<Dim>(found->second);
+  });
 }
 
 namespace {

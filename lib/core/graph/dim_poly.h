@@ -2,6 +2,7 @@
 // (dim_text.cpp), and the checked arithmetic of its coefficients.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 
@@ -83,13 +84,26 @@ struct Dim::Poly {
   static Dim sum_of(Terms terms);         // in canonical order, no two with the same factors
   static void multiply(Dim& dim, Int factor);
   static Int factor_of(const Dim& dim) { return dim.factor(); }
+  template <typename Find>
+  static Dim substituted(const Dim& dim, const Find& find);
+  // A lower bound of a − b, given symbols ≥ 0; empty when none is known.
+  static std::optional<Int> least_difference(const Dim& a, const Dim& b);
 };
+
+// Order of monomials in the canonical form and in text: constants last, otherwise by degree, then by name.
+std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b);
 
 [[noreturn]] inline void overflow() { throw Error("a count exceeds 128 bits: the model's sizes are not credible"); }
 
 inline Int add(Int a, Int b) {
   Int result;
   if (__builtin_add_overflow(a, b, &result)) overflow();
+  return result;
+}
+
+inline Int subtract(Int a, Int b) {
+  Int result;
+  if (__builtin_sub_overflow(a, b, &result)) overflow();
   return result;
 }
 
@@ -115,6 +129,12 @@ inline Int common_divisor(Int a, Int b) {
 inline Int floor_quotient(Int a, Int b) {
   const Int quotient = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? quotient - 1 : quotient;
+}
+
+// Whether a ≥ b is known for all values of the symbols.
+inline bool is_at_least(const Dim& a, const Dim& b) {
+  const std::optional<Int> difference = Dim::Poly::least_difference(a, b);
+  return difference && *difference >= 0;
 }
 
 // An upper bound of the expression, given symbols ≥ 0; empty when none is known.

@@ -13,6 +13,7 @@ class DimSum {
     else
       add_terms(dim);
   }
+  void add(const Dim::Monomial& term);
   Dim total() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/dim_poly.h"
 #include "graph/index.h"
 
 namespace pagoda::inline core {
@@ -13,8 +14,8 @@ class Maxima {
  public:
   void add(const Dim& candidate) {
     for (const Dim& kept : kept_)
-      if (kept == candidate || greater_equal(kept, candidate) == true) return;
-    std::erase_if(kept_, [&](const Dim& kept) { return greater_equal(candidate, kept) == true; });
+      if (kept == candidate || is_at_least(kept, candidate)) return;
+    std::erase_if(kept_, [&](const Dim& kept) { return is_at_least(candidate, kept); });
     kept_.push_back(candidate);
     if (kept_.size() > kMaxCandidates) throw TooComplex("the peak's formula has too many alternatives");
   }
