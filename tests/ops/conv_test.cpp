@@ -84,6 +84,8 @@ constexpr OpCase kOthers[] = {
     {"x:f32[1,60,4], s:i64[3]=[4,5,6], b:i64[3]=[1,5,3] -> y = Col2Im(x, s, b) {strides=[2,1,1], pads=[0,1,0,0,1,0]}", "y:f32[1,4,4,5,6]", "", "3-D"},
     {"x:f32[1,10,4], s:i64[2], b:i64[2]=[1,5] -> y = Col2Im(x, s, b)", "y:f32[1,2,?,?]", "", "an image of unknown size"},
     {"x:f32[1,11,4], s:i64[2]=[5,5], b:i64[2]=[1,5] -> y = Col2Im(x, s, b)", "error: 11 columns", "", "not divisible"},
+    {"x:f32[1,11,4], s:i64[], b:i64[2] -> y = Col2Im(x, s, b)", "error: image_shape has rank 0, expected 1", "", "one number"},
+    {"x:f32[1,11,4], s:i64[2]=[5,5], b:i64[1,2] -> y = Col2Im(x, s, b)", "error: block_shape has rank 2, expected 1", "", "a matrix"},
     {"opset=27: x:f32[2,6,L], w:f32[6,1,4] -> y, s = CausalConvWithState(x, w)", "y:f32[2,6,L], s:f32[2,6,3]", "macs=48*L arith=0 special=0", "no bias, no activation"},
     {"opset=27: x:f32[2,6,5], w:f32[6,1,4], b:f32[6], p:f32[2,6,3] -> y, s = CausalConvWithState(x, w, b, p) {activation='silu'}",
      "y:f32[2,6,5], s:f32[2,6,3]", "macs=240 arith=120 special=60 read=504 written=384", "bias, SiLU, state"},

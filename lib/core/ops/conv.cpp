@@ -177,11 +177,14 @@ void infer_col2im(OpContext& op) {
   if (columns.size() != 3) op.fail("input 0 has rank " + std::to_string(columns.size()) + ", expected 3");
   const TensorValue* image_value = op.value(1);
   const TensorValue* block_value = op.value(2);
-  if (image_value == nullptr && block_value == nullptr && !(op.has_shape(1) && op.shape(1)[0].is_constant()))
-    op.unknown("the number of image axes is not known");
+  for (const int i : {1, 2})
+    if (op.has_shape(i) && op.rank(i) != 1)
+      op.fail(std::string(i == 1 ? "image" : "block") + "_shape has rank " + std::to_string(op.rank(i)) + ", expected 1");
+  const auto length = op.has_shape(1) ? op.shape(1)[0].value64() : std::nullopt;
+  if (image_value == nullptr && block_value == nullptr && !length) op.unknown("the number of image axes is not known");
   const std::size_t axes = image_value != nullptr   ? image_value->size()
                            : block_value != nullptr ? block_value->size()
-                                                    : static_cast<std::size_t>(op.shape(1)[0].value64().value_or(0));
+                                                    : static_cast<std::size_t>(*length);
   const Shape image = shape_from_value(
       op, image_value != nullptr ? *image_value : TensorValue(std::min<std::size_t>(axes, 64)), "image");
   if (block_value != nullptr && block_value->size() != image.size())
