@@ -51,6 +51,7 @@ constexpr OpCase kFolds[] = {
     {"c:i64[2,2]=[1,2,3,4], r:i64=[1,2] -> y = Tile(c, r)", "y=[1,2,1,2,3,4,3,4]", "", "along the last axis"},
     {"c:i64[3,3]=[1,2,3,4,5,6,7,8,9] -> y = Trilu(c); z = Trilu(c) {upper=0}", "y=[1,2,3,0,5,6,0,0,9], z=[1,0,0,4,5,0,7,8,9]", "", ""},
     {"c:i64[2,2]=[1,2,3,4], k:i64=1 -> y = Trilu(c, k)", "y=[0,2,0,0]", "", "above the diagonal"},
+    {"c:i64[2,2]=[1,2,3,4], k:i64=-9223372036854775808 -> y = Trilu(c, k)", "y=[1,2,3,4]", "", "far below it"},
 };
 // clang-format on
 

@@ -155,6 +155,32 @@ TEST_CASE("a fit finds the coefficients that made the times") {
   CHECK(got.classes[static_cast<std::size_t>(KernelClass::Softmax)].bytes == Approx(1.3));  // no data: the prior
 }
 
+TEST_CASE("parts of runs tell apart classes that all runs have in the same proportion") {
+  Calibration truth;
+  const auto linear = static_cast<std::size_t>(KernelClass::Linear), pool = static_cast<std::size_t>(KernelClass::MaxPool);
+  truth.classes[linear].work = 1.5;
+  truth.classes[pool].work = 60;
+  std::vector<TimedRun> runs;
+  for (int family = 0; family < 8; ++family) {
+    const double size = 1 + family;
+    TimedRun run{.name = "m", .family = std::to_string(family), .kernels = {}, .device = "d", .rates = kRates};
+    run.kernels = {{.kind = KernelClass::Linear, .macs = 1e10 * size, .bytes = 1e6, .width = 4096, .depth = 4096},
+                   {.kind = KernelClass::MaxPool, .macs = 1e7 * size, .bytes = 1e5}};
+    for (const KernelLaunch& kernel : run.kernels) {
+      const double seconds = kernel_seconds(kernel, kRates, truth);
+      run.seconds += seconds;
+      run.parts.push_back({{kernel.kind}, seconds});
+    }
+    runs.push_back(std::move(run));
+  }
+  const Calibration with_parts = fit(runs, {.prior = 1e-2});
+  CHECK(with_parts.classes[pool].work == Approx(60).epsilon(0.03));
+  for (TimedRun& run : runs) run.parts.clear();
+  CHECK(fit(runs, {.prior = 1e-2}).classes[pool].work != Approx(60).epsilon(0.1));
+  runs[0].parts.push_back({{KernelClass::MaxPool}, 0});
+  CHECK_THROWS_WITH_AS(fit(runs), doctest::Contains("a part of it takes"), Error);
+}
+
 TEST_CASE("coefficients carry over to a device with other rates") {
   const auto runs = synthetic_runs(20, 10, 0, 1);
   const Calibration got = fit(runs, {.prior = 1e-3});

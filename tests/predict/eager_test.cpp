@@ -154,6 +154,10 @@ TEST_CASE("in float32 nothing is cast, and on a CPU a convolution adds its bias 
   CHECK(kernels("x:f32[1024,64], w:f32[64,32]=const -> p = MatMul(x, w); y = Relu(p)", "pytorch-cpu") ==
         "linear 401408; pointwise 262144");
   CHECK(kernels("x:f32[2,8,8] -> y = Softmax(x)", "pytorch-cpu") == "softmax 1024");
+  // 16 rows × 8 × 4; with autocast, 8 products of 2 rows
+  const char* exchanged = "x:f32[2,8,8], w:f32[8,4]=const -> t = Transpose(x) {perm=[1,0,2]}; y = MatMul(t, w)";
+  CHECK(kernels(exchanged, "pytorch-cpu") == "linear 896");
+  CHECK(kernels(exchanged, "pytorch-amp") == "cast 768; cast 192; batched_matmul 448");
 }
 
 TEST_CASE("attention in every form that exporters write is the same kernel") {

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 #include <span>
+#include <sstream>
 #include <thread>
 
 #include "pagoda/base/csv_line.h"
@@ -64,7 +65,8 @@ struct Engine {
   const char *backend, *device;  // of pagoda-bench
   std::int64_t rounds;           // of all runs
   double budget_seconds, warmup_seconds;  // of a run in a round
-  bool has_profiles;                      // of each run, another one gives the time of each kernel
+  bool has_profiles;                      // of each run, another one gives the time of each kernel …
+  const char* layers_by;                  // … as this option of the worker says; "" for its own way
   std::span<const StudyRow> study;
   std::span<const char* const> ceilings;  // arguments of ert-ceilings
   void (*fit)(const Here& here);
@@ -148,6 +150,7 @@ measured::Study study_of(const Engine& engine, const std::string& models, std::o
     if (row.batch > 0) block.push_back({"batch", {row.batch}});
     if (row.sequence > 0) block.push_back({"sequence", {row.sequence}});
     if (threads) block.push_back({"threads", {*threads}});
+    if (engine.layers_by[0] != '\0') block.push_back({"layers_by", {std::string(engine.layers_by)}});
     study.blocks.push_back(std::move(block));
   }
   return study;
@@ -357,8 +360,53 @@ void fit_onnxruntime(const Here& here) {
                                  .covered = fit.covered}));
 }
 
-// Whole runs alone: PyTorch's profiler costs about as much as its shorter operators take, and ONNX Runtime's times the
-// launches of kernels on a GPU, not the kernels.
+// What PyTorch's operators on a CPU compute, by the classes that a lowering takes for the same work. Attention is one
+// kernel or several, as its modules are written. Operators that take about as long as the profiler needs for one, such
+// as activations, have no part of their own, and count in the whole run.
+std::vector<KernelClass> kinds_of(std::string_view op, const std::string& weight) {
+  using enum KernelClass;
+  if (op == "aten::mkldnn_convolution" || op == "aten::_slow_conv2d_forward" || op == "aten::slow_conv3d_forward") {
+    // [outputs, inputs of a group, window…]
+    std::vector<std::string> sizes;
+    std::istringstream text(weight);
+    for (std::string size; std::getline(text, size, 'x');) sizes.push_back(size);
+    if (sizes.size() < 3) return {};
+    if (sizes[1] == "1" && sizes[0] != "1") return {Depthwise, DepthwiseLibrary, DepthwiseChannelsLast};
+    if (std::all_of(sizes.begin() + 2, sizes.end(), [](const std::string& size) { return size == "1"; }))
+      return {ConvPointwise};
+    return {Conv, ConvStem, ConvPatch, ConvGrouped, ConvChannelsLast};
+  }
+  if (op == "aten::addmm" || op == "aten::mm") return {Linear};
+  if (op == "aten::bmm" || op == "aten::baddbmm" || op == "aten::_softmax" ||
+      op == "aten::_scaled_dot_product_flash_attention_for_cpu")
+    return {BatchedMatmul, Attention, MaskedAttention, Softmax};
+  if (op == "aten::max_pool2d_with_indices") return {MaxPool};
+  if (op == "aten::native_batch_norm") return {BatchNorm, BatchNormChannelsLast};
+  if (op == "aten::native_layer_norm") return {LayerNorm};
+  return {};
+}
+
+// PyTorch's max pool of row-major images on a CPU looks at one element at a time, where a vector unit's rate counts 16
+// lanes in each of two units.
+constexpr double kScalarPool = 4 * 16 * 2;
+
+std::vector<TimedPart> parts_of(const documents::Result& result) {
+  std::vector<TimedPart> parts;
+  for (const documents::LayerTime& layer : result.layers) {
+    const std::vector<KernelClass> kinds = kinds_of(layer.op_type, documents::text_of(layer.facts, "weight"));
+    if (kinds.empty() || !layer.seconds || *layer.seconds <= 0) continue;
+    const auto same =
+        std::find_if(parts.begin(), parts.end(), [&](const TimedPart& part) { return part.kinds == kinds; });
+    if (same == parts.end())
+      parts.push_back({kinds, *layer.seconds});
+    else
+      same->seconds += *layer.seconds;
+  }
+  return parts;
+}
+
+// By whole runs, and by operators where a profiler times them: ONNX Runtime's times the launches of kernels on a GPU, not
+// the kernels.
 void fit_whole_runs(const Here& here) {
   const EagerEngine& engine = eager_engine(here.engine.id);
   const std::optional<KernelRates> rates = kernel_rates(here.device, engine);
@@ -382,7 +430,8 @@ void fit_whole_runs(const Here& here) {
                     .kernels = std::move(kernels.kernels),
                     .device = here.device.id,
                     .rates = *rates,
-                    .seconds = seconds});
+                    .seconds = seconds,
+                    .parts = parts_of(*result)});
   }
   const CalibrationResult fit = calibrate(runs, {.id = "here",
                                                  .regime = here.regime() + (engine.products == Precision::Tf32
@@ -392,6 +441,7 @@ void fit_whole_runs(const Here& here) {
                                                  .folds = runs.size(),  // each family is left out alone
                                                  .coverage = 0.8,
                                                  .fits_rows = true,
+                                                 .pool_issues = engine.on_cpu ? kScalarPool : 4,
                                                  .fits_host = std::string_view(here.engine.device) == "cuda"});
   documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
   file.fitted.engine = engine;
@@ -419,12 +469,13 @@ void fit_whole_runs(const Here& here) {
 constexpr const char* kCpu[] = {"--cpu"};
 constexpr const char* kGpu[] = {"--gpu", "0"};
 constexpr Engine kEngines[] = {
-    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, true, kFiles, kCpu,
+    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, true, "", kFiles, kCpu,
      fit_onnxruntime},
-    {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", 1, 0.5, 0.5, false, kCudaFiles, kGpu,
+    {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", 1, 0.5, 0.5, false, "", kCudaFiles, kGpu,
      fit_whole_runs},
-    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, false, kModules, kCpu, fit_whole_runs},
-    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 0.5, 0.5, false, kModules, kGpu, fit_whole_runs},
+    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, true, "operators", kModules, kCpu,
+     fit_whole_runs},
+    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 0.5, 0.5, false, "", kModules, kGpu, fit_whole_runs},
 };
 
 }  // namespace

@@ -265,8 +265,8 @@ void fold_trilu(OpContext& op) {
   const Scalar zero = is_float(op.element(0)) ? real(0, op.element(0)) : Scalar(Dim(0));
   TensorValue value = *input->known;
   for (std::int64_t i = 0; i < input->count; ++i) {
-    const std::int64_t offset = i % columns - i / columns % rows - diagonal->front();
-    if (upper ? offset < 0 : offset > 0) value[static_cast<std::size_t>(i)] = zero;
+    const std::int64_t offset = i % columns - i / columns % rows;
+    if (upper ? offset < diagonal->front() : offset > diagonal->front()) value[static_cast<std::size_t>(i)] = zero;
   }
   publish(op, std::move(value));
 }

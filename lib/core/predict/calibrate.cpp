@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -57,7 +58,8 @@ std::vector<Parameter> parameters(const CalibrationOptions& options) {
       list.push_back({depth_of, kind, 32, 1});
       if (options.fits_rows) list.push_back({rows_of, kind, 8, 1.5});
     } else if (place == Place::Vector) {
-      list.push_back({work_of, kind, 4, 1.5});
+      const bool is_pool = kind == static_cast<std::size_t>(KernelClass::MaxPool);
+      list.push_back({work_of, kind, is_pool ? options.pool_issues : 4, 1.5});
     }
   }
   return list;
@@ -97,11 +99,22 @@ double total_seconds(const TimedRun& run, const Calibration& calibration) {
   return std::accumulate(added.begin(), added.end(), 0.0);
 }
 
+// A run, or a part of one.
 struct Sample {
   std::vector<Counted> kernels;
   const TimedRun* run;
+  double seconds;  // measured
+  bool is_queue;   // the host may be the limit, and the order of the run's kernels matters
   double weight = 1;
 };
+
+std::vector<KernelLaunch> of_kinds(const std::vector<KernelLaunch>& kernels, const std::vector<KernelClass>& kinds) {
+  std::vector<KernelLaunch> result;
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(result), [&](const KernelLaunch& kernel) {
+    return std::find(kinds.begin(), kinds.end(), kernel.kind) != kinds.end();
+  });
+  return result;
+}
 
 class Problem {
  public:
@@ -113,12 +126,18 @@ class Problem {
     double sum = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (!taken[i]) continue;
-      // Where the host may be the limit, the order of kernels matters.
-      samples_.push_back({options.fits_host ? std::vector<Counted>() : counted(runs[i].kernels), &runs[i],
-                          1 / std::sqrt(members.at(runs[i].family))});
-      sum += samples_.back().weight;
+      const TimedRun& run = runs[i];
+      const double weight = 1 / std::sqrt(members.at(run.family));
+      samples_.push_back({options.fits_host ? std::vector<Counted>() : counted(run.kernels), &run, run.seconds,
+                          options.fits_host, weight});
+      sum += weight;
+      for (const TimedPart& part : run.parts)
+        if (auto kernels = counted(of_kinds(run.kernels, part.kinds)); !kernels.empty())
+          samples_.push_back(
+              {std::move(kernels), &run, part.seconds, false, weight * std::min(part.seconds / run.seconds, 1.0)});
     }
-    for (Sample& sample : samples_) sample.weight *= static_cast<double>(samples_.size()) / sum;
+    const auto whole = static_cast<double>(std::count(taken.begin(), taken.end(), true));
+    for (Sample& sample : samples_) sample.weight *= whole / sum;
     centre_.resize(static_cast<Eigen::Index>(list_.size()));
     precision_.resize(static_cast<Eigen::Index>(list_.size()));
     for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -166,10 +185,10 @@ class Problem {
     const double scale = options_.tolerance;
     double cost = precision_.dot((logs - centre_).cwiseAbs2());
     for (const Sample& sample : samples_) {
-      double seconds = options_.fits_host ? total_seconds(*sample.run, calibration) : 0;
+      double seconds = sample.is_queue ? total_seconds(*sample.run, calibration) : 0;
       for (const Counted& entry : sample.kernels)
         seconds += entry.count * kernel_seconds(entry.kernel, sample.run->rates, calibration);
-      const double error = std::log(seconds / sample.run->seconds);
+      const double error = std::log(seconds / sample.seconds);
       cost += sample.weight * 2 * scale * scale * (std::sqrt(1 + std::pow(error / scale, 2)) - 1);
     }
     return cost;
@@ -181,10 +200,10 @@ class Problem {
     Eigen::VectorXd gradient = precision_.cwiseProduct(logs - centre_), row(logs.size());
     for (const Sample& sample : samples_) {
       row.setZero();
-      double seconds = options_.fits_host ? add_queue(*sample.run, calibration, row) : 0;
+      double seconds = sample.is_queue ? add_queue(*sample.run, calibration, row) : 0;
       for (const Counted& entry : sample.kernels) seconds += add_kernel(entry, sample.run->rates, calibration, row);
       row /= seconds;
-      const double error = std::log(seconds / sample.run->seconds);
+      const double error = std::log(seconds / sample.seconds);
       const double weight = sample.weight / std::sqrt(1 + std::pow(error / options_.tolerance, 2));
       hessian.selfadjointView<Eigen::Lower>().rankUpdate(row, weight);
       gradient += weight * error * row;
@@ -240,6 +259,9 @@ void check(std::span<const TimedRun> runs) {
     if (run.kernels.empty()) throw Error(run.name + ": launches no kernel; leave it out of the calibration");
     if (!(run.seconds > 0) || !std::isfinite(run.seconds))
       throw Error(run.name + ": measured " + std::to_string(run.seconds) + " s; expected a time above 0");
+    for (const TimedPart& part : run.parts)
+      if (!(part.seconds > 0) || !std::isfinite(part.seconds))
+        throw Error(run.name + ": a part of it takes " + std::to_string(part.seconds) + " s; expected a time above 0");
   }
 }
 

@@ -110,7 +110,10 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   if (is_weight && a.sizes.size() > 2) {
     const std::int64_t inner = a.sizes.back();
     const Sizes flat = {static_cast<std::int64_t>(a.elements()) / std::max<std::int64_t>(inner, 1), inner};
-    folds = view_as(a.sizes, a.strides, flat).has_value();
+    // In float32 the modules run without autocast, where nn.MultiheadAttention multiplies its input as it comes, before
+    // the exchange of batch and tokens that a trace of its other path has.
+    const bool is_exchange = a.sizes.size() == 3 && a.strides.back() == 1 && output.type == ElementType::Float32;
+    folds = is_exchange || view_as(a.sizes, a.strides, flat).has_value();
   }
   if (is_weight && folds) {
     kernel.kind = KernelClass::Linear;

@@ -4,6 +4,7 @@
     pip install torch torchvision transformers timm     (openxla, lazy: torch_xla)
 
 Reads of the config: model_name, device, dtype, mode, compile, optimizer, batch, sequence, input_size, threads, data, seed;
+layers_by = "operators" gives the operators of a run on a CPU, by PyTorch's profiler, where it is asked for layers;
 graphs = true writes the captured graphs, their breaks and guards to files, fresh_cache = true compiles anew, xla_flags are
 XLA's (options of the backend).
 compile: eager; inductor, aot_eager, cudagraphs and openxla by torch.compile; trace, one instance of torch.jit.trace; lazy, tensors
@@ -227,6 +228,8 @@ class TorchWorker(Worker):
         residual's sum, attention's products). Of the module as written: a compiled one has no modules left to time."""
         if self.program:
             return self.operators()
+        if self.config.get("layers_by") == "operators":
+            return self.profiled_operators()
         torch, samples, kinds, open_calls, computing, hooks = self.torch, {}, {}, [], set(), []
 
         class Calls(torch.overrides.TorchFunctionMode):
@@ -280,6 +283,24 @@ class TorchWorker(Worker):
             for step, seconds in self.program.run(self.inputs)[1]:
                 samples.setdefault((step.label, step.op_type), []).append(seconds)
         return median_layers(samples, {})
+
+    def profiled_operators(self):
+        """Each operator with the shape of its weight: the time that it spends itself in a run, without those it calls."""
+        torch = self.torch
+        if self.device.type != "cpu":
+            raise Unavailable("not available: operators of a run are timed on a CPU alone, where they wait for their work")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
+            for _ in range(LAYER_RUNS):
+                self.once()
+        seconds, calls = {}, {}
+        for event in profile.key_averages(group_by_input_shape=True):
+            shapes = [shape for shape in event.input_shapes if shape]
+            key = (event.key, "x".join(map(str, shapes[1])) if len(shapes) > 1 else "")
+            seconds[key] = seconds.get(key, 0) + event.self_cpu_time_total * 1e-6 / LAYER_RUNS
+            calls[key] = calls.get(key, 0) + event.count / LAYER_RUNS
+        return [{"name": f"{kind} {weight}".strip(), "op_type": kind, "seconds": value,
+                 "facts": {"timed": "by the profiler", "calls": calls[kind, weight], "weight": weight}}
+                for (kind, weight), value in seconds.items()]
 
     def write_graphs(self):
         """What torch.compile captures: a file a graph, the reasons of breaks, the guards. Returns their number."""

@@ -7,7 +7,7 @@
 //
 // The fit minimises Σ w · huber(log(predicted / measured)) plus a prior that pulls every coefficient towards that of a
 // kernel close to the roofline, so that classes without measurements stay plausible. w gives a family of n models the
-// total weight √n. All coefficients are positive by construction: the search runs over their logarithms.
+// total weight √n; a part of a run has the run's, times its share of the time. All coefficients are positive by construction: the search runs over their logarithms.
 #pragma once
 
 #include <span>
@@ -19,6 +19,12 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
+// What the kernels of some classes took in a run.
+struct TimedPart {
+  std::vector<KernelClass> kinds;
+  double seconds = 0;
+};
+
 struct TimedRun {
   std::string name;
   std::string family;  // models that share code; left out of the fit together
@@ -27,6 +33,7 @@ struct TimedRun {
   bool channels_last = false;  // layout of images
   KernelRates rates;
   double seconds = 0;  // measured
+  std::vector<TimedPart> parts = {};  // where a profiler timed them
 };
 
 struct CalibrationOptions {
@@ -36,6 +43,7 @@ struct CalibrationOptions {
   double prior = 0.15;      // weight of the prior; 0 trusts the data alone
   double tolerance = 0.08;  // relative error above which the loss is linear, not quadratic
   bool fits_rows = false;   // m0 of products, which only runs of small batches determine
+  double pool_issues = 4;   // a max pool's for each element of a window, where nothing is known yet
   bool fits_host = false;   // what launching costs the host, where runs of short kernels are among those measured
 };
 
