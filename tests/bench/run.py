@@ -104,7 +104,9 @@ def main() -> None:
         steps = {name: dict(line.split("\t") for line in subprocess.run(
                      [options.build / "tests/bench/steps", path, str(options.runs)], check=True, capture_output=True,
                      text=True).stdout.splitlines())
-                 for name, path in (("chain of 100,000 nodes", chains[100_000]), ("swin_t", filled["swin_t"]))}
+                 for name, path in (("chain of 100,000 nodes", chains[100_000]), ("swin_t", filled["swin_t"]),
+                                    ("bert_base, free sizes", str(skeletons / "bert_base.onnx")),
+                                    ("llama_past_dynamo, free sizes", str(skeletons / "llama_past_dynamo.onnx")))}
         names = list(next(iter(steps.values())))
         print(f"\n| ns a node | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
         for name, row in steps.items():
