@@ -142,6 +142,20 @@ class Frameworks(unittest.TestCase):
             with self.subTest(name=name, dims=dims):
                 self.assertEqual(ort_worker.image_axes(name, dims), expected)
 
+    def test_operators_of_torch_have_the_shapes_of_their_weights(self):
+        try:
+            import torch  # noqa: F401
+            import torchvision  # noqa: F401
+        except ModuleNotFoundError:
+            self.skipTest("torch or torchvision is not installed")
+        config = {"model": "resnet18", "model_name": "resnet18", "device": "cpu", "batch": 1, "layers_by": "operators"}
+        answers, done = converse([sys.executable, str(FOLDER / "torch_worker.py")], prepare(**config), {"op": "layers"}, {"op": "quit"})
+        layers = {layer["name"]: layer for layer in answers[-1]["layers"]}
+        stem = layers["aten::mkldnn_convolution 64x3x7x7"]
+        self.assertEqual((stem["op_type"], stem["facts"]["second"], stem["facts"]["calls"]), ("aten::mkldnn_convolution", "64x3x7x7", 1))
+        self.assertGreater(stem["seconds"], 0)
+        self.assertEqual(layers["aten::mkldnn_convolution 64x64x3x3"]["facts"]["calls"], 4)  # two blocks of two
+
 
     def test_named_models_of_jax_have_as_many_parameters_as_the_published_ones(self):
         sys.path.insert(0, str(FOLDER))

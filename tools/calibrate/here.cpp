@@ -65,8 +65,8 @@ struct Engine {
   const char *backend, *device;  // of pagoda-bench
   std::int64_t rounds;           // of all runs
   double budget_seconds, warmup_seconds;  // of a run in a round
-  bool has_profiles;                      // of each run, another one gives the time of each kernel …
-  const char* layers_by;                  // … as this option of the worker says; "" for its own way
+  const char* profile;  // how another run gives the time of each kernel: the worker's option layers_by, "" for its own
+                        // way; null: none does
   std::span<const StudyRow> study;
   std::span<const char* const> ceilings;  // arguments of ert-ceilings
   void (*fit)(const Here& here);
@@ -135,7 +135,7 @@ std::string measured_ceilings(const Engine& engine, const std::string& folder) {
 measured::Study study_of(const Engine& engine, const std::string& models, std::optional<std::int64_t> threads) {
   measured::Study study;
   study.name = "here";
-  study.layers = engine.has_profiles;
+  study.layers = engine.profile != nullptr;
   study.repeats = engine.rounds;
   study.measure.budget_seconds = engine.budget_seconds;
   study.measure.warmup_seconds = engine.warmup_seconds;
@@ -150,7 +150,8 @@ measured::Study study_of(const Engine& engine, const std::string& models, std::o
     if (row.batch > 0) block.push_back({"batch", {row.batch}});
     if (row.sequence > 0) block.push_back({"sequence", {row.sequence}});
     if (threads) block.push_back({"threads", {*threads}});
-    if (engine.layers_by[0] != '\0') block.push_back({"layers_by", {std::string(engine.layers_by)}});
+    if (engine.profile != nullptr && engine.profile[0] != '\0')
+      block.push_back({"layers_by", {std::string(engine.profile)}});
     study.blocks.push_back(std::move(block));
   }
   return study;
@@ -362,39 +363,60 @@ void fit_onnxruntime(const Here& here) {
 
 // What PyTorch's operators on a CPU compute, by the classes that a lowering takes for the same work. Attention is one
 // kernel or several, as its modules are written. Operators that take about as long as the profiler needs for one, such
-// as activations, have no part of their own, and count in the whole run.
-std::vector<KernelClass> kinds_of(std::string_view op, const std::string& weight) {
-  using enum KernelClass;
-  if (op == "aten::mkldnn_convolution" || op == "aten::_slow_conv2d_forward" || op == "aten::slow_conv3d_forward") {
-    // [outputs, inputs of a group, window…]
-    std::vector<std::string> sizes;
-    std::istringstream text(weight);
-    for (std::string size; std::getline(text, size, 'x');) sizes.push_back(size);
-    if (sizes.size() < 3) return {};
-    if (sizes[1] == "1" && sizes[0] != "1") return {Depthwise, DepthwiseLibrary, DepthwiseChannelsLast};
-    if (std::all_of(sizes.begin() + 2, sizes.end(), [](const std::string& size) { return size == "1"; }))
-      return {ConvPointwise};
-    return {Conv, ConvStem, ConvPatch, ConvGrouped, ConvChannelsLast};
-  }
-  if (op == "aten::addmm" || op == "aten::mm") return {Linear};
-  if (op == "aten::bmm" || op == "aten::baddbmm" || op == "aten::_softmax" ||
-      op == "aten::_scaled_dot_product_flash_attention_for_cpu")
-    return {BatchedMatmul, Attention, MaskedAttention, Softmax};
-  if (op == "aten::max_pool2d_with_indices") return {MaxPool};
-  if (op == "aten::native_batch_norm") return {BatchNorm, BatchNormChannelsLast};
-  if (op == "aten::native_layer_norm") return {LayerNorm};
-  return {};
+// as activations, have no row, and count in the whole run.
+using Kinds = std::vector<KernelClass>;
+struct Convolutions {
+  Kinds depthwise, pointwise, others;
+};
+const Convolutions kConvolutions = {
+    {KernelClass::Depthwise, KernelClass::DepthwiseLibrary, KernelClass::DepthwiseChannelsLast},
+    {KernelClass::ConvPointwise},
+    {KernelClass::Conv, KernelClass::ConvStem, KernelClass::ConvPatch, KernelClass::ConvGrouped,
+     KernelClass::ConvChannelsLast}};
+const Kinds kLinear = {KernelClass::Linear};
+const Kinds kAttention = {KernelClass::BatchedMatmul, KernelClass::Attention, KernelClass::MaskedAttention,
+                          KernelClass::Softmax};
+// clang-format off
+const std::map<std::string_view, Kinds> kOperators = {
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", kAttention},
+    {"aten::_slow_conv2d_forward",                        {}},  // by the window
+    {"aten::_softmax",                                    kAttention},
+    {"aten::addmm",                                       kLinear},
+    {"aten::baddbmm",                                     kAttention},
+    {"aten::bmm",                                         kAttention},
+    {"aten::max_pool2d_with_indices",                     {KernelClass::MaxPool}},
+    {"aten::mkldnn_convolution",                          {}},
+    {"aten::mm",                                          kLinear},
+    {"aten::native_batch_norm",                           {KernelClass::BatchNorm, KernelClass::BatchNormChannelsLast}},
+    {"aten::native_layer_norm",                           {KernelClass::LayerNorm}},
+    {"aten::slow_conv3d_forward",                         {}},
+};
+// clang-format on
+
+// `weight`: "64x3x7x7", outputs × inputs of a group × window; no classes for another text.
+Kinds convolutions_of(const std::string& weight) {
+  std::vector<std::string> sizes;
+  std::istringstream text(weight);
+  for (std::string size; std::getline(text, size, 'x');) sizes.push_back(size);
+  if (sizes.size() < 3) return {};
+  const auto is_one = [](const std::string& size) { return size == "1"; };
+  if (is_one(sizes[1]) && !is_one(sizes[0])) return kConvolutions.depthwise;
+  if (std::all_of(sizes.begin() + 2, sizes.end(), is_one)) return kConvolutions.pointwise;
+  return kConvolutions.others;
 }
 
-// PyTorch's max pool of row-major images on a CPU looks at one element at a time, where a vector unit's rate counts 16
-// lanes in each of two units.
+// The centre of a prior: PyTorch's max pool of row-major images on a CPU (ATen's MaxPoolKernel.cpp) looks at one element
+// at a time, where the rate of vector units counts 16 lanes in each of two.
 constexpr double kScalarPool = 4 * 16 * 2;
 
 std::vector<TimedPart> parts_of(const documents::Result& result) {
   std::vector<TimedPart> parts;
   for (const documents::LayerTime& layer : result.layers) {
-    const std::vector<KernelClass> kinds = kinds_of(layer.op_type, documents::text_of(layer.facts, "weight"));
-    if (kinds.empty() || !layer.seconds || *layer.seconds <= 0) continue;
+    const auto row = kOperators.find(layer.op_type);
+    if (row == kOperators.end() || !layer.seconds || *layer.seconds <= 0) continue;
+    const Kinds kinds =
+        row->second.empty() ? convolutions_of(documents::text_of(layer.facts, "second")) : row->second;
+    if (kinds.empty()) continue;
     const auto same =
         std::find_if(parts.begin(), parts.end(), [&](const TimedPart& part) { return part.kinds == kinds; });
     if (same == parts.end())
@@ -469,13 +491,13 @@ void fit_whole_runs(const Here& here) {
 constexpr const char* kCpu[] = {"--cpu"};
 constexpr const char* kGpu[] = {"--gpu", "0"};
 constexpr Engine kEngines[] = {
-    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, true, "", kFiles, kCpu,
+    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, "", kFiles, kCpu,
      fit_onnxruntime},
-    {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", 1, 0.5, 0.5, false, "", kCudaFiles, kGpu,
+    {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", 1, 0.5, 0.5, nullptr, kCudaFiles, kGpu,
      fit_whole_runs},
-    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, true, "operators", kModules, kCpu,
+    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, "operators", kModules, kCpu,
      fit_whole_runs},
-    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 0.5, 0.5, false, "", kModules, kGpu, fit_whole_runs},
+    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 0.5, 0.5, nullptr, kModules, kGpu, fit_whole_runs},
 };
 
 }  // namespace

@@ -168,6 +168,14 @@ Dim Dim::Poly::sum_of(Terms terms) {
   return dim;
 }
 
+Dim Dim::Poly::merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int)) {
+  Terms terms;
+  visit_merged(a, b, combine, [&](const FactorList& factors, Int coefficient) {
+    terms.push_back({.coefficient = coefficient, .factors = factors});
+  });
+  return sum_of(std::move(terms));
+}
+
 Dim::Poly::Terms Dim::Poly::terms_of(const Dim& dim) {
   if (dim.is_constant()) return dim.factor() == 0 ? Terms() : Terms{{.coefficient = dim.factor(), .factors = {}}};
   Terms terms = dim.poly_->terms;
@@ -205,24 +213,7 @@ Dim& Dim::add_formula(const Dim& other) {
     Poly::multiply(*this, sum);
     return *this;
   }
-  Poly::Terms a = Poly::terms_of(*this), b = Poly::terms_of(other), sum;
-  sum.reserve(a.size() + b.size());
-  auto ia = a.begin();
-  auto ib = b.begin();
-  while (ia != a.end() || ib != b.end()) {
-    const auto ordering = ib == b.end()   ? std::strong_ordering::less
-                          : ia == a.end() ? std::strong_ordering::greater
-                                          : order(*ia, *ib);
-    if (ordering < 0) {
-      sum.push_back(std::move(*ia++));
-    } else if (ordering > 0) {
-      sum.push_back(std::move(*ib++));
-    } else {
-      sum.push_back(std::move(*ia++));
-      sum.back().coefficient = add(sum.back().coefficient, (ib++)->coefficient);
-    }
-  }
-  return *this = Poly::sum_of(std::move(sum));
+  return *this = Poly::merged(*this, other, add);
 }
 
 Dim& Dim::subtract_formula(const Dim& other) {
@@ -236,9 +227,7 @@ Dim& Dim::subtract_formula(const Dim& other) {
     if (difference == 0) drop();
     return *this;
   }
-  Dim negated = other;
-  negated *= Dim(-1);
-  return *this += negated;
+  return *this = Poly::merged(*this, other, subtract);
 }
 
 void DimSum::add(const Dim::Monomial& term) {

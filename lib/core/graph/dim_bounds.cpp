@@ -1,45 +1,11 @@
 // Bounds of a formula's value for any symbols ≥ 0.
 #include <algorithm>
-#include <utility>
 
 #include "graph/dim_poly.h"
 
 namespace pagoda::inline core {
 
 namespace {
-
-// The terms of a formula and what multiplies each; a number is one term.
-class TermList {
- public:
-  explicit TermList(const Dim& dim) : poly_(dim.poly()), factor_(Dim::Poly::factor_of(dim)) {
-    if (poly_ == nullptr) number_.coefficient = std::exchange(factor_, 1);
-  }
-  const Dim::Monomial* begin() const { return poly_ != nullptr ? poly_->terms.begin() : &number_; }
-  const Dim::Monomial* end() const { return poly_ != nullptr ? poly_->terms.end() : &number_ + 1; }
-  Int coefficient(const Dim::Monomial& term) const { return multiply(term.coefficient, factor_); }
-
- private:
-  const Dim::Poly* poly_;
-  Int factor_;
-  Dim::Monomial number_;
-};
-
-// Calls `visit` with the factors and the coefficient of each term of a − b.
-template <typename Visit>
-void visit_difference(const Dim& a, const Dim& b, const Visit& visit) {
-  const TermList of_a(a), of_b(b);
-  auto ia = of_a.begin();
-  auto ib = of_b.begin();
-  while (ia != of_a.end() || ib != of_b.end()) {
-    const auto ordering = ib == of_b.end()   ? std::strong_ordering::less
-                          : ia == of_a.end() ? std::strong_ordering::greater
-                                             : order(*ia, *ib);
-    const FactorList& factors = ordering > 0 ? ib->factors : ia->factors;
-    Int coefficient = ordering > 0 ? 0 : of_a.coefficient(*ia++);
-    if (ordering >= 0) coefficient = subtract(coefficient, of_b.coefficient(*ib++));
-    if (coefficient != 0) visit(factors, coefficient);
-  }
-}
 
 std::optional<Int> lower_bound(const Dim::Atom& atom) {
   if (atom.kind == Dim::AtomKind::Symbol) return 0;
@@ -82,7 +48,7 @@ std::optional<Int> Dim::Poly::least_difference(const Dim& a, const Dim& b) {
   std::optional<Int> sum = 0;
   const Atom* quotient = nullptr;
   Int of_quotient = 0;
-  visit_difference(a, b, [&](const FactorList& factors, Int coefficient) {
+  visit_merged(a, b, subtract, [&](const FactorList& factors, Int coefficient) {
     if (quotient != nullptr) return;
     if (coefficient < 0 && (quotient = quotient_of(factors)) != nullptr) of_quotient = coefficient;
     if (!sum) return;

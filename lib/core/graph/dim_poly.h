@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "pagoda/base/error.h"
 #include "pagoda/base/holders.h"
@@ -82,6 +83,7 @@ struct Dim::Poly {
   explicit Poly(Terms terms, Int long_factor = 0);
   static Terms terms_of(const Dim& dim);  // with the factor; none for 0
   static Dim sum_of(Terms terms);         // in canonical order, no two with the same factors
+  static Dim merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int));  // the sum (add) or difference (subtract)
   static void multiply(Dim& dim, Int factor);
   static Int factor_of(const Dim& dim) { return dim.factor(); }
   template <typename Find>
@@ -123,6 +125,40 @@ inline Int common_divisor(Int a, Int b) {
   for (auto y = static_cast<std::int64_t>(b); y != 0; x = std::exchange(y, x % y))
     if (y == 1 || y == -1) return 1;
   return x < 0 ? -Int{x} : Int{x};
+}
+
+// The terms of a formula and what multiplies each; a number is one term.
+class TermList {
+ public:
+  explicit TermList(const Dim& dim) : poly_(dim.poly()), factor_(Dim::Poly::factor_of(dim)) {
+    if (poly_ == nullptr) number_.coefficient = std::exchange(factor_, 1);
+  }
+  const Dim::Monomial* begin() const { return poly_ != nullptr ? poly_->terms.begin() : &number_; }
+  const Dim::Monomial* end() const { return poly_ != nullptr ? poly_->terms.end() : &number_ + 1; }
+  Int coefficient(const Dim::Monomial& term) const { return multiply(term.coefficient, factor_); }
+
+ private:
+  const Dim::Poly* poly_;
+  Int factor_;
+  Dim::Monomial number_;
+};
+
+// Calls `visit` with the factors and the coefficient of each term of the sum or difference of two formulas, in canonical
+// order. `combine` is add or subtract.
+template <typename Visit>
+void visit_merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int), const Visit& visit) {
+  const TermList of_a(a), of_b(b);
+  auto ia = of_a.begin();
+  auto ib = of_b.begin();
+  while (ia != of_a.end() || ib != of_b.end()) {
+    const auto ordering = ib == of_b.end()   ? std::strong_ordering::less
+                          : ia == of_a.end() ? std::strong_ordering::greater
+                                             : order(*ia, *ib);
+    const FactorList& factors = ordering > 0 ? ib->factors : ia->factors;
+    Int coefficient = ordering > 0 ? 0 : of_a.coefficient(*ia++);
+    if (ordering >= 0) coefficient = combine(coefficient, of_b.coefficient(*ib++));
+    if (coefficient != 0) visit(factors, coefficient);
+  }
 }
 
 // ⌊a / b⌋ for either sign; C++ division truncates.

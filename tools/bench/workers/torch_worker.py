@@ -285,7 +285,8 @@ class TorchWorker(Worker):
         return median_layers(samples, {})
 
     def profiled_operators(self):
-        """Each operator with the shape of its weight: the time that it spends itself in a run, without those it calls."""
+        """Each operator by the shape of its second operand, a convolution's weight: the time that it spends itself in a run,
+        without those it calls."""
         torch = self.torch
         if self.device.type != "cpu":
             raise Unavailable("not available: operators of a run are timed on a CPU alone, where they wait for their work")
@@ -298,9 +299,9 @@ class TorchWorker(Worker):
             key = (event.key, "x".join(map(str, shapes[1])) if len(shapes) > 1 else "")
             seconds[key] = seconds.get(key, 0) + event.self_cpu_time_total * 1e-6 / LAYER_RUNS
             calls[key] = calls.get(key, 0) + event.count / LAYER_RUNS
-        return [{"name": f"{kind} {weight}".strip(), "op_type": kind, "seconds": value,
-                 "facts": {"timed": "by the profiler", "calls": calls[kind, weight], "weight": weight}}
-                for (kind, weight), value in seconds.items()]
+        return [{"name": f"{kind} {second}".strip(), "op_type": kind, "seconds": value,
+                 "facts": {"timed": "by the profiler", "calls": calls[kind, second], "second": second}}
+                for (kind, second), value in seconds.items()]
 
     def write_graphs(self):
         """What torch.compile captures: a file a graph, the reasons of breaks, the guards. Returns their number."""
