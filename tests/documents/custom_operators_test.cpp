@@ -45,7 +45,7 @@ TEST_CASE("a file states inputs, attributes, sizes, outputs and work") {
   const CustomOperator& pad = operators[1];
   CHECK(pad.kind == OpKind::Layout);
   CHECK(pad.precision == "float16");
-  CHECK(pad.inputs[0].shape->at(1) == "4");
+  CHECK(pad.inputs[0].shape.value()[1] == "4");
   CHECK(pad.inputs[0].elements_read == "h");
   CHECK(pad.inputs[1].values == std::vector<std::string>{"to"});
   REQUIRE(pad.attributes.size() == 3);  // by name: box, left, right

@@ -118,7 +118,7 @@ TEST_CASE("pool sizes and work equal those of windows tried one by one") {
                                        std::to_string(begin) + "," + std::to_string(end) +
                                        "], ceil_mode=" + (ceil_mode ? "1" : "0") + "}";
               const Analysis analysis = analyze(graph(text));
-              CHECK_MESSAGE(analysis.outputs.at(0).type.shape->at(2) == Dim(windows), text);
+              CHECK_MESSAGE(analysis.outputs.at(0).type.shape.value()[2] == Dim(windows), text);
               CHECK_MESSAGE(analysis.totals.cost.comparisons == Dim(comparisons), text);
             }
 }

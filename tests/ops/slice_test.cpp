@@ -117,10 +117,10 @@ TEST_CASE("a slice has the length that indexing counts, for all bounds and steps
         const Dim expected = counted_length(kSize, start, end, step);
         const Analysis fixed = analyze(graph("x:f32[5]" + bounds));
         REQUIRE(fixed.outputs.at(0).type.shape);
-        CHECK(fixed.outputs[0].type.shape->at(0) == expected);
+        CHECK(fixed.outputs[0].type.shape.value()[0] == expected);
         const Analysis free = analyze(graph("x:f32[S]" + bounds));
         REQUIRE(free.outputs.at(0).type.shape);
-        CHECK(free.outputs[0].type.shape->at(0).bind({{"S", kSize}}) == expected);
+        CHECK(free.outputs[0].type.shape.value()[0].bind({{"S", kSize}}) == expected);
       }
 }
 

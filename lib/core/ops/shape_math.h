@@ -19,7 +19,7 @@ std::vector<int> normal_axes(const OpContext& op, std::span<const std::int64_t> 
 
 // The geometry of a sliding window over the spatial axes.
 struct Window {
-  std::vector<Dim> kernel;
+  Shape kernel;
   std::vector<std::int64_t> strides, dilations;
   std::vector<std::int64_t> pads;  // begins then ends, as ONNX lists them
 };

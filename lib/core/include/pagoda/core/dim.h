@@ -24,6 +24,7 @@
 
 #include "pagoda/base/error.h"
 #include "pagoda/base/integer.h"
+#include "pagoda/base/shared_vector.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
@@ -184,7 +185,7 @@ Dim max(const Dim& a, const Dim& b);
 std::optional<bool> greater_equal(const Dim& a, const Dim& b);
 std::optional<bool> equal(const Dim& a, const Dim& b);
 
-using Shape = std::vector<Dim>;
+using Shape = base::SharedVector<Dim>;
 
 // Product of all dims; 1 for a scalar.
 Dim element_count(const Shape& shape);

@@ -1,0 +1,187 @@
+// SharedVector: a std::vector of eight bytes, whose copies share the elements until one of them is written to. A model of
+// 100,000 nodes has as many shapes, and each is repeated in the values, the rows and the document.
+//
+//   SharedVector<int> sizes = {1, 3, 224, 224};
+//   SharedVector<int> same = sizes;             // counts a holder, copies no elements
+//   same[0] = 8;                                // now it copies them: sizes[0] is 1
+//   for (const int size : std::as_const(sizes)) …
+//
+// Access through a vector that is not const makes the elements its own, and invalidates references if they were shared.
+// Vectors that share elements may be read and copied by several threads.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "pagoda/base/holders.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::base {
+
+template <typename T>
+class SharedVector {
+  static_assert(std::is_nothrow_move_constructible_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+
+ public:
+  using value_type = T;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+  using reference = T&;
+  using const_reference = const T&;
+  using iterator = T*;
+  using const_iterator = const T*;
+
+  SharedVector() noexcept = default;
+  explicit SharedVector(std::size_t count, const T& value = T()) { resize(count, value); }
+  SharedVector(std::initializer_list<T> items) : SharedVector(items.begin(), items.end()) {}
+  template <std::input_iterator Iterator>
+  SharedVector(Iterator first, Iterator last) {
+    append(first, last);
+  }
+  SharedVector(const SharedVector& other) noexcept : block_(other.block_) {
+    if (block_ != nullptr) block_->holders.add();
+  }
+  SharedVector(SharedVector&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  SharedVector& operator=(SharedVector other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~SharedVector() { leave(); }
+
+  std::size_t size() const noexcept { return block_ == nullptr ? 0 : block_->size; }
+  bool empty() const noexcept { return size() == 0; }
+  const T* data() const noexcept { return items(); }
+  const T* begin() const noexcept { return items(); }
+  const T* end() const noexcept { return items() + size(); }
+  const T& operator[](std::size_t i) const { return items()[i]; }
+  const T& front() const { return items()[0]; }
+  const T& back() const { return items()[size() - 1]; }
+  T* data() { return own(); }
+  T* begin() { return own(); }
+  T* end() { return own() + size(); }
+  T& operator[](std::size_t i) { return own()[i]; }
+  T& front() { return own()[0]; }
+  T& back() { return own()[size() - 1]; }
+
+  void reserve(std::size_t count) {
+    if (count > capacity()) move_to(count);
+  }
+  void clear() noexcept {
+    leave();
+    block_ = nullptr;
+  }
+  void resize(std::size_t count, const T& value = T()) {
+    if (count < size()) shrink(count);
+    if (count <= size()) return;
+    T item(value);  // it may be an element of this list
+    reserve(count);
+    while (size() + 1 < count) emplace_back(item);
+    emplace_back(std::move(item));
+  }
+  template <typename Iterator>
+  void assign(Iterator first, Iterator last) {
+    *this = SharedVector(first, last);
+  }
+  template <typename... Arguments>
+  T& emplace_back(Arguments&&... arguments) {
+    if (block_ != nullptr && block_->holders.is_one() && block_->size < block_->capacity)
+      return *new (items() + block_->size++) T(std::forward<Arguments>(arguments)...);
+    T item(std::forward<Arguments>(arguments)...);  // the arguments may be elements of this list
+    move_to(size() < capacity() ? capacity() : std::max<std::size_t>(size() + 1, 2 * capacity()));
+    return *new (items() + block_->size++) T(std::move(item));
+  }
+  void push_back(const T& item) { emplace_back(item); }
+  void push_back(T&& item) { emplace_back(std::move(item)); }
+  void pop_back() { shrink(size() - 1); }
+  // Inserts before `place`.
+  T* insert(const T* place, const T& item) { return insert(place, 1, item); }
+  T* insert(const T* place, std::size_t count, const T& item) {
+    return insert_with(place, [&] { resize(size() + count, item); });
+  }
+  template <std::input_iterator Iterator>
+  T* insert(const T* place, Iterator first, Iterator last) {
+    return insert_with(place, [&] { append(first, last); });
+  }
+  T* erase(const T* place) { return erase(place, place + 1); }
+  T* erase(const T* first, const T* last) {
+    const std::ptrdiff_t at = first - items(), count = last - first;
+    T* const rest = std::move(begin() + at + count, end(), begin() + at);
+    shrink(static_cast<std::size_t>(rest - items()));
+    return begin() + at;
+  }
+
+  friend bool operator==(const SharedVector& a, const SharedVector& b) {
+    return a.block_ == b.block_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  struct Block {  // `capacity` elements follow it
+    Holders holders;
+    std::uint32_t size = 0, capacity;
+  };
+  static constexpr std::size_t kHeader = (sizeof(Block) + alignof(T) - 1) / alignof(T) * alignof(T);
+
+  std::size_t capacity() const noexcept { return block_ == nullptr ? 0 : block_->capacity; }
+  T* items() const noexcept {
+    return block_ == nullptr ? nullptr : reinterpret_cast<T*>(reinterpret_cast<std::byte*>(block_) + kHeader);
+  }
+  T* own() {
+    if (block_ != nullptr && !block_->holders.is_one()) move_to(block_->size);
+    return items();
+  }
+
+  // Moves the elements, or copies them if others hold them, to a block of this capacity.
+  void move_to(std::size_t capacity) {
+    SharedVector larger;
+    larger.block_ = new (::operator new(kHeader + capacity * sizeof(T)))
+        Block{.holders = {}, .size = 0, .capacity = static_cast<std::uint32_t>(capacity)};
+    if (block_ != nullptr && block_->holders.is_one())
+      std::uninitialized_move(items(), items() + size(), larger.items());
+    else
+      std::uninitialized_copy(items(), items() + size(), larger.items());
+    larger.block_->size = static_cast<std::uint32_t>(size());
+    std::swap(block_, larger.block_);
+  }
+
+  void shrink(std::size_t count) {
+    T* const first = own();
+    std::destroy(first + count, first + size());
+    if (block_ != nullptr) block_->size = static_cast<std::uint32_t>(count);
+  }
+
+  template <typename Iterator>
+  void append(Iterator first, Iterator last) {
+    const auto count = static_cast<std::size_t>(std::distance(first, last));
+    if (count == 0) return;
+    reserve(size() + count);
+    for (; first != last; ++first) emplace_back(*first);
+  }
+
+  template <typename Append>
+  T* insert_with(const T* place, const Append& append_items) {
+    const std::ptrdiff_t at = place - items();
+    const std::size_t before = size();
+    append_items();
+    std::rotate(begin() + at, begin() + before, end());
+    return begin() + at;
+  }
+
+  void leave() noexcept {
+    if (block_ == nullptr || !block_->holders.leave()) return;
+    std::destroy(items(), items() + block_->size);
+    block_->~Block();
+    ::operator delete(block_);
+  }
+
+  Block* block_ = nullptr;
+};
+
+}  // namespace pagoda::base
+#pragma GCC visibility pop
