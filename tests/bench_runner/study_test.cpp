@@ -14,6 +14,8 @@
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
+#include "support/onnx_file.h"
+#include "support/text_graph.h"
 
 namespace pagoda::measured {
 namespace {
@@ -174,6 +176,23 @@ TEST_CASE("a model is known by its content: the same bytes elsewhere have the sa
   base::write_file(file.path, "another model");
   CHECK(key_of(file.path) != before);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a file that fixes the batch runs at its own, unless another is asked for") {
+  const ModelFile file;
+  const auto batch_of = [&](const char* graph, const std::string& more = "") {
+    base::write_file(file.path, test::onnx_bytes(test::graph(graph)));
+    const StudyPlan plan = expand(parse_study("model='" + file.path + "'\nbackend='ort'\n" + more, "s.toml"));
+    return documents::number_of(plan.experiments.at(0).config, "batch");
+  };
+  CHECK(batch_of("x:f32[4,3,8,8] -> y = Relu(x)") == 4);
+  CHECK(batch_of("x:f32[4,3,8,8] -> y = Relu(x)", "batch = 2") == 2);
+  CHECK(batch_of("x:f32[4,3], z:f32[4,3] -> y = Add(x, z)") == 4);
+  CHECK(batch_of("x:f32[4,3], z:f32[2,3] -> a = Relu(x); b = Relu(z)") == 1);
+  CHECK(batch_of("x:f32[N,3,8,8] -> y = Relu(x)") == 1);
+  CHECK(batch_of("x:f32[2,N,3] -> y = Relu(x)") == 1);
+  // The channels of one image, which the weights fix.
+  CHECK(batch_of("x:f32[3,8,8], axes:i64=[0], w:f32[2,3,1,1]=const -> u = Unsqueeze(x, axes); y = Conv(u, w)") == 1);
 }
 
 TEST_CASE("filters and stages choose among experiments") {

@@ -60,7 +60,7 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--optimizer",    "optimizer",    "training: sgd, adam, adamw"},
     {"--threads",      "threads",      "of the processor (default: the framework's choice)"},
     {"--data",         "data",         "folder of images, of folders of images (ImageNet's classes), or of .npz files for inputs (default: synthetic)"},
-    {"--batch",        "batch",        "batch sizes: lists and ranges, like 1,2,4..64"},
+    {"--batch",        "batch",        "batch sizes: lists and ranges, like 1,2,4..64 (default: 1, or the batch that the file fixes)"},
     {"--sequence",     "sequence",     "lengths of sequences"},
     {"--input-size",   "input_size",   "sides of images, 64,96..256, or HEIGHTxWIDTH"},
 };

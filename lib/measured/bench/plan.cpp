@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <regex>
 #include <set>
@@ -10,6 +11,8 @@
 
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 
@@ -103,12 +106,32 @@ documents::Config make_config(const std::vector<std::pair<std::string, base::Set
   };
   fill("mode", "inference");
   fill("device", "cpu");
-  fill("batch", std::int64_t{1});
   if (backend == "torch") fill("compile", "eager");
   if (backend == "ort") fill("optimization", "all");
   if (backend == "conv") fill("algorithm", "auto");
   if (documents::text_of(config, "mode") != "training") config.erase("optimizer");
   return with_protocol(std::move(config), study);
+}
+
+// The batch that all inputs of an ONNX file fix, so that it runs at no other; 1 where the batch is free, or where the
+// first axis of the inputs is none.
+std::int64_t batch_of_file(const std::string& path) {
+  try {
+    const Model model = load_model(path);
+    std::set<std::int64_t> first;
+    for (const ValueId input : model.main().inputs) {
+      const std::optional<Shape>& shape = model.main().value(input).declared.shape;
+      if (!shape) return 1;
+      if (std::any_of(shape->begin(), shape->end(), [](const Dim& size) { return !size.is_constant(); })) return 1;
+      if (!shape->empty()) first.insert(shape->front().value64().value_or(1));
+    }
+    if (first.size() != 1 || *first.begin() <= 1) return 1;
+    // If it is no batch, such as the channels of a single image, weights fit its size alone.
+    const auto unmodelled = [&](const AnalyzeOptions& options) { return analyze(model, options).totals.unmodelled_nodes; };
+    return unmodelled({.symbolic_batch = true}) > unmodelled({}) ? 1 : *first.begin();
+  } catch (const Error&) {
+    return 1;  // the engine says what is wrong with the file
+  }
 }
 
 // Fills in the model that the backend runs; returns the reason if it cannot.
@@ -203,12 +226,19 @@ std::optional<std::regex> expression(const std::string& text, const char* what) 
 StudyPlan expand(const Study& study, const SupportCheck& also) {
   StudyPlan plan;
   Hashes hashes;
+  std::map<std::string, std::int64_t> batches;  // by file
   std::set<std::string> keys, refused;
   for (const std::vector<Axis>& block : study.blocks) {
     require_used_axes(block);
     product(block, [&](const std::vector<std::pair<std::string, base::Setting>>& point) {
       documents::Config config = make_config(point, study);
       std::optional<std::string> reason = set_model(config, study, hashes);
+      if (has_axis(documents::text_of(config, "backend"), "batch") && !config.contains("batch")) {
+        const std::string file = documents::text_of(config, "model_file");
+        const auto [batch, is_new] = batches.try_emplace(file, 1);
+        if (is_new) batch->second = batch_of_file(file);
+        config["batch"] = batch->second;
+      }
       if (!reason) reason = unsupported_reason(config, study);
       if (!reason && also) reason = also(config);
       std::string id = documents::config_key(config);
