@@ -228,6 +228,17 @@ def integers() -> Graph:
     return g
 
 
+def unaligned() -> Graph:
+    """Depthwise convolutions whose channels fill no block: ONNX Runtime leaves them in plain layout."""
+    g = Graph()
+    for channels, side in ((30, 56), (54, 28), (90, 14), (150, 7)):
+        x = g.input(1, channels, side, side)
+        for window, stride in ((3, 1), (5, 1), (3, 2)):
+            x = g.conv(g.conv(x, channels, channels), channels, channels, window, stride, groups=channels, activation="")
+        g.end(x)
+    return g
+
+
 def recurrent() -> Graph:
     g = Graph()
     for op, gates, steps, batch, width, hidden in (("LSTM", 4, 20, 1, 128, 256), ("GRU", 3, 40, 4, 64, 128),
@@ -242,7 +253,7 @@ def recurrent() -> Graph:
 def probes() -> dict[str, Graph]:
     made = {f"image_{channels}_{side}": image(channels, side) for channels, side in STAGES}
     made |= {f"sequence_{tokens}_{width}": sequence(tokens, width, heads) for tokens, width, heads in SEQUENCES}
-    return made | {"integers": integers(), "recurrent": recurrent()}
+    return made | {"integers": integers(), "recurrent": recurrent(), "unaligned": unaligned()}
 
 
 def main() -> None:

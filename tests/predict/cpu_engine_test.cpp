@@ -57,18 +57,18 @@ TEST_CASE("classes of kernels have names") {
 
 TEST_CASE("convolutions fill up blocks of channels") {
   // 24 → 72 channels of 1×1 over 56×56: padded to 32 and 80 in blocks of 16.
-  const CpuKernel pointwise = conv_kernel({1, 24, 56, 56}, {72, 24, 1, 1}, {1, 72, 56, 56}, 16);
+  const CpuKernel pointwise = conv_kernel({1, 24, 56, 56}, {72, 24, 1, 1}, {1, 72, 56, 56}, 16, ConvForm::Blocks);
   CHECK(pointwise.kind == Kind::ConvPointwise);
   CHECK(pointwise.flops == Approx(2.0 * 56 * 56 * 80 * 32));
   CHECK(pointwise.weight_bytes == Approx(4.0 * 80 * 32));
   CHECK(pointwise.rows == 56 * 56);
   // An image of three channels is read unpadded.
-  const CpuKernel stem = conv_kernel({1, 3, 224, 224}, {64, 3, 7, 7}, {1, 64, 112, 112}, 16);
+  const CpuKernel stem = conv_kernel({1, 3, 224, 224}, {64, 3, 7, 7}, {1, 64, 112, 112}, 16, ConvForm::Blocks);
   CHECK(stem.kind == Kind::ConvStem);
   CHECK(stem.flops == Approx(2.0 * 112 * 112 * 64 * 147));
-  CHECK(conv_kernel({1, 72, 28, 28}, {72, 1, 3, 3}, {1, 72, 28, 28}, 16).kind == Kind::ConvDepthwise);
-  CHECK(conv_kernel({1, 3, 8, 56, 56}, {64, 3, 3, 3, 3}, {1, 64, 8, 56, 56}, 0).kind == Kind::ConvColumns);
-  CHECK(conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 0, false).kind == Kind::ConvQuantized);
+  CHECK(conv_kernel({1, 72, 28, 28}, {72, 1, 3, 3}, {1, 72, 28, 28}, 16, ConvForm::Blocks).kind == Kind::ConvDepthwise);
+  CHECK(conv_kernel({1, 3, 8, 56, 56}, {64, 3, 3, 3, 3}, {1, 64, 8, 56, 56}, 0, ConvForm::Plain).kind == Kind::ConvColumns);
+  CHECK(conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 16, ConvForm::Integers).kind == Kind::ConvQuantized);
 }
 
 TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined smoothly") {
@@ -103,13 +103,13 @@ TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined 
 }
 
 TEST_CASE("convolutions in blocks work on one line of the output at a time, 1×1 on the whole image") {
-  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 3, 3}, {1, 64, 14, 14}, 16).line == 14);
-  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 14, 14}, 16).line == 0);
-  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 7, 7}, 16).line == 7);
-  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 3, 3}, {1, 64, 14, 14}, 0).line == 0);
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 3, 3}, {1, 64, 14, 14}, 16, ConvForm::Blocks).line == 14);
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 14, 14}, 16, ConvForm::Blocks).line == 0);
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 7, 7}, 16, ConvForm::Blocks).line == 7);
+  CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 3, 3}, {1, 64, 14, 14}, 0, ConvForm::Plain).line == 0);
   CpuCalibration here;
   here.classes[static_cast<std::size_t>(Kind::Conv)] = {.flops_per_second = 400e9, .line = 7};
-  const CpuKernel kernel = conv_kernel({4, 64, 7, 7}, {64, 64, 3, 3}, {4, 64, 7, 7}, 16);
+  const CpuKernel kernel = conv_kernel({4, 64, 7, 7}, {64, 64, 3, 3}, {4, 64, 7, 7}, 16, ConvForm::Blocks);
   CHECK(cpu_kernel_seconds(kernel, here, false) == Approx(2 * kernel.flops / 400e9));
 }
 
@@ -180,6 +180,9 @@ TEST_CASE("convolutions run in blocks if their channels fill them") {
   };
   CHECK(kind("x:f32[1,48,8,8], w:f32[48,1,3,3]=const -> y = Conv(x, w) {group=48, pads=[1,1,1,1]}") ==
         Kind::ConvDepthwise);
+  // In plain layout an engine that has blocks has no kernel for them.
+  CHECK(kind("x:f32[1,58,8,8], w:f32[58,1,3,3]=const -> y = Conv(x, w) {group=58, pads=[1,1,1,1]}") ==
+        Kind::ConvDepthwiseColumns);
   CHECK(kind("x:f32[1,20,8,8], w:f32[32,20,1,1]=const -> y = Conv(x, w)") == Kind::ConvPointwise);  // 4 divides 20
   CHECK(kind("x:f32[1,58,8,8], w:f32[64,58,1,1]=const -> y = Conv(x, w)") == Kind::ConvColumns);
   CHECK(kind("x:f32[1,32,8,8], w:f32[32,8,3,3]=const -> y = Conv(x, w) {group=4}") == Kind::ConvColumns);
@@ -189,7 +192,7 @@ TEST_CASE("integers run in the class of their operands, and zeros that pad join 
   // x86 multiplies uint8 by int8 in one instruction, uint8 by uint8 in several.
   CHECK(kinds("x:u8[4,64], w:i8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductQuantized) == 1);
   CHECK(kinds("x:u8[4,64], w:u8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductUnsigned) == 1);
-  CHECK(conv_kernel({1, 64, 56, 56}, {64, 1, 3, 3}, {1, 64, 56, 56}, 0, false).kind == Kind::ConvQuantizedDepthwise);
+  CHECK(conv_kernel({1, 64, 56, 56}, {64, 1, 3, 3}, {1, 64, 56, 56}, 16, ConvForm::Integers).kind == Kind::ConvQuantizedDepthwise);
   const auto bits = kinds(
       "x:f32[1,64], w:u8[32,2,16]=const, s:f32[64]=const -> y = com.microsoft.MatMulNBits(x, w, s) {K=64, N=32, bits=4, block_size=32}");
   CHECK(bits.at(Kind::ProductBits) == 1);
@@ -337,7 +340,7 @@ TEST_CASE("kernels of a profile are known by the sizes that it states") {
   add("q_token_7", "QLinearConv", "uint8[1,56,56,64],float[] -> uint8[1,56,56,64]", 90e-6);
   add("u", "QLinearConv", "uint8[1,56,56,64],float[] -> uint8[1,56,56,64]", 90e-6);
   CHECK(measured::channel_block(profile) == 16);
-  const CpuKernel named = conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 0, false);
+  const CpuKernel named = conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 16, ConvForm::Integers);
   const std::vector<TimedCpuKernel> timed = measured::timed_kernels(profile, 16, {{"q", named}});
   REQUIRE(timed.size() == 6);  // the work of u is unknown
   CHECK(timed[0].kernel.kind == Kind::ConvPointwise);

@@ -68,6 +68,7 @@ inline constexpr StudyRow kFiles[] = {
     {"sequence_1024_96", ""},
     {"integers", ""},
     {"recurrent", ""},
+    {"unaligned", ""},
 };
 // In float32, which the CUDA provider runs on the device alone. Each at a batch at which launches decide, some also at one
 // at which work does; the shorter to load first, so that an interrupted study has both kinds.

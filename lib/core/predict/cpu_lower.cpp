@@ -219,7 +219,7 @@ class CpuLowering : Tensors {
     if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
     if (integers_.multiplies(row.node)) {
       want_channels_last(input);
-      launch(conv_kernel(x, w, y, 0, false));
+      launch(conv_kernel(x, w, y, block_, ConvForm::Integers));
       transposed_[output] = channels_last_;
       return join_activation(output, Folds::Norm);
     }
@@ -235,7 +235,7 @@ class CpuLowering : Tensors {
         block_ > 0 && x.size() == 4 && is_aligned() && is_float32(input) && is_constant(weight) && node.domain.empty();
     if (!is_blocked) {
       want_plain(input);
-      launch(conv_kernel(x, w, y, 0));
+      launch(conv_kernel(x, w, y, block_, ConvForm::Plain));
       result_.kernels.back().has_bias = node.input(2) != kAbsent;
     } else {
       const bool is_stem = groups == 1 && x[1] < block_;
@@ -243,7 +243,7 @@ class CpuLowering : Tensors {
         want_plain(input);
       else
         want_blocks(input);
-      launch(conv_kernel(x, w, y, block_));
+      launch(conv_kernel(x, w, y, block_, ConvForm::Blocks));
       layout_[index(output)] = Layout::Joined;
     }
     join_activation(output, Folds::Channels);
@@ -335,7 +335,7 @@ class CpuLowering : Tensors {
     const Sizes x = sizes(node.input(0)), w = sizes(node.input(3)), y = sizes(node.output(0));
     if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
     want_channels_last(node.input(0));
-    launch(conv_kernel(x, w, y, 0, false));
+    launch(conv_kernel(x, w, y, block_, ConvForm::Integers));
     if (x.size() == 4) transposed_[node.output(0)] = channels_last_;
   }
   // An operator on 8-bit elements keeps the order of its operands if all share one.
@@ -455,7 +455,7 @@ class CpuLowering : Tensors {
     if (block_ == 0 || node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
     if (!is_constant(node.input(1)) || !is_in_blocks(node.input(0))) return false;
     const Sizes x = sizes(node.input(0));
-    launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_));
+    launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_, ConvForm::Blocks));
     layout_[index(node.output(0))] = Layout::Joined;
     join_activation(node.output(0), Folds::Nothing);
     return true;

@@ -12,8 +12,8 @@ namespace {
 
 // clang-format off
 constexpr std::array<std::string_view, kCpuKernelClasses> kCpuNames = {
-    "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_quantized",
-    "conv_quantized_depthwise", "product", "product_biased", "product_vector", "product_batched", "product_quantized",
+    "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_depthwise_columns",
+    "conv_quantized", "conv_quantized_depthwise", "product", "product_biased", "product_vector", "product_batched", "product_quantized",
     "product_unsigned", "product_bits", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
     "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner",
     "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "integer", "integer_pool",
@@ -82,6 +82,8 @@ constexpr SlowClass kSlow[] = {
      "integers with uint8 weights, for which the engine has no fast kernel on x86, as it has for int8"},
     {CpuKernelClass::ConvColumns,
      "not two-dimensional, or groups that fill no block of channels: by a matrix of windows and a product"},
+    {CpuKernelClass::ConvDepthwiseColumns,
+     "channels that are no multiple of four fill no block: by a matrix of windows and a product for each"},
     {CpuKernelClass::SkipNorm, "the sum and its norm in one kernel, which runs below the memory's rate"},
     {CpuKernelClass::SoftmaxOuter, "over another axis than the innermost, which is transposed for it and back"},
     {CpuKernelClass::TransposeScattered, "moves the innermost axis among others, element by element"},
@@ -202,17 +204,18 @@ std::optional<CpuKernel> transpose_kernel_between(const Sizes& from, const Sizes
   return found;
 }
 
-CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64_t block, bool is_float) {
+CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64_t block, ConvForm form) {
+  const bool is_float = form != ConvForm::Integers, has_blocks = block > 0;
+  if (form != ConvForm::Blocks) block = 0;
   const std::int64_t groups = w[1] > 0 ? std::max<std::int64_t>(x[1] / w[1], 1) : 1;
   const bool is_depthwise = w[1] == 1 && groups > 1;
   const bool is_stem = block > 0 && groups == 1 && x[1] < block;
   const double window = product_of(w, 2), places = static_cast<double>(y[0]) * product_of(y, 2);
-  if (!is_float) block = 0;
   const double channels = is_stem || is_depthwise ? static_cast<double>(w[1]) : rounded_up(w[1], block);
   const double outputs = rounded_up(w[0], block);
   CpuKernel kernel;
   kernel.kind = !is_float      ? (is_depthwise ? CpuKernelClass::ConvQuantizedDepthwise : CpuKernelClass::ConvQuantized)
-                : is_depthwise ? CpuKernelClass::ConvDepthwise
+                : is_depthwise ? (block == 0 && has_blocks ? CpuKernelClass::ConvDepthwiseColumns : CpuKernelClass::ConvDepthwise)
                 : block == 0   ? CpuKernelClass::ConvColumns
                 : is_stem      ? CpuKernelClass::ConvStem
                 : window == 1  ? CpuKernelClass::ConvPointwise
@@ -256,6 +259,7 @@ void fill_unmeasured(CpuCalibration& calibration) {
       {CpuKernelClass::ConvStem, CpuKernelClass::Conv},
       {CpuKernelClass::ConvColumns, CpuKernelClass::Product},
       {CpuKernelClass::ConvDepthwise, CpuKernelClass::Conv},
+      {CpuKernelClass::ConvDepthwiseColumns, CpuKernelClass::ConvColumns},
       {CpuKernelClass::ConvQuantized, CpuKernelClass::Conv},
       {CpuKernelClass::ConvQuantizedDepthwise, CpuKernelClass::ConvDepthwise},
       {CpuKernelClass::ProductVector, CpuKernelClass::Product},

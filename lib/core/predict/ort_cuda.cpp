@@ -171,6 +171,7 @@ class CudaLowering {
       case CpuKernelClass::ConvStem:
       case CpuKernelClass::ConvColumns:
       case CpuKernelClass::ConvDepthwise:
+      case CpuKernelClass::ConvDepthwiseColumns:
       case CpuKernelClass::ConvQuantized:
       case CpuKernelClass::ConvQuantizedDepthwise:
         return node != nullptr && node->op_type != "QLinearConv" ? conv_class_of(*node) : KernelClass::Conv;

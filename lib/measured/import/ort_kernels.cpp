@@ -87,7 +87,7 @@ std::optional<CpuKernel> conv(const Tensors& t, std::int64_t block) {
   const Sizes &x = t.in[0].sizes, &w = t.in[1].sizes, &y = t.out[0].sizes;
   if (x.size() < 3 || w.size() != x.size() || y.size() != x.size() || w[1] <= 0) return std::nullopt;
   const bool is_blocked = block > 0 && x.size() == 4 && w[0] % block == 0;
-  return conv_kernel(x, w, y, is_blocked ? block : 0);
+  return conv_kernel(x, w, y, block, is_blocked ? ConvForm::Blocks : ConvForm::Plain);
 }
 
 std::optional<CpuKernel> matmul(std::string_view op, const Tensors& t) {

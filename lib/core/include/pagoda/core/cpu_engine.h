@@ -43,6 +43,7 @@ enum class CpuKernelClass : std::uint8_t {
   ConvStem,       // reads an image in plain layout, writes blocks
   ConvColumns,    // im2col and a product: 1-D, 3-D, odd groups, transposed
   ConvDepthwise,
+  ConvDepthwiseColumns,  // in plain layout, by an engine that has blocks: im2col and a product for each channel
   ConvQuantized,
   ConvQuantizedDepthwise,
   Product,           // with a weight
@@ -108,10 +109,11 @@ inline constexpr double kFewBytes = 4000;
 
 // --- kernels from sizes; shapes in ONNX's axis order ---
 
-// A convolution of x [N, C, spatial …] and w [M, C / groups, window …] to y. `block`: channels per block, 0 for a
-// convolution that the engine runs by im2col; integers are never blocked.
+enum class ConvForm : std::uint8_t { Blocks, Plain, Integers };
+// A convolution of x [N, C, spatial …] and w [M, C / groups, window …] to y. `block`: channels in a block of the engine,
+// 0 if it has none, so that all its convolutions are plain.
 CpuKernel conv_kernel(const std::vector<std::int64_t>& x, const std::vector<std::int64_t>& w,
-                      const std::vector<std::int64_t>& y, std::int64_t block, bool is_float = true);
+                      const std::vector<std::int64_t>& y, std::int64_t block, ConvForm form);
 // Matrices [.., rows, depth] × [.., depth, width].
 CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, double depth, double width,
                          double element_bytes, bool has_weight);
