@@ -7,8 +7,8 @@
 #include <set>
 
 #include "pagoda/base/files.h"
-#include "pagoda/documents/experiment.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/experiment.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/runner.h"
 #include "pagoda/measured/study.h"

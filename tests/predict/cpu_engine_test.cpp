@@ -67,8 +67,10 @@ TEST_CASE("convolutions fill up blocks of channels") {
   CHECK(stem.kind == Kind::ConvStem);
   CHECK(stem.flops == Approx(2.0 * 112 * 112 * 64 * 147));
   CHECK(conv_kernel({1, 72, 28, 28}, {72, 1, 3, 3}, {1, 72, 28, 28}, 16, ConvForm::Blocks).kind == Kind::ConvDepthwise);
-  CHECK(conv_kernel({1, 3, 8, 56, 56}, {64, 3, 3, 3, 3}, {1, 64, 8, 56, 56}, 0, ConvForm::Plain).kind == Kind::ConvColumns);
-  CHECK(conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 16, ConvForm::Integers).kind == Kind::ConvQuantized);
+  CHECK(conv_kernel({1, 3, 8, 56, 56}, {64, 3, 3, 3, 3}, {1, 64, 8, 56, 56}, 0, ConvForm::Plain).kind ==
+        Kind::ConvColumns);
+  CHECK(conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 16, ConvForm::Integers).kind ==
+        Kind::ConvQuantized);
 }
 
 TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined smoothly") {
@@ -192,9 +194,11 @@ TEST_CASE("integers run in the class of their operands, and zeros that pad join 
   // x86 multiplies uint8 by int8 in one instruction, uint8 by uint8 in several.
   CHECK(kinds("x:u8[4,64], w:i8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductQuantized) == 1);
   CHECK(kinds("x:u8[4,64], w:u8[64,32]=const -> y = MatMulInteger(x, w)").at(Kind::ProductUnsigned) == 1);
-  CHECK(conv_kernel({1, 64, 56, 56}, {64, 1, 3, 3}, {1, 64, 56, 56}, 16, ConvForm::Integers).kind == Kind::ConvQuantizedDepthwise);
+  CHECK(conv_kernel({1, 64, 56, 56}, {64, 1, 3, 3}, {1, 64, 56, 56}, 16, ConvForm::Integers).kind ==
+        Kind::ConvQuantizedDepthwise);
   const auto bits = kinds(
-      "x:f32[1,64], w:u8[32,2,16]=const, s:f32[64]=const -> y = com.microsoft.MatMulNBits(x, w, s) {K=64, N=32, bits=4, block_size=32}");
+      "x:f32[1,64], w:u8[32,2,16]=const, s:f32[64]=const -> y = com.microsoft.MatMulNBits(x, w, s) {K=64, N=32, "
+      "bits=4, block_size=32}");
   CHECK(bits.at(Kind::ProductBits) == 1);
   CHECK(kinds("x:u8[1,8,8,8], s:f32[1]=const, z:u8[1]=const -> a = DequantizeLinear(x, s, z); "
               "b = AveragePool(a) {kernel_shape=[2,2]}; y = QuantizeLinear(b, s, z)")

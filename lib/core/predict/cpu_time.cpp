@@ -12,8 +12,8 @@ namespace {
 
 // clang-format off
 constexpr std::array<std::string_view, kCpuKernelClasses> kCpuNames = {
-    "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_depthwise_columns",
-    "conv_quantized", "conv_quantized_depthwise", "product", "product_biased", "product_vector", "product_batched", "product_quantized",
+    "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_depthwise_columns", "conv_quantized",
+    "conv_quantized_depthwise", "product", "product_biased", "product_vector", "product_batched", "product_quantized",
     "product_unsigned", "product_bits", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
     "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner",
     "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "integer", "integer_pool",
@@ -205,7 +205,9 @@ std::optional<CpuKernel> transpose_kernel_between(const Sizes& from, const Sizes
 }
 
 CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64_t block, ConvForm form) {
-  const bool is_float = form != ConvForm::Integers, has_blocks = block > 0;
+  const bool is_float = form != ConvForm::Integers;
+  const auto depthwise =
+      form == ConvForm::Plain && block > 0 ? CpuKernelClass::ConvDepthwiseColumns : CpuKernelClass::ConvDepthwise;
   if (form != ConvForm::Blocks) block = 0;
   const std::int64_t groups = w[1] > 0 ? std::max<std::int64_t>(x[1] / w[1], 1) : 1;
   const bool is_depthwise = w[1] == 1 && groups > 1;
@@ -215,7 +217,7 @@ CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64
   const double outputs = rounded_up(w[0], block);
   CpuKernel kernel;
   kernel.kind = !is_float      ? (is_depthwise ? CpuKernelClass::ConvQuantizedDepthwise : CpuKernelClass::ConvQuantized)
-                : is_depthwise ? (block == 0 && has_blocks ? CpuKernelClass::ConvDepthwiseColumns : CpuKernelClass::ConvDepthwise)
+                : is_depthwise ? depthwise
                 : block == 0   ? CpuKernelClass::ConvColumns
                 : is_stem      ? CpuKernelClass::ConvStem
                 : window == 1  ? CpuKernelClass::ConvPointwise

@@ -127,7 +127,9 @@ std::int64_t batch_of_file(const std::string& path) {
     }
     if (first.size() != 1 || *first.begin() <= 1) return 1;
     // If it is no batch, such as the channels of a single image, weights fit its size alone.
-    const auto unmodelled = [&](const AnalyzeOptions& options) { return analyze(model, options).totals.unmodelled_nodes; };
+    const auto unmodelled = [&](const AnalyzeOptions& options) {
+      return analyze(model, options).totals.unmodelled_nodes;
+    };
     return unmodelled({.symbolic_batch = true}) > unmodelled({}) ? 1 : *first.begin();
   } catch (const Error&) {
     return 1;  // the engine says what is wrong with the file

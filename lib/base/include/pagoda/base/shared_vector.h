@@ -1,5 +1,5 @@
-// SharedVector: a std::vector of eight bytes, whose copies share the elements until one of them is written to. A model of
-// 100,000 nodes has as many shapes, and each is repeated in the values, the rows and the document.
+// SharedVector: a std::vector of eight bytes, whose copies share the elements until one of them is written to. A model
+// of 100,000 nodes has as many shapes, and each is repeated in the values, the rows and the document.
 //
 //   SharedVector<int> sizes = {1, 3, 224, 224};
 //   SharedVector<int> same = sizes;             // counts a holder, copies no elements

@@ -110,8 +110,8 @@ inline constexpr double kFewBytes = 4000;
 // --- kernels from sizes; shapes in ONNX's axis order ---
 
 enum class ConvForm : std::uint8_t { Blocks, Plain, Integers };
-// A convolution of x [N, C, spatial …] and w [M, C / groups, window …] to y. `block`: channels in a block of the engine,
-// 0 if it has none, so that all its convolutions are plain.
+// A convolution of x [N, C, spatial …] and w [M, C / groups, window …] to y. `block`: channels in a block of the
+// engine, 0 if it has none, so that all its convolutions are plain.
 CpuKernel conv_kernel(const std::vector<std::int64_t>& x, const std::vector<std::int64_t>& w,
                       const std::vector<std::int64_t>& y, std::int64_t block, ConvForm form);
 // Matrices [.., rows, depth] × [.., depth, width].
