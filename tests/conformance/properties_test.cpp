@@ -225,12 +225,16 @@ TEST_CASE("the memory plan of every operator and graph is that of a simulator th
 
 namespace {
 
-// Whether the first axis of the first input passes through every node that it reaches, as the first axis of results.
+// Whether the first axis of each input that has the batch passes through every node that it reaches, as the first axis
+// of results.
 bool carries_batch(const Graph& graph, const Analysis& analysis, const Dim& batch) {
   std::vector<bool> carried(graph.values.size(), false);
   const auto is_carried = [&](ValueId id) { return id != kAbsent && carried[static_cast<std::size_t>(id)]; };
   const auto shape_of = [&](ValueId id) { return analysis.types[static_cast<std::size_t>(id)].shape; };
-  carried[static_cast<std::size_t>(graph.inputs[0])] = true;
+  for (const ValueId input : graph.inputs)
+    carried[static_cast<std::size_t>(input)] =
+        input == graph.inputs[0] ||
+        (batch != Dim(1) && shape_of(input) && !shape_of(input)->empty() && shape_of(input)->front() == batch);
   for (const NodeReport& row : analysis.nodes) {
     if (row.graph != 0) return false;
     const Node& node = graph.node(row.node);

@@ -196,6 +196,9 @@ TEST_CASE("a batch that the graph cannot take is refused with the reason") {
        "split into parts of fixed sizes"},
       {"x:f32[1,6] -> s = Squeeze(x) {axes=[0]}; y = Relu(s)", "squeezed away"},
       {"x:f32[3,8,8], w:f32[4,3,3,3]=const -> u = Unsqueeze(x) {axes=[0]}; y = Conv(u, w)", "no batch axis"},
+      {"x:f32[1,3,8,8], w:f32[1,3,3,3] -> y = Conv(x, w)", "its weights are an input"},
+      {"x:u8[1,3,8,8], s:f32[]=const, z:u8[]=const, w:u8[1,3,3,3] -> y = QLinearConv(x, s, z, w, s, z, s, z)",
+       "its weights are an input"},
   };
   for (const auto& [graph, reason] : graphs) {
     const std::string text = std::string("opset=11: ") + graph;

@@ -276,12 +276,19 @@ ElementType dequantized_from(const OpContext::State& state) {
 }
 
 // Weights of a product keep their stored size: where an input has the batch and no output does, the assumed batch is
-// contracted with weights, such as the channels of a single image.
+// contracted with weights, such as the channels of a single image. Weights that are an input of the graph must not take
+// the batch for their output channels.
 void check_batch(const OpContext::State& state) {
   const auto& fixed = state.session.fixed;
   if (!fixed || state.facts.kind != OpKind::Product || state.inputs.size() < 2 || state.inputs[0] == nullptr ||
-      state.inputs[1] == nullptr || !state.inputs[1]->constant)
+      state.inputs[1] == nullptr)
     return;
+  const std::optional<Shape>& result = state.outputs[0].type.shape;
+  const bool is_matrix = state.facts.batch == BatchAxis::First || (result && result->size() < 3);  // else a convolution
+  if (result && !is_matrix &&
+      std::count_if(result->begin(), result->end(), [&](const Dim& d) { return fixed->hold_batch(d); }) > 1)
+    throw RuleStop{RuleStop::Kind::Unknown, "its weights are an input, whose first axis is taken for the batch, too"};
+  if (!state.inputs[1]->constant) return;
   const auto holds = [&](const TensorType& type) {
     return type.shape &&
            std::any_of(type.shape->begin(), type.shape->end(), [&](const Dim& d) { return fixed->hold_batch(d); });
