@@ -103,7 +103,7 @@ DeviceSpec read_measured(std::string_view json, std::string_view subject) {
       "or another device");
 }
 
-constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred kB
+constexpr std::size_t kMaxFileBytes = 4 << 20;  // a device file has a few kB, a full ceilings file some hundred kB
 
 }  // namespace
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostInList = 32'768;  // of a node's or function's inputs, outputs and attributes
 constexpr std::size_t kLeastNode = 3;        // bytes of a node: an operator type of one character
+constexpr std::size_t kLeastOutput = 3;      // bytes of an output's name in a node
 
 void expect_few(std::size_t listed, Range message, const char* owner, const char* what) {
   if (listed >= kMostInList)
@@ -80,11 +81,14 @@ class GraphBuilder {
     std::vector<StoredValue> inputs, outputs, others;
     std::vector<Tensor> tensors, sparse;
     std::vector<Range> nodes;
+    std::size_t idle = 0;  // nodes too short for an output
     for_each_field(file_, Message::Graph, body, depth, [&](const Field& field) {
       file_.passed(field.whole.end);
       switch (field.tag()) {
         case bytes_tag(1):
           expect_node(field.payload);
+          idle += field.payload.size() < kLeastNode + kLeastOutput ? 1 : 0;
+          expect_used(idle, 0, "nodes without outputs");
           nodes.push_back(field.payload);
           return true;
         case bytes_tag(2):
