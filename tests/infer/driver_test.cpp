@@ -216,6 +216,13 @@ TEST_CASE("a batch that the graph cannot take is refused with the reason") {
   }
 }
 
+TEST_CASE("a product without outputs is analysed at another batch") {
+  Model model = test::graph("x:f32[1,3,8,8], w:f32[1,3,3,3] -> y = Conv(x, w)");
+  model.graphs.front().nodes.front().outputs.clear();
+  model.graphs.front().outputs.clear();
+  CHECK(analyze(model, {.batch = 4}).nodes.size() == 1);
+}
+
 TEST_CASE("formulas keep the limits of tables: beyond them they do not hold") {
   // A table of 512 positions, cut to the sequence length.
   const Model model = test::graph(

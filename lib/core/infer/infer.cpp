@@ -283,10 +283,13 @@ void check_batch(const OpContext::State& state) {
   if (!fixed || state.facts.kind != OpKind::Product || state.inputs.size() < 2 || state.inputs[0] == nullptr ||
       state.inputs[1] == nullptr)
     return;
-  const std::optional<Shape>& result = state.outputs[0].type.shape;
-  const bool is_matrix = state.facts.batch == BatchAxis::First || (result && result->size() < 3);  // else a convolution
-  if (result && !is_matrix &&
-      std::count_if(result->begin(), result->end(), [&](const Dim& d) { return fixed->hold_batch(d); }) > 1)
+  // Of convolutions: results of matrices have two axes, or their rows say that the batch comes first.
+  const auto holds_twice = [&](const ValueInfo& output) {
+    const std::optional<Shape>& shape = output.type.shape;
+    return shape && shape->size() > 2 &&
+           std::count_if(shape->begin(), shape->end(), [&](const Dim& d) { return fixed->hold_batch(d); }) > 1;
+  };
+  if (state.facts.batch != BatchAxis::First && std::any_of(state.outputs.begin(), state.outputs.end(), holds_twice))
     throw RuleStop{RuleStop::Kind::Unknown, "its weights are an input, whose first axis is taken for the batch, too"};
   if (!state.inputs[1]->constant) return;
   const auto holds = [&](const TensorType& type) {

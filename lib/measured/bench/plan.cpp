@@ -126,7 +126,7 @@ std::int64_t batch_of_file(const std::string& path) {
       if (!shape->empty()) first.insert(shape->front().value64().value_or(1));
     }
     if (first.size() != 1 || *first.begin() <= 1) return 1;
-    // If it is no batch, such as the channels of a single image, weights fit its size alone.
+    // The first axis may be the channels of a single image. Weights fix their number: no other can be analysed.
     const auto unmodelled = [&](const AnalyzeOptions& options) {
       return analyze(model, options).totals.unmodelled_nodes;
     };

@@ -28,6 +28,7 @@ class Holders {
     else
       count_.fetch_add(1, std::memory_order_relaxed);
   }
+  // Whether nobody else holds the object, which may then be written to.
   bool is_one() const noexcept { return count_.load(std::memory_order_acquire) == 1; }
   // Whether the last holder left.
   bool leave() noexcept {
