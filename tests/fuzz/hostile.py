@@ -119,6 +119,8 @@ def models(source: random.Random) -> dict[str, Callable[[], bytes]]:
         "500,000 inputs of random bytes": lambda: model(random_entries(source, 500_000)),
         "10 million empty nodes": lambda: model(b"\x0a\0" * 10 * million),
         "4 million nodes without outputs": lambda: model(b"\x0a\3\x22\1A" * 4 * million),
+        "4 million named nodes without outputs": lambda: model(b"\x0a\6\x22\1A\x1a\1n" * 4 * million),
+        "a function of 4 million named nodes without outputs": lambda: model(b"", field(25, b"\x3a\6\x22\1A\x1a\1n" * 4 * million)),
         "10 million empty functions": lambda: model(b"", b"\xca\1\0" * 10 * million),
         "a function of 10 million empty nodes": lambda: model(b"", field(25, b"\x3a\0" * 10 * million)),
         "a function of 10 million inputs": lambda: model(b"", field(25, b"\x22\0" * 10 * million)),

@@ -12,8 +12,7 @@ namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::size_t kMostInList = 32'768;  // of a node's or function's inputs, outputs and attributes
-constexpr std::size_t kLeastNode = 3;        // bytes of a node: an operator type of one character
-constexpr std::size_t kLeastOutput = 3;      // bytes of an output's name in a node
+constexpr std::size_t kMostReserved = 1 << 20;  // names: a list of nodes without outputs is refused before it is long
 
 void expect_few(std::size_t listed, Range message, const char* owner, const char* what) {
   if (listed >= kMostInList)
@@ -30,11 +29,6 @@ void expect_used(std::string_view owner, std::string_view name, std::size_t list
     throw Error(std::string(owner) + " " + quoted_name(name) + " has more than " + std::to_string(listed) + " " + what +
                 ", expected at most " + std::to_string(kMostUnused) +
                 " beside those that its nodes can use; the file is damaged");
-}
-
-// Before it is listed: a list of empty nodes takes many times their size in the file.
-void expect_node(Range body) {
-  if (body.size() < kLeastNode) damaged(body, "a node without operator type", "one");
 }
 
 constexpr std::string_view kExportAgain = "; the file is damaged, export it again";
@@ -67,6 +61,29 @@ StoredValue read_value_info(File& file, Range body, int depth) {
   return value;
 }
 
+// The nodes of a graph or function, read again from the file each time: a list of them would take more than they do.
+struct StoredNodes {
+  Range span;  // from the first node to the last
+  std::size_t count = 0;
+  std::uint32_t tag = 0;  // of their fields
+
+  void add(const Field& field) {
+    if (count++ == 0) span.begin = field.whole.begin;
+    span.end = field.whole.end;
+    tag = field.tag();
+  }
+  // `depth` is the nesting of the graph or function.
+  template <typename Read>
+  void for_each(File& file, int depth, const Read& read) const {
+    Reader reader(file, span, depth);
+    while (const std::optional<Field> field = reader.next())
+      if (field->tag() == tag) {
+        read(field->payload);
+        file.passed(field->whole.end);
+      }
+  }
+};
+
 class GraphBuilder {
  public:
   GraphBuilder(Loader& loader, GraphBuilder* outer) : loader_(loader), file_(loader.file), outer_(outer) {
@@ -80,22 +97,18 @@ class GraphBuilder {
   GraphId build_graph(Range body, int depth) {
     std::vector<StoredValue> inputs, outputs, others;
     std::vector<Tensor> tensors, sparse;
-    std::vector<Range> nodes;
-    std::size_t idle = 0;  // nodes too short for an output
+    StoredNodes nodes;
     for_each_field(file_, Message::Graph, body, depth, [&](const Field& field) {
       file_.passed(field.whole.end);
       switch (field.tag()) {
         case bytes_tag(1):
-          expect_node(field.payload);
-          idle += field.payload.size() < kLeastNode + kLeastOutput ? 1 : 0;
-          expect_used(idle, 0, "nodes without outputs");
-          nodes.push_back(field.payload);
+          nodes.add(field);
           return true;
         case bytes_tag(2):
           graph_.name = name_in(file_, field);
           return true;
         case bytes_tag(5):
-          expect_used(tensors.size(), kMostForANode * nodes.size(), "initializers");
+          expect_used(tensors.size(), kMostForANode * nodes.count, "initializers");
           tensors.push_back(loader_.tensors.read(field.payload, depth + 1));
           return true;
         case bytes_tag(11):
@@ -107,11 +120,11 @@ class GraphBuilder {
           outputs.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(13):
-          expect_used(others.size(), kMostForANode * nodes.size(), "value types");
+          expect_used(others.size(), kMostForANode * nodes.count, "value types");
           others.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(15):
-          expect_used(sparse.size(), kMostForANode * nodes.size(), "sparse initializers");
+          expect_used(sparse.size(), kMostForANode * nodes.count, "sparse initializers");
           sparse.push_back(loader_.tensors.read_sparse(field.payload, depth + 1));
           return true;
         default:
@@ -122,15 +135,16 @@ class GraphBuilder {
       for (const auto* values : {&inputs, &others, &outputs})
         for (const StoredValue& value : *values)
           if (value.type) loader_.dims.reserve(*value.type);
-    graph_.values.reserve(tensors.size() + sparse.size() + inputs.size() + nodes.size());  // one output per node
+    const std::size_t outputs_expected = std::min(nodes.count, kMostReserved);  // one of each node
+    graph_.values.reserve(tensors.size() + sparse.size() + inputs.size() + outputs_expected);
     names_.reserve(graph_.values.capacity());
     graph_.initializers = std::move(tensors);
     std::move(sparse.begin(), sparse.end(), std::back_inserter(graph_.initializers));
     for (std::size_t i = 0; i < graph_.initializers.size(); ++i) define_initializer(i);
     for (const StoredValue& input : inputs) add_input(input.name);
-    define_outputs(nodes, depth + 1);
+    define_outputs(nodes, depth);
     for (const auto* values : {&inputs, &others, &outputs}) declare(*values);
-    add_nodes(nodes, depth + 1);
+    add_nodes(nodes, depth);
     for (const StoredValue& output : outputs) add_output(output.name);
     return finish();
   }
@@ -140,14 +154,14 @@ class GraphBuilder {
     std::string_view name;
     std::vector<std::string_view> inputs, outputs;
     std::vector<StoredValue> values;
-    std::vector<Range> nodes;
+    StoredNodes nodes;
   };
   GraphId build_function(const FunctionBody& body, int depth) {
     graph_.name = body.name;
     for (const std::string_view input : body.inputs) add_input(input);
-    define_outputs(body.nodes, depth + 1);
+    define_outputs(body.nodes, depth);
     declare(body.values);
-    add_nodes(body.nodes, depth + 1);
+    add_nodes(body.nodes, depth);
     for (const std::string_view output : body.outputs) add_output(output);
     return finish();
   }
@@ -195,21 +209,20 @@ class GraphBuilder {
   }
 
   // Defines every value before the first node is built: files need not be sorted.
-  void define_outputs(const std::vector<Range>& nodes, int depth) {
-    outputs_.reserve(nodes.size());
+  void define_outputs(const StoredNodes& nodes, int depth) {
+    outputs_.reserve(std::min(nodes.count, kMostReserved));
     std::size_t idle = 0;  // nodes without an output
-    for (const Range body : nodes) {
+    nodes.for_each(file_, depth, [&](Range body) {
       bool is_idle = true;
-      Reader reader(file_, body, depth);
+      Reader reader(file_, body, depth + 1);
       while (const std::optional<Field> field = reader.next())
         if (field->tag() == bytes_tag(2) && field->payload.size() != 0) {
-          outputs_.push_back(define_output(body, *field, depth));
+          outputs_.push_back(define_output(body, *field, depth + 1));
           is_idle = false;
         }
       idle += is_idle ? 1 : 0;
       expect_used(idle, 0, "nodes without outputs");
-      file_.passed(body.end);
-    }
+    });
   }
 
   ValueId define_output(Range node, const Field& output, int depth) {
@@ -257,13 +270,10 @@ class GraphBuilder {
     return id;
   }
 
-  void add_nodes(const std::vector<Range>& nodes, int depth) {
-    graph_.nodes.reserve(nodes.size());
-    reads_.reserve(nodes.size());
-    for (const Range body : nodes) {
-      add_node(body, depth);
-      file_.passed(body.end);
-    }
+  void add_nodes(const StoredNodes& nodes, int depth) {
+    graph_.nodes.reserve(nodes.count);
+    reads_.reserve(nodes.count);
+    nodes.for_each(file_, depth, [&](Range body) { add_node(body, depth + 1); });
   }
 
   void add_node(Range body, int depth) {
@@ -439,8 +449,7 @@ void build_function(Loader& loader, Range body, int depth) {
         parts.outputs.push_back(name_in(file, field));
         return true;
       case bytes_tag(7):
-        expect_node(field.payload);
-        parts.nodes.push_back(field.payload);
+        parts.nodes.add(field);
         return true;
       case bytes_tag(9): {
         Opset opset = read_opset(file, field.payload, depth + 1);
@@ -455,7 +464,7 @@ void build_function(Loader& loader, Range body, int depth) {
         defaults.push_back(field.payload);
         return true;
       case bytes_tag(12):  // since ONNX 1.15
-        expect_used("function", parts.name, parts.values.size(), kMostForANode * parts.nodes.size(), "value types");
+        expect_used("function", parts.name, parts.values.size(), kMostForANode * parts.nodes.count, "value types");
         parts.values.push_back(read_value_info(file, field.payload, depth + 1));
         return true;
       case bytes_tag(13):  // since ONNX 1.16
