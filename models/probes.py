@@ -239,6 +239,35 @@ def unaligned() -> Graph:
     return g
 
 
+def symmetric() -> Graph:
+    """A residual network of Q/DQ pairs without zero points, as TensorRT takes them; ONNX Runtime's quantiser has them."""
+    g = Graph()
+    none = g.weight(array=numpy.int8(0))
+    scale, narrow = g.weight(array=numpy.float32(0.05)), g.weight(array=numpy.float32(0.01))
+
+    def pair(x: str) -> str:
+        return g.node("DequantizeLinear", g.node("QuantizeLinear", x, scale, none), scale, none)
+
+    def conv(x: str, channels: int, filters: int, window: int, stride: int = 1) -> str:
+        array = g.generator.integers(-100, 100, (filters, channels, window, window)).astype(numpy.int8)
+        weight = g.node("DequantizeLinear", g.weight(array=array), narrow, none)
+        return g.node("Conv", pair(x), weight, g.weight(filters), pads=[window // 2] * 4, strides=[stride, stride])
+
+    x = g.node("Relu", conv(g.input(8, 3, 224, 224), 3, 64, 7, 2))
+    x = g.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    channels = 64
+    for filters, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        for step in (stride, 1):
+            y = g.node("Relu", conv(x, channels, filters, 3, step))
+            y = conv(y, filters, filters, 3)
+            shortcut = x if channels == filters else conv(x, channels, filters, 1, step)
+            x, channels = g.node("Relu", g.node("Add", y, pair(shortcut))), filters
+    x = g.node("Flatten", g.node("GlobalAveragePool", pair(x)))
+    array = g.generator.integers(-100, 100, (512, 1000)).astype(numpy.int8)
+    g.end(g.node("MatMul", pair(x), g.node("DequantizeLinear", g.weight(array=array), narrow, none)))
+    return g
+
+
 def recurrent() -> Graph:
     g = Graph()
     for op, gates, steps, batch, width, hidden in (("LSTM", 4, 20, 1, 128, 256), ("GRU", 3, 40, 4, 64, 128),
@@ -253,7 +282,7 @@ def recurrent() -> Graph:
 def probes() -> dict[str, Graph]:
     made = {f"image_{channels}_{side}": image(channels, side) for channels, side in STAGES}
     made |= {f"sequence_{tokens}_{width}": sequence(tokens, width, heads) for tokens, width, heads in SEQUENCES}
-    return made | {"integers": integers(), "recurrent": recurrent(), "unaligned": unaligned()}
+    return made | {"integers": integers(), "recurrent": recurrent(), "symmetric": symmetric(), "unaligned": unaligned()}
 
 
 def main() -> None:

@@ -343,15 +343,17 @@ std::optional<DeviceEnergy> energy_of_ceilings(const Field& document) {
   return energy.work.empty() ? std::nullopt : std::optional(std::move(energy));
 }
 
-// A GPU's own memory, where the file states it.
-Quantity memory_of_machine(const Field& document, std::string_view subject, const Quantity& otherwise) {
-  if (!document.has("machine") || document.at("machine").value().is_text()) return otherwise;
-  const Field machine = document.at("machine");
-  if (!machine.has("memory_bytes")) return otherwise;
+// What a GPU says of itself: a number of the object `section` of its ceilings file.
+Quantity stated_by_gpu(const Field& document, const std::string& subject, const char* section, const char* key,
+                       const Quantity& otherwise) {
+  if (text(document, "kind", "") == "cpu" || !document.has(section) || document.at(section).value().is_text())
+    return otherwise;
+  const Field object = document.at(section);
+  if (!object.has(key) || object.at(key).value().is_null()) return otherwise;
   constexpr double kMost = 1e15;
-  if (const double bytes = machine.at("memory_bytes").number(); !(bytes > 0 && bytes < kMost))
-    machine.at("memory_bytes").fail_expected("bytes above 0, at most 1e15");
-  return {machine.at("memory_bytes").number(), "memory_bytes of the machine in " + std::string(subject)};
+  if (const double number = object.at(key).number(); !(number > 0 && number < kMost))
+    object.at(key).fail_expected("a number above 0, at most 1e15");
+  return {object.at(key).number(), std::string(key) + " of the " + section + " in " + subject};
 }
 
 std::string machine_name(const Field& document, std::string_view otherwise) {
@@ -462,11 +464,16 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
   for (const std::string_view name : kMemoryLevels)
     if (const auto found = levels.find(std::string(name)); found != levels.end()) {
       caution(std::string(name) + " bandwidth", found->second);
-      const Quantity capacity = name == "dram" ? memory_of_machine(field, subject, unknown) : unknown;
+      const char* key = name == "dram" ? "memory_bytes" : name == "l2" ? "l2_bytes" : nullptr;
+      const Quantity capacity = key == nullptr ? unknown : stated_by_gpu(field, subject, "machine", key, unknown);
       spec.levels.push_back({std::string(name), std::move(found->second.quantity), capacity, false});
     }
-  for (Quantity* missing : {&spec.units, &spec.boost_clock_hz, &spec.tensor_clock_hz, &spec.memory_clock_hz, &spec.watts})
-    *missing = unknown;
+  spec.units = stated_by_gpu(field, subject, "machine", "sms", unknown);
+  spec.boost_clock_hz = stated_by_gpu(field, subject, "clocks", "sm_max_hz", unknown);
+  spec.watts = stated_by_gpu(field, subject, "env", "power_limit_watts", unknown);
+  spec.tensor_clock_hz = spec.memory_clock_hz = unknown;
+  if (field.has("machine") && !field.at("machine").value().is_text())
+    spec.compute_capability = text(field.at("machine"), "compute_capability", "");
   caution("launch overhead", launch);
   caution("special evaluations", special);
   for (const Precision type : formats_not_run(field))

@@ -10,6 +10,7 @@
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/device.h"
 #include "schema_json.h"
 
 namespace pagoda::documents {
@@ -46,27 +47,30 @@ void write_errors(JsonWriter& json, const char* key, const std::vector<TensorRtE
 
 }  // namespace
 
-TensorRtCalibration parse_tensorrt_calibration(std::string_view json, std::string_view subject) {
+TensorRtCalibrationFile parse_tensorrt_calibration(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kTensorRtSchema));
   const JsonField document = parsed.root();
   document.only(
-      {"schema", "id", "regime", "source", "devices", "coefficients", "fitted", "left_out", "pairs", "interval"});
+      {"schema", "id", "regime", "source", "devices", "coefficients", "fitted", "left_out", "pairs", "interval", "ceilings"});
   require_schema(document, kTensorRtSchema);
-  TensorRtCalibration result;
+  TensorRtCalibrationFile file;
+  TensorRtCalibration& result = file.fitted;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.devices = document.at("devices").texts();
   for (const auto& [key, place] : kTensorRtCoefficients) result.*place = document.at("coefficients").at(key).positive();
-  result.interval = claimed_interval(document, result.coverage);
-  return result;
+  if (!document.at("interval").value().is_null()) result.interval = claimed_interval(document, result.coverage);
+  if (document.has("ceilings"))
+    file.device = parse_device(document.at("ceilings").value().dump(), std::string(subject) + ": ceilings");
+  return file;
 }
 
-TensorRtCalibration load_tensorrt_calibration(const std::string& path) {
+TensorRtCalibrationFile load_tensorrt_calibration(const std::string& path) {
   return parse_tensorrt_calibration(base::read_file(path, "a calibration of TensorRT"), path);
 }
 
-std::string to_json(const TensorRtFit& fit) {
+std::string to_json(const TensorRtFit& fit, const std::string& ceilings) {
   const TensorRtCalibration& calibration = fit.calibration;
   JsonWriter json(JsonWriter::Style::Plain);
   json.begin_object()
@@ -81,9 +85,17 @@ std::string to_json(const TensorRtFit& fit) {
   write_errors(json, "fitted", fit.fitted);
   write_errors(json, "left_out", fit.left_out);
   json.key("pairs").begin_object().member("compared", fit.pairs).member("right", fit.pairs_right).end_object();
-  json.key("interval").begin_object().member("coverage", calibration.coverage);
-  json.member("low", rounded(calibration.interval.low)).member("high", rounded(calibration.interval.high));
-  json.end_object().end_object();
+  json.key("interval");
+  if (const auto& interval = calibration.interval)
+    json.begin_object()
+        .member("coverage", calibration.coverage)
+        .member("low", rounded(interval->low))
+        .member("high", rounded(interval->high))
+        .end_object();
+  else
+    json.null();
+  if (!ceilings.empty()) embed_ceilings(json, ceilings);
+  json.end_object();
   return std::move(json).text();
 }
 
@@ -91,7 +103,8 @@ std::vector<std::string> tensorrt_calibration_ids() { return ids_of(tensorrt_fil
 
 TensorRtCalibration tensorrt_calibration(std::string_view id) {
   return parse_tensorrt_calibration(embedded_text(tensorrt_files(), id, "calibration of TensorRT"),
-                                    "calibration " + std::string(id));
+                                    "calibration " + std::string(id))
+      .fitted;
 }
 
 }  // namespace pagoda::documents

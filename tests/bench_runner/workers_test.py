@@ -86,6 +86,19 @@ class Frameworks(unittest.TestCase):
                 answers = [answer for answer in answers if answer["event"] != "progress"]
                 self.assertEqual(answers, [{"event": "unavailable", "message": f"not available: install {missing} (pip install {missing})"}])
 
+    def test_tensorrt_is_told_of_half_precision_and_of_integers(self):
+        sys.path.insert(0, str(FOLDER))
+        import ort_worker
+
+        with tempfile.TemporaryDirectory() as folder:
+            for content, dtype, half, integers in ((b"MatMul", None, "False", "False"), (b"MatMul", "float16", "True", "False"),
+                                                   (b"..DequantizeLinear..", "float16", "True", "True")):
+                file = pathlib.Path(folder) / "model.onnx"
+                file.write_bytes(content)
+                options = ort_worker.tensorrt_options({"model_file": str(file), "dtype": dtype}, folder)
+                self.assertEqual((options["trt_fp16_enable"], options["trt_int8_enable"]), (half, integers))
+                self.assertEqual(options["trt_timing_cache_path"], folder)
+
     def test_data_folders_are_checked(self):
         sys.path.insert(0, str(FOLDER))
         import worker

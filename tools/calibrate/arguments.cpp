@@ -18,8 +18,8 @@ constexpr const char* kExamples = R"(Examples:
       joules of work, of traffic and of time, with intervals, written as a device's energy section
   pagoda-calibrate --here onnxruntime-cpu -o here.json
       measures this machine and ONNX Runtime on it, in minutes; then: onnx-estimate MODEL --predict --engine
-      onnxruntime-cpu --calibration here.json; onnxruntime-cuda does the same on a GPU, pytorch-cpu and pytorch-cuda
-      for eager PyTorch
+      onnxruntime-cpu --calibration here.json; onnxruntime-cuda and tensorrt do the same on a GPU, pytorch-cpu and
+      pytorch-cuda for eager PyTorch
   pagoda-calibrate --energy resnet50.csv --estimate resnet50.json --each gpu_hz
       a fit for each clock of a table of power modes
   pagoda-calibrate data/calibration/tensorrt/bert.csv --engine tensorrt --id tensorrt --source "…" -o tensorrt.json

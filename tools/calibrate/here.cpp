@@ -15,6 +15,7 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
+#include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/calibrate.h"
 #include "pagoda/core/model.h"
@@ -22,6 +23,7 @@
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/tensorrt.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/ort_kernels.h"
 #include "pagoda/measured/runner.h"
@@ -63,6 +65,7 @@ struct Engine {
   const char* name;              // for people
   const char* version;           // in the metadata of its runs
   const char *backend, *device;  // of pagoda-bench
+  const char* type;              // of its products; null: the model's own
   std::int64_t rounds;           // of all runs
   double budget_seconds, warmup_seconds;  // of a run in a round
   const char* profile;  // how another run gives the time of each kernel: the worker's option layers_by, "" for its own
@@ -147,6 +150,7 @@ measured::Study study_of(const Engine& engine, const std::string& models, std::o
     std::vector<measured::Axis> block = {{"model", {is_module ? std::string(row.model) : file}},
                                          {"backend", {std::string(engine.backend)}},
                                          {"device", {std::string(engine.device)}}};
+    if (engine.type != nullptr) block.push_back({"dtype", {std::string(engine.type)}});
     if (row.batch > 0) block.push_back({"batch", {row.batch}});
     if (row.sequence > 0) block.push_back({"sequence", {row.sequence}});
     if (threads) block.push_back({"threads", {*threads}});
@@ -173,8 +177,8 @@ const StudyRow& row_of(const Engine& engine, const documents::Result& result) {
   return *found;
 }
 
-Analysis analysis_of(const Model& model, const documents::Result& result) {
-  AnalyzeOptions sizes;
+Analysis analysis_of(const Model& model, const documents::Result& result, std::optional<Precision> precision = {}) {
+  AnalyzeOptions sizes{.precision = precision};
   for (const documents::InputTensor& input : result.inputs) sizes.input_shapes[input.name] = input.shape;
   return analyze(model, sizes);
 }
@@ -462,7 +466,7 @@ void fit_whole_runs(const Here& here) {
                                                  .source = "measured on this machine",
                                                  .folds = runs.size(),  // each family is left out alone
                                                  .coverage = 0.8,
-                                                 .fits_rows = true,
+                                                 .fits_rows = engine.is_of_one_machine,
                                                  .pool_issues = engine.on_cpu ? kScalarPool : 4,
                                                  .fits_host = std::string_view(here.engine.device) == "cuda"});
   documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
@@ -488,16 +492,70 @@ void fit_whole_runs(const Here& here) {
   write_output("", report(here, comparison));
 }
 
+// By whole runs; coefficients that they do not determine are those of the devices of the built-in calibration.
+void fit_tensorrt(const Here& here) {
+  const std::optional<TensorRtRates> rates = tensorrt_rates(here.device);
+  if (!rates)
+    throw Error(here.folder + "/ceilings.json: states no float16 rate of tensor units, memory bandwidth, L2 capacity, "
+                              "clock, power limit or compute capability; measure it again on a GPU with tensor units");
+  std::vector<TensorRtRun> runs;
+  for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    const auto& [row, result, seconds] = here.runs[i];
+    const Model model = load_model(documents::text_of(result->config, "model_file"));
+    TensorRtKernels kernels = tensorrt_kernels(model, analysis_of(model, *result, Precision::Float16));
+    if (kernels.unknown_rows > 0)
+      throw Error(here.name_of(i) + ": " + std::to_string(kernels.unknown_rows) +
+                  " kernels have no cost; expected a model of the study without any");
+    runs.push_back({.device = here.device.name,
+                    .group = row->family,
+                    .pair = here.name_of(i),
+                    .kernels = std::move(kernels),
+                    .rates = *rates,
+                    .seconds = seconds});
+  }
+  const TensorRtCalibration elsewhere = documents::tensorrt_calibration("tensorrt");
+  TensorRtFit fit = calibrate_tensorrt(runs, 0.8, &elsewhere);
+  fit.calibration.id = "here";
+  fit.calibration.regime = here.regime() + ", float16";
+  fit.calibration.source = "measured on this machine";
+  base::write_file(here.arguments.output, documents::to_json(fit, here.ceilings));
+  Comparison comparison{.predicted = fit.predicted,
+                        .fitted_mean_error = fit.fitted.front().mean,
+                        .interval = fit.calibration.interval,
+                        .coverage = fit.calibration.coverage,
+                        .covered = fit.covered};
+  std::vector<double> errors;
+  std::string residuals = base::csv_line({"run", "seconds", "predicted"});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (fit.predicted[i]) errors.push_back(std::abs(*fit.predicted[i] / runs[i].seconds - 1));
+    base::CsvLine line;
+    line.add(here.name_of(i)).add(runs[i].seconds).add(fit.predicted[i]);
+    residuals += std::move(line).end();
+  }
+  std::sort(errors.begin(), errors.end());
+  comparison.models = static_cast<double>(errors.size());
+  for (const double error : errors) comparison.mean_error += error / comparison.models;
+  if (!errors.empty()) {
+    comparison.median_error = base::quantile(errors, 0.5);
+    comparison.p90_error = base::quantile(errors, 0.9);
+  }
+  if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, residuals);
+  write_output("", report(here, comparison));
+}
+
 constexpr const char* kCpu[] = {"--cpu"};
 constexpr const char* kGpu[] = {"--gpu", "0"};
 constexpr Engine kEngines[] = {
-    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", 2, 1.0, 0.5, "", kFiles, kCpu,
+    {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", nullptr, 2, 1.0, 0.5, "", kFiles, kCpu,
      fit_onnxruntime},
-    {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", 1, 0.5, 0.5, nullptr, kCudaFiles, kGpu,
+    {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", nullptr, 1, 0.5, 0.5, nullptr,
+     kCudaFiles, kGpu, fit_whole_runs},
+    {"tensorrt", "TensorRT", "version.tensorrt", "ort", "tensorrt", "float16", 1, 0.5, 0.5, nullptr, kTensorRtFiles,
+     kGpu, fit_tensorrt},
+    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", nullptr, 1, 1.5, 1.0, "operators", kModules, kCpu,
      fit_whole_runs},
-    {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", 1, 1.5, 1.0, "operators", kModules, kCpu,
+    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", nullptr, 1, 0.5, 0.5, nullptr, kModules, kGpu,
      fit_whole_runs},
-    {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", 1, 0.5, 0.5, nullptr, kModules, kGpu, fit_whole_runs},
 };
 
 }  // namespace

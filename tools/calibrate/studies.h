@@ -100,6 +100,29 @@ inline constexpr StudyRow kCudaFiles[] = {
     {"densenet121_dynamic", "densenet", 1},
     {"densenet121_dynamic", "densenet", 8},
 };
+// In float16; the integers are a network of Q/DQ pairs without zero points, as TensorRT takes them. Building an engine
+// takes most of the time, so that each model has few sizes.
+inline constexpr StudyRow kTensorRtFiles[] = {
+    {"resnet50_dynamic", "resnet", 1},
+    {"resnet50_dynamic", "resnet", 16},
+    {"bert_base", "bert", 1, 128},
+    {"bert_base", "bert", 8, 128},
+    {"symmetric", "", 8},
+    {"vit_b_16_dynamic", "vit", 1},
+    {"vit_b_16_dynamic", "vit", 16},
+    {"mobilenet_v3_large", "mobilenet"},
+    {"vgg16", "vgg"},
+    {"gpt2", "gpt2", 1, 64},
+    {"t5_encoder", "t5", 1, 128},
+    {"convnext_tiny", "convnext"},
+    {"swin_t_dynamic", "swin", 8},
+    {"unet", "unet", 2},
+    {"yolov8n", "yolo"},
+    {"googlenet", "inception"},
+    {"whisper_encoder", "whisper"},
+    {"efficientnet_b0", "efficientnet"},
+    {"densenet121_dynamic", "densenet", 8},
+};
 // torchvision's and, where it is installed, transformers'.
 inline constexpr StudyRow kModules[] = {
     {"resnet50_dynamic", "resnet", 1, 0, "resnet50"},

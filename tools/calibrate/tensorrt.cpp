@@ -78,7 +78,7 @@ std::vector<TensorRtRun> load_runs(const std::string& path) {
     }
     std::sort(seconds.begin(), seconds.end());
     result.push_back({.device = documents::find_device(device).id,
-                      .sequence = configuration[2],
+                      .group = "sequence " + configuration[2],
                       .pair = device + " " + name + " " + configuration[2] + " " + configuration[3],
                       .is_int8 = is_int8,
                       .kernels = kernels.at(sizes),

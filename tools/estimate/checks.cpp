@@ -163,7 +163,8 @@ void check(const Arguments& arguments) {
   const bool has_device = !arguments.device.empty();
   needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
   const std::vector<std::string> devices = device_names(arguments);
-  const bool has_machine = has_device || documents::brings_device(arguments.engine);
+  const bool brings_device = documents::brings_device(arguments.engine, arguments.calibration);
+  const bool has_machine = has_device || brings_device;
   needs(!arguments.what_if.empty(), "--what-if", "--device", has_machine);
   needs(!arguments.prices.empty(), "--price-per-hour", "--device or --what-if",
         has_machine && is_choice(arguments));
@@ -174,7 +175,7 @@ void check(const Arguments& arguments) {
   needs(arguments.prompt.has_value(), "--prompt", "--phase decode", arguments.phase == "decode");
   needs(arguments.prompt.has_value(), "--prompt", "--device", has_device);
   needs(arguments.predict, "--predict", "--device", has_machine);
-  if (documents::brings_device(arguments.engine)) {
+  if (brings_device) {
     if (has_device)
       throw UsageError("--engine " + arguments.engine +
                        " predicts the machine that its --calibration was measured on; it does not go with --device");

@@ -134,8 +134,8 @@ EstimateRequest request_of(const Asked& asked) {
       throw Error(std::string(name) + " " + std::to_string(devices) +
                   " is not a count of devices; expected at least 1");
   const bool is_split = asked.tensor_parallel > 1 || asked.pipeline_parallel > 1 || asked.expert_parallel > 1;
-  if ((!asked.what_if.empty() || is_split || (!asked.engine.empty() && !documents::brings_device(asked.engine))) &&
-      !request.device)
+  const bool needs_device = !asked.engine.empty() && !documents::brings_device(asked.engine, asked.calibration);
+  if ((!asked.what_if.empty() || is_split || needs_device) && !request.device)
     throw Error("what_if, predict and several devices are about times; give a device, too");
   if (asked.engine.empty() && !asked.calibration.empty())
     throw Error("calibration is what predict is fitted to; give predict=True, too");

@@ -14,11 +14,11 @@ namespace {
 
 constexpr EagerEngine kEngines[] = {
     {},
-    {"pytorch-cpu", Precision::Float32, Precision::Float32, true},
+    {"pytorch-cpu", Precision::Float32, Precision::Float32, true, false, true},
     // torch.backends.cudnn.allow_tf32 is on by default, that of cuda.matmul off.
-    {"pytorch-cuda", Precision::Float32, Precision::Tf32},
+    {"pytorch-cuda", Precision::Float32, Precision::Tf32, false, false, true},
     // use_tf32 is on by default, of products and of convolutions (microsoft/onnxruntime#19357, #19426).
-    {"onnxruntime-cuda", Precision::Tf32, Precision::Tf32, false, true},
+    {"onnxruntime-cuda", Precision::Tf32, Precision::Tf32, false, true, true},
 };
 
 // Lowers a row without a rule to its counted work and bytes; under autocast bytes are halved if the row computes in

@@ -66,6 +66,7 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEng
   rates.vector = *vector->flops_per_second.value;
   rates.bandwidth = *bandwidth.value;
   rates.launch = launch.value.value_or(1e-6);
+  if (engine.is_of_one_machine) return rates;
   rates.units = device.units.value.value_or(1);
   if (device.levels.size() > 1) rates.cache = device.levels[1].capacity_bytes.value.value_or(0);
   return rates;

@@ -185,9 +185,9 @@ Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const 
     result.problem = std::to_string(lowered.unknown_rows) +
                      " kernels hold operators that are not modelled: the prediction covers the rest";
   // The interval holds for generations between or near those that were measured.
-  if (calibration.coverage > 0 && flagship_flops_per_joule(rates->capability) > 0) {
-    result.low = seconds * calibration.interval.low;
-    result.high = seconds * calibration.interval.high;
+  if (calibration.interval && flagship_flops_per_joule(rates->capability) > 0) {
+    result.low = seconds * calibration.interval->low;
+    result.high = seconds * calibration.interval->high;
     result.coverage = calibration.coverage;
   }
   return result;

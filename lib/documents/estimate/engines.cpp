@@ -38,8 +38,14 @@ void set_serving(const std::string& name, EstimateRequest& request) {
   request.engine = is_file(name) ? load_serving_calibration(name) : serving_calibration(name);
 }
 
+TensorRtCalibrationFile tensorrt_file(const std::string& name) {
+  return is_file(name) ? load_tensorrt_calibration(name) : TensorRtCalibrationFile{.fitted = tensorrt_calibration(name)};
+}
+
 void set_tensorrt(const std::string& name, EstimateRequest& request) {
-  request.engine = is_file(name) ? load_tensorrt_calibration(name) : tensorrt_calibration(name);
+  TensorRtCalibrationFile file = tensorrt_file(name);
+  if (file.device) set_machine(std::move(*file.device), "tensorrt", name, request);
+  request.engine = std::move(file.fitted);
 }
 
 void set_cpu(const std::string& name, EstimateRequest& request) {
@@ -58,24 +64,29 @@ void set_here(std::string_view engine, const std::string& name, EstimateRequest&
 
 std::vector<std::string> no_calibrations() { return {}; }
 
+bool never(const std::string&) { return false; }
+bool always(const std::string&) { return true; }
+
 constexpr Engine kEngines[] = {
-    {"pytorch-amp", "eager PyTorch in mixed precision (default)", "rtx-3090-amp-nchw", calibration_ids, set_pytorch},
+    {"pytorch-amp", "eager PyTorch in mixed precision (default)", "rtx-3090-amp-nchw", calibration_ids, set_pytorch,
+     never},
     {"llm-serving", "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several", "llm-serving",
-     serving_calibration_ids, set_serving},
+     serving_calibration_ids, set_serving, never},
     {"tensorrt", "TensorRT in float16, or with --precision int8 with products in int8", "tensorrt",
-     tensorrt_calibration_ids, set_tensorrt},
+     tensorrt_calibration_ids, set_tensorrt,
+     +[](const std::string& name) { return !name.empty() && tensorrt_file(name).device.has_value(); }},
     {"onnxruntime-cpu", "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured", "",
-     no_calibrations, set_cpu, true},
+     no_calibrations, set_cpu, always},
     {"onnxruntime-cuda",
      "ONNX Runtime in float32 on the GPU that pagoda-calibrate --here onnxruntime-cuda -o FILE measured", "",
      no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_here("onnxruntime-cuda", name, request); }, true},
+     +[](const std::string& name, EstimateRequest& request) { set_here("onnxruntime-cuda", name, request); }, always},
     {"pytorch-cpu", "eager PyTorch in float32 on the CPU that pagoda-calibrate --here pytorch-cpu -o FILE measured", "",
      no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cpu", name, request); }, true},
+     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cpu", name, request); }, always},
     {"pytorch-cuda", "eager PyTorch in float32 on the GPU that pagoda-calibrate --here pytorch-cuda -o FILE measured",
      "", no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cuda", name, request); }, true},
+     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cuda", name, request); }, always},
 };
 
 const Engine& engine_of(std::string_view id) {
@@ -96,7 +107,9 @@ std::vector<std::string> engine_ids() {
   return ids;
 }
 
-bool brings_device(std::string_view engine) { return !engine.empty() && engine_of(engine).brings_device; }
+bool brings_device(std::string_view engine, const std::string& calibration) {
+  return !engine.empty() && engine_of(engine).brings_device(calibration);
+}
 
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request) {
   const Engine& chosen = engine_of(engine.empty() ? kDefaultEngine : engine);

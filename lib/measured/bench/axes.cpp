@@ -38,7 +38,7 @@ constexpr std::array<ValueRow, 15> kValues = {{
     {"ort",   "mode",         " inference ",                                "ONNX Runtime's Python package runs inference only"},
     {"ort",   "device",       " cpu cuda tensorrt ",                        "no provider of ONNX Runtime for it; there are cpu, cuda and tensorrt"},
     {"ort",   "optimization", " disable basic extended all ",               "no level of ONNX Runtime; there are disable, basic, extended and all"},
-    {"ort",   "dtype",        " float32 float16 bfloat16 ",                 "models run in the types stored in the file: float32, float16 or bfloat16"},
+    {"ort",   "dtype",        " float32 float16 bfloat16 ",                 "models run in the types stored in the file: float32, float16 or bfloat16; on tensorrt, float16 is also for files in float32"},
     {"torch", "mode",         " inference training ",                       "no mode; there are inference and training"},
     {"torch", "device",       " cpu cuda mps ",                             "no device; there are cpu, cuda and mps"},
     {"torch", "dtype",        " float32 float16 bfloat16 ",                 "no type; there are float32, float16 and bfloat16"},

@@ -2,9 +2,11 @@
 """ONNX Runtime by its Python package: pip install onnxruntime, or onnxruntime-gpu for device cuda and tensorrt.
 
 Reads of the config: model_file, device, optimization, threads, batch, sequence, input_size, dtype, data, seed; any other
-integer is the value of an input's dim of that name. Energy, host memory and interference are the runner's.
+integer is the value of an input's dim of that name. On device tensorrt, dtype float16 lets TensorRT compute a float32 file
+in float16. Energy, host memory and interference are the runner's.
 """
 import json
+import mmap
 import os
 import time
 
@@ -60,6 +62,23 @@ def thread_count():
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
 
 
+def load_tensorrt():
+    """Loads the libraries where pip put them, which the loader does not search; returns their version, if it is known."""
+    try:
+        import tensorrt
+    except ImportError:
+        return {}  # the system's libraries
+    return {"tensorrt": tensorrt.__version__}
+
+
+def tensorrt_options(config, folder):
+    """Of the provider. A file with Q/DQ pairs has integer products, which the builder refuses unless it is told to expect them."""
+    with open(config["model_file"], "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        is_quantised = content.find(b"DequantizeLinear") >= 0
+    return {"trt_fp16_enable": str(config.get("dtype") == "float16"), "trt_int8_enable": str(is_quantised),
+            "trt_timing_cache_enable": "True", "trt_timing_cache_path": folder}  # so that a layer of a former model is not timed again
+
+
 class OrtWorker(Worker):
     def prepare(self, config, folder):
         import onnxruntime
@@ -71,10 +90,14 @@ class OrtWorker(Worker):
         provider = PROVIDERS[kind]
         if provider not in onnxruntime.get_available_providers():
             raise Unavailable(f"not available: this onnxruntime has no {provider}; install onnxruntime-gpu (pip install onnxruntime-gpu) and its driver")
-        self.providers = [(provider, {"device_id": index or "0"}) if kind != "cpu" else provider]
-        if kind == "tensorrt":
-            self.providers.append((PROVIDERS["cuda"], {"device_id": index or "0"}))
         self.on_device = kind != "cpu"
+        self.engine_types = ("float32", "float16") if kind == "tensorrt" else ()  # of an engine from a file in float32
+        on_index = {"device_id": index or "0"}
+        self.providers = [(provider, on_index) if self.on_device else provider]
+        tensorrt = {}
+        if kind == "tensorrt":
+            tensorrt = load_tensorrt()
+            self.providers = [(provider, on_index | tensorrt_options(config, folder)), (PROVIDERS["cuda"], on_index)]
         if self.on_device and hasattr(onnxruntime, "preload_dlls"):
             onnxruntime.preload_dlls()  # CUDA's and cuDNN's libraries where pip put them, which the loader does not search
 
@@ -85,13 +108,15 @@ class OrtWorker(Worker):
         if before and not self.on_device:
             metadata["threads"] = thread_count() - before + 1  # the session's own, and the one that calls it
         if self.session.get_providers()[0] != provider:
-            raise Unavailable(f"not available: {provider} could not be started; found {', '.join(self.session.get_providers())}")
+            raise Unavailable(f"not available: {provider} could not be started; found {', '.join(self.session.get_providers())}"
+                              + ("; install TensorRT 10 (pip install 'tensorrt<11')" if kind == "tensorrt" else ""))
         self.inputs = self.make_inputs()
         self.binding = self.bind() if self.on_device else None
         import platform
 
         return {"items": config.get("batch") or self.first_dim(), "load_seconds": load_seconds, "compile_seconds": None,
-                "versions": {"onnxruntime": onnxruntime.__version__, "numpy": numpy.__version__, "python": platform.python_version()},
+                "versions": {"onnxruntime": onnxruntime.__version__, "numpy": numpy.__version__, "python": platform.python_version(),
+                             **tensorrt},
                 "inputs": described(self.inputs), "metadata": metadata}
 
     def options(self, profile=""):
@@ -122,7 +147,7 @@ class OrtWorker(Worker):
                 raise Unavailable(f"input {value.name} is of type {value.type}, which numpy has not")
             dtype = numpy.dtype(types[value.type])
             wanted = config.get("dtype")
-            if wanted and dtype.kind == "f" and dtype.name != wanted:
+            if wanted and dtype.kind == "f" and dtype.name != wanted and not (dtype.name == "float32" and wanted in self.engine_types):
                 raise Unavailable(f"input {value.name} is {dtype.name} and the file computes in it; asked for {wanted}: convert the file")
             has_sequence = dtype.kind in "iu"
             shape = [size_of(dim, axis, config, has_sequence) for axis, dim in enumerate(value.shape)]

@@ -297,7 +297,7 @@ def analyze(
     predict     adds the time to expect under `engine` ("pytorch-amp", "tensorrt", "llm-serving", "onnxruntime-cpu",
                 "onnxruntime-cuda", "pytorch-cpu", "pytorch-cuda"), with an interval; `calibration` is the name or file
                 of what it is fitted to, by default the engine's own. Of the last four it is the file of
-                pagoda-calibrate --here, and brings the device
+                pagoda-calibrate --here, and brings the device; of "tensorrt" it may be
     tensor_parallel, pipeline_parallel, expert_parallel
                 number of identical devices in each direction (docs/language-models.md); each time is one step on all of them
     memory      adds the memory plan; `in_place` lets operators write over their inputs

@@ -112,6 +112,10 @@ struct EagerEngine {
   Precision products = Precision::Float16, convolutions = products;
   bool on_cpu = false;     // oneDNN adds the bias within a convolution
   bool optimizes = false;  // rewrites the graph before it runs: ONNX Runtime's CUDA provider
+  // Predicts only the machine whose runs its calibration was fitted to. What few rows cost is a coefficient (`rows`), and
+  // a byte costs what it cost these runs, cached or not; to count idle units and hits in a cache as well makes it worse:
+  // 22 % instead of 18 % with families left out on data/measured/nvidia-h200-runs.csv.
+  bool is_of_one_machine = false;
 };
 const EagerEngine& eager_engine(std::string_view id);  // an Error names the known ones
 

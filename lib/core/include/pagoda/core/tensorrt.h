@@ -37,10 +37,10 @@ struct TensorRtCalibration {
   double l2 = 1;                     // fraction of 32 B per cycle and unit
   double sustained = 1;              // fraction of flagship_flops_per_joule(), for any board of the generation
   double narrow_per_joule = 2;       // times that, in int8
-  // prediction · interval.low … prediction · interval.high contains `coverage` of the runs on a device left out of the
-  // fit.
+  // prediction · interval.low … prediction · interval.high contains `coverage` of the runs of a device left out of the
+  // fit or, of one device only, of a group left out (interval_factors()). Empty where there are too few.
   double coverage = 0;
-  Factors interval;
+  std::optional<Factors> interval;
 };
 
 struct TensorRtRates {
@@ -89,33 +89,36 @@ Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const 
 // --- fitting ---
 
 struct TensorRtRun {
-  std::string device;    // id
-  std::string sequence;  // sequence length; also left out together
-  std::string pair;      // the same for the float16 and the int8 run of one configuration
+  std::string device;  // id
+  std::string group;   // also left out together: a sequence length, a family of models; "": never judged
+  std::string pair;    // the same for the float16 and the int8 run of one configuration
   bool is_int8 = false;
   TensorRtKernels kernels;
   TensorRtRates rates;
   double seconds = 0;  // measured
 };
 // Levenberg-Marquardt over logarithms with priors (tensorrt_fit.cpp). The runs of one device are similar and together
-// weigh as 20 observations. Coefficients that no run determines keep their priors.
-TensorRtCalibration fit_tensorrt(std::span<const TensorRtRun> runs);
+// weigh as 20 observations. Coefficients that no run determines keep their priors; `centre`: the priors' centre, a
+// calibration of other devices.
+TensorRtCalibration fit_tensorrt(std::span<const TensorRtRun> runs, const TensorRtCalibration* centre = nullptr);
 
 // |predicted / measured − 1| over some runs, and the mean of predicted / measured − 1.
 struct TensorRtErrors {
-  std::string of;  // a device or sequence length
+  std::string of;  // a device or group
   std::int64_t runs = 0;
   double mean = 0, median = 0, bias = 0;
 };
 
 struct TensorRtFit {
   TensorRtCalibration calibration;  // of all runs
-  std::vector<TensorRtErrors> fitted = {},
-                              left_out = {};  // by device; by device and sequence length, each from a fit without it
-  std::int64_t pairs = 0, pairs_right = 0;    // whether int8 is faster, from a fit without the device
+  std::vector<TensorRtErrors> fitted = {}, left_out = {};  // by device; by device and group, each from a fit without it
+  // By run, from a fit without its device or, of one device only, without its group; empty where there is none.
+  std::vector<std::optional<double>> predicted = {};
+  double covered = 0;  // share of `predicted` inside the interval or, of one device only, that of the other groups
+  std::int64_t pairs = 0, pairs_right = 0;  // whether int8 is faster, by `predicted`
 };
-// The interval contains `coverage` of the runs of a device, predicted by fits without it.
-TensorRtFit calibrate_tensorrt(std::span<const TensorRtRun> runs, double coverage);
+TensorRtFit calibrate_tensorrt(std::span<const TensorRtRun> runs, double coverage,
+                               const TensorRtCalibration* centre = nullptr);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

@@ -21,7 +21,8 @@ struct Engine {
   std::vector<std::string> (*calibrations)();
   // Sets the request's prediction by a calibration's name or file.
   void (*set)(const std::string& name, EstimateRequest& request);
-  bool brings_device = false;  // the calibration is of one machine and includes its device
+  // Whether a calibration is of one machine and includes its device.
+  bool (*brings_device)(const std::string& calibration);
 };
 inline constexpr std::string_view kDefaultEngine = "pytorch-amp";
 
@@ -32,7 +33,8 @@ std::vector<std::string> engine_ids();
 // the engine's default. Throws Error for an unknown engine or calibration, and if the request has a device but the
 // calibration brings its own.
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request);
-bool brings_device(std::string_view engine);
+// Of the same. Throws Error for an unknown engine or an unusable file.
+bool brings_device(std::string_view engine, const std::string& calibration);
 
 }  // namespace pagoda::documents
 #pragma GCC visibility pop
