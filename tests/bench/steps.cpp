@@ -41,6 +41,10 @@ int main(int argc, char** argv) {
   const auto print = [&](const char* step, double seconds) { std::printf("%s\t%.0f\n", step, seconds / nodes * 1e9); };
   print("load", seconds_of(repeats, [&] { return pagoda::load_model(argv[1]); }));
   print("analyze again", seconds_of(repeats, [&] { return pagoda::analyze(model); }));
+  // As a search does, which asks for one size after another.
+  pagoda::AnalyzeOptions sizes;
+  for (const std::string& dim : pagoda::documents::free_dims(estimate)) sizes.dims[dim] = 8;
+  print("the same, sizes given", seconds_of(repeats, [&] { return pagoda::analyze(model, sizes); }));
   print("estimate", seconds_of(repeats, [&] { return pagoda::documents::make_estimate(model, {}); }));
   print("table", seconds_of(repeats, [&] {
           return pagoda::present::table_report(estimate, {.rows = pagoda::present::Rows::None});
