@@ -93,6 +93,10 @@ def nested_loops(depth: int) -> bytes:
                  + field(12, value_info("y")))
 
 
+def nodes(count: int, rest: bytes = b"") -> bytes:
+    return b"".join(field(1, rest + field(2, f"y{i}") + field(4, "Relu")) for i in range(count))
+
+
 def random_entries(source: random.Random, count: int) -> bytes:
     return b"".join(field(11, source.randbytes(source.randint(0, 30))) for _ in range(count))
 
@@ -122,6 +126,14 @@ def models(source: random.Random) -> dict[str, Callable[[], bytes]]:
         "4 million named nodes without outputs": lambda: model(b"\x0a\6\x22\1A\x1a\1n" * 4 * million),
         "a function of 4 million named nodes without outputs": lambda: model(b"", field(25, b"\x3a\6\x22\1A\x1a\1n" * 4 * million)),
         "10 million empty functions": lambda: model(b"", b"\xca\1\0" * 10 * million),
+        "200 nodes of 30,000 empty attributes": lambda: model(nodes(200, b"\x2a\0" * 30_000)),
+        "200 nodes of 30,000 empty outputs": lambda: model(nodes(200, b"\x12\0" * 30_000)),
+        "100 nodes of 65,000 short texts": lambda: model(nodes(100, attribute("texts", 8, b"\x4a\1a" * 65_000))),
+        "900,000 initializers of 60,000 nodes": lambda: model(nodes(60_000) + b"".join(field(5, field(8, f"w{i}")) for i in range(900_000))),
+        "500,000 sparse initializers of 60,000 nodes": lambda: model(nodes(60_000) + b"".join(field(15, field(1, field(8, f"w{i}"))) for i in range(500_000))),
+        "200 bodies of 60,000 empty initializers": lambda: model(b"".join(field(1, node("If", ["c"], [f"y{i}"]) + field(5, field(1, "then_branch") + field(6, b"\x2a\0" * 60_000))) for i in range(200))),
+        "200 functions of 30,000 empty default attributes": lambda: model(b"", b"".join(field(25, field(1, f"F{i}") + b"\x5a\0" * 30_000) for i in range(200))),
+        "1,000 functions of 1,000 opset imports": lambda: model(b"", b"".join(field(25, field(1, f"F{i}") + b"".join(field(9, field(1, f"d{j}")) for j in range(1000))) for i in range(1000))),
         "a function of 10 million empty nodes": lambda: model(b"", field(25, b"\x3a\0" * 10 * million)),
         "a function of 10 million inputs": lambda: model(b"", field(25, b"\x22\0" * 10 * million)),
         "10 million empty initializers": lambda: model(b"\x2a\0" * 10 * million),

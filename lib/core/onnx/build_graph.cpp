@@ -11,25 +11,7 @@
 namespace pagoda::inline core::wire {
 namespace {
 
-constexpr std::size_t kMostInList = 32'768;  // of a node's or function's inputs, outputs and attributes
 constexpr std::size_t kMostReserved = 1 << 20;  // names: a list of nodes without outputs is refused before it is long
-
-void expect_few(std::size_t listed, Range message, const char* owner, const char* what) {
-  if (listed >= kMostInList)
-    damaged(message, std::string(owner) + " of more than " + std::to_string(kMostInList) + " " + what,
-            "at most that many");
-}
-
-// Limits entries that no node can use: each takes many times its size in the file. Nodes and initializers come first
-// in a file.
-constexpr std::size_t kMostForANode = 16;
-void expect_used(std::string_view owner, std::string_view name, std::size_t listed, std::size_t of_use,
-                 const char* what) {
-  if (listed >= kMostUnused + of_use)
-    throw Error(std::string(owner) + " " + quoted_name(name) + " has more than " + std::to_string(listed) + " " + what +
-                ", expected at most " + std::to_string(kMostUnused) +
-                " beside those that its nodes can use; the file is damaged");
-}
 
 constexpr std::string_view kExportAgain = "; the file is damaged, export it again";
 
@@ -67,7 +49,8 @@ struct StoredNodes {
   std::size_t count = 0;
   std::uint32_t tag = 0;  // of their fields
 
-  void add(const Field& field) {
+  void add(File& file, const Field& field) {
+    file.count_node();
     if (count++ == 0) span.begin = field.whole.begin;
     span.end = field.whole.end;
     tag = field.tag();
@@ -102,29 +85,29 @@ class GraphBuilder {
       file_.passed(field.whole.end);
       switch (field.tag()) {
         case bytes_tag(1):
-          nodes.add(field);
+          nodes.add(file_, field);
           return true;
         case bytes_tag(2):
           graph_.name = name_in(file_, field);
           return true;
         case bytes_tag(5):
-          expect_used(tensors.size(), kMostForANode * nodes.count, "initializers");
+          file_.count(Entry::Initializer);
           tensors.push_back(loader_.tensors.read(field.payload, depth + 1));
           return true;
         case bytes_tag(11):
-          expect_used(inputs.size(), tensors.size(), "inputs");
+          file_.count(Entry::Input);
           inputs.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(12):
-          expect_used(outputs.size(), 0, "outputs");
+          file_.count(Entry::Output);
           outputs.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(13):
-          expect_used(others.size(), kMostForANode * nodes.count, "value types");
+          file_.count(Entry::ValueType);
           others.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(15):
-          expect_used(sparse.size(), kMostForANode * nodes.count, "sparse initializers");
+          file_.count(Entry::SparseInitializer);
           sparse.push_back(loader_.tensors.read_sparse(field.payload, depth + 1));
           return true;
         default:
@@ -167,10 +150,6 @@ class GraphBuilder {
   }
 
  private:
-  void expect_used(std::size_t listed, std::size_t of_use, const char* what) const {
-    wire::expect_used("graph", graph_.name, listed, of_use, what);
-  }
-
   std::string where() const { return "graph " + quoted_name(graph_.name); }
   ValueId known(const NameKey& key) const { return names_.find(key, graph_.values); }
   ValueId known(std::string_view name) const { return known(NameKey(name)); }
@@ -211,7 +190,6 @@ class GraphBuilder {
   // Defines every value before the first node is built: files need not be sorted.
   void define_outputs(const StoredNodes& nodes, int depth) {
     outputs_.reserve(std::min(nodes.count, kMostReserved));
-    std::size_t idle = 0;  // nodes without an output
     nodes.for_each(file_, depth, [&](Range body) {
       bool is_idle = true;
       Reader reader(file_, body, depth + 1);
@@ -220,8 +198,7 @@ class GraphBuilder {
           outputs_.push_back(define_output(body, *field, depth + 1));
           is_idle = false;
         }
-      idle += is_idle ? 1 : 0;
-      expect_used(idle, 0, "nodes without outputs");
+      if (is_idle) file_.count(Entry::IdleNode);
     });
   }
 
@@ -286,11 +263,11 @@ class GraphBuilder {
     for_each_field(file_, Message::Node, body, depth, [&](const Field& field) {
       switch (field.tag()) {
         case bytes_tag(1):
-          expect_few(inputs.size(), body, "a node", "inputs");
+          file_.count(Entry::NodeInput);
           inputs.push_back(name_in(file_, field));
           return true;
         case bytes_tag(2):
-          expect_few(node.outputs.size(), body, "a node", "outputs");
+          file_.count(Entry::NodeOutput);
           node.outputs.push_back(field.payload.size() == 0 ? kAbsent : outputs_[next_output_++]);
           return true;
         case bytes_tag(3):
@@ -300,7 +277,7 @@ class GraphBuilder {
           node.op_type = loader_.names.shared(name_in(file_, field));
           return true;
         case bytes_tag(5):
-          expect_few(attributes.size(), body, "a node", "attributes");
+          file_.count(Entry::Attribute);
           attributes.push_back(field.payload);
           return true;
         case bytes_tag(7):
@@ -441,17 +418,18 @@ void build_function(Loader& loader, Range body, int depth) {
         parts.name = name_in(file, field);
         return true;
       case bytes_tag(4):
-        expect_few(parts.inputs.size(), body, "a function", "inputs");
+        file.count(Entry::Input);
         parts.inputs.push_back(name_in(file, field));
         return true;
       case bytes_tag(5):
-        expect_few(parts.outputs.size(), body, "a function", "outputs");
+        file.count(Entry::Output);
         parts.outputs.push_back(name_in(file, field));
         return true;
       case bytes_tag(7):
-        parts.nodes.add(field);
+        parts.nodes.add(file, field);
         return true;
       case bytes_tag(9): {
+        file.count(Entry::FunctionOpset);
         Opset opset = read_opset(file, field.payload, depth + 1);
         function.opsets[std::move(opset.domain)] = opset.version;
         return true;
@@ -460,11 +438,11 @@ void build_function(Loader& loader, Range body, int depth) {
         function.domain = plain_domain(name_in(file, field));
         return true;
       case bytes_tag(11):  // since ONNX 1.13
-        expect_few(defaults.size(), body, "a function", "default attributes");
+        file.count(Entry::Attribute);
         defaults.push_back(field.payload);
         return true;
       case bytes_tag(12):  // since ONNX 1.15
-        expect_used("function", parts.name, parts.values.size(), kMostForANode * parts.nodes.count, "value types");
+        file.count(Entry::ValueType);
         parts.values.push_back(read_value_info(file, field.payload, depth + 1));
         return true;
       case bytes_tag(13):  // since ONNX 1.16

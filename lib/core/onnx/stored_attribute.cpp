@@ -46,7 +46,6 @@ void read_packed(File& file, Range payload, std::vector<double>& reals) {
 
 StoredAttribute read_attribute(File& file, Range body, int depth) {
   StoredAttribute attribute;
-  std::size_t empty_texts = 0;
   for_each_field(file, Message::Attribute, body, depth, [&](const Field& field) {
     const bool is_name = field.payload.size() <= kLongestText;  // longer texts are ignored
     switch (field.tag()) {
@@ -84,10 +83,7 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         file.passed(field.whole.end);
         return true;
       case bytes_tag(9):
-        empty_texts += field.payload.size() == 0 ? 1 : 0;
-        if (empty_texts > kMostUnused)
-          damaged(body, "an attribute of more than " + std::to_string(kMostUnused) + " empty texts",
-                  "at most that many");
+        if (field.payload.size() < kShortText) file.count(Entry::ShortText);
         if (is_name) attribute.texts.emplace_back(name_in(file, field));
         return true;
       case bytes_tag(kTensor):

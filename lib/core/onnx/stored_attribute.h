@@ -11,9 +11,6 @@
 
 namespace pagoda::inline core::wire {
 
-// Entries that nothing uses: each takes many times its size in the file.
-inline constexpr std::size_t kMostUnused = 65'536;
-
 // AttributeProto.AttributeType. Larger values are newer than this version: protobuf drops values it does not know.
 enum class AttributeKind : std::uint8_t {
   Undefined,

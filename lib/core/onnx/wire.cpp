@@ -64,6 +64,12 @@ void File::fail_fields() {
   throw Error("more than " + std::to_string(kMaxFields) + " fields besides weights, expected at most that many");
 }
 
+void Entries::fail(const EntryLimit& limit) const {
+  const std::string nodes = limit.of_a_node > 0 ? " for its " + std::to_string(nodes_) + " nodes" : "";
+  throw Error("the model has more than " + std::to_string(limit.any + limit.of_a_node * nodes_) + " " + limit.what +
+              ", expected at most that many" + nodes + "; the file is damaged, export it again");
+}
+
 void File::fail_bytes() {
   throw Error("names and texts of more than " + std::to_string(kMaxBytes) + " bytes, expected at most that many");
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onnx/entries.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/model.h"
 
@@ -100,6 +101,8 @@ class File {
       fail_fields();
     fields_left_ -= fields;
   }
+  void count_node() { entries_.add_node(); }
+  void count(Entry entry) { entries_.add(entry); }
   // Everything before `offset` has been read; a smaller offset begins a new walk.
   void passed(std::uint64_t offset) {
     released_ = std::min(released_, offset);
@@ -126,6 +129,7 @@ class File {
   ReadBytes read_;
   std::multimap<std::uint64_t, std::string> pieces_;  // pieces read, by offset; views of them are given out
   std::uint64_t fields_left_ = kMaxFields, bytes_left_ = kMaxBytes;
+  Entries entries_;
   std::uint64_t released_ = 0;  // up to this offset
 };
 
