@@ -1,6 +1,6 @@
 // Stands in for Python and its worker of ONNX Runtime on a machine without a GPU: a run takes as long as the built-in
-// calibration predicts for the ceilings of H200_CEILINGS, with two coefficients changed. Appends what it is asked for to
-// the file that ASKED names.
+// calibration predicts for the ceilings of H200_CEILINGS, with two coefficients changed. Appends what it is asked for
+// to the file that ASKED names.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -37,7 +37,8 @@ int main() {
       json inputs = json::array();
       for (const ValueId input : model.main().inputs) {
         json shape = json::array();
-        for (const Dim& dim : *analysis.types.at(static_cast<std::size_t>(input)).shape) shape.push_back(dim.value64().value());
+        for (const Dim& dim : *analysis.types.at(static_cast<std::size_t>(input)).shape)
+          shape.push_back(dim.value64().value());
         inputs.push_back({{"name", model.main().value(input).name.view()}, {"type", "float32"}, {"shape", shape}});
       }
       answer({{"event", "ready"},

@@ -17,8 +17,10 @@ TEST_CASE("TensorRT measured here gives a calibration that finds the machine's c
   const std::string ceilings = test::source_path("data/measured/nvidia-h200.json");
   std::filesystem::create_directories(shop.path("here.json.runs"));
   std::filesystem::copy_file(ceilings, shop.path("here.json.runs/ceilings.json"));
-  const std::string around = "ASKED=asked.jsonl H200_CEILINGS='" + ceilings + "' PAGODA_PYTHON='" PAGODA_FAKE_TENSORRT "' ";
-  const test::Outcome ran = shop.shell(around + "'" PAGODA_CALIBRATE "' --here tensorrt -o here.json --residuals r.csv");
+  const std::string around =
+      "ASKED=asked.jsonl H200_CEILINGS='" + ceilings + "' PAGODA_PYTHON='" PAGODA_FAKE_TENSORRT "' ";
+  const test::Outcome ran =
+      shop.shell(around + "'" PAGODA_CALIBRATE "' --here tensorrt -o here.json --residuals r.csv");
   CAPTURE(ran.err);
   REQUIRE(ran.code == 0);
   CHECK(ran.says("each by a fit without its family"));
@@ -59,5 +61,6 @@ TEST_CASE("TensorRT measured here gives a calibration that finds the machine's c
   CHECK(elsewhere.code == 2);
   CHECK(elsewhere.says("predicts the machine that its --calibration was measured on"));
   CHECK(shop.shell("'" PAGODA_ONNX_ESTIMATE "' '" + test::source_path("models/skeletons/resnet50.onnx") +
-                   "' --predict --engine tensorrt --calibration none.json").says("none.json"));
+                   "' --predict --engine tensorrt --calibration none.json")
+            .says("none.json"));
 }

@@ -1,0 +1,79 @@
+// What --here measured, and the fits of an engine's calibration to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arguments.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/device.h"
+#include "pagoda/core/model.h"
+#include "pagoda/documents/result.h"
+#include "studies.h"
+
+namespace pagoda::tools {
+
+struct Here;
+
+// What can be measured here, a row each.
+struct HereEngine {
+  std::string_view id;
+  const char* name;              // for people
+  const char* version;           // in the metadata of its runs
+  const char *backend, *device;  // of pagoda-bench
+  const char* type;              // of its products; null: the model's own
+  std::int64_t rounds;           // of all runs
+  double budget_seconds, warmup_seconds;  // of a run in a round
+  const char* profile;  // how another run gives the time of each kernel: the worker's option layers_by, "" for its own
+                        // way; null: none does
+  std::span<const StudyRow> study;
+  std::span<const char* const> ceilings;  // arguments of ert-ceilings
+  void (*fit)(const Here& here);
+};
+
+// A run of the study that gave a time.
+struct HereRun {
+  const StudyRow* row;
+  const documents::Result* result;  // of its fastest round
+  double seconds;                   // the mean of its rounds
+};
+
+// What was measured.
+struct Here {
+  const HereEngine& engine;
+  const CalibrateArguments& arguments;
+  std::string folder, models;  // of the runs; of the skeletons
+  std::vector<HereRun> runs;
+  std::string ceilings;
+  DeviceSpec device;
+
+  std::string name_of(std::size_t run) const;
+  std::string version() const;  // of the engine
+  int threads() const;          // as the worker counted them, where it can
+  std::string regime() const;   // "ONNX Runtime 1.32.0 on a CPU, 2 threads, the engine's default"
+};
+
+// Of a model of the study in the sizes that the worker ran.
+Analysis analysis_of(const Model& model, const documents::Result& result, std::optional<Precision> precision = {});
+
+// How the runs fare, each by a fit without its family.
+struct Comparison {
+  std::vector<std::optional<double>> predicted = {};  // by run; empty: no other family runs its kernels
+  double models = 0, mean_error = 0, median_error = 0, p90_error = 0, fitted_mean_error = 0;
+  std::optional<Factors> interval = {};
+  double coverage = 0, covered = 0;  // what the interval claims, and the share of runs inside that of other families
+};
+
+// A table of the runs, and how far the predictions are off.
+std::string report(const Here& here, const Comparison& comparison);
+
+// Each writes the calibration, its residuals where they are asked for, and the report.
+void fit_onnxruntime(const Here& here);
+void fit_whole_runs(const Here& here);
+void fit_tensorrt(const Here& here);
+
+}  // namespace pagoda::tools

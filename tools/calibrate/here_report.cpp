@@ -1,0 +1,80 @@
+#include "here_fit.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "pagoda/base/text.h"
+
+namespace pagoda::tools {
+namespace {
+
+std::string interval_text(const Comparison& comparison) {
+  if (!comparison.interval) return "no interval: too few families to claim one\n";
+  return base::rounded(100 * comparison.coverage) + " % of runs are expected between " +
+         base::rounded(comparison.interval->low) + " and " + base::rounded(comparison.interval->high) +
+         " of the prediction; of these, " + base::rounded(100 * comparison.covered) +
+         " % lie in the interval that the other families give\n";
+}
+
+}  // namespace
+
+std::string Here::name_of(std::size_t run) const {
+  std::string name = runs[run].row->model;
+  for (const char* axis : {"batch", "sequence"})
+    if (const auto found = runs[run].result->config.find(axis); found != runs[run].result->config.end())
+      name += std::string(" ") + axis + " " + base::setting_text(found->second);
+  return name;
+}
+
+std::string Here::version() const {
+  const auto& metadata = runs.front().result->metadata;
+  const auto found = metadata.find(engine.version);
+  return found == metadata.end() ? "of an unknown version" : base::setting_text(found->second);
+}
+
+int Here::threads() const {
+  const auto& metadata = runs.front().result->metadata;
+  const auto found = metadata.find("threads");
+  const auto* counted = found == metadata.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  const std::int64_t logical = std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
+  return static_cast<int>(counted != nullptr ? *counted : arguments.threads.value_or(logical));
+}
+
+std::string Here::regime() const {
+  std::string text = std::string(engine.name) + " " + version() + " on " + device.name;
+  if (std::string_view(engine.device) != "cpu") return text;
+  return text + ", " + std::to_string(threads()) + (threads() == 1 ? " thread" : " threads") +
+         (arguments.threads ? "" : ", the engine's default");
+}
+
+Analysis analysis_of(const Model& model, const documents::Result& result, std::optional<Precision> precision) {
+  AnalyzeOptions sizes{.precision = precision};
+  for (const documents::InputTensor& input : result.inputs) sizes.input_shapes[input.name] = input.shape;
+  return analyze(model, sizes);
+}
+
+std::string report(const Here& here, const Comparison& comparison) {
+  const auto percent = [](double part) { return base::rounded(100 * part) + " %"; };
+  base::Grid grid{.columns = {{.header = "run"},
+                              {.header = "measured", .is_number = true},
+                              {.header = "predicted", .is_number = true},
+                              {.header = "error", .is_number = true}},
+                  .rows = {}};
+  bool has_unknown = false;
+  for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    if (here.runs[i].row->family[0] == '\0') continue;
+    const double seconds = here.runs[i].seconds;
+    const std::optional<double>& predicted = comparison.predicted[i];
+    has_unknown = has_unknown || !predicted;
+    grid.rows.push_back({here.name_of(i), base::si_seconds(seconds), predicted ? base::si_seconds(*predicted) : "?",
+                         predicted ? percent(*predicted / seconds - 1) : "?"});
+  }
+  const std::string fitted = "with all of them " + percent(comparison.fitted_mean_error) + "\n";
+  const std::string table = base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "");
+  if (comparison.models == 0) return table + "no family is judged by others; mean error " + fitted;
+  return table + "each by a fit without its family: mean error " + percent(comparison.mean_error) + ", median " +
+         percent(comparison.median_error) + ", 90th percentile " + percent(comparison.p90_error) + "; " + fitted +
+         interval_text(comparison);
+}
+
+}  // namespace pagoda::tools

@@ -1,0 +1,144 @@
+#include "here_fit.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/files.h"
+#include "pagoda/core/calibrate.h"
+#include "pagoda/documents/calibration.h"
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+// What PyTorch's operators on a CPU compute, by the classes that a lowering takes for the same work. Attention is one
+// kernel or several, as its modules are written. Operators that take about as long as the profiler needs for one, such
+// as activations, have no row, and count in the whole run.
+using Kinds = std::vector<KernelClass>;
+struct Convolutions {
+  Kinds depthwise, pointwise, others;
+};
+const Convolutions kConvolutions = {
+    {KernelClass::Depthwise, KernelClass::DepthwiseLibrary, KernelClass::DepthwiseChannelsLast},
+    {KernelClass::ConvPointwise},
+    {KernelClass::Conv, KernelClass::ConvStem, KernelClass::ConvPatch, KernelClass::ConvGrouped,
+     KernelClass::ConvChannelsLast}};
+const Kinds kLinear = {KernelClass::Linear};
+const Kinds kAttention = {KernelClass::BatchedMatmul, KernelClass::Attention, KernelClass::MaskedAttention,
+                          KernelClass::Softmax};
+// clang-format off
+const std::map<std::string_view, Kinds> kOperators = {
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", kAttention},
+    {"aten::_slow_conv2d_forward",                        {}},  // by the window
+    {"aten::_softmax",                                    kAttention},
+    {"aten::addmm",                                       kLinear},
+    {"aten::baddbmm",                                     kAttention},
+    {"aten::bmm",                                         kAttention},
+    {"aten::max_pool2d_with_indices",                     {KernelClass::MaxPool}},
+    {"aten::mkldnn_convolution",                          {}},
+    {"aten::mm",                                          kLinear},
+    {"aten::native_batch_norm",                           {KernelClass::BatchNorm, KernelClass::BatchNormChannelsLast}},
+    {"aten::native_layer_norm",                           {KernelClass::LayerNorm}},
+    {"aten::slow_conv3d_forward",                         {}},
+};
+// clang-format on
+
+// `weight`: "64x3x7x7", outputs × inputs of a group × window; no classes for another text.
+Kinds convolutions_of(const std::string& weight) {
+  std::vector<std::string> sizes;
+  std::istringstream text(weight);
+  for (std::string size; std::getline(text, size, 'x');) sizes.push_back(size);
+  if (sizes.size() < 3) return {};
+  const auto is_one = [](const std::string& size) { return size == "1"; };
+  if (is_one(sizes[1]) && !is_one(sizes[0])) return kConvolutions.depthwise;
+  if (std::all_of(sizes.begin() + 2, sizes.end(), is_one)) return kConvolutions.pointwise;
+  return kConvolutions.others;
+}
+
+// The centre of a prior: PyTorch's max pool of row-major images on a CPU (ATen's MaxPoolKernel.cpp) looks at one element
+// at a time, where the rate of vector units counts 16 lanes in each of two.
+constexpr double kScalarPool = 4 * 16 * 2;
+
+std::vector<TimedPart> parts_of(const documents::Result& result) {
+  std::vector<TimedPart> parts;
+  for (const documents::LayerTime& layer : result.layers) {
+    const auto row = kOperators.find(layer.op_type);
+    if (row == kOperators.end() || !layer.seconds || *layer.seconds <= 0) continue;
+    const Kinds kinds =
+        row->second.empty() ? convolutions_of(documents::text_of(layer.facts, "second")) : row->second;
+    if (kinds.empty()) continue;
+    const auto same =
+        std::find_if(parts.begin(), parts.end(), [&](const TimedPart& part) { return part.kinds == kinds; });
+    if (same == parts.end())
+      parts.push_back({kinds, *layer.seconds});
+    else
+      same->seconds += *layer.seconds;
+  }
+  return parts;
+}
+
+}  // namespace
+
+// By whole runs, and by operators where a profiler times them: ONNX Runtime's times the launches of kernels on a GPU, not
+// the kernels.
+void fit_whole_runs(const Here& here) {
+  const EagerEngine& engine = eager_engine(here.engine.id);
+  const std::optional<KernelRates> rates = kernel_rates(here.device, engine);
+  if (!rates) throw Error(here.folder + "/ceilings.json: states no float32 rate or memory bandwidth; measure it again");
+  std::vector<TimedRun> runs;
+  for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    const auto& [row, result, seconds] = here.runs[i];
+    const Model model = load_model(here.models + "/" + row->model + ".onnx");
+    AnalyzeOptions sizes;
+    sizes.batch = row->batch;
+    if (row->sequence > 0) sizes.dims["sequence"] = row->sequence;
+    // The inputs of a module are not those of its file.
+    const Analysis analysis = row->named[0] != '\0' ? analyze(model, sizes) : analysis_of(model, *result);
+    EagerKernels kernels = eager_kernels(model, analysis, {.engine = engine});
+    if (kernels.unknown_rows > 0)
+      throw Error(here.name_of(i) + ": " + std::to_string(kernels.unknown_rows) +
+                  " operators have no cost; expected a model of the study without any");
+    runs.push_back({.name = here.name_of(i),
+                    .family = row->family,
+                    .kernels = std::move(kernels.kernels),
+                    .device = here.device.id,
+                    .rates = *rates,
+                    .seconds = seconds,
+                    .parts = parts_of(*result)});
+  }
+  const CalibrationResult fit = calibrate(runs, {.id = "here",
+                                                 .regime = here.regime() + (engine.products == Precision::Tf32
+                                                                                ? ", float32 with products in tf32"
+                                                                                : ", float32, eager"),
+                                                 .source = "measured on this machine",
+                                                 .folds = runs.size(),  // each family is left out alone
+                                                 .coverage = 0.8,
+                                                 .fits_rows = engine.is_of_one_machine,
+                                                 .pool_issues = engine.on_cpu ? kScalarPool : 4,
+                                                 .fits_host = std::string_view(here.engine.device) == "cuda"});
+  documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
+  file.fitted.engine = engine;
+  file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured
+  base::write_file(here.arguments.output, to_json(file));
+  Comparison comparison{.models = fit.calibration.models,
+                        .mean_error = fit.calibration.mean_error,
+                        .median_error = fit.calibration.median_error,
+                        .p90_error = fit.calibration.p90_error,
+                        .fitted_mean_error = fit.fitted_mean_error,
+                        .interval = fit.calibration.interval,
+                        .coverage = fit.calibration.coverage,
+                        .covered = fit.covered};
+  std::string residuals = base::csv_line({"run", "seconds", "predicted", "low", "high"});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    comparison.predicted.emplace_back(fit.runs[i].predicted);
+    base::CsvLine line;
+    line.add(runs[i].name).add(runs[i].seconds).add(fit.runs[i].predicted).add(fit.runs[i].low).add(fit.runs[i].high);
+    residuals += std::move(line).end();
+  }
+  if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, residuals);
+  write_output("", report(here, comparison));
+}
+
+}  // namespace pagoda::tools
