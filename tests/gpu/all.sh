@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check that needs a GPU, in one go: counters and models, ceilings, convolutions, the most informative first.
+# Every check that needs a GPU, in one go: counters and models, ceilings, convolutions, engines, the most informative first.
 #   tests/gpu/all.sh [BUILD] [OUT] [GPU]   BUILD: build folder, or what bundle.sh made; OUT: where results go ($OUT or .)
 # PAGODA_GPU_SECONDS limits each script (570: a call of ten minutes). Where calls are
 # short, run each script in its own call.
@@ -16,9 +16,13 @@ talk=$!
 echo "device  $sign"
 hold_gpu "$gpu"
 worst=0
-for name in profile ceilings conv; do
+for name in profile ceilings conv engines; do
   if [ $name = conv ] && [ ! -x "$build/tools/bench/pagoda-bench" ]; then
     echo "not run: conv.sh: pagoda-bench is not built, or the bundle was made without --bench"
+    continue
+  fi
+  if [ $name = engines ] && [ ! -x "$build/tools/pagoda-calibrate" ]; then
+    echo "not run: engines.sh: pagoda-calibrate is not built, or this is a bundle, which holds none"
     continue
   fi
   echo "== $name.sh after $SECONDS s"

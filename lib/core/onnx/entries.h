@@ -44,6 +44,8 @@ inline constexpr std::array<EntryLimit, 11> kEntryLimits = {{
     {"texts of less than four bytes in attributes", std::size_t{1} << 21, 0},
 }};
 
+static_assert(kEntryLimits.size() == static_cast<std::size_t>(Entry::ShortText) + 1);
+
 class Entries {
  public:
   void add_node() { ++nodes_; }
