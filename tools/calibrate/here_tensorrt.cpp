@@ -27,7 +27,6 @@ void fit_tensorrt(const Here& here) {
                   " kernels have no cost; expected a model of the study without any");
     runs.push_back({.device = here.device.name,
                     .group = row->family,
-                    .pair = here.name_of(i),
                     .kernels = std::move(kernels),
                     .rates = *rates,
                     .seconds = seconds});

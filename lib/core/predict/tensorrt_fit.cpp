@@ -118,6 +118,7 @@ TensorRtErrors errors_of(const std::string& name, std::span<const TensorRtRun> r
 std::vector<double> predicted_by(const TensorRtCalibration& calibration, std::span<const TensorRtRun> runs,
                                  const std::vector<std::size_t>& members) {
   std::vector<double> seconds;
+  seconds.reserve(members.size());
   for (const std::size_t run : members)
     seconds.push_back(tensorrt_seconds(runs[run].kernels, runs[run].rates, calibration));
   return seconds;
@@ -133,7 +134,7 @@ std::map<std::string, std::vector<std::size_t>> by(std::span<const TensorRtRun> 
 
 void judge_pairs(std::span<const TensorRtRun> runs, TensorRtFit& fit) {
   for (std::size_t narrow = 0; narrow < runs.size(); ++narrow) {
-    if (!runs[narrow].is_int8 || !fit.predicted[narrow]) continue;
+    if (!runs[narrow].is_int8 || runs[narrow].pair.empty() || !fit.predicted[narrow]) continue;
     for (std::size_t half = 0; half < runs.size(); ++half) {
       if (runs[half].is_int8 || runs[half].pair != runs[narrow].pair || !fit.predicted[half]) continue;
       const bool predicted = *fit.predicted[narrow] < *fit.predicted[half];

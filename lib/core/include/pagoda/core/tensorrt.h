@@ -91,7 +91,7 @@ Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const 
 struct TensorRtRun {
   std::string device;  // id
   std::string group;   // also left out together: a sequence length, a family of models; "": never judged
-  std::string pair;    // the same for the float16 and the int8 run of one configuration
+  std::string pair = {};  // the same for the float16 and the int8 run of one configuration; "": of none
   bool is_int8 = false;
   TensorRtKernels kernels;
   TensorRtRates rates;
