@@ -124,7 +124,7 @@ std::vector<double> predicted_by(const TensorRtCalibration& calibration, std::sp
   return seconds;
 }
 
-// The runs of each value of `key`, by their places; those without a value are of none.
+// The places of the runs that share a value of `key`. Runs whose value is empty are left out.
 std::map<std::string, std::vector<std::size_t>> by(std::span<const TensorRtRun> runs, std::string TensorRtRun::*key) {
   std::map<std::string, std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < runs.size(); ++i)

@@ -112,7 +112,8 @@ struct TensorRtErrors {
 struct TensorRtFit {
   TensorRtCalibration calibration;  // of all runs
   std::vector<TensorRtErrors> fitted = {}, left_out = {};  // by device; by device and group, each from a fit without it
-  // By run, from a fit without its device or, of one device only, without its group; empty where there is none.
+  // Of each run, by a fit that leaves out its device. With one device, the fit leaves out the run's group instead. Empty
+  // for a run without such a fit.
   std::vector<std::optional<double>> predicted = {};
   double covered = 0;  // share of `predicted` inside the interval or, of one device only, that of the other groups
   std::int64_t pairs = 0, pairs_right = 0;  // whether int8 is faster, by `predicted`
