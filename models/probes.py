@@ -96,8 +96,9 @@ def image(channels: int, side: int) -> Graph:
     g = Graph()
     picture = g.input(1, 3, 4 * side, 4 * side)
     if side <= 14:
-        halves = g.weight(array=numpy.array([1, 1, 0.5, 0.5], numpy.float32))
-        g.end(g.node("Resize", picture, "", halves, mode="cubic"))
+        more = 4 * side * 15 // 14  # a ratio such as that of images of 240 and 224
+        sizes = g.weight(array=numpy.array([1, 3, more, more], numpy.int64))
+        g.end(g.node("Resize", picture, "", "", sizes, mode="cubic"))
     x = g.conv(picture, 3, channels, 4, 4)
     x = g.conv(x, channels, channels)
     x = g.conv(x, channels, channels, 3)

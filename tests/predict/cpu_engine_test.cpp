@@ -437,6 +437,21 @@ TEST_CASE("a calibration of a machine is read as it was written, and a broken on
   CHECK(documents::parse_cpu_calibration(without, "again").fitted.models == 0);
 }
 
+TEST_CASE("a cubic Resize interpolates each line of the image once, then each output") {
+  const auto bytes = [](const std::string& graph) {
+    const Model model = test::graph(graph);
+    const CpuKernels lowered = cpu_kernels(model, analyze(model), 16);
+    REQUIRE(lowered.kernels.size() == 1);
+    CHECK(lowered.kernels.front().kind == Kind::ResizeCubic);
+    return lowered.kernels.front().bytes;
+  };
+  // 16 B are four neighbours. Twice as many lines: half an interpolation of lines and one between them for each output.
+  CHECK(bytes("x:f32[2,3,8,8], s:f32[4]=[1,1,2,2] -> y = Resize(x, , s) {mode='cubic'}") == 16 * (2 * 3 * 16 * 16) * 1.5);
+  CHECK(bytes("x:f32[2,3,8,8], s:f32[4]=[1,1,0.5,0.5] -> y = Resize(x, , s) {mode='cubic'}") == 16 * (2 * 3 * 4 * 4) * 3.0);
+  // An output reads four lines, however many there are.
+  CHECK(bytes("x:f32[1,1,64,64], s:f32[4]=[1,1,0.125,1] -> y = Resize(x, , s) {mode='cubic'}") == 16 * (8 * 64) * 5.0);
+}
+
 TEST_CASE("kernels that are slow for a reason are named") {
   const Model model = load_model(test::source_path("models/skeletons/yolov8n.onnx"));
   const Analysis analysis = analyze(model);

@@ -61,4 +61,13 @@ double CpuClasses::row_width(CpuKernelClass kind, const Node& node) const {
   return has_rows ? number(known->back()) : 0;
 }
 
+double CpuClasses::cubic_bytes(const Node& node) const {
+  constexpr double kTaps = 4, kFloat = 4;
+  const Shape *from = shape(node.input(0)), *to = shape(node.output(0));
+  if (from == nullptr || to == nullptr || from->size() < 2 || to->size() < 2) return 0;
+  const double outputs = elements(to), lines = number((*to)[to->size() - 2]);
+  const double read = lines > 0 ? std::min(kTaps, number((*from)[from->size() - 2]) / lines) : 0;
+  return kTaps * kFloat * outputs * (1 + read);
+}
+
 }  // namespace pagoda::inline core

@@ -552,6 +552,7 @@ class CpuLowering : Tensors {
       kernel.depth = number_at(node->input(2), 2);
     }
     if (kernel.kind == CpuKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
+    if (kernel.kind == CpuKernelClass::ResizeCubic && provider_.has_cubic_lines) kernel.bytes = classes_.cubic_bytes(*node);
     if (node != nullptr && !is_product(kernel.kind)) kernel.width = classes_.row_width(kernel.kind, *node);
     launch(kernel);
   }

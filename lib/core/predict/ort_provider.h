@@ -15,6 +15,7 @@ struct OrtProvider {
   // Activations that go into the kernel of a convolution, and of another product.
   std::span<const std::string_view> after_conv, after_product;
   bool joins_sum_and_relu = false;  // a convolution in plain layout absorbs a sum if a Relu follows
+  bool has_cubic_lines = false;     // a cubic Resize works line by line (CpuClasses::cubic_bytes)
 
   bool joins(std::string_view activation, bool is_conv) const {
     const auto& names = is_conv ? after_conv : after_product;
@@ -28,7 +29,10 @@ inline constexpr std::string_view kJoinedActivations[] = {"Clip", "HardSigmoid",
 inline constexpr std::string_view kJoinedByCudnn[] = {"Relu"};
 
 constexpr OrtProvider cpu_provider(int channel_block) {
-  return {.channel_block = channel_block, .after_conv = kJoinedActivations, .after_product = kJoinedActivations};
+  return {.channel_block = channel_block,
+          .after_conv = kJoinedActivations,
+          .after_product = kJoinedActivations,
+          .has_cubic_lines = true};
 }
 // conv_activation_fusion.cc: FusedConv of the CUDA provider is Conv + Relu or Conv + Add + Relu; no product has one.
 inline constexpr OrtProvider kCudaProvider = {
