@@ -19,22 +19,6 @@ using base::JsonWriter;
 
 constexpr std::string_view kCalibrationSchema = "pagoda.calibration/1";
 
-double at_least(const JsonField& object, const char* key, double least = 0) {
-  const JsonField field = object.at(key);
-  if (!field.value().is_number() || field.number() < least)
-    field.fail_expected("a number of at least " + base::shortest(least));
-  return field.number();
-}
-
-// The members "low" and "high"; both null if no interval is known, never 0.
-std::optional<Factors> factors(const JsonField& json) {
-  if (json.at("low").value().is_null() && json.at("high").value().is_null()) return std::nullopt;
-  const Factors result{at_least(json, "low"), at_least(json, "high")};
-  if (result.low == 0) json.at("low").fail("found 0; expected a number above 0, or null for low and high");
-  if (result.high < result.low) json.at("high").fail_expected("a number of at least \"low\"");
-  return result;
-}
-
 // The member "engine", whose products have the precision that "precision" states; both may be left out.
 EagerEngine engine_of(const JsonField& document) {
   EagerEngine engine;

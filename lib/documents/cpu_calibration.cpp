@@ -32,6 +32,11 @@ constexpr CpuCoefficient kCpuCoefficients[] = {
     {"overlap", &CpuCoefficients::overlap, true, true},
 };
 
+// Floats in a block of channels: MlasNchwcGetBlockSize() of ONNX Runtime is 16, 8 or 4; 0 without blocks.
+bool is_block(double channels) { return channels == 0 || channels == 4 || channels == 8 || channels == 16; }
+
+constexpr double kLongestLaunch = 0.01;  // s; a kernel's launch takes microseconds
+
 struct Figure {
   const char* name;
   double CpuCalibration::*member;
@@ -54,12 +59,16 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
                             ", as pagoda-calibrate --here writes it");
   CpuCalibrationFile file;
   file.engine = root.at("engine").text();
+  if (file.engine != "onnxruntime-cpu") root.at("engine").fail_expected("onnxruntime-cpu");
   CpuCalibration& fitted = file.fitted;
   fitted.id = root.at("id").text();
   fitted.regime = root.at("regime").text();
   fitted.threads = static_cast<int>(root.count("threads", 1));
-  fitted.channel_block = static_cast<int>(root.count("channel_block"));
+  const JsonField block = root.at("channel_block");
+  if (!is_block(block.amount())) block.fail_expected("0 (none), 4, 8 or 16");
+  fitted.channel_block = static_cast<int>(block.amount());
   fitted.launch_seconds = root.at("launch_seconds").amount();
+  if (fitted.launch_seconds > kLongestLaunch) root.at("launch_seconds").fail_expected("seconds, below 0.01");
   fitted.memory_bytes_per_second = root.at("memory_bytes_per_second").positive();
   fitted.cache_bytes = root.at("cache_bytes").amount();
   const auto classes = root.at("classes").members();
@@ -72,11 +81,16 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
             each.is_newer ? values.amount(each.name).value_or(CpuCoefficients{}.*each.member)
                           : values.at(each.name).amount();
   }
+  for (const CpuKernelClass needed : {CpuKernelClass::Product, CpuKernelClass::Copy}) {
+    const CpuCoefficients& c = fitted.classes[static_cast<std::size_t>(needed)];
+    if (is_product(needed) ? c.flops_per_second <= 0 : c.bytes_per_second <= 0)
+      root.at("classes").fail("has no rate of \"" + std::string(to_string(needed)) +
+                              "\", which every calibration has; measure again by pagoda-calibrate --here");
+  }
   fill_unmeasured(fitted);  // classes that the version that wrote the file did not have
   const JsonField interval = root.at("interval");
   fitted.coverage = interval.at("coverage").amount();
-  if (const auto low = interval.amount("low"), high = interval.amount("high"); low && high)
-    fitted.interval = Factors{*low, *high};
+  fitted.interval = factors(interval);
   const JsonField unseen = root.at("unseen_families");
   for (const Figure& figure : kFigures) fitted.*figure.member = unseen.amount(figure.name).value_or(0);
   for (const JsonField& run : root.array("runs"))

@@ -556,7 +556,7 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "is for float32, not"));
   documents::EstimateRequest other;
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cuda", path, other); }),
-                       "is a calibration of pytorch-cpu, expected one of pytorch-cuda"));
+                       "is a calibration of pytorch-cpu, expected one for pytorch-cuda"));
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-amp", path, other); }),
                        "--engine pytorch-cpu"));
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cpu", "", other); }),

@@ -203,7 +203,7 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
                        "--here onnxruntime-cuda"));
   documents::EstimateRequest wrong;
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cuda", path, wrong); }),
-                       "is a calibration of onnxruntime-cuda, expected one of pytorch-cuda"));
+                       "is a calibration of onnxruntime-cuda, expected one for pytorch-cuda"));
 
   // Integers are not in any run of the study: no time rather than a wrong one.
   const Model integers = load_model(test::source_path("models/skeletons/resnet50_qdq_int8.onnx"));

@@ -231,8 +231,11 @@ class CpuLowering : Tensors {
       if (groups > 1) return w[1] % block_ == 0 && w[0] / groups % block_ == 0;
       return w[1] < block_ || w[1] % 4 == 0;
     };
+    // The engine's own saved graph: blocks and their reorders are in the file.
+    if (node.domain == "com.microsoft.nchwc") return launch(conv_kernel(x, w, y, block_, ConvForm::Blocks));
+    const bool is_known = node.domain.empty() || node.op_type == "FusedConv";
     const bool is_blocked =
-        block_ > 0 && x.size() == 4 && is_aligned() && is_float32(input) && is_constant(weight) && node.domain.empty();
+        block_ > 0 && x.size() == 4 && is_aligned() && is_float32(input) && is_constant(weight) && is_known;
     if (!is_blocked) {
       want_plain(input);
       launch(conv_kernel(x, w, y, block_, ConvForm::Plain));
@@ -323,10 +326,17 @@ class CpuLowering : Tensors {
     const double matrices = has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
     const bool is_quantized = integers_.multiplies(row.node);
     const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
-    launch(product_kernel(is_quantized ? classes_.of_integers(right)
-                          : has_weight ? (has_bias ? CpuKernelClass::ProductBiased : CpuKernelClass::Product)
-                                       : CpuKernelClass::ProductBatched,
-                          matrices, total / width / matrices, depth, width, is_quantized ? 1 : element, has_weight));
+    const CpuKernelClass kind = is_quantized ? classes_.of_integers(right)
+                                : !has_weight ? CpuKernelClass::ProductBatched
+                                : has_bias    ? CpuKernelClass::ProductBiased
+                                              : CpuKernelClass::Product;
+    CpuKernel kernel = product_kernel(kind, matrices, total / width / matrices, depth, width, is_quantized ? 1 : element,
+                                      has_weight);
+    if (row.cost.precision == ElementType::Float64) {  // half as many numbers in a vector
+      kernel.flops *= 2;
+      kernel.bytes *= 2;
+    }
+    launch(kernel);
   }
 
   // --- integers ---

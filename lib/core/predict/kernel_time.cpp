@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "predict/kernel_time.h"
+#include "predict/needs.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -47,7 +48,7 @@ std::optional<KernelClass> kernel_class(std::string_view name) {
   return static_cast<KernelClass>(std::distance(kKernelNames.begin(), found));
 }
 
-std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine) {
+std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine, std::string* lacks) {
   const bool is_single = engine.products != Precision::Float16;
   const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
   const auto peak = [&](Precision precision) {
@@ -55,17 +56,19 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEng
     const Peak* tensor = device.peak(precision, Unit::Tensor, Precision::Float32);
     return precision == Precision::Tf32 && tensor == nullptr ? vector : tensor;  // before Ampere
   };
-  const Peak *tensor = peak(engine.products), *convolution = peak(engine.convolutions);
-  if (tensor == nullptr || convolution == nullptr || vector == nullptr || device.levels.empty()) return std::nullopt;
-  const Quantity& bandwidth = device.levels.front().bytes_per_second;
-  const Quantity& launch = device.launch_overhead_seconds;
-  if (!bandwidth.known() || !(launch.known() || is_single)) return std::nullopt;
+  Needs needs;
   KernelRates rates;
-  rates.tensor = *tensor->flops_per_second.value;
-  rates.convolution = *convolution->flops_per_second.value;
-  rates.vector = *vector->flops_per_second.value;
-  rates.bandwidth = *bandwidth.value;
-  rates.launch = launch.value.value_or(1e-6);
+  if (!is_single) rates.tensor = needs(peak(engine.products), "float16 rate of tensor units with float32 accumulation");
+  rates.vector = needs(vector, "float32 rate");
+  if (is_single && vector != nullptr) rates.tensor = *peak(engine.products)->flops_per_second.value;
+  if (const Peak* convolution = peak(engine.convolutions)) rates.convolution = *convolution->flops_per_second.value;
+  rates.bandwidth = needs(bandwidth_of(device.levels.empty() ? nullptr : &device.levels.front()), "memory bandwidth");
+  const Quantity& launch = device.launch_overhead_seconds;
+  rates.launch = is_single ? launch.value.value_or(1e-6) : needs(&launch, "launch overhead");
+  if (!needs.are_met()) {
+    if (lacks != nullptr) *lacks = needs.text();
+    return std::nullopt;
+  }
   if (engine.is_of_one_machine) return rates;
   rates.units = device.units.value.value_or(1);
   if (device.levels.size() > 1) rates.cache = device.levels[1].capacity_bytes.value.value_or(0);

@@ -21,14 +21,10 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
                    const Calibration& calibration, const EagerOptions& options) {
   Prediction result;
   result.calibration = calibration.id;
-  const auto rates = kernel_rates(device, calibration.engine);
+  std::string lacks;
+  const auto rates = kernel_rates(device, calibration.engine, &lacks);
   if (!rates) {
-    result.problem = device.id + " states no " +
-                     (calibration.engine.products != Precision::Float16
-                          ? "float32 rate or memory bandwidth"
-                          : "float16 rate of tensor units with float32 accumulation, float32 rate, memory bandwidth or "
-                            "launch overhead") +
-                     "; calibration " + calibration.id + " needs them";
+    result.problem = device.id + " " + lacks + ", which calibration " + calibration.id + " needs";
     return result;
   }
   EagerOptions as_measured = options;

@@ -44,6 +44,7 @@ class ServingLowering {
 
   ServingTime lower() {
     refuse_states();
+    time_.has_cache = !cache_.pairs.empty();
     for (std::size_t row = 0; row < analysis_.nodes.size(); ++row)
       if (analysis_.nodes[row].graph == 0 && analysis_.nodes[row].cost.mark == Mark::Compute)
         lower_row(static_cast<std::int32_t>(row));
@@ -258,11 +259,9 @@ class ServingLowering {
 
 ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
                             const ServingCalibration& calibration) {
-  std::optional<ServingRates> rates = serving_rates(device);
-  if (!rates)
-    throw Error(
-        "--engine llm-serving: " + device.id +
-        " states no rate of 16-bit products with float32 accumulation, memory bandwidth, clock or number of units");
+  std::string lacks;
+  std::optional<ServingRates> rates = serving_rates(device, &lacks);
+  if (!rates) throw Error(device.id + " " + lacks + ", which calibration " + calibration.id + " needs");
   rates->powered_part = powered_part(calibration, device);
   // Codes take 1/16 of such a memory (their source is in data/calibration/serving/fit.py), so at most 15 of 16 bytes
   // that it moves are data.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pagoda/core/serving.h"
+#include "predict/needs.h"
 #include "predict/tiles.h"
 
 namespace pagoda::inline core {
@@ -93,21 +94,21 @@ double waves_seconds(double m, double n, double k, double rows, double columns, 
   return best;
 }
 
-std::optional<ServingRates> serving_rates(const DeviceSpec& device) {
+std::optional<ServingRates> serving_rates(const DeviceSpec& device, std::string* lacks) {
   Precision products = Precision::Bfloat16;
   const Peak* half = device.peak(products, Unit::Tensor, Precision::Float32);
   if (half == nullptr) half = device.peak(products = Precision::Float16, Unit::Tensor, Precision::Float32);
   const Peak* narrow = device.peak(Precision::Float8, Unit::Tensor);
-  const MemoryLevel* memory = device.level("dram");
-  if (half == nullptr || memory == nullptr || !memory->bytes_per_second.known() || !device.boost_clock_hz.known() ||
-      !device.units.known())
-    return std::nullopt;
-  return ServingRates{.products = products,
-                      .bfloat16 = *half->flops_per_second.value,
-                      .float8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
-                      .bandwidth = *memory->bytes_per_second.value,
-                      .units = *device.units.value,
-                      .clock = *device.boost_clock_hz.value};
+  Needs needs;
+  const ServingRates rates = {.products = products,
+                              .bfloat16 = needs(half, "rate of 16-bit products with float32 accumulation"),
+                              .float8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
+                              .bandwidth = needs(bandwidth_of(device.level("dram")), "memory bandwidth"),
+                              .units = needs(&device.units, "number of units"),
+                              .clock = needs(&device.boost_clock_hz, "clock")};
+  if (needs.are_met()) return rates;
+  if (lacks != nullptr) *lacks = needs.text();
+  return std::nullopt;
 }
 
 const ServingKernels& kernels_of(const ServingCalibration& calibration, const DeviceSpec& device) {

@@ -162,12 +162,10 @@ Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const 
                             const TensorRtCalibration& calibration) {
   Prediction result;
   result.calibration = calibration.id;
-  const auto rates = tensorrt_rates(device);
+  std::string lacks;
+  const auto rates = tensorrt_rates(device, &lacks);
   if (!rates) {
-    result.problem = device.id +
-                     " states no float16 rate of tensor units, memory bandwidth, L2 capacity, clock, number "
-                     "of units, power or CUDA compute capability; calibration " +
-                     calibration.id + " needs them";
+    result.problem = device.id + " " + lacks + ", which calibration " + calibration.id + " needs";
     return result;
   }
   const TensorRtKernels lowered = tensorrt_kernels(model, analysis);

@@ -5,6 +5,7 @@
 
 #include "pagoda/base/number.h"
 #include "pagoda/core/tensorrt.h"
+#include "predict/needs.h"
 #include "predict/tiles.h"
 
 namespace pagoda::inline core {
@@ -66,28 +67,25 @@ double flagship_flops_per_joule(int capability) {
   return 0;
 }
 
-std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device) {
+std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::string* lacks) {
   const std::optional<int> capability = capability_of(device.compute_capability);
-  const Peak* half = device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
   const Peak* narrow = device.peak(Precision::Int8, Unit::Tensor);
-  const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
-  const MemoryLevel* memory = device.level("dram");
   const MemoryLevel* l2 = device.level("l2");
-  if (half == nullptr || vector == nullptr || memory == nullptr || l2 == nullptr || !capability)
-    return std::nullopt;
-  const Quantity* needed[] = {&memory->bytes_per_second, &l2->capacity_bytes, &device.units, &device.boost_clock_hz,
-                              &device.watts};
-  if (std::any_of(std::begin(needed), std::end(needed), [](const Quantity* each) { return !each->known(); }))
-    return std::nullopt;
-  return TensorRtRates{.float16 = *half->flops_per_second.value,
-                       .int8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
-                       .vector = *vector->flops_per_second.value,
-                       .bandwidth = *memory->bytes_per_second.value,
-                       .l2_bytes = *l2->capacity_bytes.value,
-                       .units = *device.units.value,
-                       .clock = *device.boost_clock_hz.value,
-                       .watts = *device.watts.value,
-                       .capability = *capability};
+  Needs needs;
+  needs.require(capability.has_value(), "CUDA compute capability");
+  const TensorRtRates rates = {
+      .float16 = needs(device.peak(Precision::Float16, Unit::Tensor, Precision::Float32), "float16 rate of tensor units"),
+      .int8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
+      .vector = needs(device.peak(Precision::Float32, Unit::Vector), "float32 rate"),
+      .bandwidth = needs(bandwidth_of(device.level("dram")), "memory bandwidth"),
+      .l2_bytes = needs(l2 == nullptr ? nullptr : &l2->capacity_bytes, "L2 capacity"),
+      .units = needs(&device.units, "number of units"),
+      .clock = needs(&device.boost_clock_hz, "clock"),
+      .watts = needs(&device.watts, "power"),
+      .capability = capability.value_or(0)};
+  if (needs.are_met()) return rates;
+  if (lacks != nullptr) *lacks = needs.text();
+  return std::nullopt;
 }
 
 double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, const TensorRtRates& rates,

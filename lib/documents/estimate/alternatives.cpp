@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
@@ -138,6 +139,22 @@ std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindi
   return std::nullopt;
 }
 
+// The batch that a run has: requested, bound, or fixed by the file, whose inputs then differ from those of the open
+// analysis by it.
+std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateRequest& request, const OpenBatch& open,
+                                         const Analysis& analysis) {
+  if (const auto given = batch_of(request, analysis.bindings)) return given;
+  for (const ValueId input : model.main().inputs) {
+    const auto &fixed = analysis.types[static_cast<std::size_t>(input)].shape,
+               &free = open.analysis().types[static_cast<std::size_t>(input)].shape;
+    if (!fixed || !free || fixed->size() != free->size()) continue;
+    for (std::size_t axis = 0; axis < free->size(); ++axis)
+      if ((*free)[axis] == Dim::symbol(open.symbols.front()) && (*fixed)[axis].is_constant())
+        return static_cast<std::int64_t>((*fixed)[axis].evaluate({}));
+  }
+  return std::nullopt;
+}
+
 // A larger batch that lowers the time per item; `seconds` is the time of a run at `batch`.
 std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                            double seconds, std::int64_t batch, const EstimateFit& fit) {
@@ -207,15 +224,17 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
       findings.analysis.nodes.begin(), findings.analysis.nodes.end(),
       [](const auto& row) { return row.cost.precision == ElementType::Float32 && row.cost.macs != Dim(0); });
   for (const Precision precision : {Precision::Tf32, Precision::Float16}) {
-    if (!is_single || request.precision == precision || request.device->peak(precision, Unit::Tensor) == nullptr)
+    if (!is_single || request.precision == precision || !engine_runs(request, precision) ||
+        request.device->peak(precision, Unit::Tensor) == nullptr)
       continue;
     EstimateRequest other = request;
     other.precision = precision;
     add({.precision = precision}, times_of(model, other, analysis_of(model, other)).seconds);
   }
-  const std::int64_t batch = batch_of(request, findings.analysis.bindings).value_or(1);
-  if (open)
+  if (open) {
+    const std::int64_t batch = batch_of_run(model, request, *open, findings.analysis).value_or(1);
     if (const auto larger = larger_batch(model, request, *open, now, batch, *findings.fit)) advice.push_back(*larger);
+  }
   std::erase_if(advice, [](const EstimateAdvice& each) { return each.gain < kLeastGain; });
   std::stable_sort(advice.begin(), advice.end(),
                    [](const EstimateAdvice& a, const EstimateAdvice& b) { return a.gain > b.gain; });
@@ -296,11 +315,32 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
   return result;
 }
 
-// ONNX Runtime on a CPU runs the types of the file: int8 is the model quantised, in the types of that file.
+// The first row of another form than float32: quantised, or with products of another type; null if there is none.
+const NodeReport* other_than_float32(const Analysis& analysis) {
+  const auto found = std::find_if(analysis.nodes.begin(), analysis.nodes.end(), [](const NodeReport& row) {
+    const bool is_pair = row.facts.kind == OpKind::Quantize || row.facts.kind == OpKind::Dequantize;
+    return is_pair || (row.cost.macs != Dim(0) && row.cost.precision != ElementType::Float32);
+  });
+  return found == analysis.nodes.end() ? nullptr : &*found;
+}
+
+// ONNX Runtime on a CPU runs the types of the file: int8 is the model quantised, in the types of that file. Throws Error
+// if the file is not float32 itself.
 std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& same) {
-  if (same.precision != Precision::Int8 || !std::holds_alternative<CpuCalibration>(same.engine)) return std::nullopt;
+  if (!same.precision || !std::holds_alternative<CpuCalibration>(same.engine)) return std::nullopt;
+  const Precision wanted = *std::exchange(same.precision, std::nullopt);
+  const Analysis analysis = analysis_of(model, same);
+  if (const NodeReport* row = other_than_float32(analysis); row != nullptr && !same.other_precisions.empty()) {
+    const Graph& graph = model.graph(row->graph);
+    const bool is_wide = row->cost.macs != Dim(0) && bits(row->cost.precision) > 8;
+    throw Error("--what-if under onnxruntime-cpu compares a float32 file with its quantised form, and this one " +
+                (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") + " (" +
+                display_name(graph, graph.node(row->node)) + "); give the float32 file, or two files with --compare");
+  }
+  same.precision = wanted;
+  if (wanted != Precision::Int8) return std::nullopt;
   same.precision = std::nullopt;
-  return quantised_form(model, analysis_of(model, same));
+  return quantised_form(model, analysis);
 }
 
 }  // namespace

@@ -70,6 +70,8 @@ bool predicts(const EstimateRequest& request);
 // The time of a run under that engine, on the request's device, whose bound `findings` has; empty if the engine's
 // calibration has no rates for the device. Warnings join the analysis.
 std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings);
+// Whether the request names no engine, or one that predicts products of this precision.
+bool engine_runs(const EstimateRequest& request, Precision precision);
 // Why the engine does not predict the request's precisions or training; empty if it does.
 std::string engine_refusal(const EstimateRequest& request);
 // Whether products requested in int8 stay in float16, since the device has no int8 tensor units.

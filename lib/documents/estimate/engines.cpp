@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/cpu_calibration.h"
@@ -11,12 +13,6 @@
 
 namespace pagoda::documents {
 namespace {
-
-void require_engine(std::string_view found, std::string_view expected, const std::string& name) {
-  if (found != expected)
-    throw Error(name + ": is a calibration of " + std::string(found) + ", expected one of " + std::string(expected) +
-                "; give --engine " + std::string(found));
-}
 
 // A calibration that was measured on one machine predicts that machine.
 void set_machine(DeviceSpec device, std::string_view engine, const std::string& name, EstimateRequest& request) {
@@ -29,9 +25,7 @@ void set_machine(DeviceSpec device, std::string_view engine, const std::string& 
 bool is_file(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".json"); }
 
 void set_pytorch(const std::string& name, EstimateRequest& request) {
-  CalibrationFile file = is_file(name) ? load_calibration(name) : CalibrationFile{.fitted = calibration(name)};
-  require_engine(file.fitted.engine.id, "pytorch-amp", name);
-  request.engine = std::move(file.fitted);
+  request.engine = is_file(name) ? load_calibration(name).fitted : calibration(name);
 }
 
 void set_serving(const std::string& name, EstimateRequest& request) {
@@ -54,9 +48,8 @@ void set_cpu(const std::string& name, EstimateRequest& request) {
   request.engine = std::move(file.fitted);
 }
 
-void set_here(std::string_view engine, const std::string& name, EstimateRequest& request) {
+void set_here(const std::string& name, EstimateRequest& request) {
   CalibrationFile file = load_calibration(name);
-  require_engine(file.fitted.engine.id, engine, name);
   if (!file.device) throw Error(name + ": states no machine; expected the file that pagoda-calibrate --here wrote");
   set_machine(std::move(*file.device), file.fitted.engine.id, name, request);
   request.engine = std::move(file.fitted);
@@ -78,15 +71,12 @@ constexpr Engine kEngines[] = {
     {"onnxruntime-cpu", "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured", "",
      no_calibrations, set_cpu, always},
     {"onnxruntime-cuda",
-     "ONNX Runtime in float32 on the GPU that pagoda-calibrate --here onnxruntime-cuda -o FILE measured", "",
-     no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_here("onnxruntime-cuda", name, request); }, always},
+     "ONNX Runtime in float32, with products in tf32, on the GPU that pagoda-calibrate --here onnxruntime-cuda -o FILE measured", "",
+     no_calibrations, set_here, always},
     {"pytorch-cpu", "eager PyTorch in float32 on the CPU that pagoda-calibrate --here pytorch-cpu -o FILE measured", "",
-     no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cpu", name, request); }, always},
+     no_calibrations, set_here, always},
     {"pytorch-cuda", "eager PyTorch in float32 on the GPU that pagoda-calibrate --here pytorch-cuda -o FILE measured",
-     "", no_calibrations,
-     +[](const std::string& name, EstimateRequest& request) { set_here("pytorch-cuda", name, request); }, always},
+     "", no_calibrations, set_here, always},
 };
 
 const Engine& engine_of(std::string_view id) {
@@ -95,6 +85,31 @@ const Engine& engine_of(std::string_view id) {
   if (found == std::end(kEngines))
     throw Error("engine \"" + std::string(id) + "\" is not known; expected " + base::joined(engine_ids(), " or "));
   return *found;
+}
+
+// The engine of a calibration, by the schema and the word of its file or by its built-in name; empty: not known.
+std::string engine_of_calibration(const std::string& name) {
+  if (!is_file(name)) {
+    for (const Engine& engine : kEngines) {
+      const std::vector<std::string> known = engine.calibrations();
+      if (std::find(known.begin(), known.end(), name) != known.end()) return std::string(engine.id);
+    }
+    return {};
+  }
+  const base::JsonDocument file = base::parse_json(base::read_file(name, "a calibration"), name, "expected a calibration");
+  const std::string schema = file.schema();
+  if (schema == "pagoda.tensorrt-calibration/1") return "tensorrt";
+  if (schema == "pagoda.serving-calibration/1") return "llm-serving";
+  const bool names_engine = schema == "pagoda.calibration/1" || schema == "pagoda.cpu-calibration/1";
+  if (!names_engine) return {};
+  return file.root().has("engine") ? file.root().at("engine").text() : std::string(kDefaultEngine);
+}
+
+void require_engine(const std::string& name, std::string_view expected) {
+  const std::string found = engine_of_calibration(name);
+  if (found.empty() || found == expected) return;
+  throw Error(name + ": is a calibration of " + found + ", expected one for " + std::string(expected) +
+              "; give --engine " + found);
 }
 
 }  // namespace
@@ -108,7 +123,10 @@ std::vector<std::string> engine_ids() {
 }
 
 bool brings_device(std::string_view engine, const std::string& calibration) {
-  return !engine.empty() && engine_of(engine).brings_device(calibration);
+  if (engine.empty()) return false;
+  const Engine& chosen = engine_of(engine);
+  if (!calibration.empty()) require_engine(calibration, chosen.id);
+  return chosen.brings_device(calibration);
 }
 
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request) {
@@ -116,6 +134,7 @@ void set_prediction(std::string_view engine, const std::string& calibration, Est
   if (calibration.empty() && chosen.calibration.empty())
     throw Error("--engine " + std::string(chosen.id) + " needs --calibration FILE: measure this machine by "
                 "pagoda-calibrate --here " + std::string(chosen.id) + " -o FILE");
+  if (!calibration.empty()) require_engine(calibration, chosen.id);
   chosen.set(calibration.empty() ? std::string(chosen.calibration) : calibration, request);
 }
 

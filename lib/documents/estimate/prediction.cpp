@@ -8,6 +8,26 @@
 namespace pagoda::documents {
 namespace {
 
+// Whether the model multiplies numbers of a type.
+bool multiplies(const Analysis& analysis, std::initializer_list<ElementType> types) {
+  return std::any_of(analysis.nodes.begin(), analysis.nodes.end(), [&](const NodeReport& row) {
+    return row.cost.macs != Dim(0) && std::find(types.begin(), types.end(), row.cost.precision) != types.end();
+  });
+}
+
+// Whether a value of the main graph has one of these types, such as the numbers between the two nodes of a Q/DQ pair.
+bool holds(const Analysis& analysis, std::initializer_list<ElementType> types) {
+  return std::any_of(analysis.types.begin(), analysis.types.end(), [&](const TensorType& type) {
+    return std::find(types.begin(), types.end(), type.element) != types.end();
+  });
+}
+
+// Says why the engine does not predict this model.
+std::optional<EstimatePrediction> not_predicted(Findings& findings, const std::string& why) {
+  warn(findings.analysis, "prediction: none, for " + why);
+  return std::nullopt;
+}
+
 // A prediction from the sum of a calibration's kernels.
 std::optional<EstimatePrediction> stated(const Prediction& time, std::string engine, const std::string& regime,
                                          Findings& findings) {
@@ -27,13 +47,16 @@ std::optional<EstimatePrediction> under(const Calibration& fitted, const Model& 
   // A calibration covers how a framework runs the unmodified file, including autocast.
   EstimateRequest as_filed = request;
   as_filed.precision = std::nullopt;
-  const Prediction time =
-      predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
-  if (time.unknown_rows > 0 && fitted.engine.optimizes) {
-    warn(findings.analysis, "prediction: " + std::to_string(time.unknown_rows) +
-                                " kernels work on integers or are not modelled, of which no run of the calibration had any");
-    return std::nullopt;
-  }
+  const Analysis& analysis = request.precision ? analysis_of(model, as_filed) : findings.analysis;
+  if (fitted.engine.optimizes && multiplies(analysis, {ElementType::Float16, ElementType::Bfloat16}))
+    return not_predicted(findings, std::string(fitted.engine.id) +
+                                       " was measured with float32 files, and this one multiplies 16-bit numbers; give "
+                                       "the model as it was before the conversion");
+  const Prediction time = predict(model, analysis, *request.device, fitted);
+  if (time.unknown_rows > 0 && fitted.engine.optimizes)
+    return not_predicted(findings, std::to_string(time.unknown_rows) +
+                                       " kernels work on integers or are not modelled, of which no run of the "
+                                       "calibration had any");
   const auto result = stated(time, std::string(fitted.engine.id), fitted.regime, findings);
   if (result && time.mergeable_branches > 0)
     warn(findings.analysis, "prediction: " + std::to_string(time.mergeable_branches) +
@@ -46,6 +69,9 @@ std::optional<EstimatePrediction> under(const Calibration& fitted, const Model& 
 // The prediction of a serving engine, on one device or on all devices of a group.
 std::optional<EstimatePrediction> under(const ServingCalibration& fitted, const Model& model,
                                         const EstimateRequest& request, Findings& findings) {
+  std::string lacks;
+  if (!serving_rates(*request.device, &lacks))
+    return not_predicted(findings, request.device->id + " " + lacks + ", which calibration " + fitted.id + " needs");
   const GroupRun* group = findings.group ? &*findings.group : nullptr;
   const ServingLink link = group == nullptr ? ServingLink()
                                             : ServingLink{.bytes_per_second = group->link.bytes_per_second,
@@ -56,8 +82,11 @@ std::optional<EstimatePrediction> under(const ServingCalibration& fitted, const 
                       *request.device, link, fitted);
   // Parts of a step that pass through the stages one after another overlap as in the bound.
   if (group != nullptr && group->time.parts > 1) time.seconds *= group->time.seconds / group->time.work_seconds;
-  // The interval is for 16-bit products; no other device validates 8-bit ones.
-  const bool is_judged = request.precision != Precision::Float8;
+  // The interval is for 16-bit products of decoders; no other device validates 8-bit ones.
+  if (!time.has_cache)
+    warn(findings.analysis, "prediction: the model has no cache of keys and values, so it is no step of a decoder, to "
+                            "which llm-serving was fitted: no interval");
+  const bool is_judged = time.has_cache && request.precision != Precision::Float8;
   return EstimatePrediction{.seconds = time.seconds,
           .low = is_judged ? std::optional(time.seconds * fitted.interval.low) : std::nullopt,
           .high = is_judged ? std::optional(time.seconds * fitted.interval.high) : std::nullopt,
@@ -67,9 +96,30 @@ std::optional<EstimatePrediction> under(const ServingCalibration& fitted, const 
           .nodes = {}};
 }
 
+// Why TensorRT builds no engine of the model for the device; empty if nothing speaks against it. The operators are those
+// that onnx-tensorrt's docs/operators.md lists as unsupported.
+std::string not_built(const Model& model, const Analysis& analysis, const DeviceSpec& device) {
+  constexpr std::string_view kUnsupported[] = {"ConvInteger", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv",
+                                               "QLinearMatMul"};
+  const auto is_unsupported = [&](const Node& node) {
+    return node.domain.empty() &&
+           std::find(std::begin(kUnsupported), std::end(kUnsupported), node.op_type.view()) != std::end(kUnsupported);
+  };
+  const auto& nodes = model.main().nodes;
+  if (const auto found = std::find_if(nodes.begin(), nodes.end(), is_unsupported); found != nodes.end())
+    return "TensorRT has no " + std::string(found->op_type) + " (" + display_name(model.main(), *found) +
+           "); it takes int8 as pairs of QuantizeLinear and DequantizeLinear";
+  if (holds(analysis, {ElementType::Float8e4m3fn, ElementType::Float8e5m2}) &&
+      device.peak(Precision::Float8, Unit::Tensor) == nullptr)
+    return device.id + " has no float8 tensor units, and the file has numbers in float8";
+  return {};
+}
+
 // Runs in float16 unless int8 is requested; integer products of the file stay integer.
 std::optional<EstimatePrediction> under(const TensorRtCalibration& fitted, const Model& model,
                                         const EstimateRequest& request, Findings& findings) {
+  if (const std::string why = not_built(model, findings.analysis, *request.device); !why.empty())
+    return not_predicted(findings, why);
   if (lacks_int8(request))
     warn(findings.analysis, "prediction: " + request.device->id +
                                 " has no int8 tensor units: products stay in float16, in which an engine runs them");
@@ -79,9 +129,21 @@ std::optional<EstimatePrediction> under(const TensorRtCalibration& fitted, const
 }
 
 // The prediction for the machine on which the calibration was measured.
-std::optional<EstimatePrediction> under(const CpuCalibration& fitted, const Model& model, const EstimateRequest&,
+std::optional<EstimatePrediction> under(const CpuCalibration& fitted, const Model& model, const EstimateRequest& request,
                                         Findings& findings) {
-  const CpuPrediction time = predict_cpu(model, findings.analysis, fitted);
+  if (multiplies(findings.analysis, {ElementType::Bfloat16}))
+    return not_predicted(findings, "ONNX Runtime's CPU provider multiplies no bfloat16; convert the file to float32");
+  // insert_cast_transformer.cc: operators without a kernel for float16 run in float32, their weights stored in it. On
+  // x86 that is all products.
+  const bool is_half = multiplies(findings.analysis, {ElementType::Float16});
+  EstimateRequest single = request;
+  single.precision = Precision::Float32;
+  const Analysis as_run = is_half ? analysis_of(model, single) : Analysis();
+  const Analysis& analysis = is_half ? as_run : findings.analysis;
+  if (is_half)
+    warn(findings.analysis, "prediction: the engine multiplies float16 in float32, which is predicted, without the casts "
+                            "around it: files of float16 took 0 to 38 % longer than in float32, so there is no interval");
+  const CpuPrediction time = predict_cpu(model, analysis, fitted);
   if (time.unknown_rows > 0)
     warn(findings.analysis, "prediction: " + std::to_string(time.unknown_rows) +
                                 " operators are not modelled: the prediction covers the rest");
@@ -94,12 +156,12 @@ std::optional<EstimatePrediction> under(const CpuCalibration& fitted, const Mode
                                 (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") +
                                 display_name(graph, graph.node(first.node)) + ": " + std::string(slow.reason));
   }
-  const CpuMemory memory = predict_cpu_memory(cpu_memory_terms(model, findings.analysis));
+  const CpuMemory memory = predict_cpu_memory(cpu_memory_terms(model, analysis));
   const auto bytes = [](double value) { return Count(static_cast<std::int64_t>(std::llround(value))); };
   return EstimatePrediction{.seconds = time.seconds,
-          .low = time.low,
-          .high = time.high,
-          .coverage = time.low ? std::optional(fitted.coverage) : std::nullopt,
+          .low = is_half ? std::nullopt : time.low,
+          .high = is_half ? std::nullopt : time.high,
+          .coverage = time.low && !is_half ? std::optional(fitted.coverage) : std::nullopt,
           .engine = "onnxruntime-cpu",
           .calibration = fitted.id + ": " + fitted.regime,
           .nodes = time.row_seconds,
@@ -115,86 +177,100 @@ std::optional<EstimatePrediction> under(std::monostate, const Model&, const Esti
   return std::nullopt;
 }
 
-// What an engine does that the bound of a request may not count.
-struct Habits {
+// An engine as a request sees it, whatever the model.
+struct Rules {
+  std::string_view id = {};
+  std::string covers = {};                      // begins the refusal of another precision
+  std::vector<Precision> precisions = {};       // that it predicts
+  std::optional<Precision> rewritten = {};      // that --what-if may also ask for: the model is rewritten for it
+  std::string remedy = {};                      // ends the refusal of a --precision
+  // What it does that the bound of the request may not count.
   bool fuses = false;
   std::optional<Precision> products = {};  // their type, unless the request names another; empty: that of the file
   std::string_view others = {};
 };
-Habits habits(std::monostate, const EstimateRequest&) { return {}; }
-Habits habits(const Calibration& fitted, const EstimateRequest&) {
-  if (fitted.engine.products == Precision::Float32) return {};
-  return {.fuses = fitted.engine.optimizes, .products = fitted.engine.products};
+
+Rules rules(std::monostate, const EstimateRequest&) { return {}; }
+
+Rules rules(const Calibration& fitted, const EstimateRequest&) {
+  const Precision products = fitted.engine.products;
+  Rules rules{.id = fitted.engine.id,
+              .covers = "--predict: calibration " + fitted.id + " is for " + std::string(to_string(products)) +
+                        (products == Precision::Float16 ? " under autocast" : ""),
+              .precisions = {products},
+              .remedy = "; give --precision " + std::string(option_name(products)) + " or none"};
+  if (products == Precision::Float32) return rules;
+  rules.fuses = fitted.engine.optimizes;
+  rules.products = products;
+  return rules;
 }
-Habits habits(const ServingCalibration&, const EstimateRequest& request) {
-  return {.fuses = true,
-          .products = serving_rates(*request.device)->products,
+
+Rules rules(const ServingCalibration&, const EstimateRequest& request) {
+  const auto rates = request.device ? serving_rates(*request.device) : std::nullopt;
+  return {.id = "llm-serving",
+          .covers = "--predict --engine llm-serving covers bf16, fp16 and fp8",
+          .precisions = {Precision::Bfloat16, Precision::Float16, Precision::Float8},
+          .fuses = true,
+          .products = rates ? std::optional(rates->products) : std::nullopt,
           .others = "shares the caches and applies the head to the last position only"};
 }
-Habits habits(const TensorRtCalibration&, const EstimateRequest&) {
-  return {.fuses = true, .products = Precision::Float16};
+
+Rules rules(const TensorRtCalibration&, const EstimateRequest&) {
+  return {.id = "tensorrt",
+          .covers = "--predict --engine tensorrt covers fp16 and int8, which its calibration was fitted to",
+          .precisions = {Precision::Float16, Precision::Int8},
+          .fuses = true,
+          .products = Precision::Float16};
 }
-Habits habits(const CpuCalibration&, const EstimateRequest&) { return {.fuses = true}; }
+
+Rules rules(const CpuCalibration&, const EstimateRequest&) {
+  return {.id = "onnxruntime-cpu",
+          .covers = "--predict --engine onnxruntime-cpu runs the precisions of the file",
+          .precisions = {Precision::Float32},
+          .rewritten = Precision::Int8,
+          .remedy = "; give a quantised model, or --what-if fp32,int8",
+          .fuses = true};
+}
+
+Rules rules_of(const EstimateRequest& request) {
+  return std::visit([&](const auto& fitted) { return rules(fitted, request); }, request.engine);
+}
+
+bool covers(const Rules& engine, Precision wanted) {
+  return std::find(engine.precisions.begin(), engine.precisions.end(), wanted) != engine.precisions.end();
+}
 
 // Says why a prediction is shorter than the bound beside it, and which options give a bound of the same work. Nothing,
 // if it is not.
-std::string shorter_than_bound(const EstimatePrediction& time, const Habits& engine, const EstimateRequest& request,
-                               double bound) {
+std::string shorter_than_bound(const EstimatePrediction& time, const Model& model, const EstimateRequest& request,
+                               const Findings& findings) {
+  const double bound = findings.bound->totals.seconds;
   if (time.seconds >= bound) return {};
+  const Rules engine = rules_of(request);
   std::vector<std::string> does, options;
-  if (engine.products && !request.precision) {
+  const bool is_wide = multiplies(findings.analysis, {ElementType::Float32, ElementType::Float64}) &&
+                       !holds(findings.analysis, {ElementType::Int8, ElementType::Uint8, ElementType::Float8e4m3fn,
+                                                  ElementType::Float8e5m2});
+  if (engine.products && !request.precision && is_wide) {
     does.push_back("runs products in " + std::string(to_string(*engine.products)));
     options.push_back("--precision " + std::string(option_name(*engine.products)));
   }
   if (engine.fuses && request.traffic == TrafficModel::Unfused) {
-    does.emplace_back("fuses kernels");
-    options.emplace_back("--traffic fused");
+    EstimateRequest fused = request;
+    fused.traffic = TrafficModel::Fused;
+    if (findings.group || times_of(model, fused, findings.analysis).seconds < bound) {
+      does.emplace_back("fuses kernels");
+      options.emplace_back("--traffic fused");
+    }
   }
   if (!engine.others.empty()) does.emplace_back(engine.others);
   const std::string text = "prediction: it is shorter than the bound";
   if (!options.empty())
-    return text + ", which " + time.engine + " does not have to keep: it " + base::joined(does) + "; " +
-           base::joined(options, " ") + (options.size() == 1 ? " gives" : " give") + " a bound of the same work";
-  if (!engine.others.empty()) return text + ": " + time.engine + " " + std::string(engine.others);
+    return text + ", because " + time.engine + " " + base::joined(does) + "; " + base::joined(options, " ") +
+           (options.size() == 1 ? " gives" : " give") + " a bound of the same work";
+  if (!engine.others.empty()) return text + ", because " + time.engine + " " + std::string(engine.others);
   return text + " of the same work, which no run can be: the calibration does not cover this model on " +
          request.device->id;
-}
-
-// Why the engine does not predict this precision, which `option` asks for; empty if it does. `is_alternative`: the model
-// may be rewritten for it.
-std::string refused(std::monostate, Precision, const std::string&, bool) { return {}; }
-
-std::string refused(const Calibration& fitted, Precision asked, const std::string& option, bool) {
-  const Precision products = fitted.engine.products;
-  if (asked == products) return {};
-  return "--predict: calibration " + fitted.id + " is for " + std::string(to_string(products)) +
-         (products == Precision::Float16 ? " under autocast" : "") + ", not " + option + "; give --precision " +
-         std::string(option_name(products)) + " or none";
-}
-
-std::string refused(const ServingCalibration&, Precision asked, const std::string& option, bool) {
-  if (asked == Precision::Bfloat16 || asked == Precision::Float16 || asked == Precision::Float8) return {};
-  return "--predict --engine llm-serving covers bf16, fp16 and fp8, not " + option;
-}
-
-std::string refused(const TensorRtCalibration&, Precision asked, const std::string& option, bool) {
-  if (asked == Precision::Float16 || asked == Precision::Int8) return {};
-  return "--predict --engine tensorrt covers fp16 and int8, which its calibration was fitted to, not " + option;
-}
-
-std::string refused(const CpuCalibration&, Precision asked, const std::string& option, bool is_alternative) {
-  if (asked == Precision::Float32 || (is_alternative && asked == Precision::Int8)) return {};
-  return "--predict --engine onnxruntime-cpu runs the precisions of the file, not " + option +
-         "; give a quantised model, or --what-if fp32,int8";
-}
-
-// The engine's id, if it runs no training; else empty.
-std::string_view engine_of_inference(std::monostate) { return {}; }
-std::string_view engine_of_inference(const ServingCalibration&) { return {}; }
-std::string_view engine_of_inference(const TensorRtCalibration&) { return "tensorrt"; }
-std::string_view engine_of_inference(const CpuCalibration&) { return "onnxruntime-cpu"; }
-std::string_view engine_of_inference(const Calibration& fitted) {
-  return fitted.engine.optimizes ? fitted.engine.id : std::string_view();
 }
 
 }  // namespace
@@ -205,26 +281,26 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
                                                 Findings& findings) {
   auto time = std::visit([&](const auto& fitted) { return under(fitted, model, request, findings); }, request.engine);
   if (!time) return time;
-  const Habits engine = std::visit([&](const auto& fitted) { return habits(fitted, request); }, request.engine);
-  const std::string text = shorter_than_bound(*time, engine, request, findings.bound->totals.seconds);
+  const std::string text = shorter_than_bound(*time, model, request, findings);
   if (!text.empty()) warn(findings.analysis, text);
   return time;
 }
 
+bool engine_runs(const EstimateRequest& request, Precision precision) {
+  return !predicts(request) || covers(rules_of(request), precision);
+}
+
 std::string engine_refusal(const EstimateRequest& request) {
-  std::string problem;
-  const auto ask = [&](Precision precision, const char* option, bool is_alternative) {
-    const std::string given = option + (" " + std::string(option_name(precision)));
-    const auto refuse = [&](const auto& fitted) { return refused(fitted, precision, given, is_alternative); };
-    if (problem.empty()) problem = std::visit(refuse, request.engine);
-  };
-  if (request.precision) ask(*request.precision, "--precision", false);
-  for (const Precision other : request.other_precisions) ask(other, "--what-if", true);
-  const std::string_view of_inference =
-      std::visit([](const auto& fitted) { return engine_of_inference(fitted); }, request.engine);
-  if (problem.empty() && !of_inference.empty() && request.training)
-    problem = "--predict --engine " + std::string(of_inference) + " does not go with --training";
-  return problem;
+  if (!predicts(request)) return {};
+  const Rules engine = rules_of(request);
+  if (request.training)
+    return "--predict --engine " + std::string(engine.id) + " does not go with --training: it has no runs of training";
+  if (request.precision && !covers(engine, *request.precision))
+    return engine.covers + ", not --precision " + std::string(option_name(*request.precision)) + engine.remedy;
+  for (const Precision other : request.other_precisions)
+    if (!covers(engine, other) && engine.rewritten != other)
+      return engine.covers + ", not --what-if " + std::string(option_name(other)) + "; leave it out of --what-if";
+  return {};
 }
 
 }  // namespace pagoda::documents

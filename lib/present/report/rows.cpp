@@ -97,7 +97,7 @@ std::string operation(Convention count) { return count == Convention::Macs ? "MA
 std::string interval_text(const documents::EstimateRoofline& time) {
   const documents::EstimatePrediction& predicted = *time.predicted;
   if (!predicted.low || !predicted.high || !predicted.coverage)
-    return "no interval: no measured run on " + base::printable(time.device) + " or elsewhere judged the calibration";
+    return "no interval: no measured runs judged such a prediction";
   return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
          base::rounded(100 * *predicted.coverage) + (predicted.engine == "pytorch-amp" ? " % of models" : " %");
 }

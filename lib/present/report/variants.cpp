@@ -225,13 +225,13 @@ namespace {
 // "int8 takes 0.62 of float16's time on t4 under tensorrt; 2 products stay in float16 (a, b)"
 std::string under_engine(const std::vector<documents::EstimateVariant>& variants) {
   std::string text;
-  const auto named = [](const std::vector<std::string>& nodes, const char* what) {
+  const auto named = [](const std::vector<std::string>& nodes, const std::string& one, const std::string& many) {
     constexpr std::size_t kNamed = 5;
     if (nodes.empty()) return std::string();
     std::string list;
     for (std::size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
       list += (i == 0 ? "" : ", ") + base::printable(nodes[i]);
-    return "; " + std::to_string(nodes.size()) + " " + what + " (" + list + (nodes.size() > kNamed ? ", …)" : ")");
+    return "; " + std::to_string(nodes.size()) + " " + (nodes.size() == 1 ? one : many) + " (" + list + (nodes.size() > kNamed ? ", …)" : ")");
   };
   const auto is_narrow = [](const documents::EstimateVariant& each) {
     return each.precision == Precision::Int8 || each.precision == Precision::Float8;
@@ -247,8 +247,8 @@ std::string under_engine(const std::vector<documents::EstimateVariant>& variants
     text += std::string(to_string(*narrow.precision)) + " takes " +
             base::rounded(narrow.predicted->seconds / wide->predicted->seconds) + " of " + floats + "'s time on " +
             base::printable(narrow.device) + " under " + base::printable(narrow.predicted->engine) +
-            named(narrow.predicted->float_products, ("products stay in " + floats).c_str()) +
-            named(narrow.predicted->unfused_conversions, "conversions stay kernels") + "\n";
+            named(narrow.predicted->float_products, "product stays in " + floats, "products stay in " + floats) +
+            named(narrow.predicted->unfused_conversions, "conversion stays a kernel", "conversions stay kernels") + "\n";
   }
   return text;
 }

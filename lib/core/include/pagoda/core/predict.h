@@ -210,7 +210,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
                    const Calibration& calibration, const EagerOptions& options = {});
 
 // The rates that kernels run at; kernel_rates() is empty where the device lacks one, such as a CPU without float16
-// products.
+// products. `lacks` then receives what it does not state, "states no memory bandwidth".
 struct KernelRates {
   double tensor = 0;     // FLOP/s of products: float16 with float32 accumulation, tf32, or float32
   double convolution = 0;  // the same of convolutions
@@ -220,7 +220,8 @@ struct KernelRates {
   double units = 1;      // SMs
   double cache = 0;      // B in the level inside the outermost memory; 0 if not stated
 };
-std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine = {});
+std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine = {},
+                                        std::string* lacks = nullptr);
 
 double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration);
 

@@ -100,8 +100,8 @@ struct ServingRates {
   double bandwidth = 0, units = 1, clock = 0;
   double powered_part = std::numeric_limits<double>::infinity();  // of the peak, that long products may use
 };
-// Empty where the device states no rate of 16-bit products, bandwidth or clock.
-std::optional<ServingRates> serving_rates(const DeviceSpec& device);
+// Empty where the device lacks one; `lacks` then receives what it does not state, "states no clock".
+std::optional<ServingRates> serving_rates(const DeviceSpec& device, std::string* lacks = nullptr);
 
 // The part of its peak that a device's power allows in long products; infinite where its power is not known or no
 // device of its kind was measured. Busy units draw in proportion to their number, clock and squared voltage; voltage is
@@ -146,6 +146,7 @@ struct ServingKernel {
 
 struct ServingTime {
   double seconds = 0;
+  bool has_cache = false;  // of keys and values: the model is a decoder, as all that were measured
   std::vector<ServingKernel> kernels;
 };
 

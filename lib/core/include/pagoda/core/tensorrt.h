@@ -52,8 +52,8 @@ struct TensorRtRates {
 // float16 FLOP per joule on tensor units, from the data sheet of the largest data-centre board of a generation of CUDA
 // devices; 0 for generations before tensor units and after Hopper.
 double flagship_flops_per_joule(int capability);
-// Empty where the device states no rate of 16-bit products, bandwidth, clock, units or compute capability.
-std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device);
+// Empty where the device lacks one; `lacks` then receives what it does not state, "states no clock or power".
+std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::string* lacks = nullptr);
 
 struct TensorRtKernel {
   enum class Kind : std::uint8_t { Product, Attention, Other };
