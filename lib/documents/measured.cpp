@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/measured.h"
 
 namespace pagoda::documents {
@@ -16,8 +18,6 @@ using base::JsonField;
 using Layout = base::JsonWriter::Layout;
 
 constexpr std::string_view kMeasuredSchema = "pagoda.measured/1";
-constexpr std::array<std::string_view, 10> kSources = {"onnxruntime",    "tensorrt",     "ncu",   "kineto",  "jetson",
-                                                       "pagoda-profile", "pagoda-bench", "torch", "rocprof", "nsys"};
 
 using LevelField = std::optional<double> LevelBytes::*;
 constexpr std::array<std::pair<const char*, LevelField>, 6> kLevelFields = {{
@@ -313,10 +313,9 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   if (parsed.schema() != kMeasuredSchema) document.fail(expected);
   Measured measured;
   measured.source = document.text("source");
-  if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())
-    base::fail(std::string(subject) + ".source", "is \"" + measured.source +
-                                                     "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
-                                                     "pagoda-profile, pagoda-bench, torch, rocprof or nsys");
+  if (std::ranges::find(kMeasuredSources, measured.source) == std::end(kMeasuredSources))
+    base::fail(std::string(subject) + ".source",
+               "is \"" + measured.source + "\"; expected one of " + base::joined(kMeasuredSources));
   measured.tool = document.text("tool");
   measured.device = document.text("device");
   measured.clocks = document.settings("clocks");

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "import/engine_names.h"
 #include "import/import_data.h"
@@ -51,9 +52,38 @@ TEST_CASE("what is not a profile is refused with the remedy") {
   }
   CHECK_THROWS_AS(measured::load_profile("/nonexistent"), Error);
   CHECK_THROWS_AS(measured::load_profile("/tmp"), Error);
-  for (const auto* name : {"ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"})
-    CHECK(to_string(*measured::profile_format(name)) == name);
   CHECK(!measured::profile_format("perf"));
+}
+
+TEST_CASE("every format has a name, is in the message of a refused file, and is documented") {
+  const std::string page = test::read_file(test::source_path("docs/measured.md"));
+  const std::string header = test::read_file(test::source_path("lib/measured/include/pagoda/measured/import.h"));
+  const Names names = profile_formats();
+  CHECK(std::set(names.begin(), names.end()) ==
+        std::set<std::string>{"ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"});
+  for (const std::string& name : names) {
+    INFO(name);
+    CHECK(to_string(*measured::profile_format(name)) == name);
+    CHECK(page.find("| `" + name + "` |") != std::string::npos);
+    CHECK(header.find("// | " + name + ' ') != std::string::npos);
+  }
+  CHECK(known_profiles().starts_with("a profile of ONNX Runtime, TensorRT (trtexec --exportProfile), Nsight Compute"));
+  CHECK(known_profiles().ends_with(", a power-mode table, or pagoda.measured/1"));
+}
+
+TEST_CASE("an option that does not apply to a format is refused with the formats that take it") {
+  const std::pair<const char*, const char*> rows[] = {
+      {"jetson.csv", "--layers needs a profile of TensorRT (tensorrt)"},
+      {"jetson.csv", "--chip needs metrics of Nsight Compute (ncu)"},
+      {"jetson.csv", "--runs needs a file that does not say how often the model ran (ncu, kineto, rocprof, nsys)"},
+      {"tensorrt_profile.json",
+       "--warmup needs a file with several runs of the model (ort, ncu, kineto, rocprof, nsys)"},
+  };
+  const ImportOptions options[] = {{.layer_info = "layers.json"}, {.chip = "GH100"}, {.runs = 2}, {.warmup = 1}};
+  for (std::size_t i = 0; i < std::size(rows); ++i) {
+    const std::string error = test::import_error(test::data(rows[i].first), options[i]);
+    CHECK_MESSAGE(error.find(rows[i].second) != std::string::npos, error);
+  }
 }
 
 TEST_CASE("truncations and flipped bits give a measurement or an Error, never anything else") {

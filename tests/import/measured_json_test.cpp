@@ -91,6 +91,12 @@ TEST_CASE("whole counts are written as integers") {
   CHECK(text.find("\"dram_read\": 1.5,") != std::string::npos);
 }
 
+TEST_CASE("the schema names the sources that the reader knows") {
+  const nlohmann::json known = test::schema("measured")["properties"]["source"]["enum"];
+  CHECK(known == nlohmann::json(std::vector<std::string>(std::begin(documents::kMeasuredSources),
+                                                         std::end(documents::kMeasuredSources))));
+}
+
 TEST_CASE("a damaged measurement is an error that names the place") {
   struct Row {
     const char* edit;  // JSON pointer

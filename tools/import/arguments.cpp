@@ -27,10 +27,7 @@ Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 }  // namespace
 
 std::optional<ImportArguments> parse_import(int argc, char** argv) {
-  CLI::App app(
-      "Reads profiles of ONNX Runtime, TensorRT, Nsight Compute, Nsight Systems, torch.profiler, rocprofv3, "
-      "rocprof-compute, pagoda-profile and Jetson power tables.",
-      "pagoda-import");
+  CLI::App app("Reads " + measured::known_profiles() + ".", "pagoda-import");
   app.set_version_flag("--version", "pagoda-import " PAGODA_VERSION);
   app.footer(kExamples);
   ImportArguments arguments;
@@ -38,13 +35,13 @@ std::optional<ImportArguments> parse_import(int argc, char** argv) {
   std::int64_t runs = 0, warmup = 0;
   app.add_option("FILE", arguments.file, "The profile")->required();
   app.add_option("--format", format, "Its format (default: recognised)")
-      ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"}));
+      ->check(CLI::IsMember(measured::profile_formats()));
   app.add_option("--layers", arguments.options.layer_info, "TensorRT's layer information (trtexec --exportLayerInfo)");
   app.add_option("--estimate", arguments.estimate, "JSON of onnx-estimate to join the kernels with");
   app.add_option("--chip", arguments.options.chip,
                  "GPU chip as CUPTI names it (GH100), whose formulas read ncu's metrics");
   CLI::Option* runs_option =
-      app.add_option("--runs", runs, "Runs of the model in the file, where it does not say so (ncu, kineto)")
+      app.add_option("--runs", runs, "Runs of the model in the file, where it does not say so")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
   CLI::Option* warmup_option =
       app.add_option("--warmup", warmup, "Runs to leave out at the start (default: 1 of three or more)")

@@ -1,4 +1,4 @@
-// One function per format; pagoda/import.h describes what each reads.
+// One function per format; pagoda/measured/import.h describes what each reads, and import.cpp has the table of them.
 #pragma once
 
 #include <string_view>
@@ -18,6 +18,6 @@ documents::Measured import_ncu(std::string_view text, std::string_view subject, 
 documents::Measured import_kineto(std::string_view text, std::string_view subject, const ImportOptions& options);
 documents::Measured import_rocprof(std::string_view text, std::string_view subject, const ImportOptions& options);
 documents::Measured import_nsys(std::string_view text, std::string_view subject, const ImportOptions& options);
-documents::Measured import_jetson(std::string_view text, std::string_view subject);
+documents::Measured import_jetson(std::string_view text, std::string_view subject, const ImportOptions& options);
 
 }  // namespace pagoda::measured::import

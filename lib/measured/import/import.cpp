@@ -1,41 +1,19 @@
-// Selects the importer for a text, and maps files.
+// The table of importers, the choice of one for a text, and mapped files.
 #include "pagoda/measured/import.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <initializer_list>
+#include <span>
 
 #include "import/formats.h"
 #include "pagoda/base/fail.h"
 #include "pagoda/base/open_file.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::measured {
 namespace {
-
-constexpr std::array<std::string_view, 8> kFormats = {"ort",    "tensorrt", "ncu",     "kineto",
-                                                      "jetson", "measured", "rocprof", "nsys"};
-
-constexpr std::string_view kKnown =
-    "a profile of ONNX Runtime, TensorRT (trtexec --exportProfile), Nsight Compute (--csv --page raw), torch.profiler, "
-    "rocprofv3 or rocprof-compute (CSV), Nsight Systems (nsys stats --report cuda_gpu_trace --format csv), a "
-    "power-mode table, or pagoda.measured/1";
-
-// Describes a known kind of file that no importer reads, with the remedy; empty: not known.
-std::string wrong_kind(std::string_view text) {
-  if (text.empty()) return "is empty";
-  if (text.starts_with("\x1F\x8B")) return "is compressed by gzip; decompress it first (gzip -d)";
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
-    return "is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)";
-  if (text.starts_with("NVR"))
-    return "is a report of Nsight Compute; export it with ncu --import FILE --csv --page raw";
-  if (text.starts_with("SQLite format 3"))
-    return "is a database; export it as CSV (nsys stats --report cuda_gpu_trace --format csv, rocprofv3 "
-           "--output-format csv)";
-  return "";
-}
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
@@ -52,8 +30,133 @@ std::string_view line_with(std::string_view text, std::string_view word) {
 MappedFile mapped(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    throw Error(path + ": is not a regular file; expected " + std::string(kKnown));
+    throw Error(path + ": is not a regular file; expected " + known_profiles());
   return MappedFile(path);
+}
+
+std::string_view content(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  // The file is read once, front to back: enables read-ahead, which MappedFile does not by itself.
+  base::expect_order(bytes, base::PageOrder::Sequential);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// How each format is recognised: by `head`, the beginning of a text from its first character that is not white space.
+
+bool recognises_ort(std::string_view head) {
+  return head.front() == '[' && (has(head, "\"Session\"") || has(head, "_kernel_time\""));
+}
+
+bool recognises_tensorrt(std::string_view head) {
+  return head.front() == '[' && (has(head, "\"timeMs\"") || has(head, "\"averageMs\""));
+}
+
+bool recognises_measured(std::string_view head) {
+  return head.front() == '{' && has(head, "\"pagoda.measured/1\"");
+}
+
+bool recognises_kineto(std::string_view head) {
+  if (head.front() == '[') return has(head, "\"cpu_op\"") || has(head, "\"cuda_runtime\"");
+  // kineto writes schemaVersion and deviceProperties before the events, which may be beyond the head.
+  return head.front() == '{' && !recognises_measured(head) &&
+         (has(head, "\"traceEvents\"") || has(head, "\"schemaVersion\""));
+}
+
+bool is_table(std::string_view head) { return head.front() != '[' && head.front() != '{'; }
+
+bool recognises_ncu(std::string_view head) { return is_table(head) && has(line_with(head, "Kernel Name"), "ID"); }
+
+bool recognises_rocprof(std::string_view head) {
+  if (!is_table(head)) return false;
+  const std::string_view row = line_with(head, "Kernel_Name");
+  return (has(row, "Start_Timestamp") && has(row, ",")) || has(line_with(head, "KernelName"), "BeginNs");
+}
+
+bool recognises_nsys(std::string_view head) {
+  const std::string_view row = line_with(head, "CorrId");
+  return is_table(head) && has(row, "Duration (") && has(row, "Name");
+}
+
+bool recognises_jetson(std::string_view head) {
+  const std::string_view row = line_with(head, "observed_time");
+  return is_table(head) && has(row, "cores") && has(row, "observed_power");
+}
+
+documents::Measured import_layers(std::string_view text, std::string_view subject, const ImportOptions& options) {
+  if (options.layer_info.empty()) return import::import_tensorrt(text, subject, "", "");
+  const MappedFile layers = mapped(options.layer_info);
+  return import::import_tensorrt(text, subject, content(layers), options.layer_info);
+}
+
+documents::Measured read_measured(std::string_view text, std::string_view subject, const ImportOptions& /*options*/) {
+  return documents::parse_measured(text, subject);
+}
+
+// Options that only some formats take, as bits of Importer::takes.
+constexpr unsigned kLayers = 1, kChip = 2, kRuns = 4, kWarmup = 8;
+
+struct OptionRule {
+  unsigned option;
+  bool (*is_given)(const ImportOptions&);
+  std::string_view needs;  // the beginning of the refusal; the formats that take it follow
+};
+
+constexpr OptionRule kOptionRules[] = {
+    {kLayers, [](const ImportOptions& given) { return !given.layer_info.empty(); },
+     "--layers needs a profile of TensorRT"},
+    {kChip, [](const ImportOptions& given) { return !given.chip.empty(); }, "--chip needs metrics of Nsight Compute"},
+    {kRuns, [](const ImportOptions& given) { return given.runs.has_value(); },
+     "--runs needs a file that does not say how often the model ran"},
+    {kWarmup, [](const ImportOptions& given) { return given.warmup.has_value(); },
+     "--warmup needs a file with several runs of the model"},
+};
+
+struct Importer {
+  ProfileFormat format;
+  std::string_view name;   // as --format spells it
+  std::string_view reads;  // as messages name the files, after "a profile of"
+  bool (*recognises)(std::string_view head);
+  documents::Measured (*read)(std::string_view text, std::string_view subject, const ImportOptions& options);
+  unsigned takes;
+};
+
+// In the order of ProfileFormat. The first row that recognises a text reads it.
+// clang-format off
+constexpr std::array<Importer, 8> kImporters = {{
+    // format                     name        files                                          recognised by         read by                   takes
+    {ProfileFormat::OnnxRuntime, "ort",      "ONNX Runtime",                                 recognises_ort,       import::import_ort,       kWarmup},
+    {ProfileFormat::TensorRt,    "tensorrt", "TensorRT (trtexec --exportProfile)",           recognises_tensorrt,  import_layers,            kLayers},
+    {ProfileFormat::Ncu,         "ncu",      "Nsight Compute (--csv --page raw)",            recognises_ncu,       import::import_ncu,       kChip | kRuns | kWarmup},
+    {ProfileFormat::Kineto,      "kineto",   "torch.profiler",                               recognises_kineto,    import::import_kineto,    kRuns | kWarmup},
+    {ProfileFormat::Rocprof,     "rocprof",  "rocprofv3 or rocprof-compute (CSV)",           recognises_rocprof,   import::import_rocprof,   kRuns | kWarmup},
+    {ProfileFormat::Nsys,        "nsys",     "Nsight Systems (nsys stats --report cuda_gpu_trace --format csv)",
+                                                                                             recognises_nsys,      import::import_nsys,      kRuns | kWarmup},
+    {ProfileFormat::Jetson,      "jetson",   "a power-mode table",                           recognises_jetson,    import::import_jetson,    0},
+    {ProfileFormat::Measured,    "measured", "pagoda.measured/1",                            recognises_measured,  read_measured,            0},
+}};
+// clang-format on
+
+constexpr bool in_order_of_formats() {
+  for (std::size_t i = 0; i < kImporters.size(); ++i)
+    if (static_cast<std::size_t>(kImporters[i].format) != i) return false;
+  return true;
+}
+static_assert(in_order_of_formats(), "kImporters is indexed by ProfileFormat");
+
+const Importer& importer_of(ProfileFormat format) { return kImporters[static_cast<std::size_t>(format)]; }
+
+// Describes a known kind of file that no importer reads, with the remedy; empty: not known.
+std::string wrong_kind(std::string_view text) {
+  if (text.empty()) return "is empty";
+  if (text.starts_with("\x1F\x8B")) return "is compressed by gzip; decompress it first (gzip -d)";
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    return "is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)";
+  if (text.starts_with("NVR"))
+    return "is a report of Nsight Compute; export it with ncu --import FILE --csv --page raw";
+  if (text.starts_with("SQLite format 3"))
+    return "is a database; export it as CSV (nsys stats --report cuda_gpu_trace --format csv, rocprofv3 "
+           "--output-format csv)";
+  return "";
 }
 
 // Medians exclude disturbances of single launches, so on a busy machine the kernels' medians add up to less than the
@@ -71,94 +174,56 @@ void note_disturbance(documents::Measured& measured) {
                              std::to_string(std::llround(100 * means / medians)) + " % of their medians");
 }
 
-std::string_view content(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  // The file is read once, front to back: enables read-ahead, which MappedFile does not by itself.
-  base::expect_order(bytes, base::PageOrder::Sequential);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // The first option that does not apply to the format, as pagoda-import spells it; empty: none.
-std::string refusal(ProfileFormat format, const ImportOptions& options) {
-  const auto is = [&](std::initializer_list<ProfileFormat> formats) {
-    return std::find(formats.begin(), formats.end(), format) != formats.end();
-  };
-  using enum ProfileFormat;
-  if (!options.layer_info.empty() && !is({TensorRt})) return "--layers needs a profile of TensorRT (tensorrt)";
-  if (!options.chip.empty() && !is({Ncu})) return "--chip needs metrics of Nsight Compute (ncu)";
-  if (options.runs && !is({Ncu, Kineto, Rocprof, Nsys}))
-    return "--runs needs a file that does not say how often the model ran (ncu, kineto, rocprof, nsys)";
-  if (options.warmup && is({TensorRt, Jetson, Measured})) return "--warmup needs a file with several runs of the model";
-  return "";
-}
-
-documents::Measured import_as(ProfileFormat format, std::string_view text, std::string_view subject,
-                              const ImportOptions& options) {
-  switch (format) {
-    case ProfileFormat::OnnxRuntime:
-      return import::import_ort(text, subject, options);
-    case ProfileFormat::TensorRt: {
-      if (options.layer_info.empty()) return import::import_tensorrt(text, subject, "", "");
-      const MappedFile layers = mapped(options.layer_info);
-      return import::import_tensorrt(text, subject, content(layers), options.layer_info);
-    }
-    case ProfileFormat::Ncu:
-      return import::import_ncu(text, subject, options);
-    case ProfileFormat::Kineto:
-      return import::import_kineto(text, subject, options);
-    case ProfileFormat::Measured:
-      return documents::parse_measured(text, subject);
-    case ProfileFormat::Rocprof:
-      return import::import_rocprof(text, subject, options);
-    case ProfileFormat::Nsys:
-      return import::import_nsys(text, subject, options);
-    case ProfileFormat::Jetson:
-      break;
+std::string refusal(const Importer& importer, const ImportOptions& options) {
+  for (const OptionRule& rule : kOptionRules) {
+    if (!rule.is_given(options) || (importer.takes & rule.option) != 0) continue;
+    std::vector<std::string_view> takers;
+    takers.reserve(kImporters.size());
+    for (const Importer& other : kImporters)
+      if ((other.takes & rule.option) != 0) takers.push_back(other.name);
+    return std::string(rule.needs) + " (" + base::joined(takers) + ")";
   }
-  return import::import_jetson(text, subject);
+  return "";
 }
 
 }  // namespace
 
-std::string_view to_string(ProfileFormat format) { return kFormats[static_cast<std::size_t>(format)]; }
+std::string_view to_string(ProfileFormat format) { return importer_of(format).name; }
 
 std::optional<ProfileFormat> profile_format(std::string_view name) {
-  const auto found = std::find(kFormats.begin(), kFormats.end(), name);
-  if (found == kFormats.end()) return std::nullopt;
-  return static_cast<ProfileFormat>(found - kFormats.begin());
+  for (const Importer& importer : kImporters)
+    if (importer.name == name) return importer.format;
+  return std::nullopt;
+}
+
+std::vector<std::string> profile_formats() {
+  std::vector<std::string> names;
+  names.reserve(kImporters.size());
+  for (const Importer& importer : kImporters) names.emplace_back(importer.name);
+  return names;
+}
+
+std::string known_profiles() {
+  const std::span<const Importer> all = kImporters;
+  return "a profile of " + base::joined(all.first(all.size() - 1), ", ", &Importer::reads) + ", or " +
+         std::string(all.back().reads);
 }
 
 std::optional<ProfileFormat> recognise_profile(std::string_view text) {
   constexpr std::size_t kEnough = std::size_t{1} << 16;
-  const std::string_view head = text.substr(0, kEnough);
+  std::string_view head = text.substr(0, kEnough);
   const std::size_t begin = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (begin == std::string_view::npos) return std::nullopt;
-  if (head[begin] == '[') {
-    if (has(head, "\"Session\"") || has(head, "_kernel_time\"")) return ProfileFormat::OnnxRuntime;
-    if (has(head, "\"timeMs\"") || has(head, "\"averageMs\"")) return ProfileFormat::TensorRt;
-    if (has(head, "\"cpu_op\"") || has(head, "\"cuda_runtime\"")) return ProfileFormat::Kineto;
-    return std::nullopt;
-  }
-  if (head[begin] == '{') {
-    if (has(head, "\"pagoda.measured/1\"")) return ProfileFormat::Measured;
-    // kineto writes schemaVersion and deviceProperties before the events, which may be beyond the head.
-    if (has(head, "\"traceEvents\"") || has(head, "\"schemaVersion\"")) return ProfileFormat::Kineto;
-    return std::nullopt;
-  }
-  if (const std::string_view row = line_with(head, "Kernel_Name"); has(row, "Start_Timestamp") && has(row, ","))
-    return ProfileFormat::Rocprof;
-  if (const std::string_view row = line_with(head, "KernelName"); has(row, "BeginNs")) return ProfileFormat::Rocprof;
-  if (const std::string_view row = line_with(head, "CorrId"); has(row, "Duration (") && has(row, "Name"))
-    return ProfileFormat::Nsys;
-  if (has(line_with(head, "Kernel Name"), "ID")) return ProfileFormat::Ncu;
-  const std::string_view header = line_with(head, "observed_time");
-  if (has(header, "cores") && has(header, "observed_power")) return ProfileFormat::Jetson;
+  head.remove_prefix(begin);
+  for (const Importer& importer : kImporters)
+    if (importer.recognises(head)) return importer.format;
   return std::nullopt;
 }
 
 documents::Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options) {
   if (const std::string wrong = wrong_kind(text); !wrong.empty())
-    throw Error(std::string(subject) + ": " + wrong + "; expected " + std::string(kKnown));
+    throw Error(std::string(subject) + ": " + wrong + "; expected " + known_profiles());
   const std::optional<ProfileFormat> format = options.format ? options.format : recognise_profile(text);
   if (!format) {
     const bool is_layers = has(text.substr(0, 4096), "\"Layers\"");
@@ -166,12 +231,12 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
                 (is_layers
                      ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
                        "and this one with --layers"
-                     : "is in no known format; expected " + std::string(kKnown)));
+                     : "is in no known format; expected " + known_profiles()));
   }
-  if (const std::string problem = refusal(*format, options); !problem.empty())
-    throw Error(std::string(subject) + ": it is a file of format " + std::string(to_string(*format)) + ", and " +
-                problem);
-  documents::Measured measured = import_as(*format, text, subject, options);
+  const Importer& importer = importer_of(*format);
+  if (const std::string problem = refusal(importer, options); !problem.empty())
+    throw Error(std::string(subject) + ": it is a file of format " + std::string(importer.name) + ", and " + problem);
+  documents::Measured measured = importer.read(text, subject, options);
   note_disturbance(measured);
   return measured;
 }

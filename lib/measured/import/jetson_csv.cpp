@@ -79,7 +79,7 @@ void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<documents::Me
 
 }  // namespace
 
-documents::Measured import_jetson(std::string_view text, std::string_view subject) {
+documents::Measured import_jetson(std::string_view text, std::string_view subject, const ImportOptions& /*options*/) {
   base::CsvReader reader(text, subject);
   std::vector<std::string> cells;
   do {

@@ -149,8 +149,14 @@ struct JoinSummary {
   std::optional<double> share() const;  // joined_seconds / seconds; empty if there is no time
 };
 
+// What Measured::source can be: formats of pagoda-import, and tools that write pagoda.measured/1 themselves.
+inline constexpr std::string_view kMeasuredSources[] = {
+    "onnxruntime",    "tensorrt",     "ncu",   "kineto",  "jetson",
+    "pagoda-profile", "pagoda-bench", "torch", "rocprof", "nsys",
+};
+
 struct Measured {
-  std::string source;             // "onnxruntime", "tensorrt", "ncu", "kineto", "jetson", "pagoda-profile", "torch"
+  std::string source;             // one of kMeasuredSources
   std::string tool;               // the measuring tool, with its version; empty: unknown
   std::string device;             // empty: unknown
   base::Settings clocks;          // frequencies and power mode while it ran

@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pagoda/base/error.h"
 #include "pagoda/documents/measured.h"
@@ -30,10 +31,11 @@
 #pragma GCC visibility push(default)
 namespace pagoda::measured {
 
-enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured, Rocprof, Nsys };
-std::string_view to_string(
-    ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"
+enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Rocprof, Nsys, Jetson, Measured };
+std::string_view to_string(ProfileFormat format);  // as in the table above
 std::optional<ProfileFormat> profile_format(std::string_view name);
+std::vector<std::string> profile_formats();  // all names, in the order of the enumerators
+std::string known_profiles();                // for messages: "a profile of ONNX Runtime, …, or pagoda.measured/1"
 
 // Recognises the format by the beginning of the text; empty if unknown.
 std::optional<ProfileFormat> recognise_profile(std::string_view text);
