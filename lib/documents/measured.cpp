@@ -1,6 +1,5 @@
 // pagoda.measured/1 to and from values.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -18,16 +17,6 @@ using base::JsonField;
 using Layout = base::JsonWriter::Layout;
 
 constexpr std::string_view kMeasuredSchema = "pagoda.measured/1";
-
-using LevelField = std::optional<double> LevelBytes::*;
-constexpr std::array<std::pair<const char*, LevelField>, 6> kLevelFields = {{
-    {"dram_read", &LevelBytes::dram_read},
-    {"dram_write", &LevelBytes::dram_write},
-    {"dram", &LevelBytes::dram},
-    {"l2", &LevelBytes::l2},
-    {"l1", &LevelBytes::l1},
-    {"shared", &LevelBytes::shared},
-}};
 
 // Writing ------------------------------------------------------------------------------------------------------------
 
@@ -54,12 +43,12 @@ void write_spread(base::JsonWriter& json, std::string_view key, const std::optio
 
 void write_bytes(base::JsonWriter& json, const LevelBytes& bytes) {
   json.key("bytes");
-  if (std::none_of(kLevelFields.begin(), kLevelFields.end(), [&](const auto& level) { return bytes.*level.second; })) {
+  if (std::ranges::none_of(kLevels, [&](const LevelField& level) { return (bytes.*level.bytes).has_value(); })) {
     json.null();
     return;
   }
   json.begin_object(Layout::Line);
-  for (const auto& [name, field] : kLevelFields) write_amount(json, name, bytes.*field);
+  for (const LevelField& level : kLevels) write_amount(json, level.name, bytes.*level.bytes);
   json.end_object();
 }
 
@@ -164,7 +153,7 @@ MeasuredKernel read_kernel(const JsonField& json) {
   if (const auto flops = json.object("flops"))
     for (const auto& [precision, value] : flops->members()) kernel.flops[precision] = flops->amount(precision);
   if (const auto bytes = json.object("bytes"))
-    for (const auto& [name, field] : kLevelFields) kernel.bytes.*field = bytes->amount(name);
+    for (const LevelField& level : kLevels) kernel.bytes.*level.bytes = bytes->amount(level.name);
   kernel.energy_joules = json.amount("energy_joules");
   if (const auto joined = json.object("joined"))
     kernel.joined = Joined{joined->text("rule"), read_indices(*joined, "nodes")};

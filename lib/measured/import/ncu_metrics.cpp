@@ -309,13 +309,9 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics, const docum
   for (const auto& [precision, flops] : sample_of(metrics).flops)
     if (auto& known = sample.flops[precision]; !known) known = flops;
   documents::LevelBytes& bytes = sample.bytes;
-  bytes.dram_read = amount("bytes.dram_read");
-  bytes.dram_write = amount("bytes.dram_write");
-  bytes.dram = amount("bytes.dram");
+  for (const documents::LevelField& level : documents::kLevels)
+    bytes.*level.bytes = amount(std::string("bytes.") + level.name);
   if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
-  bytes.l2 = amount("bytes.l2");
-  bytes.l1 = amount("bytes.l1");
-  bytes.shared = amount("bytes.shared");
   return sample;
 }
 

@@ -2,18 +2,12 @@
 #include "import/runs.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::measured::import {
 namespace {
-
-using LevelField = std::optional<double> documents::LevelBytes::*;
-constexpr std::array<LevelField, 6> kLevelFields = {
-    &documents::LevelBytes::dram_read, &documents::LevelBytes::dram_write, &documents::LevelBytes::dram,
-    &documents::LevelBytes::l2,        &documents::LevelBytes::l1,         &documents::LevelBytes::shared};
 
 // The sum is unknown if either term is.
 std::optional<double> plus(const std::optional<double>& a, const std::optional<double>& b) {
@@ -28,7 +22,8 @@ std::optional<double> divided(const std::optional<double>& value, double by) {
 
 void accumulate(LaunchSample& sum, const LaunchSample& sample) {
   sum.seconds = plus(sum.seconds, sample.seconds);
-  for (const LevelField field : kLevelFields) sum.bytes.*field = plus(sum.bytes.*field, sample.bytes.*field);
+  for (const documents::LevelField& level : documents::kLevels)
+    sum.bytes.*level.bytes = plus(sum.bytes.*level.bytes, sample.bytes.*level.bytes);
   for (auto& [precision, flops] : sum.flops)
     if (!sample.flops.contains(precision)) flops = std::nullopt;
   for (const auto& [precision, flops] : sample.flops) {
@@ -90,7 +85,8 @@ void KernelRows::finish(std::size_t first, std::size_t last, documents::Measured
     }
     const auto runs = static_cast<double>(last - first);
     for (auto& [precision, flops] : total.flops) kernel.flops[precision] = divided(flops, runs);
-    for (const LevelField field : kLevelFields) kernel.bytes.*field = divided(total.bytes.*field, runs);
+    for (const documents::LevelField& level : documents::kLevels)
+      kernel.bytes.*level.bytes = divided(total.bytes.*level.bytes, runs);
     measured.kernels.push_back(std::move(kernel));
   }
   if (uneven > 0)

@@ -140,8 +140,9 @@ std::string kernels_csv(const documents::Measured& measured) {
     for (const auto& [precision, count] : kernel.flops) precisions.insert(precision);
   std::vector<std::string> columns = {"name", "op_type", "nodes", "nvtx", "provider", "launches", "seconds", "share"};
   for (const std::string& precision : precisions) columns.push_back("flops." + precision);
-  for (const char* name : {"dram_bytes", "l2_bytes", "l1_bytes", "shared_bytes", "intensity", "energy_joules"})
-    columns.emplace_back(name);
+  for (const documents::LevelField& level : documents::kLevels)
+    if (level.is_level) columns.push_back(std::string(level.name) + "_bytes");
+  columns.insert(columns.end(), {"intensity", "energy_joules"});
   const Number all = measured.kernel_seconds();
   std::string text = base::csv_line(columns);
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
@@ -158,7 +159,8 @@ std::string kernels_csv(const documents::Measured& measured) {
       const auto found = kernel.flops.find(precision);
       line.add(found == kernel.flops.end() ? std::nullopt : found->second);
     }
-    line.add(kernel.bytes.dram).add(kernel.bytes.l2).add(kernel.bytes.l1).add(kernel.bytes.shared);
+    for (const documents::LevelField& level : documents::kLevels)
+      if (level.is_level) line.add(kernel.bytes.*level.bytes);
     const bool has_intensity = flops.is_known && flops.is_whole && kernel.bytes.dram && *kernel.bytes.dram > 0;
     line.add(has_intensity ? Number(flops.value / *kernel.bytes.dram) : std::nullopt).add(kernel.energy_joules);
     text += std::move(line).end();

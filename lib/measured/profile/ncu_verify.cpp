@@ -39,20 +39,13 @@ std::string base_name(const std::string& plain) {
   return base.substr(0, base.find_first_of("<("));
 }
 
-using LevelField = std::optional<double> documents::LevelBytes::*;
-constexpr std::pair<const char*, LevelField> kLevels[] = {{"bytes.dram_read", &documents::LevelBytes::dram_read},
-                                                          {"bytes.dram_write", &documents::LevelBytes::dram_write},
-                                                          {"bytes.dram", &documents::LevelBytes::dram},
-                                                          {"bytes.l2", &documents::LevelBytes::l2},
-                                                          {"bytes.l1", &documents::LevelBytes::l1},
-                                                          {"bytes.shared", &documents::LevelBytes::shared}};
-
 using Counts = std::map<std::string, std::optional<double>>;
 
 Counts counts_of(const documents::MeasuredKernel& kernel) {
   Counts counts;
   for (const auto& [precision, flops] : kernel.flops) counts["flops." + precision] = flops;
-  for (const auto& [what, field] : kLevels) counts[what] = kernel.bytes.*field;
+  for (const documents::LevelField& level : documents::kLevels)
+    counts[std::string("bytes.") + level.name] = kernel.bytes.*level.bytes;
   return counts;
 }
 

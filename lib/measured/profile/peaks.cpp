@@ -18,9 +18,8 @@ std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& ke
       shares[of] = *amount / *kernel.seconds / *peak->second.per_second;
   };
   for (const auto& [precision, flops] : kernel.flops) add(precision, flops);
-  add("bytes.dram", kernel.bytes.dram);
-  add("bytes.l2", kernel.bytes.l2);
-  add("bytes.l1", kernel.bytes.l1);
+  for (const documents::LevelField& level : documents::kLevels)
+    add(std::string("bytes.") + level.name, kernel.bytes.*level.bytes);
   return shares;
 }
 

@@ -137,8 +137,8 @@ class Merger {
     for (const documents::MetricQuantity& quantity : chip->quantities)
       if (const documents::QuantityName name = quantity.name(); name.kind == documents::QuantityKind::Flops)
         result.flops[std::string(name.of)] = amount(quantity.id);
-    result.bytes = {amount("bytes.dram_read"), amount("bytes.dram_write"), amount("bytes.dram"),
-                    amount("bytes.l2"),        amount("bytes.l1"),         amount("bytes.shared")};
+    for (const documents::LevelField& level : documents::kLevels)
+      result.bytes.*level.bytes = amount(std::string("bytes.") + level.name);
     return result;
   }
 

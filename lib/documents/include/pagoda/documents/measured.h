@@ -39,6 +39,19 @@ struct LevelBytes {
   std::optional<double> l1;    // loads, stores and textures; without bulk copies and tensor operands
   std::optional<double> shared;  // shared memory; on Hopper including operands that tensor units read from it
 };
+struct LevelField {
+  const char* name;  // in JSON; "bytes." + name is the quantity of the metric catalogue (metrics.h)
+  std::optional<double> LevelBytes::*bytes;
+  bool is_level;  // false: one direction of a level
+};
+inline constexpr LevelField kLevels[] = {
+    {"dram_read", &LevelBytes::dram_read, false},
+    {"dram_write", &LevelBytes::dram_write, false},
+    {"dram", &LevelBytes::dram, true},
+    {"l2", &LevelBytes::l2, true},
+    {"l1", &LevelBytes::l1, true},
+    {"shared", &LevelBytes::shared, true},
+};
 
 // Rows of an estimate that a kernel executed. Several rows: the engine fused them, or one kernel name covers them all;
 // only their sum can be compared with the kernel.
