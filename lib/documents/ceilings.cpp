@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "device_json.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -243,8 +244,10 @@ std::string write_ceilings(const CeilingsDocument& document) {
 }
 
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject) {
-  const base::JsonDocument document =
-      base::parse_json(json, subject, "expected a file of schema " + std::string(kCeilingsSchema));
+  return parse_ceilings(base::parse_json(json, subject, "expected a file of schema " + std::string(kCeilingsSchema)));
+}
+
+CeilingsDocument parse_ceilings(const base::JsonDocument& document) {
   const JsonField root = document.root();
   if (document.schema() != kCeilingsSchema)
     root.fail("expected \"schema\": \"" + std::string(kCeilingsSchema) + "\"; write one with ert-ceilings --json");

@@ -1,5 +1,5 @@
-// Device files are read strictly: an unknown key is an error that names it. A ceilings file is another tool's output
-// and may contain more than is needed here: values that cannot be used are listed in the notes.
+// Device files are read strictly: an unknown key is an error that names it. Of measured ceilings, values that cannot be
+// used are listed in the notes.
 #include "device_json.h"
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "pagoda/base/text.h"
-#include "pagoda/documents/ceilings.h"
 
 namespace pagoda::documents {
 namespace {
@@ -259,61 +258,31 @@ DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   return spec;
 }
 
-// The standard name of a memory level in a ceilings file. Empty: not a level that all traffic passes through.
-std::string_view canonical_level(std::string_view level) {
-  // in the file, standard name
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames = {{
-      {"dram", "dram"},
-      {"hbm", "dram"},
-      {"ddr", "dram"},
-      {"gddr", "dram"},
-      {"memory", "dram"},
-      {"global", "dram"},
-      {"l3", "l3"},
-      {"llc", "l3"},
-      {"l2", "l2"},
-      {"l1", "l1"},
-      {"shared", "shared"},
-      {"smem", "shared"},
-  }};
-  for (const auto& [named, here] : kNames)
-    if (named == level) return here;
-  return "";
-}
-
-// Rank among several measurements of one ceiling, highest is used: sustained before burst before issue.
-int mode_rank(std::string_view mode) {
-  for (const CeilingMode known : {CeilingMode::Issue, CeilingMode::Burst, CeilingMode::Sustained})
-    if (mode == to_string(known)) return static_cast<int>(known) + 1;
-  return 0;
-}
-
-// The best of the measurements of one ceiling so far.
+// The best of the measurements of one ceiling so far: sustained before burst before issue.
 struct Candidate {
-  int rank = -1;
+  CeilingMode mode = CeilingMode::Issue;
   Quantity quantity;
-  std::string status;
+  CeilingStatus status = CeilingStatus::Ok;
 
   // Higher is better for rates, lower for latencies.
   void offer(Candidate other, bool lower_is_better = false) {
     const double now = *other.quantity.value;
-    const bool better = !quantity.known() || (lower_is_better ? now < *quantity.value : now > *quantity.value);
-    if (other.rank > rank || (other.rank == rank && better)) *this = std::move(other);
+    const bool better = quantity.known() && (lower_is_better ? now < *quantity.value : now > *quantity.value);
+    if (!quantity.known() || other.mode > mode || (other.mode == mode && better)) *this = std::move(other);
   }
 };
 
 // The ceiling's value or its fastest sample, whichever is faster: an upper limit cannot be below a measured sample.
-double fastest(const Field& ceiling, bool lower_is_better) {
-  const double value = ceiling.at("value").positive();
-  const double extreme = ceiling.number(lower_is_better ? "min" : "max").value_or(value);
-  if (lower_is_better) return extreme > 0 ? std::min(value, extreme) : value;
-  return std::max(value, extreme);
+double fastest(const Ceiling& ceiling, bool lower_is_better) {
+  const double extreme = (lower_is_better ? ceiling.min : ceiling.max).value_or(*ceiling.value);
+  if (lower_is_better) return extreme > 0 ? std::min(*ceiling.value, extreme) : *ceiling.value;
+  return std::max(*ceiling.value, extreme);
 }
 
 // Formats for which the run reports that the machine has no instructions: "float16.avx512.fma.core: the CPU has no …".
-std::vector<Precision> formats_not_run(const Field& document) {
+std::vector<Precision> formats_not_run(const CeilingsDocument& document) {
   std::vector<Precision> formats;
-  for (const std::string& line : document.texts("not_run")) {
+  for (const std::string& line : document.not_run) {
     const std::optional<Precision> type = precision(line.substr(0, line.find('.')));
     if (type && line.find(" has no ") != std::string::npos) formats.push_back(*type);
   }
@@ -322,47 +291,29 @@ std::vector<Precision> formats_not_run(const Field& document) {
 
 // The energy fit of ert-ceilings: "energy.float32" in J/FLOP, "energy.dram" in J/B, "energy.constant_watts". A term
 // that did not converge or was fitted as 0 cannot be separated from the others and stays unknown.
-std::optional<DeviceEnergy> energy_of_ceilings(const Field& document) {
+std::optional<DeviceEnergy> energy_of_ceilings(const CeilingsDocument& document) {
   DeviceEnergy energy;
   energy.joules_per_byte = energy.constant_watts = {std::nullopt, "not measured"};
-  for (const Field& ceiling : document.at("ceilings").array()) {
-    if (ceiling.at("kind").text() != "energy" || text(ceiling, "status", "ok") != "ok") continue;
-    const std::optional<double> value = ceiling.number("value");
-    const std::string id = text(ceiling, "id", "?"), unit = text(ceiling, "unit", "");
-    const std::string name = id.substr(id.find('.') + 1);  // "float32", "bfloat16_tensor", "dram"
-    if (!value || !(*value > 0)) continue;
-    const Quantity quantity{*value, "measured: " + id + " of the energy fit"};
-    if (unit == "J/FLOP") {
+  for (const Ceiling& ceiling : document.ceilings) {
+    if (ceiling.kind != CeilingKind::Energy || ceiling.status != CeilingStatus::Ok) continue;
+    if (!ceiling.value || !(*ceiling.value > 0)) continue;
+    const std::string name = ceiling.id.substr(ceiling.id.find('.') + 1);  // "float32", "bfloat16_tensor", "dram"
+    const Quantity quantity{*ceiling.value, "measured: " + ceiling.id + " of the energy fit"};
+    if (ceiling.unit == "J/FLOP") {
       if (const auto type = precision(name.substr(0, name.find_first_of("._")))) energy.work.push_back({*type, quantity});
-    } else if (unit == "J/B" && canonical_level(name) == "dram") {
+    } else if (ceiling.unit == "J/B" && name == "dram") {
       energy.joules_per_byte = quantity;
-    } else if (unit == "W") {
+    } else if (ceiling.unit == "W") {
       energy.constant_watts = quantity;
     }
   }
   return energy.work.empty() ? std::nullopt : std::optional(std::move(energy));
 }
 
-// What a GPU says of itself: a number of the object `section` of its ceilings file.
-Quantity stated_by_gpu(const Field& document, const std::string& subject, const char* section, const char* key,
-                       const Quantity& otherwise) {
-  if (text(document, "kind", "") == "cpu" || !document.has(section) || document.at(section).value().is_text())
-    return otherwise;
-  const Field object = document.at(section);
-  if (!object.has(key) || object.at(key).value().is_null()) return otherwise;
-  constexpr double kMost = 1e15;
-  if (const double number = object.at(key).number(); !(number > 0 && number < kMost))
-    object.at(key).fail_expected("a number above 0, at most 1e15");
-  return {object.at(key).number(), std::string(key) + " of the " + section + " in " + subject};
-}
-
-std::string machine_name(const Field& document, std::string_view otherwise) {
-  if (!document.has("machine")) return std::string(otherwise);
-  const Field machine = document.at("machine");
-  if (machine.value().is_text()) return machine.text();
-  for (const char* key : {"device", "gpu", "name", "cpu"})
-    if (machine.has(key) && machine.at(key).value().is_text()) return machine.at(key).text();
-  return std::string(otherwise);
+std::string spaced(std::string_view name) {
+  std::string result(name);
+  std::replace(result.begin(), result.end(), '_', ' ');
+  return result;
 }
 
 }  // namespace
@@ -374,80 +325,77 @@ bool before(const Peak& a, const Peak& b) {
 DeviceSpec read_device(const base::JsonDocument& document) { return DeviceReader().read(document); }
 
 DeviceSpec read_ceilings(const base::JsonDocument& document) {
-  const Field field = document.root();
-  const std::string& subject = document.subject();
+  return device_of(parse_ceilings(document), document.subject());
+}
+
+DeviceSpec device_of(const CeilingsDocument& document, const std::string& subject) {
   DeviceSpec spec;
   spec.id = "measured";
-  spec.name = machine_name(field, subject);
-  spec.kind = text(field, "kind", "");
+  spec.name = document.name().empty() ? subject : document.name();
+  spec.kind = document.kind;
   spec.measured = true;
 
   std::map<std::tuple<Precision, Unit, std::optional<Precision>>, Candidate> peaks;
   std::map<std::string, Candidate> levels;
   Candidate launch, special;
-  for (const Field& ceiling : field.at("ceilings").array()) {
-    const std::string kind = ceiling.at("kind").text();
-    const std::string id = text(ceiling, "id", "?");
-    const auto skip = [&](const std::string& why) { spec.notes.push_back(id + ": " + why); };
-    if (kind == "energy") continue;  // energy_of_ceilings()
-    std::string status = base::lower(text(ceiling, "status", "ok"));
-    std::replace(status.begin(), status.end(), '_', ' ');
-    if (status == "impossible" || status == "wrong result") {
-      skip("marked " + status);
+  for (const Ceiling& ceiling : document.ceilings) {
+    const auto skip = [&](const std::string& why) { spec.notes.push_back(ceiling.id + ": " + why); };
+    if (ceiling.kind == CeilingKind::Energy) continue;  // energy_of_ceilings()
+    if (ceiling.status == CeilingStatus::Impossible || ceiling.status == CeilingStatus::WrongResult) {
+      skip("marked " + spaced(to_string(ceiling.status)));
       continue;
     }
-    if (!ceiling.has("value") || ceiling.at("value").value().is_null()) {
+    if (!ceiling.value) {
       skip("has no value");
       continue;
     }
-    const bool lower_is_better = kind == "latency";
+    if (!(*ceiling.value > 0))
+      base::fail(subject, ceiling.id + ": its value is not above 0; expected a rate or time that was measured");
+    const bool lower_is_better = ceiling.kind == CeilingKind::Latency;
     const double value = fastest(ceiling, lower_is_better);
-    const std::string mode = text(ceiling, "mode", "");
     const Candidate candidate{
-        .rank = mode_rank(mode),
-        .quantity = {value, "measured" + (mode.empty() ? "" : ", " + mode) + ": " + id + " in " + subject +
-                                (value == ceiling.at("value").number() ? "" : "; the fastest sample")},
-        .status = status};
+        .mode = ceiling.mode,
+        .quantity = {value, "measured, " + std::string(to_string(ceiling.mode)) + ": " + ceiling.id + " in " + subject +
+                                (value == *ceiling.value ? "" : "; the fastest sample")},
+        .status = ceiling.status};
 
-    if (kind == "compute") {
-      // The execution unit is named by "unit_type" or, without it, by "unit", which is otherwise the physical unit.
-      const std::string unit_text = text(ceiling, "unit_type", text(ceiling, "unit", "").c_str());
-      if (unit_text == "special") {
-        special.offer(candidate);
-        continue;
+    switch (ceiling.kind) {
+      case CeilingKind::Compute: {
+        if (ceiling.unit_type == "special") {
+          special.offer(candidate);
+          break;
+        }
+        // Below the vector peak, or of no operator's work: not a bound.
+        if (ceiling.unit_type == "scalar" || ceiling.op == "atomic_add") break;
+        const std::optional<Unit> unit = unit_named(ceiling.unit_type);
+        const std::optional<Precision> type = precision(ceiling.precision);
+        if (!unit)
+          skip("unit \"" + ceiling.unit_type + "\" is neither vector nor tensor");
+        else if (!type)
+          skip("its precision is not known");
+        else
+          peaks[{*type, *unit, precision(ceiling.accumulate)}].offer(candidate);
+        break;
       }
-      // Below the vector peak, or of no operator's work: not a bound.
-      if (unit_text == "scalar" || text(ceiling, "op", "") == "atomic_add") continue;
-      const std::optional<Unit> unit = unit_named(unit_text);
-      const std::optional<Precision> type = precision(text(ceiling, "precision", ""));
-      if (!unit || !type) {
-        skip(!unit ? "unit \"" + unit_text + "\" is neither vector nor tensor" : "its precision is not known");
-        continue;
-      }
-      std::optional<Precision> accumulate;
-      if (ceiling.has("accumulate")) accumulate = precision(ceiling.at("accumulate").text());
-      peaks[{*type, *unit, accumulate}].offer(candidate);
-    } else if (kind == "bandwidth") {
-      if (text(ceiling, "level", "") == "pcie") continue;  // a link to the host, not a level of memory
-      const std::string level(canonical_level(base::lower(text(ceiling, "level", ""))));
-      if (level.empty()) {
-        skip("level \"" + text(ceiling, "level", "") + "\" is none that all traffic passes");
-        continue;
-      }
-      levels[level].offer(candidate);
-    } else if (kind == "latency") {
-      if (id.find("launch") != std::string::npos || text(ceiling, "level", "") == "launch")
-        launch.offer(candidate, true);
-    } else {
-      skip("kind \"" + kind + "\" is not known");
+      case CeilingKind::Bandwidth:
+        if (ceiling.level == "pcie") break;  // a link to the host, not a level of memory
+        if (level_order(ceiling.level) == kMemoryLevels.size())
+          skip("level \"" + ceiling.level + "\" is none that all traffic passes");
+        else
+          levels[ceiling.level].offer(candidate);
+        break;
+      case CeilingKind::Latency:
+        if (ceiling.id.find("launch") != std::string::npos || ceiling.level == "launch") launch.offer(candidate, true);
+        break;
+      case CeilingKind::Energy:
+        break;
     }
   }
 
   const auto caution = [&](const std::string& of, const Candidate& candidate) {
-    if (!candidate.quantity.known() || candidate.status == "ok") return;
+    if (!candidate.quantity.known() || candidate.status == CeilingStatus::Ok) return;
     // The status first, then all values that have it: where a list is cut off, its meaning is not.
-    std::string begin = candidate.status + ": ";
-    std::replace(begin.begin(), begin.end(), '_', ' ');
+    const std::string begin = spaced(to_string(candidate.status)) + ": ";
     const auto same = std::find_if(spec.cautions.begin(), spec.cautions.end(),
                                    [&](const std::string& other) { return other.starts_with(begin); });
     if (same == spec.cautions.end())
@@ -455,33 +403,48 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
     else
       *same += ", " + of;
   };
+  spec.peaks.reserve(peaks.size());
   for (auto& [key, candidate] : peaks) {
     const auto& [type, unit, accumulate] = key;
     caution(std::string(to_string(type)) + " " + std::string(to_string(unit)) + " peak", candidate);
     spec.peaks.push_back({type, unit, accumulate, std::move(candidate.quantity)});
   }
   const Quantity unknown{std::nullopt, "not measured"};
+  // What a GPU says of itself: a number of a section of the file.
+  const auto stated = [&](const char* section, const base::Settings& settings, const char* key) -> Quantity {
+    const auto found = settings.find(key);
+    if (document.kind == "cpu" || found == settings.end() || std::holds_alternative<std::monostate>(found->second))
+      return unknown;
+    constexpr double kMost = 1e15;
+    double number = 0;
+    if (const auto* whole = std::get_if<std::int64_t>(&found->second)) number = static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&found->second)) number = *real;
+    if (!(number > 0 && number < kMost))
+      base::fail(subject + "." + section + "." + key, "expected a number above 0, at most 1e15, found \"" +
+                                                          base::setting_text(found->second) + "\"");
+    return {number, std::string(key) + " of the " + section + " in " + subject};
+  };
   for (const std::string_view name : kMemoryLevels)
     if (const auto found = levels.find(std::string(name)); found != levels.end()) {
       caution(std::string(name) + " bandwidth", found->second);
       const char* key = name == "dram" ? "memory_bytes" : name == "l2" ? "l2_bytes" : nullptr;
-      const Quantity capacity = key == nullptr ? unknown : stated_by_gpu(field, subject, "machine", key, unknown);
+      const Quantity capacity = key == nullptr ? unknown : stated("machine", document.machine, key);
       spec.levels.push_back({std::string(name), std::move(found->second.quantity), capacity, false});
     }
-  spec.units = stated_by_gpu(field, subject, "machine", "sms", unknown);
-  spec.boost_clock_hz = stated_by_gpu(field, subject, "clocks", "sm_max_hz", unknown);
-  spec.watts = stated_by_gpu(field, subject, "env", "power_limit_watts", unknown);
+  spec.units = stated("machine", document.machine, "sms");
+  spec.boost_clock_hz = stated("clocks", document.clocks, "sm_max_hz");
+  spec.watts = stated("env", document.env, "power_limit_watts");
   spec.tensor_clock_hz = spec.memory_clock_hz = unknown;
-  if (field.has("machine") && !field.at("machine").value().is_text())
-    spec.compute_capability = text(field.at("machine"), "compute_capability", "");
+  if (const auto found = document.machine.find("compute_capability"); found != document.machine.end())
+    if (const auto* capability = std::get_if<std::string>(&found->second)) spec.compute_capability = *capability;
   caution("launch overhead", launch);
   caution("special evaluations", special);
-  for (const Precision type : formats_not_run(field))
+  for (const Precision type : formats_not_run(document))
     if (spec.peak(type, Unit::Vector) == nullptr && spec.peak(type, Unit::Tensor) == nullptr)
       spec.lacks.push_back(type);
   spec.launch_overhead_seconds = launch.quantity.known() ? launch.quantity : unknown;
   spec.special_per_second = special.quantity.known() ? special.quantity : unknown;
-  spec.energy = energy_of_ceilings(field);
+  spec.energy = energy_of_ceilings(document);
   if (const auto missing = lacks(spec); !missing.empty()) base::fail(subject, missing.front());
   return spec;
 }

@@ -476,18 +476,18 @@ TEST_CASE("the template of a device satisfies the schema, lacks only numbers, an
 
 TEST_CASE("of measured ceilings the sustained value counts, then burst, then issue, and the best of its kind") {
   const DeviceSpec spec =
-      documents::parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card", "memory_bytes": 80000000000}, "ceilings": [
-    {"id": "wgmma-bf16",  "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "issue", "value": 1.0e15},
-    {"id": "wgmma-bf16b", "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "sustained", "value": 0.7e15},
-    {"id": "lt-bf16",     "kind": "compute", "precision": "bfloat16", "unit": "tensor", "mode": "sustained", "value": 0.75e15},
+      documents::parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"name": "Card", "memory_bytes": 80000000000}, "ceilings": [
+    {"id": "wgmma-bf16",  "kind": "compute", "precision": "bf16", "unit_type": "tensor", "mode": "issue", "value": 1.0e15},
+    {"id": "wgmma-bf16b", "kind": "compute", "precision": "bf16", "unit_type": "tensor", "mode": "sustained", "value": 0.7e15},
+    {"id": "lt-bf16",     "kind": "compute", "precision": "bfloat16", "unit_type": "tensor", "mode": "sustained", "value": 0.75e15},
     {"id": "ffma",        "kind": "compute", "precision": "fp32", "unit": "FLOP/s", "unit_type": "vector", "mode": "burst", "value": 60e12},
-    {"id": "ffma-issue",  "kind": "compute", "precision": "fp32", "unit": "vector", "mode": "issue", "value": 66e12},
-    {"id": "broken",      "kind": "compute", "precision": "fp32", "unit": "vector", "mode": "sustained", "value": 99e12, "status": "impossible"},
-    {"id": "odd",         "kind": "compute", "precision": "fp13", "unit": "vector", "value": 1},
-    {"id": "read",        "kind": "bandwidth", "level": "HBM", "mode": "sustained", "value": 4.2e12},
-    {"id": "copy",        "kind": "bandwidth", "level": "hbm", "mode": "sustained", "value": 4.1e12},
+    {"id": "ffma-issue",  "kind": "compute", "precision": "fp32", "unit_type": "vector", "mode": "issue", "value": 66e12},
+    {"id": "broken",      "kind": "compute", "precision": "fp32", "unit_type": "vector", "mode": "sustained", "value": 99e12, "status": "impossible"},
+    {"id": "odd",         "kind": "compute", "precision": "fp13", "unit_type": "vector", "value": 1},
+    {"id": "read",        "kind": "bandwidth", "level": "dram", "mode": "sustained", "value": 4.2e12},
+    {"id": "copy",        "kind": "bandwidth", "level": "dram", "mode": "sustained", "value": 4.1e12},
     {"id": "h2d",         "kind": "bandwidth", "level": "pcie", "mode": "sustained", "value": 5e10},
-    {"id": "l2-read",     "kind": "bandwidth", "level": "L2", "value": null},
+    {"id": "l2-read",     "kind": "bandwidth", "level": "l2", "value": null},
     {"id": "launch",      "kind": "latency", "mode": "burst", "value": 2.1e-6},
     {"id": "launch-2",    "kind": "latency", "mode": "burst", "value": 1.9e-6},
     {"id": "pj",          "kind": "energy", "value": 1e-12}]})",
@@ -524,7 +524,7 @@ TEST_CASE("of a measured ceiling the fastest sample counts, and what disturbed i
                                                   "c.json");
   CHECK(spec.kind == "cpu");
   CHECK(spec.peak(Float32, V)->flops_per_second.value == 66e9);
-  CHECK(spec.peak(Float32, V)->flops_per_second.source == "measured: f32 in c.json; the fastest sample");
+  CHECK(spec.peak(Float32, V)->flops_per_second.source == "measured, burst: f32 in c.json; the fastest sample");
   CHECK(spec.peak(Float64, V)->flops_per_second.value == 31e9);
   CHECK(spec.peak(Int8, V) == nullptr);
   CHECK(spec.level("dram")->bytes_per_second.value == 22e9);
