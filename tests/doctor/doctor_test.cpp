@@ -251,6 +251,9 @@ TEST_CASE("each disturbance of a GPU is found") {
       {"NVML_COUNT", "0", "gpu.devices", State::Problem, "finds none", "NVIDIA_VISIBLE_DEVICES"},
       {"CUDA_INIT", "34", "gpu.cuda", State::Problem, "error 34", "stubs"},
       {"CUDA_INIT", "100", "gpu.cuda", State::Problem, "error 100", "--gpus all"},
+      {"CUDA_INIT", "802", "gpu.cuda", State::Problem, "error 802", "nvidia-fabricmanager"},
+      {"CUDA_INIT", "804", "gpu.cuda", State::Problem, "error 804", "cuda-compat"},
+      {"CUDA_INIT", "1", "gpu.cuda", State::Problem, "error 1", "dmesg"},
       {"CUDA_INIT", "999", "gpu.cuda", State::Problem, "error 999", "nvidia_uvm"},
       {"CUDA_INIT", "crash", "gpu.cuda", State::Problem, "crashed (signal 11)", "one version"},
   };

@@ -1,7 +1,7 @@
 // Turns flags and studies into one description of what to run.
 #include "arguments.h"
 
-#include "nvidia_library.h"
+#include "cuda_driver.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/axes.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "cuda_driver.h"
 #include "disturbance.h"
-#include "nvidia_library.h"
 
 namespace pagoda::tools::bench {
 namespace {

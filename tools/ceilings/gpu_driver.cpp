@@ -1,5 +1,4 @@
-// The part of the CUDA driver API needed for measuring. Types and numbers are those of cuda.h, which have not changed
-// since CUDA 4; functions that have changed are named with their version.
+// The CUDA driver as ert-ceilings needs it for measuring. Numbers are those of cuda.h.
 #include "gpu_driver.h"
 
 #include <algorithm>
@@ -7,14 +6,14 @@
 #include <map>
 #include <thread>
 
-#include "nvidia_library.h"
+#include "cuda_driver.h"
 #include "protocol.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
 
 using Result = int;
-using Handle = void*;
+using Handle = CudaHandle;
 
 // Device and function attributes, with their numbers in cuda.h.
 enum DeviceAttribute {
@@ -37,91 +36,28 @@ constexpr Result kFatal[] = {4, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717
 constexpr Result kNotReady = 600;
 constexpr auto kLongestWait = std::chrono::seconds(20);
 
-struct Api {
-  Result (*init)(unsigned) = nullptr;
-  Result (*driver_version)(int*) = nullptr;
-  Result (*device_count)(int*) = nullptr;
-  Result (*device_get)(int*, int) = nullptr;
-  Result (*device_name)(char*, int, int) = nullptr;
-  Result (*device_attribute)(int*, int, int) = nullptr;
-  Result (*device_bus_id)(char*, int, int) = nullptr;
-  Result (*retain_context)(Handle*, int) = nullptr;
-  Result (*release_context)(int) = nullptr;
-  Result (*set_context)(Handle) = nullptr;
-  Result (*synchronize)() = nullptr;
-  Result (*load_module)(Handle*, const void*) = nullptr;
-  Result (*get_function)(Handle*, Handle, const char*) = nullptr;
-  Result (*set_function_attribute)(Handle, int, int) = nullptr;
-  Result (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
-                   void**) = nullptr;
-  Result (*memory_info)(std::size_t*, std::size_t*) = nullptr;
-  Result (*allocate)(DevicePointer*, std::size_t) = nullptr;
-  Result (*release)(DevicePointer) = nullptr;
-  Result (*fill)(DevicePointer, unsigned, std::size_t) = nullptr;
-  Result (*to_host)(void*, DevicePointer, std::size_t) = nullptr;
-  Result (*to_device)(DevicePointer, const void*, std::size_t) = nullptr;
-  Result (*to_host_async)(void*, DevicePointer, std::size_t, Handle) = nullptr;
-  Result (*on_device_async)(DevicePointer, DevicePointer, std::size_t, Handle) = nullptr;
-  Result (*to_device_async)(DevicePointer, const void*, std::size_t, Handle) = nullptr;
-  Result (*allocate_host)(void**, std::size_t, unsigned) = nullptr;
-  Result (*release_host)(void*) = nullptr;
-  Result (*create_stream)(Handle*, unsigned) = nullptr;
-  Result (*wait_event)(Handle, Handle, unsigned) = nullptr;
-  Result (*create_event)(Handle*, unsigned) = nullptr;
-  Result (*record_event)(Handle, Handle) = nullptr;
-  Result (*query_event)(Handle) = nullptr;
-  Result (*elapsed)(float*, Handle, Handle) = nullptr;
-  Result (*error_string)(Result, const char**) = nullptr;
-};
-
-Api open_driver(const std::string& name) {
-  Api api;
+CudaDriver open_driver(const std::string& name) {
   const DynamicLibrary library(cuda_places(name));
   if (!library) throw GpuError("no NVIDIA driver: " + library.why() + "; install the driver, or measure with --cpu");
-  const auto find = [&](auto& function, const char* symbol) {
-    if (!library.find(function, symbol))
-      throw GpuError("the NVIDIA driver has no " + std::string(symbol) + "; it is too old", kOldDriver);
-  };
-  find(api.init, "cuInit");
-  find(api.driver_version, "cuDriverGetVersion");
-  find(api.device_count, "cuDeviceGetCount");
-  find(api.device_get, "cuDeviceGet");
-  find(api.device_name, "cuDeviceGetName");
-  find(api.device_attribute, "cuDeviceGetAttribute");
-  find(api.device_bus_id, "cuDeviceGetPCIBusId");
-  find(api.retain_context, "cuDevicePrimaryCtxRetain");
-  find(api.release_context, "cuDevicePrimaryCtxRelease_v2");
-  find(api.set_context, "cuCtxSetCurrent");
-  find(api.synchronize, "cuCtxSynchronize");
-  find(api.load_module, "cuModuleLoadData");
-  find(api.get_function, "cuModuleGetFunction");
-  find(api.set_function_attribute, "cuFuncSetAttribute");
-  find(api.launch, "cuLaunchKernel");
-  find(api.memory_info, "cuMemGetInfo_v2");
-  find(api.allocate, "cuMemAlloc_v2");
-  find(api.release, "cuMemFree_v2");
-  find(api.fill, "cuMemsetD32_v2");
-  find(api.to_host, "cuMemcpyDtoH_v2");
-  find(api.to_device, "cuMemcpyHtoD_v2");
-  find(api.to_host_async, "cuMemcpyDtoHAsync_v2");
-  find(api.on_device_async, "cuMemcpyDtoDAsync_v2");
-  find(api.to_device_async, "cuMemcpyHtoDAsync_v2");
-  find(api.allocate_host, "cuMemHostAlloc");
-  find(api.release_host, "cuMemFreeHost");
-  find(api.create_stream, "cuStreamCreate");
-  find(api.wait_event, "cuStreamWaitEvent");
-  find(api.create_event, "cuEventCreate");
-  find(api.record_event, "cuEventRecord");
-  find(api.query_event, "cuEventQuery");
-  find(api.elapsed, "cuEventElapsedTime");
-  find(api.error_string, "cuGetErrorString");
-  return api;
+  CudaDriver driver(library);
+  if (const char* missing = first_missing(
+          driver.init, driver.version, driver.error_string, driver.device_count, driver.device, driver.device_name,
+          driver.device_attribute, driver.bus_id, driver.retain_context, driver.release_context, driver.set_context,
+          driver.synchronize, driver.load_module, driver.get_function, driver.set_function_attribute, driver.launch,
+          driver.memory_info, driver.allocate, driver.release, driver.allocate_host, driver.release_host, driver.fill,
+          driver.to_host, driver.to_device, driver.to_host_async, driver.to_device_async, driver.on_device_async,
+          driver.create_stream, driver.wait_event, driver.create_event, driver.record_event, driver.query_event,
+          driver.elapsed))
+    throw GpuError("the NVIDIA driver has no " + std::string(missing) + "; it is too old", kOldDriver);
+  return driver;
 }
 
 }  // namespace
 
 struct Gpu::State {
-  Api api;
+  explicit State(const std::string& library) : api(open_driver(library)) {}
+
+  CudaDriver api;
   int device = 0;
   measured::GpuAttributes attributes;
   Handle context = nullptr, streams[2] = {}, events[3] = {};
@@ -133,10 +69,8 @@ struct Gpu::State {
 
   void check(Result result, const std::string& call) {
     if (result == 0) return;
-    const char* text = nullptr;
-    if (api.error_string(result, &text) != 0 || text == nullptr) text = "unknown error";
     const std::string message =
-        (running.empty() ? "" : running + ": ") + call + ": " + text + " (" + std::to_string(result) + ")";
+        (running.empty() ? "" : running + ": ") + call + ": " + api.text(result) + " (" + std::to_string(result) + ")";
     if (std::find(std::begin(kFatal), std::end(kFatal), result) == std::end(kFatal)) throw GpuError(message);
     lost = true;
     throw DeviceLost(message);
@@ -169,15 +103,14 @@ struct Gpu::State {
   }
 };
 
-Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>()) {
+Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>(library)) {
   State& s = *state_;
-  s.api = open_driver(library);
-  s.check(s.api.init(0), "cuInit");
+  if (const Result result = s.api.init(0); result != 0) throw GpuError("cuInit: " + cuda_problem(result));
   int count = 0;
   s.check(s.api.device_count(&count), "cuDeviceGetCount");
   if (index < 0 || index >= count)
     throw GpuError("no GPU " + std::to_string(index) + ": the driver has " + std::to_string(count));
-  s.check(s.api.device_get(&s.device, index), "cuDeviceGet");
+  s.check(s.api.device(&s.device, index), "cuDeviceGet");
   char name[256] = {};
   s.check(s.api.device_name(name, sizeof name - 1, s.device), "cuDeviceGetName");
   measured::GpuAttributes& a = s.attributes;
@@ -208,13 +141,13 @@ const measured::GpuAttributes& Gpu::attributes() const { return state_->attribut
 
 std::string Gpu::pci_bus_id() const {
   char text[64] = {};
-  state_->check(state_->api.device_bus_id(text, sizeof text - 1, state_->device), "cuDeviceGetPCIBusId");
+  state_->check(state_->api.bus_id(text, sizeof text - 1, state_->device), "cuDeviceGetPCIBusId");
   return text;
 }
 
 int Gpu::driver_version() const {
   int version = 0;
-  state_->check(state_->api.driver_version(&version), "cuDriverGetVersion");
+  state_->check(state_->api.version(&version), "cuDriverGetVersion");
   return version;
 }
 

@@ -73,21 +73,4 @@ bool open_neighbours(const DynamicLibrary& cupti) {
   return has_host;
 }
 
-CudaDriver::CudaDriver(const DynamicLibrary& library) {
-  library.find(init, "cuInit");
-  library.find(version, "cuDriverGetVersion");
-  library.find(device_count, "cuDeviceGetCount");
-  library.find(device, "cuDeviceGet");
-  library.find(device_name, "cuDeviceGetName");
-  library.find(bus_id, "cuDeviceGetPCIBusId");
-}
-
-std::string automatic_device() {
-  const CudaDriver driver{DynamicLibrary(cuda_places())};
-  int devices = 0;
-  const bool has_device = driver.init && driver.device_count && driver.init(0) == 0 &&
-                          driver.device_count(&devices) == 0 && devices > 0;
-  return has_device ? "cuda" : "cpu";
-}
-
 }  // namespace pagoda::tools

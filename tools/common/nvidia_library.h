@@ -51,19 +51,4 @@ std::vector<std::string> cublaslt_places(const std::string& chosen = "");
 // unless libnvperf_host.so opened.
 bool open_neighbours(const DynamicLibrary& cupti);
 
-// The driver calls that need no context; null if the driver lacks them.
-struct CudaDriver {
-  explicit CudaDriver(const DynamicLibrary& library);
-  bool is_complete() const { return init && version && device_count && device_name && device && bus_id; }
-  int (*init)(unsigned) = nullptr;
-  int (*version)(int*) = nullptr;
-  int (*device_count)(int*) = nullptr;
-  int (*device)(int*, int) = nullptr;
-  int (*device_name)(char*, int, int) = nullptr;
-  int (*bus_id)(char*, int, int) = nullptr;
-};
-
-// The meaning of --device auto on this machine: "cuda" if the CUDA driver has a device, else "cpu".
-std::string automatic_device();
-
 }  // namespace pagoda::tools

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "cuda_driver.h"
 #include "doctor.h"
 #include "nvml_library.h"
 #include "pagoda/base/process.h"
@@ -104,26 +105,10 @@ Finding cuda(const Surroundings& surroundings) {
     finding.remedy = "install both from one version of the driver";
     return finding;
   }
-  // cuda.h: 34 stub library, 100 no device, 803 system driver mismatch, 804 forward compatibility, 999 unknown.
-  struct Row {
-    std::string_view answer, wrong, remedy;
-  };
-  constexpr std::array<Row, 5> kRows = {{
-      {"error 34", "the library is the toolkit's stub for linking, not the driver's",
-       "take lib64/stubs out of LD_LIBRARY_PATH"},
-      {"error 100", "the driver sees no device", "containers: start with --gpus all, and see CUDA_VISIBLE_DEVICES"},
-      {"error 803", "the library and the module have different versions", "reboot after an update of the driver"},
-      {"error 804", "this device takes no forward compatibility", "take cuda-compat out of LD_LIBRARY_PATH"},
-      {"error 999", "the driver is in a bad state", "modprobe nvidia_uvm (as root); dmesg | grep -i nvrm says more"},
-  }};
   finding.found = "cuInit says " + answer;
-  finding.wrong = "CUDA cannot start";
-  finding.remedy = "dmesg | grep -i nvrm says why";
-  for (const Row& row : kRows)
-    if (answer == row.answer) {
-      finding.wrong = row.wrong;
-      finding.remedy = row.remedy;
-    }
+  const CudaError& error = cuda_error(std::atoi(answer.c_str() + answer.find(' ')));
+  finding.wrong = error.found;
+  finding.remedy = error.remedy;
   return finding;
 }
 

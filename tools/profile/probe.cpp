@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "nvidia_library.h"
+#include "cuda_driver.h"
 #include "pagoda/base/process.h"
 
 namespace pagoda::tools::profile {
@@ -15,28 +15,6 @@ namespace {
 constexpr unsigned kSeconds = 60;  // the first context of a driver is slow to create
 
 void say(int to, const std::string& text) { base::write_all(to, text + "\n"); }
-
-std::string driver_problem(int result) {
-  const std::string code = " (CUDA error " + std::to_string(result) + ")";
-  switch (result) {
-    case 34:
-      return "libcuda.so.1 is the toolkit's stub" + code +
-             "; take its stubs folder out of LD_LIBRARY_PATH and install NVIDIA's driver";
-    case 100:
-      return "the driver sees no GPU" + code +
-             "; look at nvidia-smi and CUDA_VISIBLE_DEVICES, and in containers start with --gpus all";
-    case 802:
-      return "the driver is not ready" + code + "; on machines with NVSwitch start nvidia-fabricmanager";
-    case 803:
-    case 804:
-      return "the driver's library and its kernel module differ in version" + code +
-             "; restart the machine after the update, or take compatibility libraries out of LD_LIBRARY_PATH";
-    case 999:
-      return "the driver does not start" + code + "; load its modules with nvidia-modprobe -u, or look into dmesg";
-    default:
-      return "the driver does not start" + code + "; pagoda-doctor says more";
-  }
-}
 
 using ProbeFunction = int (*)(int device, int what, char*, std::size_t, char*, std::size_t);
 
@@ -57,12 +35,12 @@ int ask(int to, ProbeFor what, const std::string& library) {
   say(to, "stage\tstarting the driver");
   int devices = 0, number = 0;
   if (const int result = driver.init(0); result != 0) {
-    say(to, "problem\t" + driver_problem(result));
+    say(to, "problem\t" + cuda_problem(result));
     return 1;
   }
   if (driver.version(&number) == 0) say(to, "driver\t" + std::to_string(number));
   if (const int result = driver.device_count(&devices); result != 0 || devices == 0) {
-    say(to, "problem\t" + driver_problem(result != 0 ? result : 100));
+    say(to, "problem\t" + cuda_problem(result != 0 ? result : 100));
     return 1;
   }
   ProbeFunction chips = nullptr;

@@ -9,11 +9,11 @@
 #include <span>
 
 #include "conv_study.h"
+#include "cuda_driver.h"
 #include "meters.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
-#include "nvidia_library.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/present/report.h"
 #include "pagoda/present/result_report.h"

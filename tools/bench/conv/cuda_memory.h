@@ -61,7 +61,7 @@ class CudaBuffer {
  private:
   const CudaDevice& device_;
   std::size_t bytes_;
-  std::uintptr_t address_ = 0;  // CUdeviceptr
+  unsigned long long address_ = 0;  // CUdeviceptr
 };
 
 }  // namespace pagoda::tools::conv
