@@ -30,6 +30,12 @@ double time_of(const EnergyModel& m, double flops, double bytes) {
   return std::max(flops / m.flops_per_second, bytes / m.bytes_per_second);
 }
 
+// B(I) of energy.h.
+double effective_balance(const EnergyModel& m, double intensity) {
+  const double efficiency = flop_efficiency(m);
+  return efficiency * energy_balance(m) + (1 - efficiency) * std::max(0.0, time_balance(m) - intensity);
+}
+
 }  // namespace
 
 TEST_CASE("energy is work, traffic and constant power over the time of the roofline") {
@@ -97,30 +103,17 @@ TEST_CASE("a cap stretches time so that power stays below it") {
   for (const double cap : {free * 1.01, free * 0.7, 40.0, 30.0, 20.0}) {
     m.cap_watts = cap;
     CAPTURE(cap);
-    const auto capped = capped_intensities(m);
-    CHECK(capped.has_value() == (cap < free));
     for (const double intensity : kIntensities) {
       CAPTURE(intensity);
       CHECK(watts(m, intensity) <= m.constant_watts + cap + 1e-9);
-      const bool inside = capped && intensity > capped->first && intensity < capped->second;
       const double bytes = 1 / intensity, unlimited = time_of(m, 1, bytes);
+      const bool inside = (m.joules_per_flop + m.joules_per_byte * bytes) / unlimited > cap;
       CHECK(seconds(m, 1, bytes) >= unlimited);
       CHECK((seconds(m, 1, bytes) > unlimited * (1 + 1e-12)) == inside);
       if (inside) CHECK(watts(m, intensity) == Approx(m.constant_watts + cap));
     }
     CHECK(peak_watts(m) == Approx(m.constant_watts + std::min(cap, free)));
   }
-}
-
-TEST_CASE("a cap below the power of work alone holds at every intensity above its start") {
-  EnergyModel m = kGpu;
-  m.cap_watts = 30;  // above traffic's 27.4 W, below work's 46.2 W
-  CHECK(std::isinf(capped_intensities(m)->second));
-  CHECK(capped_intensities(m)->first > 0);
-  m.cap_watts = 20;
-  CHECK(capped_intensities(m)->first == 0);
-  m.cap_watts = std::nullopt;
-  CHECK_FALSE(capped_intensities(m).has_value());
 }
 
 TEST_CASE("constants that a device does not state are named with their reasons") {

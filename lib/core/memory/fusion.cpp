@@ -1,5 +1,5 @@
 // Forms the groups in one pass over the graph. Each kernel tries to join the groups that produced its operands, under
-// the conditions of fusion_rules() in traffic.cpp. The rules see only the graph and equalities of sizes.
+// the conditions of Fusion in traffic.h. The rules see only the graph and equalities of sizes.
 #include "memory/fusion.h"
 
 #include <algorithm>

@@ -16,63 +16,27 @@ constexpr std::array kModels = {
     std::pair{TrafficModel::Resident, std::string_view("resident")},
 };
 
-// clang-format off
-// In the order of Fusion. "Closed" (no path leaves the group and comes back) and the size of a group are conditions
-// of every rule; a tensor that something outside also reads is still written.
-constexpr std::array<FusionRule, 14> kRules = {{
-    {Fusion::Attention, "attention",
-     "Q·Kᵀ, element-wise operators on the scores (scale, mask, softcap), Softmax along the keys, element-wise operators on the "
-     "probabilities, the product with V; transposes, Expand and scalar factors of Q, K and V; a Transpose of the result; an "
-     "attention operator with the Expand that repeats its key heads",
-     "every tensor between them is read inside only; scores and probabilities have the same number of elements"},
-    {Fusion::Normalisation, "normalisation",
-     "reductions and norms (LayerNormalization, RMSNormalization …) along the last axes, with the element-wise operators on "
-     "the same rows and on their statistics",
-     "all members share the rows: operands have all elements, or one a row, equal in the leading axes and 1 in the others"},
-    {Fusion::Softmax, "softmax",
-     "Softmax or LogSoftmax along the last axis after element-wise operators or a norm",
-     "as for normalisation"},
-    {Fusion::BatchNorm, "batch-norm",
-     "BatchNormalization (inference) after a convolution or product",
-     "its operand has as many elements as its output"},
-    {Fusion::Residual, "residual",
-     "Add, Sub or Sum of a product's output and another tensor of the same size",
-     "as for batch-norm; the other tensor does not depend on the group"},
-    {Fusion::Activation, "activation",
-     "any other element-wise operator after a convolution or product: Relu, Sigmoid, GELU and its parts, a gate",
-     "as for batch-norm; unless a norm of rows begins with it and the product's output is written anyway"},
-    {Fusion::Scale, "scale",
-     "Mul or Div of a product's output by a constant or smaller tensor",
-     "as for batch-norm"},
-    {Fusion::Bias, "bias",
-     "Add, Sub or Sum of a product's output and a constant or smaller tensor of more than one element",
-     "as for batch-norm"},
-    {Fusion::Quantize, "quantize",
-     "QuantizeLinear after any kernel",
-     "always"},
-    {Fusion::Dequantize, "dequantize",
-     "DequantizeLinear before any kernel that reads its inputs in full; between QuantizeLinear and an element-wise operator",
-     "all readers are such kernels, each of which dequantises for itself; the work is counted once"},
-    {Fusion::Rotation, "rotation",
-     "rotary positions written out: x · cos + concat(−x₂, x₁) · sin of the halves of x",
-     "the halves and what is made of them are read inside only"},
-    {Fusion::SharedOperand, "shared-operand",
-     "products of one tensor with several weights: queries, keys and values; a gate and what it gates",
-     "the same operand, read in full; weights are constants; nothing in one depends on another"},
-    {Fusion::Layout, "layout",
-     "Transpose, Slice, Split, Expand, Concat, Pad, SpaceToDepth, Gather by constant indices and other operators that only "
-     "move elements, with the kernel that reads the result, else with the one that made what they move",
-     "one kernel reads all results, or one made all that is moved; caches that are lengthened in place stay apart"},
-    {Fusion::Elementwise, "elementwise",
-     "element-wise operators after, and between, element-wise operators and norms",
-     "operands from inside have as many elements as the output"},
-}};
-// clang-format on
+constexpr std::array kFusions = {
+    std::pair{Fusion::Attention, std::string_view("attention")},
+    std::pair{Fusion::Normalisation, std::string_view("normalisation")},
+    std::pair{Fusion::Softmax, std::string_view("softmax")},
+    std::pair{Fusion::BatchNorm, std::string_view("batch-norm")},
+    std::pair{Fusion::Residual, std::string_view("residual")},
+    std::pair{Fusion::Activation, std::string_view("activation")},
+    std::pair{Fusion::Scale, std::string_view("scale")},
+    std::pair{Fusion::Bias, std::string_view("bias")},
+    std::pair{Fusion::Quantize, std::string_view("quantize")},
+    std::pair{Fusion::Dequantize, std::string_view("dequantize")},
+    std::pair{Fusion::Rotation, std::string_view("rotation")},
+    std::pair{Fusion::SharedOperand, std::string_view("shared-operand")},
+    std::pair{Fusion::Layout, std::string_view("layout")},
+    std::pair{Fusion::Elementwise, std::string_view("elementwise")},
+};
 
 constexpr bool in_enum_order() {
-  for (std::size_t i = 0; i < kRules.size(); ++i)
-    if (static_cast<std::size_t>(kRules[i].fusion) != i) return false;
-  return static_cast<std::size_t>(Fusion::None) == kRules.size();
+  for (std::size_t i = 0; i < kFusions.size(); ++i)
+    if (static_cast<std::size_t>(kFusions[i].first) != i) return false;
+  return static_cast<std::size_t>(Fusion::None) == kFusions.size();
 }
 static_assert(in_enum_order());
 
@@ -176,10 +140,8 @@ void add_units(Traffic& result, const Model& model, const Analysis& analysis, co
 
 }  // namespace
 
-std::span<const FusionRule> fusion_rules() { return kRules; }
-
 std::string_view to_string(Fusion fusion) {
-  return fusion == Fusion::None ? "" : kRules[static_cast<std::size_t>(fusion)].name;
+  return fusion == Fusion::None ? "" : kFusions[static_cast<std::size_t>(fusion)].second;
 }
 
 std::optional<TrafficModel> traffic_model(std::string_view name) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "pagoda/base/error.h"
@@ -113,11 +112,6 @@ double flop_efficiency(const EnergyModel& model) {
   return model.joules_per_flop / (model.joules_per_flop + model.constant_watts * seconds_per_flop(model));
 }
 
-double effective_balance(const EnergyModel& model, double intensity) {
-  const double efficiency = flop_efficiency(model);
-  return efficiency * energy_balance(model) + (1 - efficiency) * std::max(0.0, time_balance(model) - intensity);
-}
-
 // Right of β_t: I = η·β_ε. Left of it: I = η·β_ε + (1 − η)·(β_t − I), so I·(2 − η) = η·β_ε + (1 − η)·β_t.
 double half_peak_intensity(const EnergyModel& model) {
   const double efficiency = flop_efficiency(model);
@@ -137,18 +131,6 @@ double watts(const EnergyModel& model, double intensity) {
 double peak_watts(const EnergyModel& model) {
   const double free = flop_watts(model) + byte_watts(model);
   return model.constant_watts + (model.cap_watts ? std::min(*model.cap_watts, free) : free);
-}
-
-// Uncapped power of work and traffic is π_f·I/β_t + π_m left of β_t and π_f + π_m·β_t/I right of it, with π_m =
-// ε_m/τ_m: it rises to β_t and falls from there, so the cap binds on one interval around β_t.
-std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& model) {
-  const double from_flops = flop_watts(model), from_bytes = byte_watts(model), balance = time_balance(model);
-  if (!model.cap_watts || *model.cap_watts >= from_flops + from_bytes) return std::nullopt;
-  const double cap = *model.cap_watts;
-  const double low = cap > from_bytes ? (cap - from_bytes) * balance / from_flops : 0;
-  const double high =
-      cap > from_flops ? from_bytes * balance / (cap - from_flops) : std::numeric_limits<double>::infinity();
-  return std::pair(low, high);
 }
 
 }  // namespace pagoda::inline core

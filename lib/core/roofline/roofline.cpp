@@ -514,24 +514,4 @@ DeviceRates device_rates(const DeviceSpec& device) {
   return result;
 }
 
-std::vector<Ridge> ridge_points(const DeviceSpec& device, std::string_view level) {
-  std::vector<Ridge> ridges;
-  const MemoryLevel* memory = device.level(level);
-  if (memory == nullptr || !memory->bytes_per_second.known()) return ridges;
-  for (const Peak& peak : device.peaks)
-    if (peak.flops_per_second.known())
-      ridges.push_back({peak, *peak.flops_per_second.value / *memory->bytes_per_second.value});
-  return ridges;
-}
-
-RooflinePoint roofline_point(double flops, double bytes, double peak_flops_per_second, double bytes_per_second) {
-  const double work = flops / peak_flops_per_second, traffic = bytes / bytes_per_second;
-  RooflinePoint point;
-  point.intensity = flops / bytes;
-  point.flops_per_second = std::min(peak_flops_per_second, point.intensity * bytes_per_second);
-  point.seconds = std::max(work, traffic);
-  point.bound = work >= traffic ? Bound::Compute : Bound::Memory;
-  return point;
-}
-
 }  // namespace pagoda::inline core

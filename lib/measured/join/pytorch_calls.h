@@ -1,17 +1,12 @@
-// Operators of PyTorch, as named by its profiler, and the ONNX operators that its exporters produce from them.
+// Operators of PyTorch, as named by its profiler, and the ONNX operators that its exporters produce from them: of
+// PyTorch 2.15.0, from aten/src/ATen/native/native_functions.yaml and torch/onnx/symbolic_opset*.py.
 #pragma once
 
 #include <array>
 #include <span>
 #include <string_view>
 
-#include "pagoda/core/peculiarity.h"
-
 namespace pagoda::measured::import {
-
-inline constexpr Peculiarity kPytorchCallsOf{
-    "PyTorch: torch.profiler and torch.onnx", "2.15.0",
-    "aten/src/ATen/native/native_functions.yaml; torch/onnx/symbolic_opset*.py"};
 
 struct PytorchCall {
   std::string_view aten;

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "pagoda/base/files.h"
-#include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/ncu.h"
@@ -228,35 +227,6 @@ std::string verification_report(const CountComparison& verification) {
          (verification.bytes_tolerance ? "within " + base::rounded(100 * *verification.bytes_tolerance) + " %"
                                        : std::string("not judged")) +
          ")\n";
-}
-
-std::string verification_json(const CountComparison& verification) {
-  base::JsonWriter json;
-  using Layout = base::JsonWriter::Layout;
-  const auto write_counts = [&](std::string_view key, const std::vector<ComparedCount>& counts) {
-    json.key(key).begin_array();
-    for (const ComparedCount& count : counts)
-      json.begin_object(Layout::Line)
-          .member("what", count.what)
-          .member("ours", count.ours)
-          .member("ncu", count.theirs)
-          .member("relative", count.relative())
-          .member("verdict", to_string(count.verdict))
-          .end_object();
-    json.end_array();
-  };
-  json.begin_object().member("schema", "pagoda.verification/1");
-  json.member("passed", verification.passed()).member("bytes_tolerance", verification.bytes_tolerance);
-  write_counts("totals", verification.totals);
-  json.key("kernels").begin_array();
-  for (const ComparedKernel& kernel : verification.kernels) {
-    json.begin_object().member("name", kernel.name);
-    json.member("our_launches", kernel.our_launches).member("ncu_launches", kernel.their_launches);
-    write_counts("counts", kernel.counts);
-    json.end_object();
-  }
-  json.end_array().end_object();
-  return std::move(json).text();
 }
 
 }  // namespace pagoda::measured::profile

@@ -192,11 +192,6 @@ std::string model_explorer_data(const Viewed& viewed, const Metric& metric) {
   return std::move(json).text();
 }
 
-std::size_t nodes_without_name(const EstimateDocument& estimate) {
-  const std::vector<NodeValues> nodes = nodes_of({estimate});
-  return nodes.size() - named(nodes).size();
-}
-
 Annotations annotations(const Viewed& viewed, const Analysis& analysis) {
   if (analysis.nodes.size() != viewed.estimate.nodes.size())
     throw Error("annotations: the estimate has " + std::to_string(viewed.estimate.nodes.size()) +

@@ -14,7 +14,6 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/diagnostic.h"
-#include "pagoda/core/peculiarity.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
@@ -42,10 +41,9 @@ struct PhaseSizes {
   std::vector<Diagnostic> diagnostics;
 };
 
-// Merged decoders of encoder-decoder models keep both phases in one file: an If on this input skips what is already in
-// the cache.
-inline constexpr Peculiarity kCacheBranchOf{"Hugging Face Optimum, merged decoders", "since February 2023",
-                                            "github.com/huggingface/optimum, pull request 647"};
+// Merged decoders of encoder-decoder models, as Hugging Face Optimum has written them since February 2023
+// (github.com/huggingface/optimum, pull request 647), keep both phases in one file: an If on this input skips what is
+// already in the cache.
 inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 
 // Whether the model has an input of this name that is a single boolean.

@@ -14,7 +14,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "pagoda/core/device.h"
@@ -57,9 +56,8 @@ double time_balance(const EnergyModel& model);
 double energy_balance(const EnergyModel& model);
 // η = ε_f/(ε_f + π_0·τ_f): the share of a FLOP's energy at peak that the FLOP itself takes, without constant power.
 double flop_efficiency(const EnergyModel& model);
-// B(I) = η·β_ε + (1 − η)·max(0, β_t − I): E = W·(ε_f + π_0·τ_f)·(1 + B(I)/I), cap aside.
-double effective_balance(const EnergyModel& model, double intensity);
-// Where W/E is half of its peak: the I with I = B(I), cap aside.
+// Where W/E is half of its peak, cap aside: the I with I = B(I), the effective balance η·β_ε + (1 − η)·max(0, β_t − I),
+// since E = W·(ε_f + π_0·τ_f)·(1 + B(I)/I).
 double half_peak_intensity(const EnergyModel& model);
 // η·β_ε ≤ β_t: compute-bound work exceeds half of the peak efficiency, so finishing early saves energy.
 bool race_to_halt(const EnergyModel& model);
@@ -69,9 +67,6 @@ bool race_to_halt(const EnergyModel& model);
 double watts(const EnergyModel& model, double intensity);
 // Its maximum over intensities, at β_t: π_0 + ε_f/τ_f + ε_m/τ_m, limited by the cap.
 double peak_watts(const EnergyModel& model);
-// The intensities between which the cap, not the roofline, sets the time; `second` may be infinite. Empty where no cap
-// binds.
-std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& model);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

@@ -134,22 +134,5 @@ std::vector<RooflineTotals> roofline_sweep(const Analysis& analysis, const Devic
                                            const RooflineOptions& options, std::span<const Bindings> points,
                                            const Traffic* traffic = nullptr);
 
-// The intensity at which work and traffic take the same time: memory limits below it, the peak above it.
-struct Ridge {
-  Peak peak;
-  double flops_per_byte = 0;
-};
-// One for each peak of the device, in its order. Empty where the level's bandwidth is unknown.
-std::vector<Ridge> ridge_points(const DeviceSpec& device, std::string_view level = "dram");
-
-// The roofline itself: min(peak, intensity × bandwidth).
-struct RooflinePoint {
-  double intensity = 0;  // FLOP/B
-  double flops_per_second = 0;
-  double seconds = 0;
-  Bound bound = Bound::None;  // Compute or Memory
-};
-RooflinePoint roofline_point(double flops, double bytes, double peak_flops_per_second, double bytes_per_second);
-
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

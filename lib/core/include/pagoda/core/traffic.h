@@ -7,7 +7,7 @@
 //
 // Unfused: every row reads its inputs and writes its outputs (OpCost::bytes_read and bytes_written, summed).
 //
-// Fused: rows form groups by the rules of fusion_rules(). A group reads each distinct tensor from outside once, writes
+// Fused: rows form groups by the rules of Fusion. A group reads each distinct tensor from outside once, writes
 // each tensor that something outside reads (or that is an output of the model) once, and moves nothing else. A group is
 // closed: no path between two of its rows leaves it. Rules look at the graph, never at sizes, so that the formula holds
 // for every binding; a row of a normalisation and a tile of a product are assumed to fit on the chip. Rows of branches,
@@ -27,7 +27,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -41,33 +40,56 @@ enum class TrafficModel : std::uint8_t { Unfused, Fused, Resident };
 std::optional<TrafficModel> traffic_model(std::string_view name);  // "unfused", "fused", "resident"
 std::string_view to_string(TrafficModel model);
 
-// Why a row is in a group. In the order of fusion_rules(): a group is named after its first rule in this order.
+// Why a row is in a group: which rows a rule joins, and when. A group is named after its first rule in this order. That
+// the group is closed (no path leaves it and comes back) and its size are conditions of every rule; a tensor that
+// something outside also reads is still written.
 enum class Fusion : std::uint8_t {
+  // Q·Kᵀ, element-wise operators on the scores (scale, mask, softcap), Softmax along the keys, element-wise operators
+  // on the probabilities, the product with V; transposes, Expand and scalar factors of Q, K and V; a Transpose of the
+  // result; an attention operator with the Expand that repeats its key heads. When: every tensor between them is read
+  // inside only; scores and probabilities have the same number of elements.
   Attention,
+  // Reductions and norms (LayerNormalization, RMSNormalization …) along the last axes, with the element-wise operators
+  // on the same rows and on their statistics. When: all members share the rows: operands have all elements, or one a
+  // row, equal in the leading axes and 1 in the others.
   Normalisation,
+  // Softmax or LogSoftmax along the last axis after element-wise operators or a norm. When: as for normalisation.
   Softmax,
+  // BatchNormalization (inference) after a convolution or product. When: its operand has as many elements as its
+  // output.
   BatchNorm,
+  // Add, Sub or Sum of a product's output and another tensor of the same size. When: as for batch-norm; the other
+  // tensor does not depend on the group.
   Residual,
+  // Any other element-wise operator after a convolution or product: Relu, Sigmoid, GELU and its parts, a gate. When: as
+  // for batch-norm; unless a norm of rows begins with it and the product's output is written anyway.
   Activation,
+  // Mul or Div of a product's output by a constant or smaller tensor. When: as for batch-norm.
   Scale,
+  // Add, Sub or Sum of a product's output and a constant or smaller tensor of more than one element. When: as for
+  // batch-norm.
   Bias,
+  // QuantizeLinear after any kernel.
   Quantize,
+  // DequantizeLinear before any kernel that reads its inputs in full; between QuantizeLinear and an element-wise
+  // operator. When: all readers are such kernels, each of which dequantises for itself; the work is counted once.
   Dequantize,
+  // Rotary positions written out: x · cos + concat(−x₂, x₁) · sin of the halves of x. When: the halves and what is made
+  // of them are read inside only.
   Rotation,
+  // Products of one tensor with several weights: queries, keys and values; a gate and what it gates. When: the same
+  // operand, read in full; weights are constants; nothing in one depends on another.
   SharedOperand,
+  // Transpose, Slice, Split, Expand, Concat, Pad, SpaceToDepth, Gather by constant indices and other operators that
+  // only move elements, with the kernel that reads the result, else with the one that made what they move. When: one
+  // kernel reads all results, or one made all that is moved; caches that are lengthened in place stay apart.
   Layout,
+  // Element-wise operators after, and between, element-wise operators and norms. When: operands from inside have as
+  // many elements as the output.
   Elementwise,
   None,
 };
 std::string_view to_string(Fusion fusion);
-
-struct FusionRule {
-  Fusion fusion;
-  std::string_view name;
-  std::string_view joins;  // which rows
-  std::string_view legal;  // when
-};
-std::span<const FusionRule> fusion_rules();
 
 struct TrafficOptions {
   TrafficModel model = TrafficModel::Unfused;

@@ -100,8 +100,6 @@ CountComparison verify_counts(const documents::Measured& ours, const documents::
 
 // For people: one line per kernel that differs and per differing count, and the totals; lines end in '\n'.
 std::string verification_report(const CountComparison& verification);
-// Schema pagoda.verification/1.
-std::string verification_json(const CountComparison& verification);
 
 }  // namespace pagoda::measured::profile
 #pragma GCC visibility pop

@@ -47,9 +47,6 @@ std::string netron_attachment(const Viewed& viewed, const Metric* only = nullptr
 // Node data for model-explorer (--node_data_paths): one metric of the nodes that have a unique name.
 std::string model_explorer_data(const Viewed& viewed, const Metric& metric);
 
-// The number of nodes that model_explorer_data() leaves out because they have no unique name.
-std::size_t nodes_without_name(const documents::EstimateDocument& estimate);
-
 // The metrics of every node as annotations in the model itself, with exact numbers: "pagoda.flops", "pagoda.seconds", …
 // and "pagoda.bound", "pagoda.precision", "pagoda.mark", "pagoda.problem"; "pagoda.kernel", the number of the node's
 // fused kernel, with "pagoda.kernel_nodes" and "pagoda.kernel_seconds". A measurement of several nodes together is
