@@ -289,8 +289,8 @@ TEST_CASE("an estimate that is none is an error with its place") {
 }
 
 TEST_CASE("the table of PyTorch's calls names ONNX operators that exist") {
-  CHECK(import::pytorch_calls().size() > 40);
-  for (const import::PytorchCall& call : import::pytorch_calls())
+  CHECK(pytorch_calls().size() > 40);
+  for (const PytorchCall& call : pytorch_calls())
     for (const std::string_view onnx : call.onnx)
       if (!onnx.empty()) CHECK_MESSAGE(operator_facts("", onnx).kind != OpKind::Unknown, call.aten);
 }

@@ -9,7 +9,6 @@
 #include "join/join_state.h"
 
 namespace pagoda::measured {
-namespace import {
 namespace {
 
 // The rows that a name resolves to, and the rule.
@@ -22,7 +21,7 @@ Resolved resolve(const JoinState& state, std::string name) {
   if (const auto& rows = state.named(name); !rows.empty()) return {rows, "name"};
   if (const auto& rows = state.with_output(name); !rows.empty()) return {rows, "output"};
   // Decorations nest ("X/MatMulScaleFusion/_token_4"); remove one at a time.
-  while (const std::optional<std::string> inner = undecorated(name)) {
+  while (const std::optional<std::string> inner = import::undecorated(name)) {
     name = *inner;
     if (const auto& rows = state.named(name); !rows.empty()) return {rows, "decorated name"};
     if (const auto& rows = state.with_output(name); !rows.empty()) return {rows, "output"};
@@ -80,12 +79,12 @@ std::vector<std::size_t> rows_of_range(const JoinState& state, const std::string
 
 bool holds_range(const documents::MeasuredKernel& kernel) {
   return std::any_of(kernel.nodes.begin(), kernel.nodes.end(),
-                     [](const std::string& part) { return node_range(part).has_value(); });
+                     [](const std::string& part) { return import::node_range(part).has_value(); });
 }
 
 void join_own_name(JoinState& state, std::size_t index) {
   const documents::MeasuredKernel& kernel = state.kernel(index);
-  if (!engine_work(kernel.name, kernel.op_type).empty() && kernel.nodes.empty()) return;
+  if (!import::engine_work(kernel.name, kernel.op_type).empty() && kernel.nodes.empty()) return;
   if (kernel.nodes.empty()) {
     const Resolved found = resolve(state, kernel.node.empty() ? kernel.name : kernel.node);
     if (!found.rows.empty()) state.take(index, found.rows, found.rule);
@@ -95,7 +94,7 @@ void join_own_name(JoinState& state, std::size_t index) {
   bool has_range = false;
   for (const std::string& part : kernel.nodes) {
     std::vector<std::size_t> found;
-    if (const auto range = node_range(part)) {
+    if (const auto range = import::node_range(part)) {
       has_range = true;
       found = rows_of_range(state, range->first, range->second);
     } else {
@@ -111,10 +110,10 @@ void join_own_name(JoinState& state, std::size_t index) {
 // a row; otherwise text that includes an outer range's name would resolve by its last part only.
 Resolved resolve_layer(const JoinState& state, const std::string& range) {
   Resolved result{{}, "fused name"};
-  const std::vector<std::string> parts = name_parts(range);
-  if (parts.size() < 2 && !node_range(range)) return result;
+  const std::vector<std::string> parts = import::name_parts(range);
+  if (parts.size() < 2 && !import::node_range(range)) return result;
   for (const std::string& part : parts) {
-    const auto ends = node_range(part);
+    const auto ends = import::node_range(part);
     const std::vector<std::size_t> rows =
         ends ? rows_of_range(state, ends->first, ends->second) : resolve(state, part).rows;
     if (rows.empty()) return {{}, result.rule};
@@ -207,18 +206,16 @@ void join_by_name(JoinState& state) {
     if (!state.is_joined(i)) join_range_name(state, i);
 }
 
-}  // namespace import
-
 void join(documents::Measured& measured, const EstimateDocument& estimate) {
   if (estimate.types)
     throw Error("the estimate of " + estimate.model.path +
                 " has a row per type; a join needs a row per node: write it without --by type");
   for (documents::MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
-  import::JoinState state(measured, estimate);
-  import::join_by_name(state);
-  import::join_by_scope(state);
-  import::join_by_order(state);
-  import::absorb(state);
+  JoinState state(measured, estimate);
+  join_by_name(state);
+  join_by_scope(state);
+  join_by_order(state);
+  absorb(state);
 
   documents::JoinSummary summary;
   summary.model = estimate.model.path;

@@ -9,7 +9,7 @@
 #include "join/join_state.h"
 #include "pagoda/core/operators.h"
 
-namespace pagoda::measured::import {
+namespace pagoda::measured {
 namespace {
 
 constexpr std::size_t kNoKernel = std::numeric_limits<std::size_t>::max();
@@ -275,7 +275,7 @@ class Absorber {
   // Engines add data movement around fused kernels: it does not fill holes in arithmetic, nor arithmetic holes in
   // movement.
   bool may_fill(const documents::MeasuredKernel& kernel, const Hole& hole) const {
-    if (!engine_work(kernel.name, kernel.op_type).empty()) return false;
+    if (!import::engine_work(kernel.name, kernel.op_type).empty()) return false;
     const bool hole_moves = std::all_of(hole.rows.begin(), hole.rows.end(),
                                         [&](std::size_t row) { return only_moves(state_.row(row).op_type); });
     return hole_moves == only_moves(kernel.op_type);
@@ -302,4 +302,4 @@ class Absorber {
 
 void absorb(JoinState& state) { Absorber(state).run(); }
 
-}  // namespace pagoda::measured::import
+}  // namespace pagoda::measured

@@ -7,7 +7,7 @@
 #include "join/join_state.h"
 #include "join/pytorch_calls.h"
 
-namespace pagoda::measured::import {
+namespace pagoda::measured {
 namespace {
 
 // The name without "_<n>", which exporters append to number the calls of one module.
@@ -165,4 +165,4 @@ void join_by_order(JoinState& state) {
   }
 }
 
-}  // namespace pagoda::measured::import
+}  // namespace pagoda::measured

@@ -9,7 +9,7 @@
 
 #include "pagoda/measured/join.h"
 
-namespace pagoda::measured::import {
+namespace pagoda::measured {
 
 class JoinState {
  public:
@@ -51,4 +51,4 @@ void join_by_order(JoinState& state);
 // Assigns rows that no kernel names to the fused or unnamed kernel that must have executed them.
 void absorb(JoinState& state);
 
-}  // namespace pagoda::measured::import
+}  // namespace pagoda::measured

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace pagoda::measured::import {
+namespace pagoda::measured {
 namespace {
 
 // clang-format off
@@ -69,4 +69,4 @@ bool may_be(std::string_view op, std::string_view op_type) {
          std::find(call->onnx.begin(), call->onnx.end(), op_type) != call->onnx.end();
 }
 
-}  // namespace pagoda::measured::import
+}  // namespace pagoda::measured

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace pagoda::measured::import {
+namespace pagoda::measured {
 
 struct PytorchCall {
   std::string_view aten;
@@ -18,4 +18,4 @@ std::span<const PytorchCall> pytorch_calls();  // sorted by name
 // Whether an operator, by the engine's name, may execute a row of this type.
 bool may_be(std::string_view op, std::string_view op_type);
 
-}  // namespace pagoda::measured::import
+}  // namespace pagoda::measured
