@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/documents/device.h"
+#include "plot/outputs.h"
 #include "plot/plot_support.h"
+#include "support/files.h"
+#include "support/json_schema.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -242,6 +246,25 @@ TEST_CASE("two estimates of one model and size are told apart by their files") {
   REQUIRE(chart.series.size() == 2);
   CHECK(chart.series[0].label == "net, batch=4 (before)");
   CHECK(chart.series[1].label == "net, batch=4 (after)");
+}
+
+TEST_CASE("a chart as JSON satisfies its schema") {
+  const auto from_file = [](const char* name) {
+    const std::string path = test::source_path(std::string("tests/plot/data/") + name);
+    return present::PlotFile{name, test::read_file(path)};
+  };
+  present::PlotInput files = small_input(), changed = small_input(), machines = small_input(), empty = small_input();
+  files.estimates = {present::read_plot_estimate("small.json", from_file("small_estimate.json").text)};
+  files.measured = {from_file("small_measured.json")};
+  std::string faster = estimate(small_nodes());
+  faster.replace(faster.find("net.onnx"), 8, "new.onnx");
+  changed.estimates.push_back(present::read_plot_estimate("new.json", faster));
+  machines.device.peaks.push_back({Precision::Int8, Unit::Tensor, {}, {200e12, "test"}});
+  machines.others = {documents::device("orin-agx:30w")};
+  empty.estimates.clear();
+  for (const present::PlotInput& input : {small_input(), measured_input(), files, changed, machines, empty})
+    test::check_schema(chart_json(make_chart(input, {.tool = "roofline-plot 1"})), "chart");
+  test::check_schema(chart_json(make_chart(measured_input(), {.max_dots = 2})), "chart");
 }
 
 TEST_CASE("rates of integer formats are operations, not FLOPs") {

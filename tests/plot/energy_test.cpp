@@ -235,7 +235,9 @@ TEST_CASE("several models have colours, dots and labelled paths of their own, in
   const std::string csv = chart_csv(chart);
   CHECK(csv.find("flops_per_joule") != std::string::npos);
   CHECK(csv.find("first,batch=8,whole model") != std::string::npos);
-  CHECK(chart_json(chart).find("\"energy_balance\": 100") != std::string::npos);
+  const std::string json = chart_json(chart);
+  CHECK(json.find("\"energy_balance\": 100") != std::string::npos);
+  test::check_schema(json, "chart");
 }
 
 TEST_CASE("the page holds the energy roofline beside the other, with ids of its own") {
