@@ -169,6 +169,17 @@ class Frameworks(unittest.TestCase):
         self.assertGreater(stem["seconds"], 0)
         self.assertEqual(layers["aten::mkldnn_convolution 64x64x3x3"]["facts"]["calls"], 4)  # two blocks of two
 
+    def test_an_onnx_file_runs_operator_by_operator_in_torch(self):
+        try:
+            import onnx  # noqa: F401
+            import torch  # noqa: F401
+        except ModuleNotFoundError:
+            self.skipTest("torch or onnx is not installed")
+        model = pathlib.Path(__file__).resolve().parents[2] / "models/skeletons/linear_64_128.onnx"
+        requests = prepare(model="linear", model_file=str(model), device="cpu", batch=1), {"op": "run", "iterations": 2}, {"op": "quit"}
+        answers, done = converse([sys.executable, str(FOLDER / "torch_worker.py")], *requests)
+        self.assertEqual([a["event"] for a in answers][-2:], ["ready", "times"], done.stderr)
+        self.assertEqual(len(answers[-1]["seconds"]), 2)
 
     def test_named_models_of_jax_have_as_many_parameters_as_the_published_ones(self):
         sys.path.insert(0, str(FOLDER))

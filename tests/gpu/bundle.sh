@@ -56,6 +56,8 @@ done
 
 cp "$source"/tests/gpu/*.sh "$source/tests/gpu/sparse_mma.cu" "$folder/tests/gpu/"
 cp "$source"/models/*.py "$folder/models/"
+mkdir -p "$folder/tools/bench/workers"
+cp "$source"/tools/bench/workers/*.py "$folder/tools/bench/workers/"
 models="resnet50 bert_base gpt2"
 [ -z "$bench" ] || models="$models vgg16 densenet121 resnet152 googlenet alexnet"
 for model in $models; do cp "$source/models/skeletons/$model.onnx" "$folder/models/skeletons/"; done

@@ -23,6 +23,9 @@ for program in tools/ceilings/ert-ceilings tools/profile/pagoda-profile tools/on
   "$bundle/$program" --version >/dev/null || fail "$program of the bundle does not run"
 done
 "$bundle/tools/onnx-estimate" "$bundle/models/skeletons/gpt2.onnx" --batch 1 >/dev/null || fail "a model of the bundle"
+case $(python3 "$bundle/models/run_torch.py" --help 2>&1) in
+  *"no folder of workers"* | *"No such file"*) fail "run_torch.py of the bundle" ;;
+esac
 PAGODA_GPU_ROOT=$scratch/without "$bundle/tests/gpu/all.sh" "" "$scratch/none" >/dev/null 2>&1
 [ $? -eq 77 ] || fail "all.sh without a GPU"
 if ! [ -e /dev/nvidia0 ]; then  # a device node without a driver: an unusable GPU

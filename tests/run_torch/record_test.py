@@ -7,7 +7,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "models"))
+sys.path.insert(0, str(ROOT / "tools/bench/workers"))
 
 import run_record as record  # noqa: E402
 

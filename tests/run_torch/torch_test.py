@@ -14,7 +14,7 @@ import unittest
 import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "models"))
+sys.path.insert(0, str(ROOT / "tools/bench/workers"))
 try:
     import numpy as np
     import onnx

@@ -16,7 +16,6 @@ import contextlib
 import os
 import platform
 import statistics
-import sys
 import tempfile
 import time
 
@@ -26,11 +25,10 @@ from worker import Unavailable, Worker, described, median_layers, progress, serv
 DTYPES = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 LAYER_RUNS = 10
 ROOT = "/"  # the model itself among its modules, which PyTorch gives no name
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class OnnxModule:
-    """A program of models/run_torch.py as a module: called with its inputs, it gives its outputs."""
+    """A program of run_torch.py as a module: called with its inputs, it gives its outputs."""
 
     def __init__(self, program):
         self.program = program
@@ -115,9 +113,6 @@ class TorchWorker(Worker):
         config, sequence = self.config, self.config.get("sequence")
         if (config.get("compile") or "eager") != "eager":
             raise Unavailable("an ONNX file runs operator by operator in torch: compile = eager; name a model to compile it")
-        for folder in (os.environ.get("PAGODA_MODELS", ""), os.path.join(HERE, "../../../models"), os.path.join(HERE, "../models")):
-            if folder and os.path.exists(os.path.join(folder, "run_torch.py")):
-                sys.path.insert(0, folder)
         import run_torch
 
         program = run_torch.Program(config["model_file"], self.device, dtype, config.get("seed") or 1)
