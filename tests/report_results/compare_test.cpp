@@ -108,6 +108,34 @@ TEST_CASE("a slowdown within the tolerance is none, however sure") {
   CHECK(compare_results(base, now, {.tolerance = 0.005}).regressed());
 }
 
+TEST_CASE("only an interval within the tolerance is called the same") {
+  struct Row {
+    std::string reason;
+    double noise, factor;
+    SpeedVerdict verdict;
+  };
+  const Row rows[] = {
+      {"a narrow interval around 1", 0.001, 1, SpeedVerdict::Same},
+      {"an interval wider than the tolerance", 0.1, 1, SpeedVerdict::CannotTell},
+      {"a large ratio with a wider interval", 3, 1 / 90.0, SpeedVerdict::CannotTell},
+  };
+  for (const Row& row : rows) {
+    // Three repeats, so far apart that no test is significant.
+    const auto spread = [&](double factor) {
+      return [factor, noise = row.noise, i = 0]() mutable { return factor * std::exp(noise * (i++ % 3 - 1)); };
+    };
+    const present::ResultComparison c =
+        compare_results(made({.repeats = 3, .process = spread(1), .run = Noise(1, 1e-6)}),
+                        made({.repeats = 3, .process = spread(row.factor), .run = Noise(2, 1e-6)}));
+    CAPTURE(row.reason);
+    REQUIRE(c.rows.size() == 1);
+    CAPTURE(c.rows[0].low.value_or(0));
+    CAPTURE(c.rows[0].high.value_or(0));
+    CHECK(c.rows[0].verdict == row.verdict);
+    CHECK(c.tested == 1);
+  }
+}
+
 TEST_CASE("intervals hold the true ratio in about 95 of 100 studies") {
   for (const std::int64_t repeats : {3, 7}) {
     int held = 0, mean_held = 0;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "pagoda/base/text.h"
+
 using namespace pagoda;
 using doctest::Approx;
 
@@ -85,6 +87,30 @@ TEST_CASE("how many runs are left out is said in text, pictures and pages") {
   whole.runs.pop_back();
   CHECK(present::modes_report(present::study_modes(whole, 0.1), present::ReportFormat::Text, "orin").find("left out") ==
         std::string::npos);
+}
+
+TEST_CASE("one mode for each work leaves nothing to choose, and the page says so") {
+  documents::Measured measured = table();
+  std::erase_if(measured.runs, [](const documents::MeasuredRun& each) {
+    return each.config.at("gpu_hz") != base::Setting(std::int64_t{400000000});
+  });
+  const auto studies = present::study_modes(measured, 0.1);
+  REQUIRE(studies.size() == 2);
+  const std::string page = present::modes_report(studies, present::ReportFormat::Html, "orin");
+  CHECK(page.find("the only one") != std::string::npos);
+  CHECK(page.find("least energy") == std::string::npos);
+  // Each work has its own place, with ticks on both axes.
+  CHECK(page.find("time [s]") != std::string::npos);
+  CHECK(page.find(">batch=8<") != std::string::npos);
+  CHECK(present::modes_report(studies, present::ReportFormat::Text, "orin").find("the only one") != std::string::npos);
+}
+
+TEST_CASE("the page names time and energy of each chosen mode") {
+  const auto studies = present::study_modes(table(), 0.1);
+  const present::ModeRun& chosen = studies[0].modes[studies[0].chosen];
+  const std::string page = present::modes_report(studies, present::ReportFormat::Html, "orin");
+  CHECK(page.find(base::si_seconds(chosen.seconds)) != std::string::npos);
+  CHECK(page.find(base::si_text(chosen.joules, "J")) != std::string::npos);
 }
 
 TEST_CASE("conditions leave the runs with these settings, and say which settings there are") {

@@ -203,8 +203,9 @@ std::string draw(const LineChart& chart, double width) {
     const double at = std::min(x(static_cast<double>(i)), width - 4 - plot::text_width(name, 12) / 2);
     note(svg, at, bottom + 18, name, "middle");
   }
-  if (names == 0 && x_high > x_low)
-    for (const double at : linear_ticks(x_low, x_high)) note(svg, x(at), bottom + 18, plain(at), "middle");
+  if (names == 0)
+    for (const double at : x_high > x_low ? linear_ticks(x_low, x_high) : std::vector{x_low})
+      note(svg, x(at), bottom + 18, plain(at), "middle");
   note(svg, (left + right) / 2, height - 28, chart.x_title, "middle", true);
   svg.text(18, (top + bottom) / 2, chart.y_title,
            {{"class", "ink"},

@@ -47,8 +47,9 @@ Pair pair_of(const Group& base, const Group& now) {
   return pair;
 }
 
-// Uses the rank-sum test if its smallest possible p reaches `threshold`; it assumes only exchangeable samples.
-// Otherwise uses Welch's test, which assumes that the logarithms of medians are Gaussian.
+// Uses the rank-sum test if its smallest possible p reaches `threshold` and it has an interval, for which three repeats
+// are too few; it assumes only exchangeable samples. Otherwise uses Welch's test, which assumes that the logarithms of
+// medians are Gaussian.
 void test(Pair& pair, double threshold) {
   SpeedUp& row = pair.row;
   const std::vector<double>&a = pair.now.logs, &b = pair.base.logs;
@@ -56,14 +57,13 @@ void test(Pair& pair, double threshold) {
     row.note += std::string(row.note.empty() ? "" : "; ") + "too few measurements";
     return;
   }
-  if (base::rank_sum_resolution(a.size(), b.size()) <= threshold) {
+  const bool is_enough = base::rank_sum_resolution(a.size(), b.size()) <= threshold;
+  if (const auto shift = base::shift_interval(b, a, 0.95); is_enough && shift) {
     row.test = "rank sum, exact";
     row.p_slower = base::rank_sum_tail(a.size(), b.size(), base::wins(a, b));
     row.p_faster = base::rank_sum_tail(b.size(), a.size(), base::wins(b, a));
-    if (const auto shift = base::shift_interval(b, a, 0.95)) {
-      row.low = std::exp((*shift)[1]);
-      row.high = std::exp((*shift)[2]);
-    }
+    row.low = std::exp((*shift)[1]);
+    row.high = std::exp((*shift)[2]);
   } else if (const auto welch = base::welch(a, b)) {
     row.test = "Welch on logarithms";
     const double t = welch->difference / welch->error;
@@ -190,10 +190,12 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
   for (Pair& pair : pairs)
     test(pair, options.false_alarm / static_cast<double>(std::max<std::size_t>(1, pairs.size())));
   for (Pair& pair : pairs) {
-    // A tested pair that is neither slower nor faster is the same.
-    if (!pair.row.p_slower || pair.row.units != "repeats") continue;
-    pair.row.verdict = SpeedVerdict::Same;
+    SpeedUp& row = pair.row;
+    if (!row.p_slower || row.units != "repeats") continue;
     ++comparison.tested;
+    // "The same" is a finding, not the lack of one: the whole interval lies within the tolerance.
+    const double band = 1 + options.tolerance;
+    if (row.low && row.high && *row.low >= 1 / band && *row.high <= band) row.verdict = SpeedVerdict::Same;
   }
   decide(
       pairs, options.false_alarm, SpeedVerdict::Slower, [](const SpeedUp& row) { return row.p_slower; },

@@ -1,6 +1,7 @@
 #include "pagoda/present/modes_report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -75,6 +76,13 @@ std::string left_out_text(const std::vector<ModeStudy>& studies) {
 
 std::string percent(double part) { return base::rounded(100 * part) + " %"; }
 
+constexpr std::string_view kOnlyOne = "the only one";
+std::string mode_name(const ModeRun& mode) { return mode.name.empty() ? std::string(kOnlyOne) : mode.name; }
+// Whether each work was measured in one mode: then no mode can be chosen.
+bool has_choice(const std::vector<ModeStudy>& studies) {
+  return std::any_of(studies.begin(), studies.end(), [](const ModeStudy& study) { return study.modes.size() > 1; });
+}
+
 std::string text_of(const std::vector<ModeStudy>& studies, const std::string& title) {
   base::Grid grid{.columns = {{.header = "work"},
                               {.header = "modes", .is_number = true},
@@ -90,10 +98,10 @@ std::string text_of(const std::vector<ModeStudy>& studies, const std::string& ti
     const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen],
                   &least = study.modes[study.least];
     grid.rows.push_back({base::printable(study.work), std::to_string(study.modes.size()),
-                         base::si_seconds(fastest.seconds), base::si_text(fastest.joules, "J"),
-                         base::printable(chosen.name.empty() ? "the only one" : chosen.name),
+                         base::si_seconds(fastest.seconds), base::si_text(fastest.joules, "J", {.trims = false}),
+                         base::printable(mode_name(chosen)),
                          percent(chosen.seconds / fastest.seconds - 1), percent(study.saving()),
-                         base::si_text(least.joules, "J"), base::rounded(least.seconds / fastest.seconds) + "×"});
+                         base::si_text(least.joules, "J", {.trims = false}), base::rounded(least.seconds / fastest.seconds) + "×"});
   }
   std::string text = base::printable(title) + ": the least energy of the modes that take at most " +
                      percent(studies.front().slow_down) + " longer than the fastest\n\n" + base::aligned(grid, 0) +
@@ -102,7 +110,7 @@ std::string text_of(const std::vector<ModeStudy>& studies, const std::string& ti
     text += "front" + (study.work.empty() ? "" : " of " + base::printable(study.work)) + ":\n";
     for (const ModeRun& mode : study.modes)
       if (mode.is_on_front)
-        text += "  " + base::si_seconds(mode.seconds) + "  " + base::si_text(mode.joules, "J") + "  " +
+        text += "  " + base::si_seconds(mode.seconds) + "  " + base::si_text(mode.joules, "J", {.trims = false}) + "  " +
                 base::printable(mode.name) + "\n";
   }
   if (const std::string left_out = left_out_text(studies); !left_out.empty()) text += left_out + "\n";
@@ -142,9 +150,42 @@ std::string difference(const ModeRun& mode, const ModeRun& from) {
   return base::joined(list);
 }
 
+// "ms" for values up to 0.4 s; times are then multiplied by 1000.
+std::pair<double, std::string> scale_of(double most, const std::string& unit) {
+  const double power = std::clamp(std::floor(std::log10(most) / 3), -3.0, 0.0);
+  constexpr std::array<std::string_view, 4> kPrefixes = {"", "m", "µ", "n"};
+  return {std::pow(1000, -power), std::string(kPrefixes[static_cast<std::size_t>(-power)]) + unit};
+}
+
+// One mode for each work: energy over time, in seconds and joules, since nothing can be compared with a fastest mode.
+results::LineChart chart_of_works(const std::vector<ModeStudy>& studies, const std::string& title) {
+  double longest = 0, most = 0;
+  for (const ModeStudy& study : studies) {
+    longest = std::max(longest, study.modes.front().seconds);
+    most = std::max(most, study.modes.front().joules);
+  }
+  const auto [time, seconds] = scale_of(longest, "s");
+  const auto [energy, joules] = scale_of(most, "J");
+  results::ChartLine line{.name = std::string(kOnlyOne), .points = {}, .dashes = {}, .color = 0};
+  line.points.reserve(studies.size());
+  for (const ModeStudy& study : studies) {
+    const ModeRun& mode = study.modes.front();
+    line.points.push_back({.x = time * mode.seconds, .y = energy * mode.joules, .label = study.work});
+  }
+  std::sort(line.points.begin(), line.points.end(),
+            [](const results::ChartPoint& a, const results::ChartPoint& b) { return a.x < b.x; });
+  const std::string left_out = left_out_text(studies);
+  return {.title = title,
+          .subtitle = "one mode for each work: nothing to choose" + (left_out.empty() ? "" : "; " + left_out),
+          .x_title = "time [" + seconds + "]",
+          .y_title = "energy [" + joules + "]",
+          .lines = {std::move(line)}};
+}
+
 // Energy over time, both relative to the fastest mode of the same work: all modes as a cloud, the front as a line, the
 // chosen mode large, with the settings that differ from the fastest.
 results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::string& title) {
+  if (!has_choice(studies)) return chart_of_works(studies, title);
   constexpr double kMostEnergy = 1.25;  // of drawn modes off the front, like the longest time: far worse ones would
                                         // press the front together
   const double limit = 1 + studies.front().slow_down;
@@ -185,16 +226,20 @@ results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::st
 }
 
 results::PageTable table_of(const std::vector<ModeStudy>& studies) {
-  results::PageTable table{.title = "Chosen modes", .columns = {"work", "mode", "longer", "energy saved"}, .rows = {}};
+  results::PageTable table{.title = "Chosen modes", .columns = {"work", "mode", "time", "energy", "longer", "energy saved"}, .rows = {}};
   for (const ModeStudy& study : studies) {
     const ModeRun& chosen = study.modes[study.chosen];
     table.rows.push_back(
-        {study.work, chosen.name, percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
+        {study.work, mode_name(chosen), base::si_seconds(chosen.seconds), base::si_text(chosen.joules, "J", {.trims = false}),
+         percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
   }
   return table;
 }
 
 std::string verdict_of(const std::vector<ModeStudy>& studies) {
+  if (!has_choice(studies))
+    return (studies.size() > 1 ? "one mode for each work, " : "one mode, ") + std::string(kOnlyOne) +
+           ": nothing to choose";
   const ModeStudy& study = *std::max_element(
       studies.begin(), studies.end(), [](const ModeStudy& a, const ModeStudy& b) { return a.saving() < b.saving(); });
   if (study.chosen == 0) return "the fastest mode also takes the least energy";

@@ -133,7 +133,7 @@ std::string or_unknown(const Number& number, std::string (*text)(double)) { retu
 
 std::string bytes_text(double bytes) { return base::si_rate(bytes, "B"); }
 std::string rate_text(double rate) { return base::si_rate(rate, ""); }
-std::string joules_text(double joules) { return base::si_text(joules, "J"); }
+std::string joules_text(double joules) { return base::si_text(joules, "J", {.trims = false}); }
 std::string watts_text(double watts) { return base::si_text(watts, "W"); }
 
 struct TableColumn {

@@ -65,6 +65,7 @@ struct CompareOptions {
   std::vector<std::string> without = {};  // axes to ignore when matching configurations
 };
 
+// Same: the whole interval lies within the tolerance. CannotTell: it does not, and no test found a difference.
 enum class SpeedVerdict : std::uint8_t { Same, Faster, Slower, CannotTell };
 std::string_view to_string(SpeedVerdict verdict);  // "same", "faster", "SLOWER", "cannot tell"
 
