@@ -215,7 +215,11 @@ std::string si_text(double value, std::string_view unit, const SiStyle& style) {
   return text + (suffix.empty() ? "" : " " + suffix);
 }
 
-std::string si_seconds(double seconds) { return si_text(seconds, "s", {.least = -3, .most = 0, .trims = false}); }
+std::string si_seconds(double seconds) {
+  // Times are in nanoseconds at least, unless that shows a time above 0 as "0.000".
+  constexpr double kLeast = 0.5e-12;
+  return si_text(seconds, "s", {.least = seconds > 0 && seconds < kLeast ? -8 : -3, .most = 0, .trims = false});
+}
 
 std::string si_rate(double value, std::string_view unit) {
   return si_text(value, unit, {.least = 0, .most = 6, .trims = false});

@@ -97,7 +97,7 @@ void warn_of_training(Findings& findings) {
   const TrainingTotals& totals = findings.training->totals;
   if (!findings.training->partial) return;
   warn(findings.analysis, "the backward of " + std::to_string(totals.unmodelled_nodes) +
-                              " nodes is not modelled: " + base::joined(totals.unmodelled_ops));
+                              (totals.unmodelled_nodes == 1 ? " node" : " nodes") + " is not modelled: " + base::joined(totals.unmodelled_ops));
 }
 
 // Warns of doubtful, assumed and missing rates that the times depend on.

@@ -36,7 +36,7 @@ Line work_line(const Data& data) {
     remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
   if (data.estimate.totals.unmodelled_nodes > 0) {
     remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
-              " nodes not modelled: " + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
+              (data.estimate.totals.unmodelled_nodes == 1 ? " node not modelled: " : " nodes not modelled: ") + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
   }
   // Do not mention shapes or masks made of constants.
   constexpr int kLeastFlops = 1'000'000;
@@ -72,7 +72,7 @@ Line traffic_line(const Data& data) {
   const documents::EstimateTotals& totals = data.estimate.totals;
   const std::string at_least = totals.partial ? "≥ " : "";
   std::string remark;
-  if (totals.intensity) remark = base::rounded(*totals.intensity) + " " + operation(data.estimate.count) + "/B · ";
+  if (totals.intensity) remark = intensity_text(*totals.intensity) + " " + operation(data.estimate.count) + "/B · ";
   switch (data.traffic()) {
     case TrafficModel::Unfused:
       remark += "every node reads its inputs and writes its outputs";
@@ -117,14 +117,23 @@ Line fit_line(const EstimateDocument& estimate) {
 
 }  // namespace
 
-// Whether kernels bound by arithmetic or by memory take most of the time. Nodes in fused kernels have no own bound.
+// What bounds the kernels that take most of the time. Nodes in fused kernels have no own bound.
 std::string split_text(const EstimateRoofline& roofline) {
-  double memory = 0;
-  for (const RowBound& kernel : roofline.groups.empty() ? roofline.nodes : roofline.groups)
-    if (kernel.memory_seconds > kernel.compute_seconds) memory += kernel.seconds;
-  const double share = roofline.totals.seconds > 0 ? memory / roofline.totals.seconds : 0;
-  if (share > 0.5) return "memory bounds " + percent_of(share, 1) + " of it";
-  return "arithmetic bounds " + percent_of(1 - share, 1) + " of it";
+  const double seconds = roofline.totals.seconds;
+  double memory = 0, latency = 0;
+  for (const RowBound& kernel : roofline.groups.empty() ? roofline.nodes : roofline.groups) {
+    if (kernel.bound == Bound::Memory) memory += kernel.seconds;
+    if (kernel.bound == Bound::Latency) latency += kernel.seconds;
+  }
+  return seconds > 0 ? split_text(memory / seconds, latency / seconds) : split_text(0, 0);
+}
+
+std::string split_text(double memory_share, double latency_share) {
+  const double rest = 1 - memory_share - latency_share;
+  const bool is_latency = latency_share > memory_share && latency_share > rest;
+  const char* const what = is_latency ? "latency" : memory_share > rest ? "memory" : "arithmetic";
+  return std::string(what) + " bounds " + percent_of(is_latency ? latency_share : std::max(memory_share, rest), 1) +
+         " of it";
 }
 
 std::string rate_text(const EstimateDocument& estimate, double seconds) {
@@ -219,8 +228,8 @@ void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
     remark += " · " + base::si_text(*energy.joules_per_item, estimate.phase ? "J a token" : "J an item");
   lines.push_back({"energy", "≈ " + base::si_text(energy.joules, "J"), remark});
   lines.push_back({"", "",
-                   std::string("balance of time ") + base::rounded(energy.time_balance) + " FLOP/B, of energy " +
-                       base::rounded(energy.energy_balance) +
+                   std::string("balance of time ") + intensity_text(energy.time_balance) + " FLOP/B, of energy " +
+                       intensity_text(energy.energy_balance) +
                        (energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
 }
 
@@ -323,7 +332,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
     std::string remark = base::elide(base::printable(row.ops), 24), bound;
     if (row.times > 1) remark += " ×" + std::to_string(row.times);
     if (row.bound != nullptr && row.bound->bound != Bound::None) {
-      bound = "  " + std::string(row.bound->bound == Bound::Latency ? "launch" : to_string(row.bound->bound));
+      bound = "  " + std::string(to_string(row.bound->bound));
       if (row.bound->headroom && !is_narrow)
         bound += ", " + base::rounded(*row.bound->headroom) + "× above the next limit";
     }

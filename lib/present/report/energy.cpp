@@ -6,6 +6,7 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/energy.h"
+#include "report/rows.h"
 
 namespace pagoda::present {
 namespace {
@@ -64,9 +65,9 @@ std::string balances(const EnergyModel& model, const DeviceSpec& device, Precisi
   const double time = time_balance(model), energy = energy_balance(model);
   std::string text = "\non " + device.name + (device.power_mode.empty() ? "" : ", " + device.power_mode) + ", " +
                      std::string(to_string(precision)) + ":\n";
-  text += "  time balance     " + base::rounded(time) + " FLOP/B: right of it arithmetic bounds the time\n";
-  text += "  energy balance   " + base::rounded(energy) + " FLOP/B: right of it arithmetic takes more energy than traffic\n";
-  text += "  half of the best " + base::rounded(half_peak_intensity(model)) + " FLOP/B: from there on above half of " +
+  text += "  time balance     " + report::intensity_text(time) + " FLOP/B: right of it arithmetic bounds the time\n";
+  text += "  energy balance   " + report::intensity_text(energy) + " FLOP/B: right of it arithmetic takes more energy than traffic\n";
+  text += "  half of the best " + report::intensity_text(half_peak_intensity(model)) + " FLOP/B: from there on above half of " +
           base::si_text(peak_flops_per_joule(model), "FLOP/J") + "\n";
   text += "  most power       " + base::si_text(peak_watts(model), "W") + ", at the time balance\n";
   return text + (race_to_halt(model)

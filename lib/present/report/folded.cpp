@@ -37,7 +37,8 @@ bool has_pattern(const std::string& a, std::string_view name) {
   return i == a.size() && j == name.size();
 }
 
-// The common pattern of two names, with '*' for the numbers that differ.
+}  // namespace
+
 std::string common_name(const std::string& a, std::string_view b) {
   std::string name;
   std::size_t i = 0, j = 0;
@@ -56,6 +57,14 @@ std::string common_name(const std::string& a, std::string_view b) {
   }
   return name + a.substr(i);
 }
+
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  append_without_numbers(text, name);
+  return text;
+}
+
+namespace {
 
 class Folder {
  public:

@@ -9,6 +9,11 @@
 
 namespace pagoda::present::report {
 
+// A name with every number replaced by '#': layers that are alike share it.
+std::string without_numbers(std::string_view name);
+// The common pattern of names that are alike, with '*' for the numbers that differ: "layers.*/conv/Conv".
+std::string common_name(const std::string& a, std::string_view b);
+
 // Layers with the same operators, counts and time, whose names differ only in numbers.
 struct Folded {
   std::string name, ops;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kUnknown = "?";
 
 std::string intensity_cell(const std::optional<double>& intensity) {
-  return intensity ? base::rounded(*intensity) : "-";
+  return intensity ? intensity_text(*intensity) : "-";
 }
 
 // `part` as a percentage of `total` with one decimal: "12.3".
@@ -299,7 +299,7 @@ base::Grid totals_grid(const Data& data) {
   }
   add("bytes", counters.bytes, "B", "", !data.published());
   grid.rows.push_back({operation(data.estimate.count) + "/B",
-                       totals.intensity ? base::rounded(*totals.intensity) : std::string(kUnknown), "",
+                       totals.intensity ? intensity_text(*totals.intensity) : std::string(kUnknown), "",
                        totals.intensity || !totals.partial ? "" : "unknown while nodes are not modelled"});
   add("activation peak", totals.activation_peak_bytes, "B", "", false);
   const std::size_t nodes = data.estimate.nodes.size();

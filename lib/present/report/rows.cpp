@@ -21,18 +21,28 @@ void keep_heaviest(std::vector<Row>& rows, std::size_t top, const Seconds& secon
 
 }  // namespace
 
+const EstimateNode* heaviest_node(const std::vector<const EstimateNode*>& nodes) {
+  const auto weight = [](const EstimateNode* node) {
+    const Count bytes = node->runs_nothing() ? 0 : node->counts.bytes;
+    return std::pair(node->counts.macs.value_or(0), bytes.value_or(0));
+  };
+  const auto heaviest = std::max_element(nodes.begin(), nodes.end(), [&](const EstimateNode* a, const EstimateNode* b) {
+    return weight(a) < weight(b);
+  });
+  return heaviest == nodes.end() ? nullptr : *heaviest;
+}
+
 GroupRow group_row(const EstimateDocument& estimate, std::size_t id) {
   const documents::EstimateGroup& group = estimate.traffic->groups[id];
   GroupRow row{.index = id, .group = &group, .name = {}, .ops = {}, .bound = estimate.bound_of_group(id)};
-  const auto macs = [](const EstimateNode* node) { return node->counts.macs.value_or(0); };
-  const EstimateNode* main = nullptr;
+  std::vector<const EstimateNode*> nodes;
+  nodes.reserve(group.nodes.size());
   for (const std::size_t member : group.nodes) {
-    const EstimateNode& node = estimate.nodes[member];
-    row.ops += (row.ops.empty() ? "" : "+") + node.qualified_op();
-    if (main == nullptr || (macs(main) == 0 && macs(&node) != 0)) main = &node;
+    nodes.push_back(&estimate.nodes[member]);
+    row.ops += (row.ops.empty() ? "" : "+") + nodes.back()->qualified_op();
   }
-  row.main = main;
-  if (main != nullptr) row.name = main->shown_name();
+  row.main = heaviest_node(nodes);
+  if (row.main != nullptr) row.name = row.main->shown_name();
   return row;
 }
 
@@ -103,6 +113,11 @@ std::string interval_text(const documents::EstimateRoofline& time) {
 }
 
 std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }
+std::string intensity_text(double value) {
+  constexpr double kGrouped = 999.5, kMost = 1e6;  // rounded() writes larger numbers with an exponent
+  return value >= kGrouped && value < kMost ? base::grouped(static_cast<Int>(value + 0.5)) : base::rounded(value);
+}
+
 std::string memory_share(double used, double whole) {
   std::string text = share_cell(whole > 0 ? used / whole : 0);
   for (int digits = 4; digits <= 9 && used != whole && text == share_cell(1); ++digits) {

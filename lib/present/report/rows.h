@@ -25,7 +25,7 @@ using documents::type_name;
 struct GroupRow {
   std::size_t index;  // index in EstimateTraffic::groups
   const documents::EstimateGroup* group;
-  std::string name;                               // of its first contraction, else of its first node
+  std::string name;                               // of heaviest_node()
   std::string ops;                                // "Conv+Relu"
   const documents::EstimateNode* main = nullptr;  // the node that gives the name
   const RowBound* bound = nullptr;
@@ -48,6 +48,9 @@ struct Data {
 };
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
 GroupRow group_row(const EstimateDocument& estimate, std::size_t id);
+// The node that names a kernel of several nodes in tables, charts and pages: the one with the most multiply-accumulates,
+// else the one that moves the most bytes alone; the first of equal ones. Null without nodes.
+const EstimateNode* heaviest_node(const std::vector<const EstimateNode*>& nodes);
 
 // "float32[1,3,224,224]"; "float32" if the rank is unknown.
 std::string type_text(const TensorType& type);
@@ -62,6 +65,8 @@ std::string operation(Convention count);
 std::string interval_text(const documents::EstimateRoofline& roofline);
 // A share of 1 as a percentage without its sign: "12.3", "<0.1".
 std::string share_cell(double share);
+// FLOPs per byte with thousands separators: "1,011", "0.125".
+std::string intensity_text(double flops_per_byte);
 // The share of a device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
 std::string memory_share(double used, double whole);
 // "1.23 GB"; "?" if unknown.
@@ -69,6 +74,7 @@ std::string cell(const Count& value, std::string_view unit = "");
 
 // "memory bounds 74.9 % of it": what bounds most of the least time.
 std::string split_text(const documents::EstimateRoofline& roofline);
+std::string split_text(double memory_share, double latency_share);  // the rest is arithmetic
 // "at most 3.81 kitems/s": the rate if a run takes `seconds`.
 std::string rate_text(const EstimateDocument& estimate, double seconds);
 

@@ -114,7 +114,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     if (has_flops) row.push_back(cell(point.macs));
     row.push_back(cell(point.flops));
     row.push_back(cell(point.bytes, "B"));
-    row.push_back(point.intensity ? base::rounded(*point.intensity) : "?");
+    row.push_back(point.intensity ? report::intensity_text(*point.intensity) : "?");
     row.push_back(cell(point.memory_bytes, "B"));
     if (sweep.device_bytes)
       row.push_back(!point.memory_bytes ? "?" : *point.memory_bytes <= *sweep.device_bytes ? "yes" : "no");
@@ -140,9 +140,9 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     }
     if (!sweep.joules.empty()) {
       const std::optional<double>& joules = sweep.joules[at];
-      row.push_back(joules ? base::si_text(*joules, "J") : "?");
+      row.push_back(joules ? base::si_text(*joules, "J", {.trims = false}) : "?");
       const bool is_each = joules && point.items && *point.items > 0;
-      if (has_items) row.push_back(is_each ? base::si_text(*joules / static_cast<double>(*point.items), "J") : "?");
+      if (has_items) row.push_back(is_each ? base::si_text(*joules / static_cast<double>(*point.items), "J", {.trims = false}) : "?");
     }
     if (!sweep.measured.empty()) {
       const auto& [seconds, joules] = std::tie(sweep.measured[at].seconds, sweep.measured[at].joules);

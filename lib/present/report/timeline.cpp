@@ -49,7 +49,8 @@ double tick(double top) {
   return step;
 }
 
-constexpr double kWidth = 960, kHeight = 360, kLeft = 84, kRight = 16, kTop = 56, kBottom = 44;
+constexpr double kWidth = 960, kHeight = 360, kLeft = 84, kRight = 16, kTop = 72, kBottom = 44;
+constexpr std::size_t kColumns = 120;  // of a line of text in the picture
 
 std::string element(double x, double y, std::string_view anchor, const std::string& text) {
   return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" text-anchor=\"" + std::string(anchor) + "\">" + text +
@@ -89,10 +90,11 @@ std::string memory_timeline_svg(const documents::EstimateDocument& estimate) {
   text += "<text x=\"" + px(kLeft) +
           "\" y=\"22\" font-size=\"15\" font-weight=\"bold\">Activations alive at each step, " + name + "</text>\n";
   if (steps > 0) {
-    text += element(kLeft, 40, "start",
-                    "peak " + base::grouped(plan.peak_bytes) + " B (" + base::si(plan.peak_bytes, "B") + ") at step " +
-                        std::to_string(plan.peak_step) + ", " + xml(plan.names[plan.peak_step]) + " (" +
-                        xml(plan.op_types[plan.peak_step]) + "); not counted: " + xml(plan.excludes));
+    const std::string peak = "peak " + base::grouped(plan.peak_bytes) + " B (" + base::si(plan.peak_bytes, "B") +
+                             ") at step " + std::to_string(plan.peak_step) + ", " + plan.names[plan.peak_step] + " (" +
+                             plan.op_types[plan.peak_step] + ")";
+    text += element(kLeft, 40, "start", xml(base::elide(peak, kColumns)));
+    text += element(kLeft, 57, "start", xml(base::elide("not counted: " + plan.excludes, kColumns)));
   }
   for (double mark = 0, step = tick(top); mark <= top * 1.0001; mark += step) {
     text += "<path d=\"M" + px(kLeft) + " " + px(y_of(mark)) + "H" + px(kWidth - kRight) + "\" stroke=\"#ddd\"/>\n";

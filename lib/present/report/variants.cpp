@@ -123,7 +123,7 @@ base::Grid variants_grid(const documents::EstimateDocument& estimate) {
   add(has_users, "longest context", Kind::Number,
       [](const Variant& v, const Variant&) { return limit_text(v.longest_context); });
   add(any(variants, [](const Variant& each) { return each.joules.has_value(); }), "energy ≈", Kind::Number,
-      [](const Variant& v, const Variant&) { return v.joules ? base::si_text(*v.joules, "J") : std::string("?"); });
+      [](const Variant& v, const Variant&) { return v.joules ? base::si_text(*v.joules, "J", {.trims = false}) : std::string("?"); });
   add(has_engine, engine, Kind::Number, [](const Variant& v, const Variant&) {
     return v.predicted ? base::si_seconds(v.predicted->seconds) : std::string("?");
   });
