@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "plot/outputs.h"
 #include "plot/plot_support.h"
+#include "plot/verdict.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 
@@ -86,7 +88,7 @@ TEST_CASE("what is the same work is one dot, what has none is counted") {
   const Chart chart = make_chart(small_input(), {});
   const Series& series = chart.series.at(0);
   CHECK(series.items.size() == 6);
-  CHECK(dot(series, "add").items.size() == 2);
+  CHECK(dot(series, "add_*").items.size() == 2);
   CHECK(dot(series, "copy").rail);
   CHECK(absent(series, Absence::ZeroFlops) == 1);
   CHECK(absent(series, Absence::NoWork) == 1);
@@ -121,6 +123,36 @@ TEST_CASE("a measured kernel is held against the bound of the nodes it joined") 
   CHECK(*series.joined_share == doctest::Approx(1 - 1e-5 / series.seconds));
   CHECK(*dot(series, "conv").measured_y == doctest::Approx(5e12));
   CHECK(*dot(series, "conv").y == doctest::Approx(10e12));
+}
+
+TEST_CASE("the headline of kernels with a wall time is of the run, and says what lies between kernels") {
+  const Chart chart = make_chart(measured_input(), {});
+  const Series& series = chart.series.at(0);
+  const double run = 1e-3, kernels = series.seconds;  // the file's own wall time, and the sum of its kernels
+  CHECK(kernels == doctest::Approx(2.44e-4));
+  CHECK(series.measured_star->seconds == run);
+  const std::optional<Verdict> verdict = verdict_of(chart);
+  REQUIRE(verdict);
+  CHECK(verdict->time == "1.00 ms measured");
+  CHECK(verdict->bound.starts_with(base::rounded(100 * series.bound_seconds / run) + " % of what"));
+  CHECK(verdict->ladder.back().seconds == run);
+  CHECK(verdict->actions.at(0) == "756 µs, 75.6 % of the run, lies between kernels.");
+  // Without a wall time, the sum of the kernels is all there is.
+  present::PlotInput input = measured_input();
+  std::string& text = input.measured[0].text;
+  constexpr std::string_view kSeconds = "\"seconds\": 0.001";
+  text.replace(text.find(kSeconds), kSeconds.size(), "\"seconds\": null");
+  CHECK(verdict_of(make_chart(input, {}))->time == base::si_seconds(kernels) + " measured");
+}
+
+TEST_CASE("a kernel has one limit in all outputs: one shorter than a launch has latency, unless it was measured") {
+  present::PlotInput input = small_input();
+  const Chart before = make_chart(input, {});
+  const Item& conv = item(before.series.at(0), "conv");
+  CHECK(conv.limit != Limit::Latency);
+  input.device.launch_overhead_seconds.value = 2 * *conv.bound_seconds;
+  CHECK(item(make_chart(input, {}).series.at(0), "conv").limit == Limit::Latency);
+  CHECK(make_chart(input, {}).series[0].memory_share < before.series[0].memory_share + 1e-12);
 }
 
 TEST_CASE("a run with a time and no kernels is a star at the model's work over its time, beside the bound") {

@@ -19,7 +19,8 @@
   const opened = $("#y").value, roofline = opened === "rate" ? "" : "&y=rate", show_roofline = () => roofline && set("y", "rate", "change");
   const clear = () => { $("#clear").click(); show_roofline(); };
   const data = JSON.parse($("#chart-data").textContent);
-  const items = data.series[0].items, whole = items.count;
+  // A comparison of two models opens with the new one.
+  const items = data.series[data.series.length === 2 && $("#pairs-data") ? 1 : 0].items, whole = items.count;
   const mouse = (type, node, more = {}) => {
     const box = node.getBoundingClientRect();
     const event = { bubbles: true, cancelable: true, pointerId: 1, clientX: box.left + box.width / 2, clientY: box.top + box.height / 2, ...more };
@@ -194,8 +195,21 @@
     const part = $("#structure g[data-filter]"), rects = all("#structure g[data-filter] rect");
     const top = rects.filter((r) => +r.getAttribute("y") < 1).reduce((sum, r) => sum + +r.getAttribute("width") + 1, 0);
     check("parts of the model fill its time", top / +$("#structure svg").getAttribute("width") > 0.95, top);
+    // "layers.{1-3,7}/" stands for four layers that hold the same operators in the same order.
+    const paths = items.name.map((name, i) => (name.includes("/") ? name.split("/").filter(Boolean).join("/") : data.strings[items.scope[i]].split("/").filter(Boolean).concat(name).join("/")) + "/");
+    const works = (i) => (items.seconds?.[i] ?? Math.max(items.compute_seconds[i] ?? 0, items.memory_seconds[i] ?? 0)) > 0;
+    for (const group of all("#structure g[data-filter]").filter((each) => /^[^{]*\{[\d,-]+\}[^{/]*\/?$/.test(each.dataset.filter))) {
+      const [, before, ranges, after] = /^(.*)\{(.*)\}(.*)$/.exec(group.dataset.filter);
+      const numbers = ranges.split(",").flatMap((range) => { const [from, to = from] = range.split("-").map(Number); return Array.from({ length: to - from + 1 }, (_, k) => from + k); });
+      const recipes = numbers.map((number) => items.type.filter((_, i) => works(i) && paths[i].startsWith(before + number + after + (after.endsWith("/") ? "" : "/"))).join());
+      const label = group.getAttribute("aria-label");
+      if (!label.includes(` ×${numbers.length}:`) || !recipes[0] || new Set(recipes).size !== 1) check("a part with a count stands for that many parts with the same operators", false, [label, group.dataset.filter, recipes]);
+    }
     part.dispatchEvent(new MouseEvent("click", { bubbles: true }));
     check("a part filters rows and dots", $("#search").value === part.dataset.filter && count() <= whole, status());
+    clear();
+    set("search", "{0-99999}");
+    check("a range in the search finds the rows with such a number", count() === whole || count() > 0 || !items.name.some((name) => /\d/.test(name)), status());
     clear();
   }
   if (open("timeline")) {

@@ -41,7 +41,7 @@ inline std::string estimate(const std::string& nodes, const std::string& more = 
 // nothing.
 inline std::string small_nodes() {
   return node(0, "conv", "Conv", 1e9, 1e6) + "," + node(1, "relu", "Relu", 1e6, 8e6) + "," +
-         node(2, "add", "Add", 1e6, 12e6) + "," + node(3, "add_2", "Add", 1e6, 12e6) + "," +
+         node(2, "add_1", "Add", 1e6, 12e6) + "," + node(3, "add_2", "Add", 1e6, 12e6) + "," +
          node(4, "copy", "Transpose", 0, 1e6) + "," + node(5, "reshape", "Reshape", 0, 0, R"("mark": "view")");
 }
 

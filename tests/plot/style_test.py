@@ -2,7 +2,7 @@
 """Colours of pages, light and dark: style_test.py SOURCE_DIR
 
 Contrast by WCAG 2.1 (1.4.3, level AA: 4.5 for text; 1.4.11: 3 for marks with meaning) of the custom properties in
-page.css, and of the outlines of hollow dots; and the three colours of limits, which are only accompanied by a letter: their distance in CIELAB, as seen by
+page.css, and of the outlines of hollow dots; and the four colours of limits, which are only accompanied by a letter: their distance in CIELAB, as seen by
 people without green or red cones (Viénot, Brettel, Mollon 1999).
 """
 import itertools
@@ -15,6 +15,7 @@ TEXT, MARK = 4.5, 3.0
 PAIRS = [("ink", "paper", TEXT), ("ink", "soft", TEXT), ("muted", "paper", TEXT), ("muted", "soft", TEXT), ("warn", "soft", TEXT), ("warn", "paper", TEXT),
          ("paper", "accent", TEXT), ("accent", "paper", MARK), ("better", "paper", MARK), ("worse", "paper", MARK),
          ("chip-text", "compute", TEXT), ("chip-text", "memory", TEXT), ("chip-text", "neither", TEXT), ("chip-text", "unknown", TEXT),
+         ("chip-text", "latency", TEXT), ("latency", "paper", MARK),
          ("compute", "paper", MARK), ("memory", "paper", MARK), ("neither", "paper", MARK), ("unknown", "paper", MARK)]
 LEAST_DISTANCE = 15  # in CIELAB; neighbouring shades become distinguishable at about 2
 
@@ -85,7 +86,7 @@ def main():
             if contrast(edge, colours["paper"]) < MARK:
                 failures.append(f"{name}: a dot outlined in {edge} has {contrast(edge, colours['paper']):.2f}, expected {MARK}")
     for kind in ("all cones", *BLIND):
-        for a, b in itertools.combinations(("compute", "memory", "neither"), 2):
+        for a, b in itertools.combinations(("compute", "memory", "neither", "latency"), 2):
             far = sum((x - y) ** 2 for x, y in zip(seen(light[a], kind), seen(light[b], kind))) ** 0.5
             print(f"{kind:26} {a:9} to {b:8} {far:5.1f}")
             if far < LEAST_DISTANCE:

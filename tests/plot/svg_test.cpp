@@ -261,7 +261,8 @@ TEST_CASE("a still picture's frame is what the dots need, or the machine's") {
 TEST_CASE("a script loses its blanks and comments and nothing else") {
   // in                                                  out
   const std::vector<std::pair<std::string, std::string>> kCases = {
-      {"const a = 1;  // one\n\n  let b = a;\n", "const a=1;\nlet b=a;\n"},
+      {"const a = 1;  // one\n\n  let b = a;\n", "const a=1;let b=a;"},
+      {"f(a,\n  b)\ng = {\n  c\n}\nh = 1", "f(a,b)\ng={c\n}\nh=1"},
       {"x = a + +b - -c;", "x=a+ +b- -c;"},
       {"f(\"a  //  b\", 'c /* d */');", "f(\"a  //  b\",'c /* d */');"},
       {"t = `a  ${ b + `c  ${ {d: 1} }` }  e`;", "t=`a  ${b+`c  ${{d:1}}`}  e`;"},

@@ -105,6 +105,7 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   } else {
     series.items = kernel_items(measured);
   }
+  if (measured.seconds.value_or(0) > 0) series.run_seconds = measured.seconds;
   double joined = 0, all = 0;
   for (const Item& item : series.items) {
     all += item.seconds.value_or(0);
@@ -119,11 +120,19 @@ void add_trajectory(const Chart& chart, Series& series) {
   const EstimateFile& estimate = chart.estimates[*series.estimate];
   if (!estimate.sweep || !is_same_device(estimate, chart)) return;
   if (estimate.sweep->points.size() > 1) series.label = estimate.label_without_free();
+  const bool has_runs = !series.runs.empty();  // of a file of whole runs; those of the sweep are then the same
   for (const CurvePoint& point : estimate.sweep->points) {
-    if (point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0 && point.seconds.value_or(0) > 0)
-      series.trajectory.push_back(
-          {estimate.sweep->dim + "=" + base::shortest(point.size), *point.flops, *point.bytes, *point.seconds});
+    if (!(point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0)) continue;
+    const std::string label = estimate.sweep->dim + "=" + base::shortest(point.size);
+    if (point.seconds.value_or(0) > 0) series.trajectory.push_back({label, *point.flops, *point.bytes, *point.seconds});
+    if (!has_runs && point.measured_seconds.value_or(0) > 0)
+      series.runs.push_back({.label = label,
+                             .flops = *point.flops,
+                             .bytes = *point.bytes,
+                             .seconds = *point.measured_seconds,
+                             .joules = point.measured_joules});
   }
+  if (!has_runs && series.runs.size() == 1) series.measured_star = series.runs.front();
 }
 
 // Makes a path of several estimates of one model that differ in one size.
@@ -358,18 +367,19 @@ void tell_apart(Chart& chart, const PlotInput& input) {
 
 std::string default_title(const Chart& chart) {
   std::string title;
+  const std::string machine = " on " + machine_text(chart);
   if (chart.path.size() > 1) {
     // "resnet50, batch=1 … 256": one size differs.
     const EstimateFile& base = chart.estimates[*chart.series.front().estimate];
     const std::string last = chart.path.back().label;
     return base.label(chart.path_dim) + ", " + chart.path.front().label + " … " +
-           last.substr(chart.path_dim.size() + 1) + " on " + chart.device.name;
+           last.substr(chart.path_dim.size() + 1) + machine;
   }
   for (const Series& series : chart.series) {
     if (title.find(series.label) != std::string::npos) continue;
     title += (title.empty() ? "" : " · ") + series.label;
   }
-  return title.empty() ? "Roofline of " + chart.device.name : title + " on " + chart.device.name;
+  return title.empty() ? "Roofline of " + chart.device.name : title + machine;
 }
 
 // The published rules count different FLOPs and bytes than the bounds of the rows: the star of the whole model uses the
@@ -385,6 +395,19 @@ void use_published_counts(Series& series, const Chart& chart) {
 }
 
 }  // namespace
+
+std::int64_t device_count(const EstimateFile& estimate, const Chart& chart) {
+  const auto& roofline = estimate.document.roofline;
+  return roofline && roofline->device == chart.device.id && roofline->parallel ? roofline->parallel->devices.devices() : 1;
+}
+
+std::string machine_text(const Chart& chart) {
+  const std::int64_t count = chart.estimates.empty() ? 1 : device_count(chart.estimates.front(), chart);
+  const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const EstimateFile& estimate) {
+    return device_count(estimate, chart) == count;
+  });
+  return (is_common && count > 1 ? base::grouped(count) + " × " : "") + chart.device.name;
+}
 
 Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   Chart chart;

@@ -37,8 +37,9 @@ enum class Limit : std::uint8_t {
   None,
   Compute,
   Memory,
-  Neither,  // measured, and below 80% of both roofs: latency, launches, or a kernel that uses neither well
+  Neither,  // measured, and below 80% of both roofs: launches, or a kernel that uses neither well
   Unknown,
+  Latency,  // not measured, and shorter than a launch: Bound::Latency
 };
 std::string_view to_string(Limit limit);
 
@@ -71,7 +72,9 @@ struct Item {
 // Items with the same work, drawn as one dot.
 struct Dot {
   std::vector<std::size_t> items;
-  std::string type, name;         // name of the item with the most time; aggregates are named by their type
+  // `name`: the items' common pattern, "layers.*/conv/Conv"; the first name if other dots have that pattern too.
+  // Aggregates are named by their type.
+  std::string type, name;
   bool aggregate = false;         // combines items beyond PlotOptions::max_dots
   double seconds = 0, share = 0;  // sum; share of the series' time
   std::optional<double> x, y;     // estimated: FLOP/B and FLOP/s at the least time
@@ -107,7 +110,9 @@ struct Series {
   std::vector<Dot> dots;                  // most time first
   std::vector<TypeTime> types;            // most time first
   double seconds = 0, bound_seconds = 0;  // sums over items
-  double memory_share = 0;                // share of the time in memory-bound items
+  std::optional<double> run_seconds;      // measured wall time of a run, if the file of the kernels has it
+  double whole_seconds() const { return run_seconds.value_or(seconds); }
+  double memory_share = 0, latency_share = 0;  // of the time, in items with this limit
   std::optional<Star> bound_star, measured_star;
   std::array<std::pair<std::size_t, double>, kAbsences> absent{};  // number of items and their share of the time
   std::size_t outside = 0;                                         // items outside the frame
@@ -166,6 +171,11 @@ struct Chart {
 };
 
 Chart make_chart(const PlotInput& input, const PlotOptions& options);
+
+// The number of devices that an estimate is split over; 1 if it is for another machine than the chart's.
+std::int64_t device_count(const EstimateFile& estimate, const Chart& chart);
+// "8 × NVIDIA H200 SXM 141 GB" if all estimates are split over that many devices.
+std::string machine_text(const Chart& chart);
 
 // Whether a file has times of whole runs but no kernels (runs.cpp).
 bool is_of_whole_runs(const documents::Measured& measured);

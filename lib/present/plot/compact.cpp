@@ -34,8 +34,9 @@ class Compactor {
     } else if (c == ' ') {
       blanks();
     } else if (c == '\n') {
+      // After these, a line end separates nothing; after a word, ")" or "}" it may end a statement.
       while (last() == ' ') out_.pop_back();
-      if (last() != '\n') out_ += '\n';
+      if (std::string_view("\n;{,(").find(last()) == std::string_view::npos) out_ += '\n';
       ++at_;
     } else if (c == '"' || c == '\'') {
       quoted(c);

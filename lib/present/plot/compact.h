@@ -6,8 +6,8 @@
 
 namespace pagoda::present::plot {
 
-// Drops comments, indentation and blanks next to punctuation; keeps line ends, names and all text in quotes, templates
-// and regular expressions.
+// Drops comments, indentation, blanks next to punctuation, and line ends that end no statement; keeps names and all text
+// in quotes, templates and regular expressions.
 std::string compact_script(std::string_view script);
 
 }  // namespace pagoda::present::plot

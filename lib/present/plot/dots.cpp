@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plot/chart.h"
+#include "report/folded.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -13,12 +14,14 @@ namespace {
 constexpr double kNear = 0.8;         // share of a roof from which it is the bound
 constexpr double kImpossible = 1.05;  // above this share of a roof, units, counts or precision must be wrong
 
-Limit limit_of(const Item& item) {
+// `launch`: seconds of one, 0 if unknown. The rule of Bound for what is not measured.
+Limit limit_of(const Item& item, double launch) {
   if (item.absence == Absence::NoWork) return Limit::None;
   if (!item.compute_seconds || !item.memory_seconds) return Limit::Unknown;
   if (*item.compute_seconds == 0 && *item.memory_seconds == 0) return Limit::None;
   const bool is_compute = *item.compute_seconds >= *item.memory_seconds;
   if (item.seconds && item.bound_seconds && *item.bound_seconds < kNear * *item.seconds) return Limit::Neither;
+  if (!item.seconds && launch > std::max(*item.compute_seconds, *item.memory_seconds)) return Limit::Latency;
   return is_compute ? Limit::Compute : Limit::Memory;
 }
 
@@ -33,11 +36,15 @@ Absence absence_of(const Item& item, bool measured) {
 
 bool is_drawn(const Item& item) { return item.absence == Absence::None || item.absence == Absence::ZeroFlops; }
 
-// The same operator on the same sizes with the same counts. Different attributes show in the counts.
-using Same = std::tuple<std::string, std::string, std::string, double, double, double, double, Absence>;
+// The same operator on the same sizes with the same counts, in layers whose names differ only in numbers, as the rows of
+// the answer (report/folded.h). Different attributes show in the counts.
+using Same = std::tuple<std::string, std::size_t, std::string, std::string, std::string, double, double, double, double,
+                        Absence>;
 
 Same same_key(const Item& item) {
-  return {item.type,
+  return {report::without_numbers(item.name),
+          item.nodes.size(),
+          item.type,
           item.shape,
           item.dtype,
           item.flops.value_or(-1),
@@ -199,22 +206,27 @@ std::string_view to_string(Limit limit) {
       return "neither";
     case Limit::Unknown:
       return "unknown";
+    case Limit::Latency:
+      return "latency";
   }
   return "?";
 }
 
 void finish_series(Series& series, const Chart& chart) {
-  double memory_seconds = 0;
+  double memory_seconds = 0, latency_seconds = 0;
   for (Item& item : series.items) {
     item.absence = absence_of(item, series.has_time());
-    item.limit = limit_of(item);
+    item.limit = limit_of(item, chart.device.launch_overhead_seconds.value.value_or(0));
     const double seconds = (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
     series.seconds += seconds;
     series.bound_seconds += item.bound_seconds.value_or(0);
-    if (item.memory_seconds && item.compute_seconds && *item.memory_seconds > *item.compute_seconds)
-      memory_seconds += seconds;
+    if (item.limit == Limit::Memory) memory_seconds += seconds;
+    if (item.limit == Limit::Latency) latency_seconds += seconds;
   }
-  if (series.seconds > 0) series.memory_share = memory_seconds / series.seconds;
+  if (series.seconds > 0) {
+    series.memory_share = memory_seconds / series.seconds;
+    series.latency_share = latency_seconds / series.seconds;
+  }
   group_types(series);
 
   std::map<Same, std::size_t> dot_at;
@@ -241,13 +253,16 @@ void finish_series(Series& series, const Chart& chart) {
     dot.seconds += seconds;
     dot.share += share;
   }
+  std::map<std::string, std::size_t> named;
   for (Dot& dot : series.dots) {
     place(series, chart.frame, dot);
-    const auto heaviest = *std::max_element(dot.items.begin(), dot.items.end(), [&](std::size_t a, std::size_t b) {
-      return series.items[a].time().value_or(0) < series.items[b].time().value_or(0);
-    });
-    dot.name = series.items[heaviest].name;
+    dot.name = series.items[dot.items.front()].name;
+    for (const std::size_t i : dot.items) dot.name = report::common_name(dot.name, series.items[i].name);
+    ++named[dot.name];
   }
+  // A pattern of several dots tells none of them from the others.
+  for (Dot& dot : series.dots)
+    if (named[dot.name] > 1) dot.name = series.items[dot.items.front()].name;
   std::stable_sort(series.dots.begin(), series.dots.end(),
                    [](const Dot& a, const Dot& b) { return a.seconds > b.seconds; });
   limit_dots(series, chart.frame, chart.options.max_dots);
@@ -259,7 +274,9 @@ void finish_series(Series& series, const Chart& chart) {
     series.outside_share += dot.share;
   }
   series.bound_star = whole(series, false);
-  if (series.has_time()) series.measured_star = whole(series, true);
+  if (!series.has_time()) return;
+  series.measured_star = whole(series, true);
+  if (series.measured_star) series.measured_star->seconds = series.whole_seconds();
 }
 
 }  // namespace pagoda::present::plot

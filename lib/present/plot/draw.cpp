@@ -52,13 +52,20 @@ void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout, bool standal
                     {"fill", "none"},
                     {"d", "M" + px(x) + " " + px(y) + "V" + px(plot.y1)}});
   svg.leaf("circle", {{"class", "ink-fill"}, {"cx", px(x)}, {"cy", px(y)}, {"r", "3.5"}, {"fill", std::string(kInk)}});
-  svg.text(x, plot.y1 - 26, "ridge " + plain(chart.roofs.ridge(chart.roofs.main)) + " FLOP/B",
+  const std::string name = "ridge " + plain(chart.roofs.ridge(chart.roofs.main)) + " FLOP/B";
+  const double half = text_width(name, kSmallText) / 2 + 3;
+  svg.text(std::clamp(x, plot.x0 + half, std::max(plot.x0 + half, plot.x1 - half)), plot.y1 - 26, name,
            {{"class", "halo"}, {"text-anchor", "middle"}, {"fill", std::string(kInk)}});
-  if (!standalone || chart.roofs.is_single()) {
-    svg.text(x - 8, plot.y1 - 9, "memory-bound",
+  // The page has both zone names and shows those with space itself.
+  constexpr double kGap = 8;
+  const auto has_space = [&](const char* zone, double space) {
+    return !standalone || (chart.roofs.is_single() && text_width(zone, kSmallText) + kGap < space);
+  };
+  if (has_space("memory-bound", x - plot.x0))
+    svg.text(x - kGap, plot.y1 - 9, "memory-bound",
              {{"class", "muted halo"}, {"text-anchor", "end"}, {"fill", std::string(kMuted)}});
-    svg.text(x + 8, plot.y1 - 9, "compute-bound", {{"class", "muted halo"}, {"fill", std::string(kMuted)}});
-  }
+  if (has_space("compute-bound", plot.x1 - x))
+    svg.text(x + kGap, plot.y1 - 9, "compute-bound", {{"class", "muted halo"}, {"fill", std::string(kMuted)}});
   svg.close();
 }
 
@@ -233,8 +240,12 @@ void draw_head(Svg& svg, const Chart& chart) {
                {{"class", "ink"}, {"font-size", "13"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
     return;
   }
-  svg.text(sheet.plot.x0, 32, fit(chart.title, 19, sheet.panel.x1 - sheet.plot.x0 - 140),
-           {{"class", "ink"}, {"font-size", "19"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
+  // A long title gets smaller letters before it is cut: its end is the machine, its middle the sizes.
+  const double space = (sheet.panel.x1 - sheet.plot.x0) / kBold;
+  double size = 19;
+  while (size > 13 && text_width(chart.title, size) > space) --size;
+  svg.text(sheet.plot.x0, 32, fit(chart.title, size, space),
+           {{"class", "ink"}, {"font-size", px(size)}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
   const std::string text = says(chart);
   if (text.empty()) return;
   const std::vector<std::string> rows = wrapped(text, 13, sheet.panel.x1 - sheet.plot.x0, 2);

@@ -6,6 +6,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/documents/measured_runs.h"
 #include "plot/text.h"
+#include "report/rows.h"
 
 namespace pagoda::present {
 namespace plot {
@@ -20,14 +21,16 @@ std::vector<EstimateGroup> groups_of(const EstimateFile& file) {
   for (const documents::EstimateGroup& each : file.document.traffic->groups) {
     EstimateGroup group{
         .rule = std::string(to_string(each.rule)), .nodes = {}, .main = 0, .bytes = {}, .saved_bytes = {}};
-    for (std::size_t i = 0; i < each.nodes.size(); ++i) {
-      const std::optional<std::size_t> at = file.position(each.nodes[i]);
+    std::vector<const EstimateNode*> nodes;
+    nodes.reserve(each.nodes.size());
+    for (const std::size_t index : each.nodes) {
+      const std::optional<std::size_t> at = file.position(index);
       if (!at) continue;
-      if (i < each.joined_by.size() && each.joined_by[i] == Fusion::None) group.main = *at;
       group.nodes.push_back(*at);
+      nodes.push_back(&file.nodes()[*at]);
     }
-    if (!group.nodes.empty() && std::find(group.nodes.begin(), group.nodes.end(), group.main) == group.nodes.end())
-      group.main = group.nodes.front();
+    if (const EstimateNode* heaviest = report::heaviest_node(nodes))
+      group.main = static_cast<std::size_t>(heaviest - file.nodes().data());
     group.bytes = real(each.counts.bytes);
     group.saved_bytes = real(each.saved_bytes);
     groups.push_back(std::move(group));
@@ -43,12 +46,18 @@ std::optional<EstimateCurve> curve_of(const documents::EstimateSweep& sweep, std
   }
   if (sweep.points.empty()) return std::nullopt;
   EstimateCurve curve{sweep.dims.front(), {}};
-  for (const SweepPoint& point : sweep.points)
+  curve.points.reserve(sweep.points.size());
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    const SweepPoint& point = sweep.points[i];
+    const bool is_measured = i < sweep.measured.size();
     curve.points.push_back({.size = static_cast<double>(point.sizes.front()),
                             .flops = real(point.flops),
                             .bytes = real(point.bytes),
                             .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt,
-                            .memory_bytes = real(point.memory_bytes)});
+                            .memory_bytes = real(point.memory_bytes),
+                            .measured_seconds = is_measured ? sweep.measured[i].seconds : std::nullopt,
+                            .measured_joules = is_measured ? sweep.measured[i].joules : std::nullopt});
+  }
   return curve;
 }
 

@@ -23,6 +23,7 @@ struct EstimateGroup {
 struct CurvePoint {
   double size = 0;
   std::optional<double> flops, bytes, seconds, memory_bytes;
+  std::optional<double> measured_seconds, measured_joules;
 };
 
 struct EstimateCurve {

@@ -6,6 +6,7 @@
 
 #include "plot/chart.h"
 #include "plot/text.h"
+#include "report/rows.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -300,10 +301,10 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Me
   const std::map<std::size_t, std::string> flags = flags_of(measured);
   std::vector<Item> items;
   for (const auto& [root, nodes] : members) {
-    // The node with the most work gives the name.
-    const std::size_t main = *std::max_element(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
-      return estimate.nodes()[a].counts.flops.value_or(0) < estimate.nodes()[b].counts.flops.value_or(0);
-    });
+    std::vector<const EstimateNode*> parts;
+    parts.reserve(nodes.size());
+    for (const std::size_t at : nodes) parts.push_back(&estimate.nodes()[at]);
+    const std::size_t main = static_cast<std::size_t>(report::heaviest_node(parts) - estimate.nodes().data());
     Item item = merged(estimate, nodes, main, roofs, same_device,
                        nodes.size() > 1 ? fused_bytes(estimate, nodes, readers) : std::nullopt);
     if (const auto found = kernels.find(root); found != kernels.end()) {

@@ -91,10 +91,13 @@ void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lin
                                                                                           {&brief, &roofs}}};
   for (const auto& [text, blocked] : choices) {
     const double width = text_width(*text, kLabelText);
+    // A label longer than a level roof begins before it: in a narrow picture, too, the roof has its number.
+    const bool is_level = mark.roof->kind == Roof::Kind::Compute;
+    const double last = std::max(length - width / 2 - 4, is_level ? width / 2 + 58 : 0);
     for (const double offset : {10.0, -11.0, 26.0, -27.0}) {
-      for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      for (double back = width / 2 + 18; back <= last; back += 8) {
         // Label compute roofs at their right end, and slopes at their left end, where they do not share lines.
-        const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
+        const double t = is_level ? 1 - back / length : back / length;
         const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
         std::vector<Box> boxes = slanted(x, y, width, degrees);
         if (!is_free(plot, boxes, *blocked)) continue;

@@ -18,14 +18,18 @@
 namespace pagoda::present::plot {
 namespace {
 
-// JSON inside a script element: "<" could end the element or open a comment, so it is written as an escape.
+// JSON inside a script element: "<" could end the element or open a comment, so it is written as an escape. Blanks
+// between tokens are left out.
 std::string in_script(const std::string& json) {
   std::string text;
   text.reserve(json.size());
+  bool is_quoted = false, is_escaped = false;
   for (const char c : json) {
+    if (c == '"' && !is_escaped) is_quoted = !is_quoted;
+    is_escaped = is_quoted && c == '\\' && !is_escaped;
     if (c == '<')
       text += "\\u003c";
-    else if (c != '\n')  // only occurs between tokens: strings escape it
+    else if (is_quoted || (c != ' ' && c != '\n'))
       text += c;
   }
   return text;
@@ -51,7 +55,7 @@ constexpr std::string_view kPlotBar = R"(<div class="bar">
 
 constexpr std::string_view kTable = R"(<section class="table"><h2 id="operators">Operators</h2>
 <div class="bar"><input id="search" type="search" placeholder="Search operators" aria-label="Search operators by name, scope or type">
-<label>Limit <select id="limit"><option value="">all</option><option value="memory">memory</option><option value="compute">compute</option><option value="neither">neither roof</option><option value="unknown">unknown</option><option value="none">none</option></select></label>
+<label>Limit <select id="limit"><option value="">all</option><option value="memory">memory</option><option value="compute">compute</option><option value="latency">latency</option><option value="neither">neither roof</option><option value="unknown">unknown</option><option value="none">none</option></select></label>
 <label>Heaviest <input id="share" type="range" min="1" max="100" value="100"><span id="share-text">100%</span></label>
 <span id="status" role="status"></span></div>
 <div id="rows" tabindex="0" role="region" aria-labelledby="operators" title="↑ and ↓ select, Enter opens"><table aria-labelledby="operators"><thead><tr></tr></thead><tbody></tbody></table></div><p id="printed"></p></section>
@@ -71,8 +75,8 @@ struct Panel {
 // clang-format off
 constexpr Panel kPanels[] = {
     {"compare",   "Compare",   "The first model before, another after. A row of time is matched by name, output, structure or operator."},
-    {"structure", "Structure", "Time by part, coloured by what bounds it: C compute, M memory, N neither roof. Alike layers are one; a click shows only that part."},
-    {"timeline",  "Timeline",  "Rows in order of execution, one after another, under the activations alive."},
+    {"structure", "Structure", "Time by part, coloured by limit: C compute, M memory, L latency, N neither roof. Layers with the same operators in order, each of the same work within 5 %, are one; a click shows only that part."},
+    {"timeline",  "Timeline",  "Rows in order of execution."},
     {"types",     "Types",     "Time by operator type; a click shows only that type."},
     {"fusion",    "Fusion",    ""},
     {"energy",    "Energy",    ""},
@@ -136,6 +140,13 @@ std::string command_of(const EstimateFile& estimate, const Chart& chart) {
   add({"--device", chart.device.id.empty() ? "DEVICE" : chart.device.id});
   if (document.roofline && document.roofline->precision)
     add({"--precision", std::string(option_name(*document.roofline->precision))});
+  if (document.roofline && document.roofline->parallel) {
+    const ParallelOptions& devices = document.roofline->parallel->devices;
+    for (const auto& [option, count] : {std::pair{"--tensor-parallel", devices.tensor},
+                                        {"--pipeline-parallel", devices.pipeline},
+                                        {"--expert-parallel", devices.expert}})
+      if (count > 1) add({option, std::to_string(count)});
+  }
   if (document.traffic && document.traffic->model != TrafficModel::Unfused)
     add({"--traffic", std::string(to_string(document.traffic->model))});
   add({"-o", "page.html"});

@@ -24,8 +24,9 @@ std::string compact_style(std::string_view style) {
   for (std::size_t i = 0; i < style.size(); ++i) {
     if (style.substr(i, 2) == "/*")
       i = style.find("*/", i) + 1;
-    else if (style[i] == '\n' || (style[i] == ' ' && !text.empty() &&
-                                  std::string_view("{};:,").find(text.back()) != std::string_view::npos))
+    else if (style[i] == '\n' || (style[i] == ' ' && style.substr(i + 1, 1) == "{") ||
+             (style[i] == ';' && style.substr(i + 1, 2) == " }") ||
+             (style[i] == ' ' && !text.empty() && std::string_view("{};:,").find(text.back()) != std::string_view::npos))
       continue;
     else
       text += style[i];

@@ -260,7 +260,7 @@ std::string summary(const Chart& chart, const Series& series) {
   if (series.seconds <= 0) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
   const bool at_least = series.estimate && chart.estimates[*series.estimate].document.totals.partial;
-  text += series.has_time() ? " · " + base::si_text(series.seconds, "s") + " measured"
+  text += series.has_time() ? " · " + base::si_text(series.whole_seconds(), "s") + " measured"
                             : std::string(" · at least ") + base::si_text(series.seconds, "s") +
                                   (at_least ? " for what is modelled" : "");
   if (const auto& run = series.measured_star; run && !series.has_time())
@@ -268,8 +268,10 @@ std::string summary(const Chart& chart, const Series& series) {
             percent_text(series.seconds / run->seconds);
   if (star) text += " · " + base::si_text(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
   if (series.has_time() && series.bound_seconds > 0)
-    text += " · " + percent_text(series.bound_seconds / series.seconds) + " of its roofs";
-  text += " · " + percent_text(series.memory_share) + " of the time memory-bound";
+    text += " · " + percent_text(series.bound_seconds / series.whole_seconds()) + " of its roofs";
+  const bool is_latency = series.latency_share > series.memory_share;
+  text += " · " + percent_text(is_latency ? series.latency_share : series.memory_share) + " of the time " +
+          (is_latency ? "latency" : "memory") + "-bound";
   if (series.estimate) {
     const auto& roofline = chart.estimates[*series.estimate].document.roofline;
     if (roofline && roofline->predicted) text += " · predicted " + base::si_text(roofline->predicted->seconds, "s");

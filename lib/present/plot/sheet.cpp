@@ -38,7 +38,7 @@ Sheet make_sheet(const PlotOptions& options) {
     sheet.plot.x1 += more, sheet.panel.x0 += more, sheet.panel.x1 += more;
     return sheet;
   }
-  sheet.plot = {62, 46, sheet.width - 12, 0};
+  sheet.plot = {66, 46, sheet.width - 12, 0};
   sheet.plot.y1 = sheet.plot.y0 + std::min(590.0, kSteepest * (sheet.plot.x1 - sheet.plot.x0));
   sheet.height = sheet.plot.y1 + 52;
   sheet.panel = {10, sheet.height, sheet.width - 10, INFINITY};

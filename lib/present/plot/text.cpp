@@ -167,7 +167,8 @@ std::string plain(double value) {
   if (value >= 9999.5 || value < 1e-4) return base::si_text(value, "");
   const int exponent = static_cast<int>(std::floor(std::log10(value)));
   const double scale = std::pow(10, exponent - 2);
-  return number(std::round(value / scale) * scale, 4);
+  const double shown = std::round(value / scale) * scale;
+  return shown >= 1000 ? base::grouped(std::llround(shown)) : number(shown, 4);
 }
 
 std::string decade(int exponent) {

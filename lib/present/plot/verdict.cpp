@@ -17,7 +17,7 @@ constexpr double kFarFromRoofs = 0.5;
 
 std::string percent(double share) { return report::share_cell(share) + " %"; }
 
-std::string fit_text(const documents::EstimateFit& fit) {
+std::string fit_text(const documents::EstimateFit& fit, bool is_each) {
   if (!fit.fits || !fit.device_bytes) return "";
   const std::string used = report::cell(fit.total_bytes, "B"), whole = report::cell(fit.device_bytes, "B");
   std::string text = *fit.fits ? "fits: " : "does not fit: ";
@@ -25,7 +25,7 @@ std::string fit_text(const documents::EstimateFit& fit) {
   if (used == whole && fit.total_bytes != fit.device_bytes)  // "141 GB of 141 GB" explains nothing
     text += " (" + report::memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
             ")";
-  return text;
+  return text + (is_each ? " each" : "");
 }
 
 std::string advice_text(const documents::EstimateAdvice& advice, double now) {
@@ -52,18 +52,28 @@ std::string heaviest_text(const Series& series) {
 }
 
 void add_measured(const Chart& chart, const Series& series, Verdict& verdict) {
-  const double share = series.bound_seconds / series.seconds;
-  verdict.time = base::si_seconds(series.seconds) + " measured";
+  constexpr double kWorthALine = 0.005;  // of the run, between kernels or in kernels that overlap
+  const double seconds = series.whole_seconds(), share = series.bound_seconds / seconds;
+  const bool is_run = std::abs(seconds - series.seconds) > kWorthALine * seconds;
+  verdict.time = base::si_seconds(seconds) + " measured";
+  if (is_run && seconds > series.seconds)
+    verdict.actions.push_back(base::si_seconds(seconds - series.seconds) + ", " +
+                              percent(1 - series.seconds / seconds) + " of the run, lies between kernels.");
+  else if (is_run)
+    verdict.actions.push_back("Kernels overlap: their times sum up to " + base::si_seconds(series.seconds) + ".");
   if (series.bound_seconds <= 0) return;
   verdict.bound =
       percent(std::min(1.0, share)) + " of what " + (chart.device.kind == "cpu" ? "this CPU" : "its roofs") + " can do";
-  verdict.ladder = {{"roofs", series.bound_seconds}, {"measured", series.seconds}};
+  verdict.ladder = {{"roofs", series.bound_seconds}};
+  if (is_run) verdict.ladder.push_back({"kernels", series.seconds});
+  verdict.ladder.push_back({"measured", seconds});
   double far = 0;
   for (const Item& item : series.items)
     if (item.limit == Limit::Neither) far += item.seconds.value_or(0);
   if (far / series.seconds > kFarFromRoofs)
     verdict.actions.push_back(percent(far / series.seconds) +
-                              " of the time is near no roof: look at kernels, threads and launches, not traffic.");
+                              std::string(is_run ? " of the time in kernels" : " of the time") +
+                              " is near no roof: look at kernels, threads and launches, not traffic.");
 }
 
 void add_estimated(const Series& series, const EstimateDocument& estimate, Verdict& verdict) {
@@ -76,8 +86,7 @@ void add_estimated(const Series& series, const EstimateDocument& estimate, Verdi
   if (roofline && !is_step)
     verdict.bound = report::split_text(*roofline);
   else
-    verdict.bound = series.memory_share > 0.5 ? "memory bounds " + percent(series.memory_share) + " of it"
-                                              : "arithmetic bounds " + percent(1 - series.memory_share) + " of it";
+    verdict.bound = report::split_text(series.memory_share, series.latency_share);
   const bool is_fused = roofline && roofline->traffic != TrafficModel::Unfused;
   verdict.ladder.push_back({is_fused ? "fused" : "unfused", seconds});
   for (const documents::EstimateAdvice& advice : estimate.advice) {
@@ -86,7 +95,8 @@ void add_estimated(const Series& series, const EstimateDocument& estimate, Verdi
   }
   if (totals != nullptr && totals->floor_seconds > 0) verdict.ladder.push_back({"floor", totals->floor_seconds});
   if (roofline && roofline->predicted) verdict.ladder.push_back({"predicted", roofline->predicted->seconds});
-  if (series.measured_star)
+  // A measured point of a sweep has a size of its own.
+  if (series.measured_star && series.trajectory.empty())
     verdict.ladder.push_back({"measured", series.measured_star->seconds});
   else if (estimate.measured)
     verdict.ladder.push_back({"measured", estimate.measured->seconds});
@@ -162,7 +172,7 @@ std::vector<Rung> ladder_of(const Chart& chart) {
     const Series& series = chart.series[i];
     const bool is_alike = series.has_time() == chart.series.front().has_time();
     if (!is_alike || series.seconds <= 0 || !series.runs.empty() || !series.trajectory.empty()) return {};
-    ladder.push_back({names.labels[i], series.seconds});
+    ladder.push_back({names.labels[i], series.whole_seconds()});
   }
   return ladder.size() > 1 ? ladder : std::vector<Rung>();
 }
@@ -176,10 +186,10 @@ std::optional<Verdict> verdict_of(const Chart& chart) {
   const Series &before = chart.series[0], &after = chart.series[1];
   const ShortLabels names = short_labels(chart);
   verdict.model = names.labels[1] + " against " + names.labels[0] + names.common;
-  verdict.device = chart.device.name;
-  verdict.time = (after.has_time() ? "" : "at least ") + base::si_seconds(after.seconds) + " instead of " +
-                 base::si_seconds(before.seconds);
-  const double factor = before.seconds / after.seconds;
+  verdict.device = machine_text(chart);
+  verdict.time = (after.has_time() ? "" : "at least ") + base::si_seconds(after.whole_seconds()) + " instead of " +
+                 base::si_seconds(before.whole_seconds());
+  const double factor = before.whole_seconds() / after.whole_seconds();
   verdict.bound = factor > 1.005   ? base::rounded(factor) + "× faster"
                   : factor < 0.995 ? base::rounded(1 / factor) + "× slower"
                                    : "no change";
@@ -202,7 +212,9 @@ std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
   const EstimateDocument* estimate = series.estimate ? &chart.estimates[*series.estimate].document : nullptr;
   const bool is_here = estimate != nullptr && estimate->roofline && estimate->roofline->device == chart.device.id;
   verdict.model = series.label;
-  verdict.device = is_here ? report::device_text(*estimate->roofline) : chart.device.name;
+  const std::int64_t devices = is_here ? device_count(chart.estimates[*series.estimate], chart) : 1;
+  if (devices > 1) verdict.device = base::grouped(devices) + " × ";
+  verdict.device += is_here ? report::device_text(*estimate->roofline) : chart.device.name;
   if (is_here && estimate->roofline->precision)
     verdict.device += " (" + std::string(to_string(*estimate->roofline->precision)) + ")";
   if (series.has_time())
@@ -214,7 +226,7 @@ std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
   if (!chart.is_energy && !series.has_time() && series.runs.size() > 1)
     verdict.actions.insert(verdict.actions.begin(), count_text(series.runs.size(), "measured run", "measured runs") + ": " +
                                                         reach_text(chart, series) + " of the roofs.");
-  if (is_here && estimate->fit) verdict.fit = fit_text(*estimate->fit);
+  if (is_here && estimate->fit) verdict.fit = fit_text(*estimate->fit, devices > 1);
   if (const std::string text = heaviest_text(series); !text.empty()) verdict.actions.push_back(text);
   return verdict;
 }

@@ -148,19 +148,28 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     const char* title;
     const char* unit;
     std::string_view color;
-    std::vector<std::pair<double, double>> points = {};
+    std::vector<std::pair<double, double>> points = {}, measured = {};
   };
   std::array<Curve, 3> curves = {{{"Time, at least", "s", kPalette[0]},
                                   {"Speed, at most", "FLOP/s", kPalette[3]},
                                   {"Memory of a run", "B", kPalette[2]}}};
   for (const CurvePoint& point : sweep.points) {
     if (point.size <= 0) continue;
-    const auto add = [&](Curve& curve, const std::optional<double>& value) {
-      if (value.value_or(0) > 0) curve.points.emplace_back(point.size, *value);
+    const auto add = [&](std::vector<std::pair<double, double>>& points, const std::optional<double>& value) {
+      if (value.value_or(0) > 0) points.emplace_back(point.size, *value);
     };
-    add(curves[0], point.seconds);
-    if (point.flops && point.seconds.value_or(0) > 0) add(curves[1], *point.flops / *point.seconds);
-    add(curves[2], point.memory_bytes);
+    const auto speed = [&](const std::optional<double>& seconds) {
+      return point.flops && seconds.value_or(0) > 0 ? std::optional(*point.flops / *seconds) : std::nullopt;
+    };
+    add(curves[0].points, point.seconds);
+    add(curves[0].measured, point.measured_seconds);
+    add(curves[1].points, speed(point.seconds));
+    add(curves[1].measured, speed(point.measured_seconds));
+    add(curves[2].points, point.memory_bytes);
+  }
+  if (!curves[0].measured.empty()) {
+    curves[0].title = "Time, at least (hollow) and measured (filled)";
+    curves[1].title = "Speed, at most (hollow) and measured (filled)";
   }
   const auto shown = static_cast<double>(
       std::count_if(curves.begin(), curves.end(), [](const Curve& curve) { return curve.points.size() > 1; }));
@@ -175,7 +184,8 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     if (curve.points.size() < 2) continue;
     const double bottom = top + kPanel - 34;
     double low = curve.points.front().second, high = low;
-    for (const auto& [size, value] : curve.points) low = std::min(low, value), high = std::max(high, value);
+    for (const auto* points : {&curve.points, &curve.measured})
+      for (const auto& [size, value] : *points) low = std::min(low, value), high = std::max(high, value);
     // Keeps a flat curve away from the edges.
     if (high < low * 3) low /= 2, high *= 2;
     const LogAxis y{low, high, bottom - 4, top + 22};
@@ -198,16 +208,31 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
       card.note(x(value), bottom + 14, label, "middle");
     }
     card.grid(lines);
-    std::string path;
-    for (const auto& [size, value] : curve.points)
-      path += (path.empty() ? "M" : "L") + px(x(size)) + " " + px(y(value));
-    card.svg().leaf("path",
-                    {{"fill", "none"}, {"stroke", std::string(curve.color)}, {"stroke-width", "2"}, {"d", path}});
-    for (const auto& [size, value] : curve.points)
-      card.svg().leaf("circle",
-                      {{"cx", px(x(size))}, {"cy", px(y(value))}, {"r", "2.6"}, {"fill", std::string(curve.color)}});
-    const auto& [size, value] = curve.points.back();
-    card.note(x(size) + 8, y(value) + 4, base::si_text(value, curve.unit), "", kInk);
+    const bool has_both = !curve.measured.empty();
+    double end_of_bound = 0;
+    for (const auto* points : {&curve.points, &curve.measured}) {
+      if (points->empty()) continue;
+      const bool is_bound = points == &curve.points, is_hollow = is_bound && has_both;
+      std::string path;
+      for (const auto& [size, value] : *points) path += (path.empty() ? "M" : "L") + px(x(size)) + " " + px(y(value));
+      card.svg().leaf("path", {{"class", is_bound ? "" : "measured"},
+                               {"fill", "none"},
+                               {"stroke", std::string(curve.color)},
+                               {"stroke-width", "2"},
+                               {"stroke-dasharray", is_hollow ? "4 3" : ""},
+                               {"d", path}});
+      for (const auto& [size, value] : *points)
+        card.svg().leaf("circle", {{"cx", px(x(size))},
+                                   {"cy", px(y(value))},
+                                   {"r", "2.6"},
+                                   {"fill", is_hollow ? "#fff" : std::string(curve.color)},
+                                   {"stroke", is_hollow ? std::string(curve.color) : ""}});
+      // The last values are written beside the curves, and not over each other.
+      const auto& [size, value] = points->back();
+      if (!is_bound && std::abs(y(value) - end_of_bound) < 13) continue;
+      card.note(x(size) + 8, y(value) + 4, base::si_text(value, curve.unit), "", kInk);
+      end_of_bound = y(value);
+    }
     top += kPanel;
   }
   card.note((kLeftOfSweep + right) / 2, top + 8, sweep.dim, "middle", kInk);

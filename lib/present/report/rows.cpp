@@ -2,6 +2,7 @@
 #include "report/rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pagoda::present::report {
 namespace {
@@ -115,7 +116,7 @@ std::string interval_text(const documents::EstimateRoofline& time) {
 std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }
 std::string intensity_text(double value) {
   constexpr double kGrouped = 999.5, kMost = 1e6;  // rounded() writes larger numbers with an exponent
-  return value >= kGrouped && value < kMost ? base::grouped(static_cast<Int>(value + 0.5)) : base::rounded(value);
+  return value >= kGrouped && value < kMost ? base::grouped(std::llround(value)) : base::rounded(value);
 }
 
 std::string memory_share(double used, double whole) {

@@ -21,6 +21,7 @@ const change_of = (pair, what) => (pair.x[what] === null || pair.y[what] === nul
 const signed = (value, unit) => (value === null ? "–" : value === 0 ? "0" : (value > 0 ? "+" : "−") + si(Math.abs(value), unit));
 function times_text(from, to) {
   if (!(from > 0) || !(to > 0)) return from > 0 ? "gone" : to > 0 ? "new" : "–";
+  if (Math.max(from / to, to / from) < 1.005) return "unchanged";
   return from >= to ? `${plain(from / to)}× faster` : `${plain(to / from)}× slower`;
 }
 const kind_of = (pair) => (!pair.before ? "added" : !pair.after ? "removed" : change_of(pair, "seconds") === 0 && change_of(pair, "bytes") === 0 && change_of(pair, "flops") === 0 ? "same" : "changed");

@@ -3,7 +3,8 @@ const chart = JSON.parse(document.getElementById("chart-data").textContent);
 const strings = chart.strings;
 const kAbsence = ["", "no work on the device", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
   "measured as 0 s", "joined no operator"];
-const kLimit = ["none", "compute", "memory", "neither", "unknown"];
+const kLimit = ["none", "compute", "memory", "neither", "unknown", "latency"], kLetters = "-CMNUL";
+const kNoLimits = () => kLimit.map(() => 0);
 const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];
 // Darker outlines for hollow marks: each has a contrast of at least 3:1 on white and on dark paper.
 const kEdges = ["#0072B2", "#A66F00", "#007F5C", "#B84F00", "#A85580", "#2C86BD", "#6E6E6E"];
@@ -21,6 +22,20 @@ function total(list, get) {
   return list.length ? sum : null;
 }
 const ratio = (a, b) => (a > 0 && b > 0 ? a / b : null);
+
+// The common pattern of names that differ only in numbers, as report::common_name(): "layers.*/conv/Conv".
+function common_name(names) {
+  const parts = names[0].split(/(\d+)/), differs = parts.map(() => false);
+  for (const name of names.slice(1)) {
+    const others = name.split(/(\d+)/);
+    if (others.length !== parts.length) return names[0];
+    others.forEach((part, i) => (differs[i] ||= part !== parts[i]));
+  }
+  return differs.some((is, i) => is && i % 2 === 0) ? names[0] : parts.map((part, i) => (differs[i] ? "*" : part)).join("");
+}
+
+// What the search looks through: the path of an item, as the Structure tab forms it, without leading slashes.
+const searched = (name, scope) => (name.includes("/") || !scope ? name + " " + scope : scope + "/" + name);
 
 // One series as rows: a row is a dot (identical work, maybe several times), or all items without a dot of one type and
 // reason.
@@ -52,7 +67,7 @@ function make_series(series, index) {
     row.is_aggregate = aggregates.has(row.dot);
     row.type = strings[items.type[row.first]];
     row.types = row.is_aggregate ? row.type : null;
-    row.name = items.name[row.first];
+    row.name = row.dot === null || row.is_aggregate ? items.name[row.first] : common_name(list.map((i) => items.name[i]));
     row.shape = strings[items.shape[row.first]];
     row.dtype = strings[items.dtype[row.first]];
     row.absence = items.absence[row.first];
@@ -78,9 +93,13 @@ function make_series(series, index) {
     if (!series.colors.includes(items.type[row.first])) row.color = 6;
     row.roof_share = row.measured > 0 && row.bound !== null ? row.bound / row.measured : null;
     row.recoverable = row.roof_share === null ? null : Math.max(0, row.measured - row.bound);  // time above the bound
-    row.text = list.map((i) => items.name[i] + " " + strings[items.scope[i]]).join(" ").toLowerCase() + " " + row.type.toLowerCase();
+    row.text = list.map((i) => searched(items.name[i], strings[items.scope[i]])).join(" ").toLowerCase() + " " + row.type.toLowerCase();
     rows.push(row);
   }
+  // A pattern of several rows tells none of them from the others.
+  const named = new Map();
+  for (const row of rows) named.set(row.name, (named.get(row.name) ?? 0) + 1);
+  for (const row of rows) if (named.get(row.name) > 1) row.name = items.name[Math.min(...row.list)];
   for (const member of items.members)
     if (row_of[member[0]]) row_of[member[0]].text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
   const with_parts = new Set([...items.members, ...items.kernels].map((entry) => entry[0]));
@@ -111,7 +130,7 @@ function si(value, unit = "") {
   const text = String(Number((rounded / 10 ** (3 * step)).toPrecision(3)));
   return (text + " " + kPrefixes[step + 8] + unit).trim();
 }
-const plain = (value) => (value === null ? "–" : value >= 9999.5 || (value < 1e-4 && value > 0) ? si(value) : String(Number(value.toPrecision(3))));
+const plain = (value) => (value === null ? "–" : value >= 9999.5 || (value < 1e-4 && value > 0) ? si(value) : value >= 999.5 ? Number(value.toPrecision(3)).toLocaleString("en") : String(Number(value.toPrecision(3))));
 const percent = (value) => (value === null ? "–" : value === 0 ? "0%" : value < 1e-4 ? "<0.01%"
   : String(Number((100 * value).toPrecision(100 * value >= 99.95 ? 4 : 100 * value >= 9.995 ? 3 : 2))) + "%");
 function decade(exponent) {
@@ -132,7 +151,8 @@ function scaled(value, unit, least, most) {
   for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
   return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
 }
-const exact_seconds = (value) => scaled(value, "s", -3, 0);
+const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12 ? -8 : -3, 0);
+const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
 const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
 const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));
 const exact_share = (part) => (part > 0 && part < 0.0005 ? "<0.1" : digits3(100 * part));

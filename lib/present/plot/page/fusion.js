@@ -22,8 +22,8 @@ function fused_kernels() {
   what.group_of.forEach((id, i) => { if (id >= 0) (groups.get(id) ?? groups.set(id, []).get(id)).push(i); });
   return [...groups].map(([id, list]) => {
     const after = fused.bounds[of.groups[id]], before = list.map((i) => rows.bounds[of.classes[what.class_of[i]]]);
-    const runs = list.filter((_, k) => before[k]?.runs), weight = (k) => before[k]?.flops ?? 0;
-    const main = list[list.reduce((best, _, k) => (weight(k) > weight(best) ? k : best), 0)];
+    const runs = list.filter((_, k) => before[k]?.runs), macs = (k) => before[k]?.macs ?? 0, moved = (k) => before[k]?.bytes ?? 0;
+    const main = list[list.reduce((best, _, k) => (macs(k) > macs(best) || (macs(k) === macs(best) && moved(k) > moved(best)) ? k : best), 0)];
     return after && kernel(of.groups[id], list, before, after, list.map((i) => still_items.name[i]), (runs.length ? runs : list).map((i) => strings[items.type[i]]), main);
   }).filter(Boolean);
 }

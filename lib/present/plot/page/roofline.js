@@ -190,7 +190,7 @@ function draw_roofs(taken, names) {
       if (label) label.textContent = "";
       return;
     }
-    label ??= element("text", { class: "halo", "text-anchor": "middle", "dominant-baseline": "central" }, group);
+    label ??= element("text", { class: "halo ink", fill: "#1f2328", "text-anchor": "middle", "dominant-baseline": "central" }, group);
     const unit = roof.unit, dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy);
     const short = `${roof.name} ${si(roof.value, unit)}`;
     const long = roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, unit) : ""})` : short;
@@ -198,7 +198,9 @@ function draw_roofs(taken, names) {
     const clear = [...taken, ...line_boxes.filter((_, other) => other !== k).flat()];
     for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts], [short, texts.slice(names.length)]]) {
       const width = text_width(text), angle = Math.atan2(dy, dx);
-      for (const offset of [10, -11, 26, -27, 42, -43]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      // As in the still picture, a label longer than a level roof begins before it.
+      const last = Math.max(length - width / 2 - 4, is_compute ? width / 2 + 58 : 0);
+      for (const offset of [10, -11, 26, -27, 42, -43]) for (let back = width / 2 + 18; back <= last; back += 8) {
         const t = is_compute ? 1 - back / length : back / length;
         const x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length;
         const boxes = slanted(x, y, width, angle);
@@ -245,7 +247,8 @@ function draw_ridge() {
   dot.setAttribute("cx", fix(x));
   dot.setAttribute("cy", fix(y));
   title.textContent = `ridge ${plain(peak / bandwidth)} FLOP/B`;
-  title.setAttribute("x", fix(x));
+  const half = text_width(title.textContent) / 2 + 3;
+  title.setAttribute("x", fix(clamp(x, plot.x0 + half, Math.max(plot.x0 + half, plot.x1 - half))));
   memory.setAttribute("x", fix(x - 8));
   compute.setAttribute("x", fix(x + 8));
 }
@@ -355,16 +358,17 @@ function draw_outside(rows) {
   out_of_view = { count: rows.reduce((sum, row) => sum + row.list.length, 0), share: rows.reduce((sum, row) => sum + row.share, 0) };
 }
 let out_of_view = { count: 0, share: 0 };
-// Rows that only move bytes, in the rail column: heights are shares of the column's time.
+// Rows that only move bytes, in the rail column, whose height is the whole time: a small share is a small mark.
 function draw_rail(rows) {
   const group = extra("rail");
   group.replaceChildren();
   if (!plot.has_rail) return;
   const left = plot.axis + 3, wide = kRail - 7, high = plot.y1 - plot.y0 - 32;
   const all = series().rows.filter((row) => row.absence === 2).reduce((sum, row) => sum + row.seconds, 0);
+  const share = series().seconds > 0 ? all / series().seconds : 0, used = Math.max(3, Math.min(1, share) * high);
   let y = plot.y1;
   for (const row of rows.sort((a, b) => b.seconds - a.seconds)) {
-    const tall = (row.seconds / all) * high;
+    const tall = (row.seconds / all) * used;
     y -= tall;
     if (tall < 0.4) continue;
     row.at = [left + wide / 2, y + tall / 2];
@@ -372,9 +376,9 @@ function draw_rail(rows) {
     row.box = [left, y, left + wide, y + tall];
     element("rect", { x: left, y: fix(y), width: wide, height: fix(Math.max(0.6, tall - 0.6)), fill: color_of(row), "fill-opacity": 0.75, stroke: edge_of(color_of(row)), "stroke-width": 0.6 }, group);
   }
-  const say = (at, text, weight) => { element("text", { x: left + wide / 2, y: at, "text-anchor": "middle", "font-size": 10, "font-weight": weight, class: "ink" }, group).textContent = text; };
-  say(plot.y0 + 10, "0 FLOP", "normal");
-  say(plot.y0 + 23, percent(series().seconds > 0 ? all / series().seconds : 0), "bold");
+  const say = (above, text) => { element("text", { x: left + wide / 2, y: fix(plot.y1 - used - above), "text-anchor": "middle", "font-size": 10, class: share < 0.05 ? "muted" : "ink" }, group).textContent = text; };
+  say(17, "0 FLOP");
+  say(4, percent(share));
 }
 // Histogram of time over intensity, by limit.
 function draw_histogram(rows) {
@@ -384,7 +388,7 @@ function draw_histogram(rows) {
   for (const row of rows) {
     if (!row.at || row.box) continue;
     const bin = Math.min(bins - 1, Math.max(0, Math.floor((row.at[0] - plot.x0) / 8)));
-    const parts = sums.get(bin) ?? sums.set(bin, [0, 0, 0, 0, 0]).get(bin);
+    const parts = sums.get(bin) ?? sums.set(bin, kNoLimits()).get(bin);
     parts[row.limit] += row.share;
   }
   const most = Math.max(...[...sums.values()].map((parts) => parts.reduce((a, b) => a + b)), 1e-12);
@@ -531,7 +535,10 @@ function draw_stars(taken) {
       const box = ([drop, left]) => [from(left), at[1] + drop - 8, from(left) + width, at[1] + drop + 8];
       const places = [0, 16, -16, 32, -32, 48, -48, 64].flatMap((drop) => [[drop, false], [drop, true]]);
       const others = [...stars_at, ...names];
-      const free = places.find((one) => is_free([box(one)], [...dots, ...others])) ?? places.find((one) => is_free([box(one)], others)) ?? [0, from(false) + width > plot.x1];
+      const free = places.find((one) => is_free([box(one)], [...dots, ...others])) ?? (all_series.length > 1 ? places.find((one) => is_free([box(one)], others)) : undefined);
+      // The page's headline names a single model: its star needs no name over dots or beyond the plot.
+      name.setAttribute("display", free ? "inline" : "none");
+      if (!free) continue;
       name.setAttribute("x", fix(at[0] + (free[1] ? -14 : 14)));
       name.setAttribute("y", fix(at[1] + 4 + free[0]));
       name.setAttribute("text-anchor", free[1] ? "end" : "start");

@@ -1,5 +1,6 @@
 // The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
-const kDefault = { s: 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
+// A comparison begins with what is new.
+const kDefault = { s: all_series.length === 2 && by_id("pairs-data") ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
   row: null, view: null, y: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
@@ -10,8 +11,13 @@ function full_view() {
   if (axes !== "rate") return around(series().rows, 0.1, axes) ?? { x0, x1, y0: -7, y1: 0 };
   return { x0, x1, y0, y1 };
 }
-// The frame around the dots of some rows, with a margin on each side; if the dots lie close together, at least a decade
-// wide and half a decade high.
+// Rounds up to the next of log10 1, 2, 5, 10 … in any decade, as the frame of a still picture (plot/frame.cpp).
+function round_up(value) {
+  const whole = Math.floor(value), next = [0, Math.log10(2), Math.log10(5)].find((step) => value - whole <= step + 1e-9);
+  return next === undefined ? whole + 1 : whole + next;
+}
+// The frame around the dots of some rows, with a margin on each side, at least a decade wide and high, from one of 1, 2,
+// 5 to another: so both axes have several numbers. `spanned`: the part of a tight frame that the dots fill.
 function around(rows, margin, axes, more_points = []) {
   const xs = more_points.map((point) => Math.log10(point.x)), ys = more_points.map((point) => Math.log10(point.y));
   for (const row of rows) {
@@ -21,8 +27,8 @@ function around(rows, margin, axes, more_points = []) {
   }
   if (!xs.length) return null;
   const ends = (values, least) => {
-    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), span = high - low, more = Math.max(margin * span, 0.08, span < 0.25 ? (least - span) / 2 : 0);
-    return [low - more, high + more, span / (span + 2 * more)];
+    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), span = high - low, tight = Math.max(margin * span, 0.08, span < 0.25 ? (least - span) / 2 : 0), more = Math.max(tight, (1 - span) / 2);
+    return [-round_up(-(low - more)), round_up(high + more), span / (span + 2 * tight)];
   };
   const [x0, x1, wide] = ends(xs, 1), [y0, y1, high] = ends(ys, 0.5);
   return { x0, x1, y0, y1, spanned: wide * high };
@@ -53,7 +59,7 @@ const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...cha
 
 function write_state() {
   const hash = new URLSearchParams();
-  if (state.s) hash.set("s", state.s);
+  if (state.s !== kDefault.s) hash.set("s", state.s);
   if (state.q) hash.set("q", state.q);
   if (state.hidden.size) hash.set("hide", [...state.hidden].join("\n"));
   if (state.limit) hash.set("limit", state.limit);
@@ -86,8 +92,8 @@ addEventListener("pagehide", write_state);
 function read_state() {
   const hash = new URLSearchParams(location.hash.slice(1));
   Object.assign(state, kDefault, { hidden: new Set() });
-  const s = Number(hash.get("s"));
-  if (Number.isInteger(s) && s > 0 && s < all_series.length) state.s = s;
+  const s = Number(hash.get("s") ?? NaN);
+  if (Number.isInteger(s) && s >= 0 && s < all_series.length) state.s = s;
   state.q = hash.get("q") ?? "";
   if (hash.get("hide")) state.hidden = new Set(hash.get("hide").split("\n"));
   if (kLimit.includes(hash.get("limit"))) state.limit = hash.get("limit");
@@ -114,11 +120,19 @@ function read_state() {
 
 const has_level = (level) => level === "dram" || series().rows.some((row) => row[level] > 0);
 
+// A word of the search: a text, in which "{0-3,7}" stands for one of these numbers and "{*}" for any.
+function finder(word) {
+  const parts = word.split(/\{([\d,-]+|\*)\}/);
+  if (parts.length === 1) return (text) => text.includes(word);
+  const pattern = new RegExp(parts.map((part, k) => (k % 2 ? "(\\d+)" : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))).join(""), "g");
+  const holds = parts.filter((_, k) => k % 2).map((part) => part.split(",").map((range) => (range === "*" ? [0, Infinity] : [Number(range.split("-")[0]), Number(range.split("-").pop())])));
+  return (text) => [...text.matchAll(pattern)].some((found) => holds.every((ranges, k) => ranges.some(([from, to]) => found[k + 1] >= from && found[k + 1] <= to)));
+}
 // Rows that pass all filters.
 function visible_rows(s = series()) {
-  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean).map(finder);
   const heavy = state.share < 100 ? heaviest(s, state.share / 100) : null;
-  return s.rows.filter((row) => words.every((word) => row.text.includes(word)) && !state.hidden.has(type_key(row)) &&
+  return s.rows.filter((row) => words.every((finds) => finds(row.text)) && !state.hidden.has(type_key(row)) &&
     (!state.limit || kLimit[row.limit] === state.limit) && (!heavy || heavy.has(row)));
 }
 // Types without their own colour share one entry in the legend.

@@ -8,17 +8,27 @@ let shown_names = new Map();  // of the visible rows
 // Columns have fixed widths in pixels, so that they stay where they are when other rows come into view.
 const is_roomy = () => room.window_wide > 1600;
 const bar_wide = () => (room.rows < 640 ? 24 : 40);
-const name_wide = () => (room.rows < 480 ? 168 : room.rows < 640 ? 204 : 268), name_room = () => Math.floor((name_wide() - 20) / 7.2);
+// The name gets what whole columns leave, so that none is cut at the edge.
+function name_wide() {
+  const least = room.rows < 480 ? 140 : 204, most = 320;
+  let used = 0;
+  for (const column of columns().slice(1)) {
+    if (used + wide_of(column) + least > room.rows) break;
+    used += wide_of(column);
+  }
+  return Math.max(least, Math.min(most, room.rows - used));
+}
+const name_room = () => Math.floor((name_wide() - 20) / 7.2);
 const kColumns = [
   { key: "name", wide: name_wide, title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
-  { key: "seconds", wide: 70, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  { key: "seconds", wide: 72, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
   { key: "share", wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
-  { key: "limit", wide: () => (is_roomy() ? 92 : 44), title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
+  { key: "limit", wide: () => (is_roomy() ? 92 : 44), title: "Limit", tip: "What bounds it: M memory, C compute, L shorter than a launch, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
   { key: "roof_share", wide: () => (is_roomy() ? 104 : 56), title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
-  { key: "recoverable", wide: 92, title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
-  { key: "cumulative", wide: 56, title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
+  { key: "recoverable", wide: 88, title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
+  { key: "type", wide: 106, title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
   { key: "count", wide: 58, title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
-  { key: "type", wide: 112, title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
+  { key: "cumulative", wide: 58, title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
   { key: "shape", wide: 124, title: "Shape", tip: "Of its first output", get: (r) => r.shape, format: (r) => r.shape },
   { key: "dtype", wide: 84, title: "Precision", tip: "In which its work is done", get: (r) => r.dtype, format: (r) => r.dtype },
   { key: "flops", wide: 66, title: "FLOP", tip: "Operations", ...number_of((r) => r.flops, (v) => si(v)) },
@@ -105,7 +115,7 @@ function cell_of(column, line) {
     if (column.key === "limit" && line.row.limit && (!line.row.absence || line.row.absence === 2)) {
       const chip = document.createElement("i");
       chip.className = "chip l" + line.row.limit;
-      chip.textContent = "-CMNU"[line.row.limit];
+      chip.textContent = kLetters[line.row.limit];
       const word = document.createElement("span");
       word.className = "word";
       word.textContent = " " + cell.textContent;

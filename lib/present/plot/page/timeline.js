@@ -47,6 +47,7 @@ function draw_timeline(rows, holder) {
   element("text", { x: width, y: top + kStrip + 14, class: "ink", "text-anchor": "end" }, picture).textContent = si(whole, "s");
   element("text", { id: "cursor-text", x: width / 2, y: top + kStrip + 14, class: "ink", "text-anchor": "middle" }, picture);
   holder.replaceChildren(picture);
+  timeline.querySelector(".says").textContent = `Rows in order of execution${has_plan ? ", under the activations alive" : ""}.`;
   timeline.dataset.top = top;
 }
 function span_at(event) {

@@ -1,10 +1,10 @@
 // Time by operator type, of the rows that pass the filters.
-const chip_of = (limit) => (limit ? made("i", { class: "chip l" + limit, title: kLimit[limit], role: "img", "aria-label": kLimit[limit] }, "-CMNU"[limit]) : "");
+const chip_of = (limit) => (limit ? made("i", { class: "chip l" + limit, title: kLimit[limit], role: "img", "aria-label": kLimit[limit] }, kLetters[limit]) : "");
 function draw_types(rows, holder) {
   const s = series(), is_measured = s.time === "measured", types = new Map();
   for (const row of rows) {
     if (!row.has_time) continue;
-    const sum = types.get(row.type) ?? types.set(row.type, { type: row.type, color: row.color, count: 0, seconds: 0, bound: 0, flops: 0, bytes: 0, limits: [0, 0, 0, 0, 0] }).get(row.type);
+    const sum = types.get(row.type) ?? types.set(row.type, { type: row.type, color: row.color, count: 0, seconds: 0, bound: 0, flops: 0, bytes: 0, limits: kNoLimits() }).get(row.type);
     sum.count += row.list.length;
     sum.seconds += row.seconds;
     sum.bound += row.bound ?? 0;

@@ -54,31 +54,34 @@ function units_of(kernel, which, value, device) {
 }
 function bound_of(kernel, value, device) {
   const bytes = value(kernel[0]) + value(kernel[1]);
-  let memory = 0, flops = 0, main = -1;
+  let memory = 0, flops = 0, macs = 0, main = -1;
   for (let i = 0; i < device.levels.length; i += 2) memory = Math.max(memory, bytes / device.levels[i]);
   for (let k = 2; k < kernel.length; k += kPart) {
     const counts = [kernel[k], kernel[k + 1], kernel[k + 3], kernel[k + 2]].map(value);
+    macs += counts[0];
     flops += counts.reduce((sum, count, i) => sum + count * what.weights[i], 0);
     const has_macs = counts[0] > 0, works = counts[0] + counts[1] + counts[2] > 0;
     if (has_macs && (main < 0 || !(value(kernel[main]) > 0))) main = k;
     else if (works && main < 0) main = k;
   }
   const units = units_of(kernel, 5, value, device);
-  if (!units) return { bytes, flops, memory, compute: null, seconds: memory, runs: true, known: false, roof: null };
+  if (!units) return { bytes, flops, macs, memory, compute: null, seconds: memory, runs: true, known: false, roof: null };
   const compute = Math.max(...units), runs = main >= 0 || bytes > 0;
   const rate = main < 0 ? null : device.rates[kernel[main + 5]];
-  return { bytes, flops, memory, compute: runs ? compute : 0, seconds: runs ? Math.max(compute, memory) : 0, runs, known: true,
+  const seconds = runs ? Math.max(compute, memory) : 0;
+  return { bytes, flops, macs, memory, compute: runs ? compute : 0, seconds, runs, known: true, launched: runs && (device.launch ?? 0) > seconds,
     roof: rate ? (value(kernel[main]) > 0 ? rate[2] : rate[4]) : null };
 }
 // Sums over kernels, as in roofline().
 function sums_of(work, unmodelled, value, device) {
-  const sums = { seconds: 0, memory_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
+  const sums = { seconds: 0, memory_bound: 0, latency_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
   let needed = 0;
   work.kernels.forEach((kernel, id) => {
     const count = work.count[id], bound = bound_of(kernel, value, device);
     sums.bounds.push(bound);
     sums.seconds += count * bound.seconds;
-    if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
+    if (bound.launched) sums.latency_bound += count * bound.seconds;
+    else if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
     if (bound.runs) sums.launches += count;
     if (!bound.known) sums.unknown += count;
     units_of(kernel, 6, value, device)?.forEach((seconds, i) => (busy[i] += count * seconds));
@@ -100,16 +103,21 @@ function answer_of(request) {
     bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
+// What bounds most of the time: the rule of report::split_text().
+function split_text({ seconds, memory_bound, latency_bound }) {
+  const memory = seconds > 0 ? memory_bound / seconds : 0, latency = seconds > 0 ? latency_bound / seconds : 0, rest = 1 - memory - latency;
+  const [what, share] = [["memory", memory], ["latency", latency], ["arithmetic", rest]].reduce((a, b) => (b[1] > a[1] ? b : a));
+  return `${what} bounds ${exact_share(share)} % of it`;
+}
 // The answer in the wording of the command line.
 function facts_of_answer(answer) {
   const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 ? "≥ " : "", time = chosen.seconds;
-  const split = time > 0 ? chosen.memory_bound / time : 0;
   const unit = answer.items === null ? "runs/s" : what.tokens !== null ? "tokens/s" : "items/s";
   const eager = device.launch === null ? null : Math.max(time, chosen.launches * device.launch);
   return [
     ["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"],
-    ...(asked.resident ? [] : [["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? digits3(answer.flops / answer.bytes) + " FLOP/B" : ""],
-    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + (split > 0.5 ? `memory bounds ${exact_share(split)} %` : `arithmetic bounds ${exact_share(1 - split)} %`) + " of it · " + `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`],
+    ...(asked.resident ? [] : [["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? exact_intensity(answer.flops / answer.bytes) + " FLOP/B" : ""],
+    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + split_text(chosen) + " · " + `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`],
     ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""]]),
     ...(eager > 1.05 * time && !asked.resident ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
     ["floor", "≥ " + exact_seconds(chosen.floor), "whatever an engine fuses"],
@@ -176,7 +184,7 @@ function put_rows(answer) {
     column((b) => b.bytes, "bytes");
     column((b) => b.compute, "compute_seconds");
     column((b) => b.memory, "memory_seconds");
-    column((b) => (!b.known ? 4 : b.compute === 0 && b.memory === 0 ? 0 : b.compute >= b.memory ? 1 : 2), "limit");
+    column((b) => (!b.known ? 4 : b.compute === 0 && b.memory === 0 ? 0 : b.launched ? 5 : b.compute >= b.memory ? 1 : 2), "limit");
     column((b) => (b.roof !== null && b.roof >= 0 ? b.roof : null), "roof");
     put_kernels(answer, items);
     // Shapes and types are texts for the original request: blank them if they no longer apply.
@@ -205,17 +213,17 @@ function sum_of_bounds(bounds) {
   const sum = (get) => bounds.reduce((all, bound) => all + (get(bound) ?? 0), 0), seconds = sum((b) => b.seconds);
   const by_memory = sum((b) => (b.memory > (b.compute ?? 0) ? b.seconds : 0)) > seconds / 2, main = bounds.reduce((a, b) => (b.seconds > a.seconds ? b : a));
   return { bytes: sum((b) => b.bytes), flops: sum((b) => b.flops), seconds, memory: by_memory ? seconds : sum((b) => b.memory), compute: by_memory ? sum((b) => b.compute) : seconds,
-    runs: bounds.some((b) => b.runs), known: bounds.every((b) => b.known), roof: main.roof };
+    runs: bounds.some((b) => b.runs), known: bounds.every((b) => b.known), launched: sum((b) => (b.launched ? b.seconds : 0)) > seconds / 2, roof: main.roof };
 }
-// For a page of nodes: the bounds of the nodes, and the row that represents each fused kernel: the one with the most
-// work, then the most time.
+// For a page of nodes: the bounds of the nodes, and the row that represents each fused kernel: the rule of
+// report::heaviest_node(), the most multiply-accumulates, else the most bytes.
 function add_leads(answer) {
   const nodes = what.class_of.map((each) => answer.rows.bounds[answer.of.classes[each]] ?? null), leads = new Map();
-  const weight = (i) => [nodes[i]?.flops ?? 0, nodes[i]?.seconds ?? 0];
+  const weight = (i) => [nodes[i]?.macs ?? 0, nodes[i]?.bytes ?? 0];
   what.group_of.forEach((id, i) => {
     if (id < 0) return;
-    const [flops, seconds] = weight(i), [most, longest] = leads.has(id) ? weight(leads.get(id)) : [-1, -1];
-    if (flops > most || (flops === most && seconds > longest)) leads.set(id, i);
+    const [macs, bytes] = weight(i), [most, largest] = leads.has(id) ? weight(leads.get(id)) : [-1, -1];
+    if (macs > most || (macs === most && bytes > largest)) leads.set(id, i);
   });
   Object.assign(answer, { nodes, leads });
 }
@@ -301,11 +309,10 @@ function put_verdict(answer) {
   if (is_still) {
     ["model", "device", "time", "bound", "fit"].forEach((key, i) => text(key, still_verdict[i]));
   } else {
-    const split = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0;
     text("model", what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join(""));
     text("device", device.name + (of.precision ? ` (${of.precision})` : ""));
     text("time", asked.resident ? "time by the command below" : "at least " + exact_seconds(chosen.seconds) + (chosen.unknown ? " for what is modelled" : ""));
-    text("bound", asked.resident ? "its bytes need the order of the kernels" : split > 0.5 ? `memory bounds ${exact_share(split)} % of it` : `arithmetic bounds ${exact_share(1 - split)} % of it`);
+    text("bound", asked.resident ? "its bytes need the order of the kernels" : split_text(chosen));
     text("fit", fits_text(answer) || "whether it fits: see the command below");
   }
   const ladder = document.getElementById("ladder"), rungs = [...(asked.fused && what.fused ? [] : [["unfused", answer.rows.seconds]]), ["fused", answer.fused.seconds], ["floor", chosen.floor], ...kept_rungs];
