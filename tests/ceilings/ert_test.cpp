@@ -10,6 +10,7 @@
 namespace {
 
 using namespace pagoda;
+using measured::judge;
 
 // `points` points of `pairs` pairs. The true ratio is `ratio` at one point and `others` elsewhere. Both sides of a pair
 // share a variation of 5 % (clocks, neighbours), and each side varies independently by `noise`.

@@ -12,6 +12,7 @@ Rules, all read from the files themselves:
   and pop: a shared library hides everything else.
 * No two public types have the same name, and no two types of the library the same qualified name.
 * Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
+* Every source of lib and tests is named in a CMakeLists.txt, or in a shell script beside it that compiles it.
 """
 import collections
 import itertools
@@ -223,6 +224,23 @@ def include_directories(tree):
             yield f"{target} goes inside {' and '.join(sorted(layers))}; a test goes inside one layer"
 
 
+def uncompiled(tree):
+    named = set()
+    for path, text in tree.cmake().items():
+        folder = path.rsplit("/", 1)[0]
+        for name, arguments in commands(text):
+            for argument in arguments:
+                named.add(normal(f"{folder}/" + argument.removeprefix("${CMAKE_CURRENT_SOURCE_DIR}/")))
+                if name == "pagoda_test":
+                    named.add(normal(f"{folder}/{arguments[0]}/{argument}"))
+    for path in tree.sources:
+        if not path.endswith((".cpp", ".c")) or path.split("/")[0] not in ("lib", "tests") or path in named:
+            continue
+        file = tree.root / path
+        if not any(file.name in script.read_text() for script in file.parent.glob("*.sh")):
+            yield f"{path}: compiled by nothing; name it in the CMakeLists.txt of its target, or delete it"
+
+
 # Circles
 
 
@@ -352,7 +370,7 @@ def check(root, known_edges, known):
     """Violations of the rules that are not known ones, as sentences."""
     tree = Tree(root)
     found = [sentence for rule in (upward_includes, private_includes, foreign_includes, hidden_headers, upward_links,
-                                   include_directories, names) for sentence in rule(tree)]
+                                   include_directories, names, uncompiled) for sentence in rule(tree)]
     stale = [f"KNOWN: \"{entry}\" no longer occurs; remove the entry" for entry in known if entry not in found]
     return [entry for entry in found if entry not in known] + stale + list(circles(tree, known_edges))
 

@@ -11,7 +11,7 @@ PUSH, POP = "#pragma GCC visibility push(default)\n", "#pragma GCC visibility po
 # Two layers, a bridge, a tool and a test, all valid. pure.h has no implementer; b defines what size.h declares.
 TREE = {
     "lib/CMakeLists.txt": "set(PAGODA_LAYERS low high)\n",
-    "lib/low/CMakeLists.txt": "pagoda_layer(low SOURCES\n  a/one.cpp)\n",
+    "lib/low/CMakeLists.txt": "pagoda_layer(low SOURCES\n  a/one.cpp\n  b/two.cpp)\n",
     "lib/low/include/pagoda/low/one.h": "#include <vector>\n" + PUSH + "namespace pagoda { struct One { int kernel; }; int one(); }\n" + POP,
     "lib/low/include/pagoda/low/pure.h": PUSH + "namespace pagoda { struct Pure {}; }\n" + POP,
     "lib/low/include/pagoda/low/size.h": PUSH + "namespace pagoda { int size(); }\n" + POP,
@@ -60,6 +60,8 @@ OFFENCES = [
      "type pagoda::Inner is defined twice"),
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda { struct Session { int a; }; }", "generic name Session"),
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda::inline core { int select(int a = f({1})); }", "generic name select"),
+    ("lib/low/a/lost.cpp", "", "lib/low/a/lost.cpp: compiled by nothing"),
+    ("tests/a/lost_test.cpp", "", "tests/a/lost_test.cpp: compiled by nothing"),
 ]
 
 # Valid code that looks like an offence.
