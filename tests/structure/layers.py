@@ -12,6 +12,7 @@ Rules, all read from the files themselves:
   and pop: a shared library hides everything else.
 * No two public types have the same name, and no two types of the library the same qualified name.
 * Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
+* A header that lib or tools name, in comments too, exists.
 * Every source of lib and tests is named in a CMakeLists.txt, or in a shell script beside it that compiles it.
 """
 import collections
@@ -224,6 +225,13 @@ def include_directories(tree):
             yield f"{target} goes inside {' and '.join(sorted(layers))}; a test goes inside one layer"
 
 
+def missing_headers(tree):
+    for path in tree.sources:
+        if path.startswith(("lib/", "tools/")):
+            for header in sorted(set(re.findall(r"\bpagoda/[\w/]+\.h\b", tree.text[path])) - set(tree.public)):
+                yield f"{path}: names {header}, which does not exist; name the public header that is meant"
+
+
 def uncompiled(tree):
     named = set()
     for path, text in tree.cmake().items():
@@ -370,7 +378,7 @@ def check(root, known_edges, known):
     """Violations of the rules that are not known ones, as sentences."""
     tree = Tree(root)
     found = [sentence for rule in (upward_includes, private_includes, foreign_includes, hidden_headers, upward_links,
-                                   include_directories, names, uncompiled) for sentence in rule(tree)]
+                                   include_directories, names, missing_headers, uncompiled) for sentence in rule(tree)]
     stale = [f"KNOWN: \"{entry}\" no longer occurs; remove the entry" for entry in known if entry not in found]
     return [entry for entry in found if entry not in known] + stale + list(circles(tree, known_edges))
 

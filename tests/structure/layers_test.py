@@ -60,6 +60,7 @@ OFFENCES = [
      "type pagoda::Inner is defined twice"),
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda { struct Session { int a; }; }", "generic name Session"),
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda::inline core { int select(int a = f({1})); }", "generic name select"),
+    ("lib/low/a/inner.h", "// as pagoda/gone.h says", "lib/low/a/inner.h: names pagoda/gone.h"),
     ("lib/low/a/lost.cpp", "", "lib/low/a/lost.cpp: compiled by nothing"),
     ("tests/a/lost_test.cpp", "", "tests/a/lost_test.cpp: compiled by nothing"),
 ]

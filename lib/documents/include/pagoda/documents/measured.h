@@ -3,7 +3,7 @@
 //   Measured run = load_measured("measured.json");     // as pagoda-import or pagoda-profile wrote it
 //   run.kernels[0].seconds;                            // in one run of the model; the median over run.repeats runs
 //   run.kernels[0].flops["float16.tensor"];            // as counted by hardware
-//   run.kernels[0].joined->nodes;                      // rows of the estimate that it executed (pagoda/join.h)
+//   run.kernels[0].joined->nodes;                      // rows of the estimate that it ran (pagoda/measured/join.h)
 //   write_measured(run);                               // JSON of schema pagoda.measured/1
 //
 // All numbers are for ONE run of the model: a kernel that a run launches 12 times has launches = 12, and seconds,
@@ -56,7 +56,7 @@ inline constexpr LevelField kLevels[] = {
 // Rows of an estimate that a kernel executed. Several rows: the engine fused them, or one kernel name covers them all;
 // only their sum can be compared with the kernel.
 struct Joined {
-  std::string rule;                // "name", "output", "decorated name", "fused name", … (pagoda/join.h)
+  std::string rule;                // "name", "output", "decorated name", "fused name", … (pagoda/measured/join.h)
   std::vector<std::size_t> nodes;  // indices in the estimate's nodes, ascending
 };
 
@@ -110,7 +110,7 @@ struct Missing {
   std::string why;
 };
 
-// Why a counter and the estimate differ (pagoda/join.h says when each is set).
+// Why a counter and the estimate differ (pagoda/measured/join.h says when each is set).
 enum class CountFlag : std::uint8_t {
   Fused,            // several nodes: only their sum can be compared
   Incomplete,       // a precision was not collected, so the sum of operations is not known
@@ -151,7 +151,7 @@ struct NodeCounts {
   std::optional<double> read_ratio() const;
 };
 
-// Summary of a join (pagoda/join.h).
+// Summary of a join (pagoda/measured/join.h).
 struct JoinSummary {
   std::string model;                      // path of the estimate's model
   std::optional<double> seconds;          // of all kernels

@@ -47,7 +47,7 @@ struct ImportOptions {
   // ProfilerStep ranges). The launches of all runs must be the same. Empty: one.
   std::optional<std::int64_t> runs = std::nullopt;
   // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes are computed by its formulas in the catalogue
-  // (pagoda/metrics.h). Empty: from metric names common to several chips.
+  // (pagoda/documents/metrics.h). Empty: from metric names common to several chips.
   std::string chip = {};
   std::optional<std::int64_t> warmup = std::nullopt;  // runs to leave out at the start; empty: 1 of three or more
 };
