@@ -68,3 +68,42 @@ TEST_CASE("shares sum to one, and names are unique") {
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
+
+TEST_CASE("the class of a row follows from its operator's facts, not from parts of its name") {
+  struct Case {
+    const char* graph;
+    WorkClass work;
+  };
+  const Case cases[] = {
+      {"x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> y = Conv(x, w)", WorkClass::Convolution},
+      {"x:f32[1,3,8,8], w:f32[3,4,3,3]=const -> y = ConvTranspose(x, w)", WorkClass::Convolution},
+      {"x:u8[1,3,8,8], w:u8[4,3,3,3]=const -> y = ConvInteger(x, w)", WorkClass::Convolution},
+      {"x:f32[2,8], w:f32[8,4] -> y = MatMul(x, w)", WorkClass::MatMul},
+      // "Quantize" is a part of this product's name.
+      {"x:f32[2,8], w:u8[8,4]=const, s:f32[1]=const -> y = com.microsoft.DynamicQuantizeMatMul(x, w, s)",
+       WorkClass::MatMul},
+      {"x:f32[2,8], s:f32[]=const, z:u8[]=const -> y = QuantizeLinear(x, s, z)", WorkClass::Quantisation},
+      {"x:u8[2,8], s:f32[]=const, z:u8[]=const -> y = DequantizeLinear(x, s, z)", WorkClass::Quantisation},
+      {"x:f32[2,8] -> y, s, z = DynamicQuantizeLinear(x)", WorkClass::Quantisation},
+      {"x:f32[2,8], g:f32[8]=const -> y = LayerNormalization(x, g)", WorkClass::Normalisation},
+      {"x:f32[2,8], g:f32[8]=const, b:f32[8]=const, m:f32[8]=const, v:f32[8]=const -> "
+       "y = BatchNormalization(x, g, b, m, v)",
+       WorkClass::Normalisation},
+      {"x:f32[2,8] -> y = Softmax(x)", WorkClass::Normalisation},
+      {"x:f32[2,8] -> y = ReduceMean(x)", WorkClass::Reduction},
+      {"x:f32[1,3,8,8] -> y = MaxPool(x) {kernel_shape=[2,2]}", WorkClass::Pooling},
+      {"x:f32[2,8] -> y = Gelu(x)", WorkClass::Elementwise},
+      {"x:f32[2,8] -> y = Transpose(x)", WorkClass::Movement},
+      {"x:f32[5,2,8], w:f32[1,24,8]=const, r:f32[1,24,8]=const -> y = GRU(x, w, r) {hidden_size=8}",
+       WorkClass::Recurrent},
+      {"q:f32[1,2,4,8], k:f32[1,2,4,8], v:f32[1,2,4,8] -> y = Attention(q, k, v)", WorkClass::Attention},
+      {"x:f32[2,8], l:i64[2] -> y = SoftmaxCrossEntropyLoss(x, l)", WorkClass::Other},
+  };
+  for (const Case& row : cases) {
+    CAPTURE(row.graph);
+    const Analysis analysis = analyze(test::graph(row.graph));
+    REQUIRE(analysis.nodes.size() == 1);
+    CHECK(analysis.nodes[0].cost.mark == Mark::Compute);
+    CHECK(to_string(work_class(analysis.nodes[0])) == to_string(row.work));
+  }
+}

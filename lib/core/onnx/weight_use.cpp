@@ -57,6 +57,7 @@ double fan_in(const Node& node, const OpFacts& facts, int input, const Origin& o
     case ProductForm::Einsum:
     case ProductForm::Integers:
     case ProductForm::Other:
+    case ProductForm::ScaledConvolution:
       break;
   }
   return guessed_fan_in(shape);

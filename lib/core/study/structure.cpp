@@ -17,19 +17,6 @@ constexpr std::array<std::string_view, kWorkClasses> kNames = {"convolution",   
                                                                "normalisation", "elementwise", "reduction", "pooling",
                                                                "quantisation",  "movement",    "other"};
 
-// Classes by operator name: the first entry whose text the name contains decides.
-struct NamePart {
-  std::string_view text;
-  WorkClass work;
-};
-constexpr std::array kNameParts = {
-    NamePart{"Attention", WorkClass::Attention},     NamePart{"Conv", WorkClass::Convolution},
-    NamePart{"LSTM", WorkClass::Recurrent},          NamePart{"GRU", WorkClass::Recurrent},
-    NamePart{"RNN", WorkClass::Recurrent},           NamePart{"Pool", WorkClass::Pooling},
-    NamePart{"Quantize", WorkClass::Quantisation},   NamePart{"Normalization", WorkClass::Normalisation},
-    NamePart{"LayerNorm", WorkClass::Normalisation}, NamePart{"Softmax", WorkClass::Normalisation},
-};
-
 double number(const Dim& dim) {
   const Int value = dim.evaluate({});
   return value < 0 ? 0 : static_cast<double>(value);
@@ -131,7 +118,7 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
     data_dependent += is_data_dependent ? 1 : 0;
     if (row.cost.mark == Mark::Unmodelled) continue;
     const double work = number(flops(row.cost)), moved = number(row.cost.bytes_read) + number(row.cost.bytes_written);
-    const auto kind = static_cast<std::size_t>(work_class(node, row));
+    const auto kind = static_cast<std::size_t>(work_class(row));
     profile.flops_share[kind] += work;
     profile.bytes_share[kind] += moved;
     profile.launch_share[kind] += 1;
@@ -159,26 +146,36 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
   profile.op_types = static_cast<std::int64_t>(profile.op_counts.size());
 }
 
-// Classes by kind, for operators whose names do not decide.
+// clang-format off
 constexpr std::pair<OpKind, WorkClass> kClassesByKind[] = {
-    {OpKind::Product, WorkClass::MatMul},        {OpKind::Pointwise, WorkClass::Elementwise},
-    {OpKind::Reduction, WorkClass::Reduction},   {OpKind::Norm, WorkClass::Normalisation},
-    {OpKind::Quantize, WorkClass::Quantisation}, {OpKind::Dequantize, WorkClass::Quantisation},
-    {OpKind::Transpose, WorkClass::Movement},    {OpKind::Expand, WorkClass::Movement},
+    {OpKind::Product,    WorkClass::MatMul},
+    {OpKind::Pointwise,  WorkClass::Elementwise},
+    {OpKind::Reduction,  WorkClass::Reduction},
+    {OpKind::Norm,       WorkClass::Normalisation},
+    {OpKind::Quantize,   WorkClass::Quantisation},
+    {OpKind::Dequantize, WorkClass::Quantisation},
+    {OpKind::Transpose,  WorkClass::Movement},
+    {OpKind::Expand,     WorkClass::Movement},
+    {OpKind::Attention,  WorkClass::Attention},
+    {OpKind::Pool,       WorkClass::Pooling},
+    {OpKind::Recurrent,  WorkClass::Recurrent},
 };
+// clang-format on
 
 }  // namespace
 
 std::string_view to_string(WorkClass work) { return kNames[static_cast<std::size_t>(work)]; }
 
-WorkClass work_class(const Node& node, const NodeReport& row) {
-  const OpCost& cost = row.cost;
-  for (const NamePart& part : kNameParts)
-    if (node.op_type.find(part.text) != std::string::npos) return part.work;
-  if (cost.macs != Dim(0)) return WorkClass::MatMul;
+WorkClass work_class(const NodeReport& row) {
+  const OpFacts& facts = row.facts;
+  if (is_convolution(facts.form)) return WorkClass::Convolution;
+  if (facts.epilogue == Epilogue::BatchNorm) return WorkClass::Normalisation;
   for (const auto& [kind, work] : kClassesByKind)
-    if (row.facts.kind == kind) return work;
-  return flops(cost) == Dim(0) ? WorkClass::Movement : WorkClass::Other;
+    if (facts.kind == kind) return work;
+  // DynamicQuantizeLinear: needs the range of the whole tensor first, so it is not of the kind that fuses.
+  if (facts.kind == OpKind::Other && facts.gradient == Gradient::Integers) return WorkClass::Quantisation;
+  if (row.cost.macs != Dim(0)) return WorkClass::MatMul;
+  return flops(row.cost) == Dim(0) ? WorkClass::Movement : WorkClass::Other;
 }
 
 StructureProfile structure_profile(const Model& model, const Analysis& analysis) {

@@ -52,8 +52,12 @@ enum class ProductForm : std::uint8_t {
   Matrix,         // of two axes
   Matrices,       // numpy's matmul: batched over the leading axes
   Einsum,
-  Integers,  // matrices of integers and their zero points
+  Integers,           // matrices of integers and their zero points
+  ScaledConvolution,  // a convolution of quantised, masked or resampled operands
 };
+constexpr bool is_convolution(ProductForm form) {
+  return form == ProductForm::Convolution || form == ProductForm::Deconvolution || form == ProductForm::ScaledConvolution;
+}
 // Whether it multiplies inputs 0 and 1 unchanged, so that engines can fold a preceding DequantizeLinear of each into
 // it.
 constexpr bool multiplies_first_two(ProductForm form) {

@@ -36,7 +36,7 @@ enum class WorkClass : std::uint8_t {
 };
 inline constexpr std::size_t kWorkClasses = 11;
 std::string_view to_string(WorkClass work);  // "convolution", "matmul", …
-WorkClass work_class(const Node& node, const NodeReport& row);
+WorkClass work_class(const NodeReport& row);
 
 // FLOP/B, upper ends of the bins of the intensity histogram; the last bin is open.
 inline constexpr std::array<double, 6> kIntensityBins = {0.5, 2, 8, 32, 128, 512};
