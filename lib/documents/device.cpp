@@ -13,12 +13,6 @@
 namespace pagoda::documents {
 namespace {
 
-struct Alias {
-  std::string_view name, id;
-};
-constexpr Alias kAliases[] = {
-    {"h100", "h100-sxm"}, {"a100", "a100-80gb"}, {"a100pcie", "a100-pcie-80gb"}, {"gh200", "gh200-96gb"}};
-
 // A name as it is compared: in lower case, without spaces, hyphens and underscores.
 std::string letters(std::string_view name) {
   std::string result = base::lower(name);
@@ -26,10 +20,22 @@ std::string letters(std::string_view name) {
   return result;
 }
 
-const Alias* alias_of(std::string_view name) {
-  for (const Alias& alias : kAliases)
-    if (alias.name == letters(name)) return &alias;
+// The built-in file that states this alias; null if none does.
+const base::EmbeddedFile* file_of_alias(std::string_view name) {
+  const std::string wanted = letters(name);
+  for (const base::EmbeddedFile& file : device_files()) {
+    if (file.text.find("\"aliases\"") == std::string_view::npos) continue;
+    const base::JsonDocument document = base::parse_json(file.text, id_of(file), "expected pagoda.device/1");
+    for (const std::string& alias : document.root().texts("aliases"))
+      if (letters(alias) == wanted) return &file;
+  }
   return nullptr;
+}
+
+// Older drivers leave out the vendor.
+std::string_view without_vendor(std::string_view driver_name) {
+  constexpr std::string_view kVendor = "NVIDIA ";
+  return driver_name.starts_with(kVendor) ? driver_name.substr(kVendor.size()) : driver_name;
 }
 
 // The ids that may be meant: first those that are part of the name ("v100-sxm2") or contain it ("4090"), then those at
@@ -110,8 +116,9 @@ constexpr std::size_t kMaxFileBytes = 4 << 20;  // a device file has a few kB, a
 std::vector<std::string> device_ids() { return ids_of(device_files()); }
 
 std::string alias_note(std::string_view name) {
-  const Alias* alias = alias_of(name.substr(0, name.find(':')));
-  return alias == nullptr ? "" : std::string(alias->name) + " is taken for " + std::string(alias->id);
+  name = name.substr(0, name.find(':'));
+  const base::EmbeddedFile* file = file_of_alias(name);
+  return file == nullptr ? "" : letters(name) + " is taken for " + std::string(id_of(*file));
 }
 
 std::pair<std::string_view, std::string_view> split_mode(std::string_view name) {
@@ -143,10 +150,10 @@ std::vector<std::string> split_devices(std::string_view list) {
 
 std::string device_text(std::string_view name) {
   if (is_path(name)) return base::read_file(std::string(name), "a device or ceilings file", kMaxFileBytes);
-  const Alias* alias = alias_of(name);
-  const std::string wanted = letters(alias == nullptr ? name : alias->id);
-  for (const base::EmbeddedFile& file : documents::device_files())
+  const std::string wanted = letters(name);
+  for (const base::EmbeddedFile& file : device_files())
     if (letters(id_of(file)) == wanted) return std::string(file.text);
+  if (const base::EmbeddedFile* file = file_of_alias(name)) return std::string(file->text);
   const std::vector<std::string> near = nearest(name);
   throw UnknownDevice("device \"" + std::string(name) + "\" is not known; " +
                       (near.empty() ? "" : "did you mean " + base::joined(near) + "? ") +
@@ -156,6 +163,17 @@ std::string device_text(std::string_view name) {
 DeviceSpec device(std::string_view name) {
   const auto [id, mode] = split_mode(name);
   return in_mode(parse_device(device_text(id), id), mode);
+}
+
+std::optional<DeviceSpec> device_of_driver(std::string_view driver_name) {
+  const std::string_view wanted = without_vendor(driver_name);
+  for (const base::EmbeddedFile& file : device_files()) {
+    if (wanted.empty() || file.text.find(wanted) == std::string_view::npos) continue;
+    DeviceSpec spec = parse_device(file.text, id_of(file));
+    for (const std::string& name : spec.driver_names)
+      if (without_vendor(name) == wanted) return spec;
+  }
+  return std::nullopt;
 }
 
 DeviceSpec parse_device(std::string_view json, std::string_view subject) {

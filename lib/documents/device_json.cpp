@@ -215,9 +215,9 @@ std::vector<std::string> lacks(const DeviceSpec& spec) {
 
 DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   const Field field = document.root();
-  allow_only(field, {"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units",
-                     "boost_clock", "tensor_clock", "memory_clock", "power", "launch_overhead", "special_per_second",
-                     "peaks", "levels", "links", "power_modes", "energy"});
+  allow_only(field, {"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "driver_names",
+                     "aliases", "units", "boost_clock", "tensor_clock", "memory_clock", "power", "launch_overhead",
+                     "special_per_second", "peaks", "levels", "links", "power_modes", "energy"});
   DeviceSpec spec;
   read_text(field, "id", spec.id, true);
   read_text(field, "name", spec.name, true);
@@ -234,6 +234,8 @@ DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
     if (version.find_first_not_of("0123456789.") != std::string::npos)
       field.at("compute_capability").fail_expected("a version, such as \"9.0\"");
   });
+  attempt([&] { spec.driver_names = field.texts("driver_names"); });
+  attempt([&] { spec.aliases = field.texts("aliases"); });
   read_quantity(field, "units", "1", spec.units);
   read_quantity(field, "boost_clock", "Hz", spec.boost_clock_hz);
   read_quantity(field, "tensor_clock", "Hz", spec.tensor_clock_hz);

@@ -217,6 +217,8 @@ TEST_CASE("a product is matched only when it is surely meant") {
   CHECK(id("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 9, 0) == "");
   CHECK(id("Tesla T4", 7, 5) == "t4");
   CHECK(id("NVIDIA B200", 10, 0) == "b200");
+  CHECK(id("NVIDIA RTX PRO 6000 Blackwell Server Edition", 12, 0) == "rtx-pro-6000-server");
+  CHECK(id("NVIDIA H200", 8, 0) == "");
   CHECK(id("NVIDIA GB200", 10, 0) == "");
   CHECK(id("Some GPU", 9, 0) == "");
 }

@@ -334,6 +334,55 @@ TEST_CASE("names may differ from ids in case, spaces, hyphens and underscores") 
   }
 }
 
+TEST_CASE("a driver's name and an alias are those of one device") {
+  std::set<std::string> names, aliases;
+  for (const std::string& id : documents::device_ids()) {
+    const DeviceSpec spec = documents::device(id);
+    for (const std::string& name : spec.driver_names) {
+      CAPTURE(name);
+      CHECK(names.insert(name).second);
+      const std::optional<DeviceSpec> found = documents::device_of_driver(name);
+      REQUIRE(found);
+      CHECK(found->id == id);
+    }
+    for (const std::string& alias : spec.aliases) {
+      CAPTURE(alias);
+      CHECK(aliases.insert(alias).second);
+      CHECK(documents::find_device(alias).id == id);
+    }
+  }
+  CHECK(names.size() > 30);
+  CHECK(aliases.size() == 4);
+}
+
+TEST_CASE("a driver's name means a device only as a whole") {
+  struct Case {
+    const char* name;
+    const char* id;  // empty: no device
+  };
+  const Case cases[] = {
+      {"NVIDIA L4", "l4"},
+      {"NVIDIA L40S", "l40s"},
+      {"NVIDIA H200", "h200"},
+      {"NVIDIA H200 NVL", "h200-nvl"},
+      {"A100-SXM4-40GB", "a100-40gb"},  // by drivers before 470
+      {"GeForce RTX 3090", "rtx-3090"},
+      {"NVIDIA GeForce RTX 3090 Ti", ""},
+      {"NVIDIA GeForce RTX 4090 Laptop GPU", ""},
+      {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-server"},
+      {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
+      {"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", ""},
+      {"NVIDIA A10G", ""},
+      {"NVIDIA ", ""},
+      {"", ""},
+  };
+  for (const Case& row : cases) {
+    CAPTURE(row.name);
+    const std::optional<DeviceSpec> found = documents::device_of_driver(row.name);
+    CHECK((found ? found->id : "") == row.id);
+  }
+}
+
 TEST_CASE("an unknown device suggests the nearest ids") {
   struct Case {
     const char* name;

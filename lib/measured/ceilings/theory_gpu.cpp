@@ -119,35 +119,6 @@ bool credible_sm_clock(double hz) { return hz >= 2e8 && hz <= 5e9; }
 bool credible_memory_clock(double hz) { return hz >= 1e8 && hz <= 4e10; }
 bool credible_bus(int bits) { return bits >= 32 && bits <= 16384 && bits % 32 == 0; }
 
-struct Product {
-  std::string_view holds, also;  // the name must contain both
-  int major, minor;
-  std::string_view device;
-};
-// Names as drivers print them. PCIe and NVL variants differ in clocks and memory, so each needs its own row.
-constexpr std::array<Product, 20> kProducts = {{
-    {"H100 80GB HBM3", "", 9, 0, "h100-sxm"},
-    {"H100 PCIe", "", 9, 0, "h100-pcie"},
-    {"H100 NVL", "", 9, 0, "h100-nvl"},
-    {"GH200", "480GB", 9, 0, "gh200-96gb"},  // named by the memory of its CPU
-    {"GH200", "144G", 9, 0, "gh200-144gb"},
-    {"H200 NVL", "", 9, 0, "h200-nvl"},
-    {" H200", "", 9, 0, "h200"},
-    {" B200", "", 10, 0, "b200"},  // not GB200, which is 11 % faster
-    {"A100-SXM4-40GB", "", 8, 0, "a100-40gb"},
-    {"A100-PCIE-40GB", "", 8, 0, "a100-pcie-40gb"},
-    {"A100-SXM4-80GB", "", 8, 0, "a100-80gb"},
-    {"A100 80GB PCIe", "", 8, 0, "a100-pcie-80gb"},
-    {"A800-SXM4-80GB", "", 8, 0, "a800"},
-    {"L40S", "", 8, 9, "l40s"},
-    {"V100-SXM2", "", 7, 0, "v100"},
-    {"Tesla T4", "", 7, 5, "t4"},
-    {"GeForce RTX 3090", "", 8, 6, "rtx-3090"},
-    {"GeForce RTX 4090", "", 8, 9, "rtx-4090"},
-    {"GeForce RTX 5090", "", 12, 0, "rtx-5090"},
-    {"RTX PRO 6000", "Blackwell", 12, 0, "rtx-pro-6000"},
-}};
-
 // Operations that count as 2 per multiply-add: FMA instructions and library matrix products.
 bool is_fused(std::string_view op) { return op == "fma" || op == "gemm"; }
 
@@ -192,12 +163,9 @@ std::optional<double> dram_bytes_per_second(const GpuAttributes& gpu) {
 }
 
 std::optional<DeviceSpec> datasheet_of(const GpuAttributes& gpu) {
-  if (gpu.name.find("MIG") != std::string::npos) return std::nullopt;  // a part of the device
-  for (const Product& product : kProducts)
-    if (product.major == gpu.major && product.minor == gpu.minor && gpu.name.find(product.holds) != std::string::npos &&
-        gpu.name.find(product.also) != std::string::npos)
-      return documents::device(product.device);
-  return std::nullopt;
+  std::optional<DeviceSpec> spec = documents::device_of_driver(gpu.name);
+  const std::string capability = std::to_string(gpu.major) + "." + std::to_string(gpu.minor);
+  return spec && spec->compute_capability == capability ? spec : std::nullopt;
 }
 
 documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::Ceiling& ceiling) {

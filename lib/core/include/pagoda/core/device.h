@@ -104,6 +104,8 @@ struct DeviceSpec {
   std::vector<std::string> notes;      // parts of a ceilings file that could not be used, and why
   // Numbers in use that are uncertain: "contended: float32 vector peak".
   std::vector<std::string> cautions;
+  // Other names: as its driver prints it, "NVIDIA H200"; short ones that could mean several devices, "h100".
+  std::vector<std::string> driver_names, aliases;
 
   // The fastest peak of a kind; null when there is none. `accumulate` requires that accumulator; peaks that do not name
   // one always match.

@@ -8,6 +8,7 @@
 // Built-in devices are the files of data/devices, compiled in.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,8 @@ std::vector<std::string> device_ids();  // sorted
 DeviceSpec device(std::string_view name);
 // A note on an ambiguous short name: "h100 is taken for h100-sxm". Empty for all other names.
 std::string alias_note(std::string_view name);
+// The built-in device whose file states this name, which a driver prints: "NVIDIA H200". Empty: none does.
+std::optional<DeviceSpec> device_of_driver(std::string_view driver_name);
 
 // Loads a file of schema pagoda.device/1, pagoda.ceilings/1, or pagoda.measured/1 with peaks reported by the device.
 // Throws Error, which lists every mistake in a device file. For measured ceilings, takes the sustained value, else
