@@ -74,6 +74,14 @@ class Links(unittest.TestCase):
                 self.assertIn(f"({page.name})", index, page.name)
             self.assertIn(page.name, site, page.name)
 
+    def test_quoted_rows_are_those_of_the_sources(self):
+        page = SOURCE / "CONTRIBUTING.md"
+        linked = re.findall(r"\]\(([\w/]+\.cpp)\)", page.read_text())
+        sources = {line.strip() for file in linked for line in (SOURCE / file).read_text().split("\n")}
+        quoted = [line.strip() for kind, lines, _, _ in blocks(page) if kind == "cpp" for line in lines]
+        self.assertGreater(len(quoted), 5)
+        self.assertEqual([line for line in quoted if line not in sources], [])
+
     def test_the_readme_fits_120_lines(self):
         self.assertLessEqual(len((SOURCE / "README.md").read_text().splitlines()), 120)
 
