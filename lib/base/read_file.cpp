@@ -10,6 +10,10 @@
 
 namespace pagoda::base {
 
+bool is_path(std::string_view name) {
+  return name.find_first_of("/\\") != std::string_view::npos || name.ends_with(".json");
+}
+
 std::string read_file(const std::string& path, std::string_view expected, std::size_t limit) {
   const auto stop = [&](const std::string& what) {
     fail(printable(path), what + "; expected " + std::string(expected));

@@ -58,10 +58,6 @@ std::vector<std::string> nearest(std::string_view name) {
   return ids;
 }
 
-bool is_path(std::string_view name) {
-  return name.find_first_of("/\\") != std::string_view::npos || name.ends_with(".json");
-}
-
 // "30w" selects a power mode of the device, "gpu=918MHz" custom clocks; empty: the device unchanged.
 DeviceSpec in_mode(const DeviceSpec& spec, std::string_view mode) {
   if (mode.empty()) return spec;
@@ -126,7 +122,7 @@ std::pair<std::string_view, std::string_view> split_mode(std::string_view name) 
   std::size_t colon = name.rfind(kEnd);
   if (colon != std::string_view::npos)
     colon += kEnd.size() - 1;
-  else if (!is_path(name))
+  else if (!base::is_path(name))
     colon = name.find(':');
   if (colon == std::string_view::npos) return {name, {}};
   return {name.substr(0, colon), name.substr(colon + 1)};
@@ -149,7 +145,7 @@ std::vector<std::string> split_devices(std::string_view list) {
 }
 
 std::string device_text(std::string_view name) {
-  if (is_path(name)) return base::read_file(std::string(name), "a device or ceilings file", kMaxFileBytes);
+  if (base::is_path(name)) return base::read_file(std::string(name), "a device or ceilings file", kMaxFileBytes);
   const std::string wanted = letters(name);
   for (const base::EmbeddedFile& file : device_files())
     if (letters(id_of(file)) == wanted) return std::string(file.text);
@@ -193,7 +189,7 @@ DeviceSpec load_device(const std::string& path) {
 
 DeviceSpec find_device(std::string_view name_or_path) {
   const auto [name, mode] = split_mode(name_or_path);
-  return is_path(name) ? in_mode(load_device(std::string(name)), mode) : device(name_or_path);
+  return base::is_path(name) ? in_mode(load_device(std::string(name)), mode) : device(name_or_path);
 }
 
 }  // namespace pagoda::documents

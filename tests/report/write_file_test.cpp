@@ -72,5 +72,17 @@ TEST_CASE("whether a file can be written is known beforehand, and nothing change
 
 TEST_CASE("what is not a regular file is written to directly") { CHECK_NOTHROW(base::write_file("/dev/null", "x")); }
 
+TEST_CASE("a name with a separator of either kind, or that ends in .json, is a file") {
+  struct Case {
+    const char* name;
+    bool is_path;
+  };
+  for (const Case& row : {Case{"tensorrt", false}, Case{"h100-sxm", false}, Case{"", false}, Case{"json", false},
+                          Case{"mine.json", true}, Case{"./tensorrt", true}, Case{"fits\\mine", true}}) {
+    CAPTURE(row.name);
+    CHECK(base::is_path(row.name) == row.is_path);
+  }
+}
+
 }  // namespace
 }  // namespace pagoda::base

@@ -16,8 +16,8 @@ namespace pagoda::tools {
 namespace {
 
 Judged held_against(const std::string& name, const Loaded& loaded) {
-  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
-  const Calibration calibration = is_path ? documents::load_calibration(name).fitted : documents::calibration(name);
+  const Calibration calibration =
+      base::is_path(name) ? documents::load_calibration(name).fitted : documents::calibration(name);
   Judged judged;
   for (const TimedRun& run : loaded.runs) {
     double seconds = 0;

@@ -22,18 +22,17 @@ void set_machine(DeviceSpec device, std::string_view engine, const std::string& 
   request.device = std::move(device);
 }
 
-bool is_file(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".json"); }
-
 void set_pytorch(const std::string& name, EstimateRequest& request) {
-  request.engine = is_file(name) ? load_calibration(name).fitted : calibration(name);
+  request.engine = base::is_path(name) ? load_calibration(name).fitted : calibration(name);
 }
 
 void set_serving(const std::string& name, EstimateRequest& request) {
-  request.engine = is_file(name) ? load_serving_calibration(name) : serving_calibration(name);
+  request.engine = base::is_path(name) ? load_serving_calibration(name) : serving_calibration(name);
 }
 
 TensorRtCalibrationFile tensorrt_file(const std::string& name) {
-  return is_file(name) ? load_tensorrt_calibration(name) : TensorRtCalibrationFile{.fitted = tensorrt_calibration(name)};
+  return base::is_path(name) ? load_tensorrt_calibration(name)
+                             : TensorRtCalibrationFile{.fitted = tensorrt_calibration(name)};
 }
 
 void set_tensorrt(const std::string& name, EstimateRequest& request) {
@@ -89,7 +88,7 @@ const Engine& engine_of(std::string_view id) {
 
 // The engine of a calibration, by the schema and the word of its file or by its built-in name; empty: not known.
 std::string engine_of_calibration(const std::string& name) {
-  if (!is_file(name)) {
+  if (!base::is_path(name)) {
     for (const Engine& engine : kEngines) {
       const std::vector<std::string> known = engine.calibrations();
       if (std::find(known.begin(), known.end(), name) != known.end()) return std::string(engine.id);

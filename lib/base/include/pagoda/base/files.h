@@ -11,6 +11,9 @@
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
+// Whether a name is that of a JSON file, not of something built in: it contains '/' or '\\', or ends in ".json".
+bool is_path(std::string_view name);
+
 // Reads the whole file, at most `limit` bytes. A pipe or a device is read to its end. Throws Error, which names the
 // file, the cause and `expected` ("a device file").
 std::string read_file(const std::string& path, std::string_view expected,
