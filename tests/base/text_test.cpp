@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "pagoda/present/report.h"
 
 namespace pagoda::base {
 namespace {

@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "pagoda/base/files.h"
-#include "pagoda/present/report.h"
 #include "support/files.h"
 
 namespace pagoda::base {
