@@ -53,7 +53,6 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
     EstimateRequest request{.device = find_device("h100-sxm"),
                             .precision = Precision::Float16,
                             .memory = MemoryOptions{},
-                            .training = TrainingOptions{},
                             .budgets = {parse_budget(BudgetKind::Flops, "1GFLOP")},
                             .formulas = true,
                             .row_formulas = true,
@@ -61,6 +60,8 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
     for (const TrafficModel moved : {TrafficModel::Unfused, TrafficModel::Fused, TrafficModel::Resident})
       for (const bool by_type : {false, true}) {
         request.traffic = moved;
+        request.training.reset();  // counts unfused traffic
+        if (moved == TrafficModel::Unfused) request.training.emplace();
         request.by_type = by_type;
         EstimateDocument estimate = make_estimate(model, request);
         estimate.phase = {.phase = Phase::Prefill,

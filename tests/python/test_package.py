@@ -1,6 +1,7 @@
 """The package against the command line: the same library must give the same answer."""
 
 import os
+import re
 import subprocess
 import sys
 import typing
@@ -124,6 +125,67 @@ def test_errors_are_those_of_the_command_line(skeletons, tool, tmp_path):
                     {"tensor_parallel": 2, "device": "h200", "predict": True}):
         with pytest.raises(pagoda.Error):
             pagoda.analyze(skeletons / "resnet50.onnx", **request)
+
+
+# What the command line refuses, as arguments here and as options there.
+REFUSED = [
+    ({"past": 3}, ["--past", 3]),
+    ({"tokens": 3}, ["--tokens", 3]),
+    ({"traffic": "resident"}, ["--traffic", "resident"]),
+    ({"what_if": ["fp16"]}, ["--what-if", "fp16"]),
+    ({"what_if": ["fp16"], "device": "h200", "sweep": {"batch": [1, 2]}},
+     ["--what-if", "fp16", "--device", "h200", "--sweep", "batch=1,2"]),
+    ({"what_if": ["fp16"], "device": "h200", "count": "macs"},
+     ["--what-if", "fp16", "--device", "h200", "--count", "macs"]),
+    ({"predict": True}, ["--predict"]),
+    ({"engine": "tensorrt"}, ["--engine", "tensorrt"]),
+    ({"calibration": "tensorrt"}, ["--calibration", "tensorrt"]),
+    ({"predict": True, "engine": "tensorrt", "device": "l4", "training": True},
+     ["--predict", "--engine", "tensorrt", "--device", "l4", "--training"]),
+    ({"tensor_parallel": 2}, ["--tensor-parallel", 2]),
+    ({"tensor_parallel": 2, "device": "h200", "traffic": "resident"},
+     ["--tensor-parallel", 2, "--device", "h200", "--traffic", "resident"]),
+    ({"pipeline_parallel": 2, "device": "h200", "training": True},
+     ["--pipeline-parallel", 2, "--device", "h200", "--training"]),
+    ({"in_place": True}, ["--in-place"]),
+    ({"optimizer": "adamw"}, ["--optimizer", "adamw"]),
+    ({"recompute": "sqrt"}, ["--recompute", "sqrt"]),
+    ({"frozen": ["a"]}, ["--frozen", "a"]),
+    ({"training": True, "traffic": "fused"}, ["--training", "--traffic", "fused"]),
+    ({"count": "pagoda", "traffic": "fused"}, ["--count", "pagoda", "--traffic", "fused"]),
+    ({"batch": 2, "sweep": {"batch": [1, 2]}}, ["--batch", 2, "--sweep", "batch=1,2"]),
+    ({"sweep": {"batch": [1, 2]}, "device": "h200", "predict": True, "training": True},
+     ["--sweep", "batch=1,2", "--device", "h200", "--predict", "--training"]),
+]
+
+
+@pytest.mark.parametrize("request_, options", REFUSED, ids=lambda value: " ".join(map(str, value)))
+def test_what_the_command_line_refuses_is_refused_in_its_words(skeletons, tool, request_, options):
+    path = skeletons / "resnet50.onnx"
+    with pytest.raises(pagoda.Error) as caught:
+        pagoda.analyze(path, **request_)
+    result = tool("onnx-estimate", path, *options)
+    assert result.returncode == 2
+    theirs = re.sub("--([a-z-]+)", lambda option: option[1].replace("-", "_"), result.stderr)
+    assert str(caught.value) in theirs
+
+
+def test_segments_are_refused_without_their_starts(skeletons):
+    with pytest.raises(pagoda.Error, match="recompute segments needs the nodes"):
+        pagoda.analyze(skeletons / "resnet50.onnx", training=True, recompute="segments")
+
+
+@pytest.mark.parametrize("argument", ["count", "traffic", "optimizer", "recompute"])
+def test_every_name_of_a_choice_is_accepted_and_documented(skeletons, argument):
+    path = skeletons / "alexnet.onnx"
+    with pytest.raises(pagoda.Error, match="expected one of") as caught:
+        pagoda.analyze(path, **{argument: "none such"})
+    names = str(caught.value).split("expected one of ")[1].split(", ")
+    assert len(names) > 2
+    for name in names:
+        assert f'"{name}"' in pagoda.analyze.__doc__
+        beside = {"training": argument in ("optimizer", "recompute"), "device": "h200"}
+        pagoda.analyze(path, **{argument: name}, **beside)
 
 
 def test_charts_show_in_a_notebook(skeletons, tmp_path):

@@ -4,6 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "pagoda/base/text.h"
+#include "pagoda/core/decoder.h"
+#include "pagoda/core/train.h"
 #include "pagoda/documents/engines.h"
 #include "pagoda/present/viewers.h"
 #include "tool.h"
@@ -15,6 +18,14 @@ namespace {
 CLI::Validator one_of(std::vector<std::string> values) {
   CLI::Validator validator = CLI::IsMember(std::move(values));
   return validator.description("");
+}
+
+// An option whose values are the library's names; the usage text lists them.
+CLI::Option* add_choice(CLI::App& app, const char* name, std::string& value, const char* what,
+                        const std::vector<std::string_view>& names) {
+  return app.add_option(name, value, what)
+      ->check(one_of({names.begin(), names.end()}))
+      ->type_name(base::joined(names, "|"));
 }
 
 CLI::Validator at_least(std::int64_t least) {
@@ -39,10 +50,8 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
 }
 
 void add_language_models(CLI::App& app, Arguments& arguments) {
-  app.add_option("--phase", arguments.phase,
-                 "Sizes of a language model with a cache: a prompt of --tokens, or one token after --past")
-      ->check(one_of({"prefill", "decode"}))
-      ->type_name("prefill|decode");
+  add_choice(app, "--phase", arguments.phase,
+             "Sizes of a language model with a cache: a prompt of --tokens, or one token after --past", phase_names());
   app.add_option("--past", arguments.past, "With --phase: tokens in the cache (default 0)")
       ->check(at_least(0))
       ->type_name("N");
@@ -102,15 +111,15 @@ void add_memory(CLI::App& app, Arguments& arguments) {
 }
 
 void add_counting(CLI::App& app, Arguments& arguments) {
-  app.add_option("--count", arguments.count,
-                 "What FLOPs are. flops (default): 2*MACs + arith + special; macs: MACs; contraction: 2*MACs; "
-                 "hardware: 2*MACs + arith - comparisons; pagoda: the published Pagoda rules, faults included")
-      ->check(one_of({"flops", "macs", "contraction", "hardware", "pagoda"}))
+  add_choice(app, "--count", arguments.count,
+             "What FLOPs are. flops (default): 2*MACs + arith + special; macs: MACs; contraction: 2*MACs; "
+             "hardware: 2*MACs + arith - comparisons; pagoda: the published Pagoda rules, faults included",
+             convention_names())
       ->type_name("CONVENTION");
-  app.add_option("--traffic", arguments.traffic,
-                 "unfused (default): every input byte is read once, every output byte written once; fused: "
-                 "intermediates of a kernel stay on the chip; resident: tensors stay in the device's L2 while they fit")
-      ->check(one_of({"unfused", "fused", "resident"}))
+  add_choice(app, "--traffic", arguments.traffic,
+             "unfused (default): every input byte is read once, every output byte written once; fused: "
+             "intermediates of a kernel stay on the chip; resident: tensors stay in the device's L2 while they fit",
+             traffic_model_names())
       ->type_name("MODEL");
   app.add_option("--precision", arguments.precision,
                  "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
@@ -172,15 +181,11 @@ void add_devices(CLI::App& app, Arguments& arguments) {
 void add_training(CLI::App& app, Arguments& arguments) {
   app.add_flag("--training", arguments.training,
                "A training step: backward work per node, what is saved for it, the optimizer, memory");
-  app.add_option("--optimizer", arguments.optimizer, "With --training (default sgd)")
-      ->check(one_of({"sgd", "momentum", "adam", "adamw"}))
-      ->type_name("sgd|momentum|adam|adamw");
-  app.add_option(
-         "--recompute", arguments.recompute,
-         "With --training: keep everything (none, default), what contractions write (pointwise), or the ends of "
-         "sqrt(n) segments (sqrt)")
-      ->check(one_of({"none", "pointwise", "sqrt"}))
-      ->type_name("none|pointwise|sqrt");
+  add_choice(app, "--optimizer", arguments.optimizer, "With --training (default sgd)", optimizer_names());
+  add_choice(app, "--recompute", arguments.recompute,
+             "With --training: keep everything (none, default), what contractions write (pointwise), or the ends of "
+             "sqrt(n) segments (sqrt)",
+             recompute_names());
   app.add_option("--frozen", arguments.frozen, "With --training: parameters whose names begin so stay; repeatable")
       ->allow_extra_args(false)
       ->type_name("PREFIX");

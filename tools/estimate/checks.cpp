@@ -1,4 +1,5 @@
-// Rejects options that do not go together, by name and with a remedy. No option is silently ignored.
+// Rejects options that a report, its format or its outputs cannot combine, by name and with a remedy. What a request
+// cannot combine, documents::refusal() says for every caller. No option is silently ignored.
 #include <initializer_list>
 #include <utility>
 
@@ -12,15 +13,10 @@ namespace {
 
 // Several devices: only a report of one step is possible.
 void check_groups(const Arguments& arguments) {
+  if (!has_groups(arguments)) return;
   const char* option = arguments.tensor_parallel != "1"     ? "--tensor-parallel"
                        : arguments.pipeline_parallel != "1" ? "--pipeline-parallel"
                                                             : "--expert-parallel";
-  if (!has_groups(arguments)) {
-    if (!arguments.link.empty() && arguments.decode_device.empty())
-      throw UsageError("--link needs --tensor-parallel, --pipeline-parallel, --expert-parallel or --decode-device");
-    return;
-  }
-  if (arguments.device.empty()) throw UsageError(std::string(option) + " needs --device");
   if (!arguments.compare.empty()) throw UsageError(std::string(option) + " does not go with --compare");
   if (!arguments.profile_structure.empty())
     throw UsageError(std::string(option) + " does not go with --profile-structure");
@@ -36,16 +32,13 @@ void check_alternatives(const Arguments& arguments) {
                                                               : "several numbers of devices";
   const std::pair<bool, const char*> other[] = {
       {!arguments.compare.empty(), "--compare"},
-      {!sweep_axes(arguments).empty(), "--sweep of a size"},
       {!arguments.profile_structure.empty(), "--profile-structure"},
       {!arguments.by.empty(), "--by"},
       {arguments.top > 0, "--top"},
       {arguments.symbolic, "--symbolic"},
       {arguments.memory, "--memory"},
       {!arguments.measured.empty(), "--measured"},
-      {arguments.count != "flops", "--count"},
       {has_devices && arguments.max_memory == kOfDevice, "--max-memory device"},
-      {has_devices && !arguments.max_seconds.empty(), "--max-seconds"},
       {!arguments.what_if.empty() && !arguments.precision.empty(), "--precision"},
       {is_chart(format_of(arguments)), "a chart"},
   };
@@ -63,15 +56,11 @@ void check_studies(const Arguments& arguments) {
   const bool is_table = !is_chart(format_of(arguments)) && format_of(arguments) != "json";
   if (!sweep_axes(arguments).empty())
     refuse("--sweep",
-           {{arguments.predict && arguments.training, "--predict with --training"},
-            {is_table && !arguments.by.empty(), "--by"},
+           {{is_table && !arguments.by.empty(), "--by"},
             {is_table && arguments.top > 0, "--top"},
             {is_table && arguments.symbolic, "--symbolic"},
             {is_table && arguments.memory, "--memory"}},
            "its rows are sizes: ask for one size instead");
-  for (const SweepAxis& axis : sweep_axes(arguments))
-    if (axis.dim == "batch" && arguments.batch > 0)
-      throw UsageError("--sweep batch varies what --batch sets to one size; give one of the two");
   const bool is_csv = format_of(arguments) == "csv";
   if (is_csv && sweep_axes(arguments).empty() && arguments.compare.empty() && arguments.then.empty())
     refuse("--format csv",
@@ -161,21 +150,11 @@ void check(const Arguments& arguments) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };
   const bool has_device = !arguments.device.empty();
-  needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
-  const std::vector<std::string> devices = device_names(arguments);
-  const bool brings_device = documents::brings_device(arguments.engine, arguments.calibration);
-  const bool has_machine = has_device || brings_device;
-  needs(!arguments.what_if.empty(), "--what-if", "--device", has_machine);
-  needs(!arguments.prices.empty(), "--price-per-hour", "--device or --what-if",
-        has_machine && is_choice(arguments));
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
   for (const std::string& name : split_list(arguments.what_if))
     if (!precision(name)) throw UsageError("--what-if " + name + ": expected one of " + precision_names());
   if (is_choice(arguments)) check_alternatives(arguments);
-  needs(arguments.prompt.has_value(), "--prompt", "--phase decode", arguments.phase == "decode");
-  needs(arguments.prompt.has_value(), "--prompt", "--device", has_device);
-  needs(arguments.predict, "--predict", "--device", has_machine);
-  if (brings_device) {
+  if (arguments.predict && documents::brings_device(arguments.engine, arguments.calibration)) {
     if (has_device)
       throw UsageError("--engine " + arguments.engine +
                        " predicts the machine that its --calibration was measured on; it does not go with --device");
@@ -184,23 +163,10 @@ void check(const Arguments& arguments) {
           !arguments.calibration.empty());
   }
   check_groups(arguments);
-  needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
-  needs(!arguments.engine.empty(), "--engine", "--predict", arguments.predict);
-  needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
-  needs(arguments.past.has_value(), "--past", "--phase", !arguments.phase.empty());
-  needs(arguments.tokens.has_value(), "--tokens", "--phase", !arguments.phase.empty());
-  needs(arguments.speculate.has_value(), "--speculate", "--phase decode", arguments.phase == "decode");
-  needs(arguments.speculate.has_value(), "--speculate", "--acceptance", arguments.acceptance.has_value());
   if (!arguments.decode_device.empty()) {
-    needs(true, "--decode-device", "--phase prefill", arguments.phase == "prefill");
-    needs(true, "--decode-device", "one --device", devices.size() == 1);
     const bool is_table = format_of(arguments) != "json";
     const std::pair<bool, const char*> others[] = {
-        {!arguments.sweeps.empty(), "--sweep"},
-        {arguments.training, "--training"},
         {!arguments.compare.empty(), "--compare"},
-        {!arguments.what_if.empty(), "--what-if"},
-        {is_choice(arguments), "several numbers of devices"},
         {!arguments.profile_structure.empty(), "--profile-structure"},
         {is_table && !arguments.by.empty(), "--by"},
         {is_table && arguments.top > 0, "--top"},
@@ -210,17 +176,7 @@ void check(const Arguments& arguments) {
     for (const auto& [is_given, name] : others)
       if (is_given) throw UsageError(std::string("--decode-device does not go with ") + name);
   }
-  needs(arguments.acceptance.has_value(), "--acceptance", "--speculate", arguments.speculate.has_value());
-  if (arguments.speculate && arguments.tokens)
-    throw UsageError("--speculate sets the tokens of a step; it does not go with --tokens");
   needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
-  needs(arguments.in_place, "--in-place", "--memory or --memory-timeline",
-        arguments.memory || !arguments.timeline.empty());
-  needs(arguments.optimizer != "sgd", "--optimizer", "--training", arguments.training);
-  needs(arguments.recompute != "none", "--recompute", "--training", arguments.training);
-  needs(!arguments.frozen.empty(), "--frozen", "--training", arguments.training);
-  if (arguments.training && arguments.traffic != "unfused")
-    throw UsageError("--training counts unfused traffic; it does not go with --traffic " + arguments.traffic);
   if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
     throw UsageError("--training does not go with --compare or --profile-structure");
   present::PlotOptions picture;
@@ -242,8 +198,6 @@ void check(const Arguments& arguments) {
   const int studies =
       int{!arguments.sweeps.empty()} + int{!arguments.compare.empty()} + int{!arguments.profile_structure.empty()};
   if (studies > 1) throw UsageError("--sweep, --compare and --profile-structure are different reports; give one");
-  if (arguments.count == "pagoda" && arguments.traffic != "unfused")
-    throw UsageError("--count pagoda has traffic rules of its own; it does not go with --traffic");
 }
 
 }  // namespace pagoda::tools

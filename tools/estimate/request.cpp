@@ -51,7 +51,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.custom_operators = documents::load_custom_operators(arguments.custom_ops);
   if (!arguments.phase.empty())
     request.phase = {.phase = *phase(arguments.phase), .tokens = arguments.tokens, .past = arguments.past.value_or(0)};
-  if (arguments.speculate) {
+  if (arguments.speculate && arguments.acceptance && request.phase) {
     request.phase->tokens = *arguments.speculate + 1;
     request.speculation = documents::Speculation{*arguments.speculate, *arguments.acceptance};
   }
@@ -97,7 +97,17 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.formulas = arguments.symbolic;
   request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
   request.tool = kTool;
-  if (const std::string problem = documents::refusal(request); !problem.empty()) throw UsageError(problem);
+  const documents::Refinements given{.in_place = arguments.in_place,
+                                     .optimizer = arguments.optimizer != "sgd",
+                                     .recompute = arguments.recompute != "none",
+                                     .frozen = !arguments.frozen.empty(),
+                                     .past = arguments.past.has_value(),
+                                     .tokens = arguments.tokens.has_value(),
+                                     .speculate = arguments.speculate.has_value(),
+                                     .acceptance = arguments.acceptance.has_value(),
+                                     .engine = !arguments.engine.empty(),
+                                     .calibration = !arguments.calibration.empty()};
+  if (const std::string problem = documents::refusal(request, given); !problem.empty()) throw UsageError(problem);
   return request;
 }
 

@@ -58,9 +58,28 @@ nb::object number(const Count& value) { return value ? integer(*value) : nb::non
 nb::object number(const std::optional<double>& value) { return value ? nb::cast(*value) : nb::none(); }
 
 template <typename Value>
-Value chosen(const char* argument, const std::string& text, std::optional<Value> value, std::string_view expected) {
-  if (!value) throw Error(std::string(argument) + " '" + text + "' is not known; expected " + std::string(expected));
+Value chosen(const char* argument, const std::string& text, std::optional<Value> value, std::string_view names) {
+  if (!value)
+    throw Error(std::string(argument) + " '" + text + "' is not known; expected one of " + std::string(names));
   return *value;
+}
+
+// The options of onnx-estimate in a message as the arguments that they are here: "--in-place" → "in_place".
+std::string as_arguments(std::string_view message) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
+  std::string text;
+  while (!message.empty()) {
+    if (!message.starts_with("--")) {
+      text += message.front();
+      message.remove_prefix(1);
+      continue;
+    }
+    std::string option(message.substr(2, message.find_first_not_of(kLetters) - 2));
+    message.remove_prefix(2 + option.size());
+    std::replace(option.begin(), option.end(), '-', '_');
+    text += option;
+  }
+  return text;
 }
 
 // A model in memory. Its weights are not read.
@@ -92,7 +111,9 @@ struct Asked {
   Shapes inputs;
   std::string phase;
   std::optional<std::int64_t> past, tokens;
-  std::string count, traffic, device, precision, engine, calibration;
+  std::string count, traffic, device, precision;
+  bool predict;
+  std::string engine, calibration;
   int tensor_parallel, pipeline_parallel, expert_parallel;
   bool memory, in_place, training;
   std::string optimizer, recompute;
@@ -113,14 +134,12 @@ EstimateRequest request_of(const Asked& asked) {
     if (const auto* const shape = std::get_if<std::vector<std::int64_t>>(&input))
       request.sizes.input_shapes[name] = *shape;
   if (!asked.phase.empty()) {
-    request.phase = {.phase = chosen("phase", asked.phase, pagoda::phase(asked.phase), "prefill or decode"),
+    request.phase = {.phase = chosen("phase", asked.phase, pagoda::phase(asked.phase), base::joined(phase_names())),
                      .tokens = asked.tokens,
                      .past = asked.past.value_or(0)};
-  } else if (asked.past || asked.tokens) {
-    throw Error("past and tokens are sizes of a phase; give phase='prefill' or phase='decode', too");
   }
-  request.count = chosen("count", asked.count, convention(asked.count), "flops, macs, contraction, hardware or pagoda");
-  request.traffic = chosen("traffic", asked.traffic, traffic_model(asked.traffic), "unfused, fused or resident");
+  request.count = chosen("count", asked.count, convention(asked.count), base::joined(convention_names()));
+  request.traffic = chosen("traffic", asked.traffic, traffic_model(asked.traffic), base::joined(traffic_model_names()));
   if (!asked.device.empty()) request.device = documents::find_device(asked.device);
   if (!asked.precision.empty())
     request.precision = chosen("precision", asked.precision, pagoda::precision(asked.precision), precision_names());
@@ -133,27 +152,31 @@ EstimateRequest request_of(const Asked& asked) {
     if (devices < 1)
       throw Error(std::string(name) + " " + std::to_string(devices) +
                   " is not a count of devices; expected at least 1");
-  const bool is_split = asked.tensor_parallel > 1 || asked.pipeline_parallel > 1 || asked.expert_parallel > 1;
-  const bool needs_device = !asked.engine.empty() && !documents::brings_device(asked.engine, asked.calibration);
-  if ((!asked.what_if.empty() || is_split || needs_device) && !request.device)
-    throw Error("what_if, predict and several devices are about times; give a device, too");
-  if (asked.engine.empty() && !asked.calibration.empty())
-    throw Error("calibration is what predict is fitted to; give predict=True, too");
-  if (!asked.engine.empty()) documents::set_prediction(asked.engine, asked.calibration, request);
-  if (is_split)
+  if (asked.predict) documents::set_prediction(asked.engine, asked.calibration, request);
+  if (asked.tensor_parallel > 1 || asked.pipeline_parallel > 1 || asked.expert_parallel > 1)
     request.parallel = {
         .tensor = asked.tensor_parallel, .pipeline = asked.pipeline_parallel, .expert = asked.expert_parallel};
   if (asked.memory) request.memory = {.in_place = asked.in_place};
-  if (asked.training)
-    request.training = {
-        .optimizer = chosen("optimizer", asked.optimizer, optimizer(asked.optimizer), "sgd, momentum, adam or adamw"),
-        .frozen = asked.frozen,
-        .recompute = chosen("recompute", asked.recompute, recompute(asked.recompute), "none, pointwise or sqrt")};
+  const Optimizer by =
+      chosen("optimizer", asked.optimizer, optimizer(asked.optimizer), base::joined(optimizer_names()));
+  const Recompute kept =
+      chosen("recompute", asked.recompute, recompute(asked.recompute), base::joined(recompute_names()));
+  if (asked.training) request.training = {.optimizer = by, .frozen = asked.frozen, .recompute = kept};
   for (const auto& [name, values] : asked.sweep) request.sweep.push_back(axis_of(name, values));
   request.advice = asked.advice && asked.sweep.empty() && request.device;
   request.formulas = asked.formulas;
   request.row_formulas = asked.formulas;
   request.tool = kTool;
+  const documents::Refinements given{.in_place = asked.in_place,
+                                     .optimizer = by != Optimizer::Sgd,
+                                     .recompute = kept != Recompute::None,
+                                     .frozen = !asked.frozen.empty(),
+                                     .past = asked.past.has_value(),
+                                     .tokens = asked.tokens.has_value(),
+                                     .engine = asked.engine != documents::kDefaultEngine,
+                                     .calibration = !asked.calibration.empty()};
+  if (const std::string problem = documents::refusal(request, given); !problem.empty())
+    throw Error(as_arguments(problem));
   return request;
 }
 
@@ -424,11 +447,11 @@ NB_MODULE(_core, module) {
       "analyze",
       [](const LoadedModel& model, std::int64_t batch, Sizes dims, Sizes assume, std::vector<std::string> custom_ops,
          Shapes inputs, std::string phase, std::optional<std::int64_t> past, std::optional<std::int64_t> tokens,
-         std::string count, std::string traffic, std::string device, std::string precision, std::string engine,
-         std::string calibration, int tensor_parallel, int pipeline_parallel, int expert_parallel, bool memory,
-         bool in_place, bool training, std::string optimizer, std::string recompute, std::vector<std::string> frozen,
-         std::vector<std::pair<std::string, Axis>> sweep, std::vector<std::string> what_if, bool advice,
-         bool formulas) {
+         std::string count, std::string traffic, std::string device, std::string precision, bool predict,
+         std::string engine, std::string calibration, int tensor_parallel, int pipeline_parallel, int expert_parallel,
+         bool memory, bool in_place, bool training, std::string optimizer, std::string recompute,
+         std::vector<std::string> frozen, std::vector<std::pair<std::string, Axis>> sweep,
+         std::vector<std::string> what_if, bool advice, bool formulas) {
         return analyze(model, {.batch = batch,
                                .dims = std::move(dims),
                                .assume = std::move(assume),
@@ -441,6 +464,7 @@ NB_MODULE(_core, module) {
                                .traffic = std::move(traffic),
                                .device = std::move(device),
                                .precision = std::move(precision),
+                               .predict = predict,
                                .engine = std::move(engine),
                                .calibration = std::move(calibration),
                                .tensor_parallel = tensor_parallel,
@@ -458,9 +482,9 @@ NB_MODULE(_core, module) {
                                .formulas = formulas});
       },
       "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a, "past"_a.none(),
-      "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "engine"_a, "calibration"_a,
-      "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,
-      "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a,
+      "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a, "engine"_a,
+      "calibration"_a, "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a,
+      "training"_a, "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a,
       nb::keep_alive<0, 1>());
   module.def("comparison_json", &comparison_json, "before"_a, "after"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("comparison_table", &comparison_table, "before"_a, "after"_a, "width"_a = 0);

@@ -150,6 +150,13 @@ std::optional<TrafficModel> traffic_model(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> traffic_model_names() {
+  std::vector<std::string_view> names;
+  names.reserve(std::size(kModels));
+  for (const auto& [model, text] : kModels) names.push_back(text);
+  return names;
+}
+
 std::string_view to_string(TrafficModel model) {
   for (const auto& [value, text] : kModels)
     if (value == model) return text;

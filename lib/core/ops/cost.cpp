@@ -35,6 +35,13 @@ std::optional<Convention> convention(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> convention_names() {
+  std::vector<std::string_view> names;
+  names.reserve(kConventions.size());
+  for (const auto& [value, text] : kConventions) names.push_back(text);
+  return names;
+}
+
 std::string_view to_string(Convention convention) {
   for (const auto& [value, text] : kConventions)
     if (value == convention) return text;

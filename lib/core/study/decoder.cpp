@@ -272,6 +272,13 @@ std::optional<Phase> phase(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> phase_names() {
+  std::vector<std::string_view> names;
+  names.reserve(std::size(kPhases));
+  for (const auto& [value, text] : kPhases) names.push_back(text);
+  return names;
+}
+
 std::string_view to_string(Phase phase) {
   for (const auto& [value, text] : kPhases)
     if (value == phase) return text;

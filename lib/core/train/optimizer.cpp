@@ -38,12 +38,25 @@ std::optional<Optimizer> optimizer(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> optimizer_names() {
+  std::vector<std::string_view> names;
+  names.reserve(kRows.size());
+  for (const Row& row : kRows) names.push_back(row.name);
+  return names;
+}
+
 std::string_view to_string(Optimizer optimizer) { return row(optimizer).name; }
 
 std::optional<Recompute> recompute(std::string_view name) {
   for (std::size_t i = 0; i < kRecompute.size(); ++i)
     if (kRecompute[i] == name) return static_cast<Recompute>(i);
   return std::nullopt;
+}
+
+std::vector<std::string_view> recompute_names() {
+  std::vector<std::string_view> names(kRecompute.begin(), kRecompute.end());
+  std::erase(names, to_string(Recompute::Segments));
+  return names;
 }
 
 std::string_view to_string(Recompute recompute) { return kRecompute[static_cast<std::size_t>(recompute)]; }

@@ -282,31 +282,6 @@ Sized sized(const Model& model, const EstimateRequest& request) {
 
 Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
 
-std::string refusal(const EstimateRequest& request) {
-  if (const std::string problem = engine_refusal(request); !problem.empty()) return problem;
-  if (!request.custom_operators.empty() && request.count == Convention::Pagoda)
-    return "--count pagoda has rules of its own; it does not go with --custom-ops";
-  if (request.prompt > 0 && (!request.phase || request.phase->phase != Phase::Decode))
-    return "--prompt is the prefill before a decode step; it needs --phase decode";
-  std::vector<ParallelOptions> groups = request.other_parallel;
-  if (request.parallel) groups.push_back(*request.parallel);
-  const auto split = std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.devices() > 1; });
-  if (split == groups.end()) return {};
-  const char* option = split->tensor > 1     ? "--tensor-parallel"
-                       : split->pipeline > 1 ? "--pipeline-parallel"
-                                             : "--expert-parallel";
-  const std::pair<bool, const char*> others[] = {
-      {request.training.has_value(), "--training"},
-      {predicts(request) && !std::holds_alternative<ServingCalibration>(request.engine),
-       "--predict but --engine llm-serving"},
-      {request.count == Convention::Pagoda, "--count pagoda"},
-      {request.traffic == TrafficModel::Resident, "--traffic resident"},
-  };
-  for (const auto& [is_given, name] : others)
-    if (is_given) return std::string(option) + " does not go with " + name;
-  return {};
-}
-
 EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& request) {
   if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
   // The published tool counts no branch.

@@ -40,6 +40,7 @@ def analyze(
     traffic: str,
     device: str,
     precision: str,
+    predict: bool,
     engine: str,
     calibration: str,
     tensor_parallel: int,

@@ -301,7 +301,8 @@ def analyze(
     tensor_parallel, pipeline_parallel, expert_parallel
                 number of identical devices in each direction (docs/language-models.md); each time is one step on all of them
     memory      adds the memory plan; `in_place` lets operators write over their inputs
-    training    adds a training step with `optimizer`, `recompute` and parameters `frozen` by prefix
+    training    adds a training step with `optimizer` ("sgd", "momentum", "adam", "adamw"), `recompute` ("none",
+                "pointwise", "sqrt") and parameters `frozen` by prefix
     sweep       sizes to go through: {"batch": [1, 2, 4]} or {"batch": "1,2,4..1024"}
     what_if     precisions to put side by side
     advice      with a device: what would be faster (costs an analysis for each change)
@@ -318,8 +319,8 @@ def analyze(
         _core.analyze(
             loaded._core, batch=batch, dims=dict(dims or {}), assume=dict(assume or {}),
             custom_ops=[os.fspath(path) for path in custom_ops], inputs=shapes, phase=phase,
-            past=past, tokens=tokens, count=count, traffic=traffic, device=device, precision=precision, engine=engine if predict else "",
-            calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
+            past=past, tokens=tokens, count=count, traffic=traffic, device=device, precision=precision,
+            predict=predict, engine=engine, calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,
             optimizer=optimizer, recompute=recompute, frozen=list(frozen), sweep=axes,
             what_if=list(what_if), advice=advice, formulas=formulas,

@@ -71,6 +71,7 @@ enum class Convention : std::uint8_t {
   Pagoda,       // the published Pagoda estimator's rules, faults included: see conventions.h
 };
 std::optional<Convention> convention(std::string_view name);
+std::vector<std::string_view> convention_names();  // of all, for messages and usage texts
 std::string_view to_string(Convention convention);
 
 // Not for Convention::Pagoda, which does not follow from these counts.

@@ -23,6 +23,7 @@ enum class Phase : std::uint8_t {
   Decode,   // one new token
 };
 std::optional<Phase> phase(std::string_view name);  // "prefill", "decode"
+std::vector<std::string_view> phase_names();
 std::string_view to_string(Phase phase);
 
 struct PhaseOptions {

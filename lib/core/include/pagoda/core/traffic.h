@@ -38,6 +38,7 @@ namespace pagoda::inline core {
 
 enum class TrafficModel : std::uint8_t { Unfused, Fused, Resident };
 std::optional<TrafficModel> traffic_model(std::string_view name);  // "unfused", "fused", "resident"
+std::vector<std::string_view> traffic_model_names();
 std::string_view to_string(TrafficModel model);
 
 // Why a row is in a group: which rows a rule joins, and when. A group is named after its first rule in this order. That

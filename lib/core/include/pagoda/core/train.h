@@ -40,6 +40,7 @@ namespace pagoda::inline core {
 
 enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW };
 std::optional<Optimizer> optimizer(std::string_view name);  // "sgd", "momentum", "adam", "adamw"
+std::vector<std::string_view> optimizer_names();
 std::string_view to_string(Optimizer optimizer);
 
 // The activations that forward discards and backward recomputes from the kept ones.
@@ -50,6 +51,8 @@ enum class Recompute : std::uint8_t {
   Sqrt,       // √n segments of equal length, for n nodes that keep something
 };
 std::optional<Recompute> recompute(std::string_view name);  // "none", "pointwise", "segments", "sqrt"
+// Without "segments", which needs TrainingOptions::segment_starts.
+std::vector<std::string_view> recompute_names();
 std::string_view to_string(Recompute recompute);
 
 struct TrainingOptions {

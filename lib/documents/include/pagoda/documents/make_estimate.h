@@ -81,8 +81,17 @@ struct EstimateRequest {
 // The requested analysis: at the request's sizes, in its phase, with the dims of a sweep left free.
 Analysis analysis_of(const Model& model, const EstimateRequest& request);
 
+// Options that a caller was given for a part of the request. One whose part the request lacks is refused.
+struct Refinements {
+  bool in_place = false;                                      // of the memory plan
+  bool optimizer = false, recompute = false, frozen = false;  // of the training step
+  bool past = false, tokens = false;                          // of the phase
+  bool speculate = false, acceptance = false;                 // both of the speculation
+  bool engine = false, calibration = false;                   // of the prediction
+};
+
 // Names incompatible parts of a request, as onnx-estimate spells them, with the remedy; empty if there are none.
-std::string refusal(const EstimateRequest& request);
+std::string refusal(const EstimateRequest& request, const Refinements& given = {});
 
 // Computes everything requested. A merged decoder must be set to the branch of the request's phase: set_phase_flag().
 // Throws Error if there is a refusal(), if sizes contradict the model or each other, and if a time or a memory plan is
