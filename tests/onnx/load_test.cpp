@@ -332,6 +332,16 @@ TEST_CASE("dims become numbers, symbols and formulas, and never one symbol for t
   CHECK(model.renamed_dims == std::map<std::string, std::string>{{"a.b", "a_b_2"}, {"a-b!", "a_b_"}});
 }
 
+TEST_CASE("a hyphen joins a name, unless both of its sides are sizes of the file") {
+  onnx::ModelProto proto = new_model();
+  add_input(*proto.mutable_graph(), "x", {"batch-size", "total-past", "n-1", "seq - 1", "a-b-c"});
+  add_input(*proto.mutable_graph(), "y", {"total", "past", "a", "b"});
+  const Model model = parse(proto);
+  CHECK(to_string(value(model.main(), model.main().inputs[0]).declared) ==
+        "float32[batch_size,-past + total,n - 1,seq - 1,a_b_c]");
+  CHECK(model.renamed_dims == std::map<std::string, std::string>{{"a-b-c", "a_b_c"}, {"batch-size", "batch_size"}});
+}
+
 TEST_CASE("a dim param that is a number is that number") {
   onnx::ModelProto proto = new_model();
   onnx::ValueInfoProto& input = add_input(*proto.mutable_graph(), "x", {"n"});

@@ -463,6 +463,42 @@ TEST_CASE("viewers get one document, of the time with a device and of the work w
   }
 }
 
+TEST_CASE("a measured run that beats its floor is impossible, and runs of several batches need a batch to compare") {
+  const Models& models = workshop();
+  base::write_file(models.path("fast.csv"), "observed_time(ms/batch),bs,observed_power(W)\n1e-12,1,9\n");
+  const Outcome fast = models.run("net.onnx --batch 1 --device h200 --measured fast.csv");
+  CHECK(fast.code == 0);
+  CHECK(fast.says("it is of another model, size or device, or of narrower arithmetic"));
+  CHECK(models.run("net.onnx --batch 1 --device h200 --measured fast.csv --strict").code == 5);
+  base::write_file(models.path("slow.csv"), "observed_time(ms/batch),bs,observed_power(W)\n1000,1,9\n");
+  CHECK(models.run("net.onnx --batch 1 --device h200 --measured slow.csv --strict").code == 0);
+}
+
+TEST_CASE("a prediction that is asked for and missing is partial") {
+  const Models& models = workshop();
+  CHECK(models.run("net.onnx --device mi300x --predict").code == 0);
+  CHECK(models.run("net.onnx --device mi300x --predict --strict").code == 3);
+  CHECK(models.run("net.onnx --device rtx-3090 --predict --strict").code == 0);
+}
+
+TEST_CASE("no output replaces an input of the same command") {
+  const Models& models = workshop();
+  const std::string original = test::read_file(models.path("net.onnx"));
+  const char* const commands[] = {"net.onnx --format json -o net.onnx", "net.onnx --format json -o./net.onnx",
+                                  "net.onnx --format json --output=net.onnx", "net.onnx --memory-timeline net.onnx",
+                                  "net.onnx --device h200,net.onnx -o net.onnx"};
+  for (const char* command : commands) {
+    CAPTURE(command);
+    const Outcome refused = models.run(command);
+    CHECK(refused.code != 0);
+    CHECK(test::read_file(models.path("net.onnx")) == original);
+  }
+  CHECK(models.run(commands[0]).says("net.onnx: is an input of this command, expected another name for the output"));
+  for (int time = 0; time < 2; ++time) CHECK(models.run("net.onnx --format json -o once.json").code == 0);
+  CHECK(models.run("net.onnx --compare once.json -o once.json").code != 0);
+  CHECK(models.run("net.onnx --format json -o once.json").code == 0);
+}
+
 TEST_CASE("--annotate writes the model with notes beside the report, and never over it") {
   const Models& models = workshop();
   const Outcome outcome = models.run("net.onnx --device h200 --annotate annotated.onnx --format json");

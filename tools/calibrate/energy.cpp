@@ -133,7 +133,7 @@ int calibrate_energy(const CalibrateArguments& arguments) {
     write_output("", present::energy_constants_csv(studies));
   else
     write_output("", present::energy_report(studies, table.left_out, device, arguments.precision));
-  if (!arguments.residuals.empty()) base::write_file(arguments.residuals, present::energy_runs_csv(studies));
+  if (!arguments.residuals.empty()) write_output(arguments.residuals, present::energy_runs_csv(studies));
   if (!arguments.output.empty()) {
     const std::string source = "fitted by pagoda-calibrate --energy to " + std::to_string(table.rows.size()) + " runs" +
                                (arguments.options.source.empty() ? "" : ": " + arguments.options.source);

@@ -109,8 +109,8 @@ void fit_onnxruntime(const Here& here) {
   file.fitted = fit.calibration;
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (!runs[i].family.empty()) file.runs.push_back({runs[i].name, runs[i].family, runs[i].seconds, fit.predicted[i]});
-  base::write_file(here.arguments.output, to_json(file));
-  if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, by_class(fit, runs));
+  write_output(here.arguments.output, to_json(file));
+  if (!here.arguments.residuals.empty()) write_output(here.arguments.residuals, by_class(fit, runs));
   const CpuCalibration& c = fit.calibration;
   write_output("", report(here, {.predicted = fit.predicted,
                                  .models = c.models,

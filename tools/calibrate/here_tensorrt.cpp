@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "pagoda/base/csv_line.h"
-#include "pagoda/base/files.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/tensorrt.h"
 #include "tool.h"
@@ -36,7 +35,7 @@ void fit_tensorrt(const Here& here) {
   fit.calibration.id = "here";
   fit.calibration.regime = here.regime() + ", float16";
   fit.calibration.source = "measured on this machine";
-  base::write_file(here.arguments.output, documents::to_json(fit, here.ceilings));
+  write_output(here.arguments.output, documents::to_json(fit, here.ceilings));
   Comparison comparison{.predicted = fit.predicted,
                         .fitted_mean_error = fit.fitted.front().mean,
                         .interval = fit.calibration.interval,
@@ -57,7 +56,7 @@ void fit_tensorrt(const Here& here) {
     comparison.median_error = base::quantile(errors, 0.5);
     comparison.p90_error = base::quantile(errors, 0.9);
   }
-  if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, residuals);
+  if (!here.arguments.residuals.empty()) write_output(here.arguments.residuals, residuals);
   write_output("", report(here, comparison));
 }
 

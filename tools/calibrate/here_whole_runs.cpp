@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "pagoda/base/csv_line.h"
-#include "pagoda/base/files.h"
 #include "pagoda/core/calibrate.h"
 #include "pagoda/documents/calibration.h"
 #include "tool.h"
@@ -121,7 +120,7 @@ void fit_whole_runs(const Here& here) {
   documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
   file.fitted.engine = engine;
   file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured
-  base::write_file(here.arguments.output, to_json(file));
+  write_output(here.arguments.output, to_json(file));
   Comparison comparison{.models = fit.calibration.models,
                         .mean_error = fit.calibration.mean_error,
                         .median_error = fit.calibration.median_error,
@@ -137,7 +136,7 @@ void fit_whole_runs(const Here& here) {
     line.add(runs[i].name).add(runs[i].seconds).add(fit.runs[i].predicted).add(fit.runs[i].low).add(fit.runs[i].high);
     residuals += std::move(line).end();
   }
-  if (!here.arguments.residuals.empty()) base::write_file(here.arguments.residuals, residuals);
+  if (!here.arguments.residuals.empty()) write_output(here.arguments.residuals, residuals);
   write_output("", report(here, comparison));
 }
 

@@ -5,7 +5,6 @@
 #include "arguments.h"
 #include "energy.h"
 #include "here.h"
-#include "pagoda/base/files.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
 #include "runs.h"
@@ -40,7 +39,7 @@ Judged fitted(const CalibrateArguments& arguments, const Loaded& loaded) {
     judged.interval.push_back(Factors{run.low, run.high});
   }
   if (!arguments.output.empty())
-    base::write_file(arguments.output, documents::to_json(documents::CalibrationFile{.fitted = result.calibration}));
+    write_output(arguments.output, documents::to_json(documents::CalibrationFile{.fitted = result.calibration}));
   return judged;
 }
 
@@ -54,7 +53,7 @@ int calibrate_runs(int argc, char** argv) {
   const bool is_check = !arguments->check.empty();
   const Judged judged = is_check ? held_against(arguments->check, loaded) : fitted(*arguments, loaded);
   write_output("", (is_check ? "" : "Each model by a fit that did not see its family:\n") + report(loaded, judged));
-  if (!arguments->residuals.empty()) base::write_file(arguments->residuals, residuals(loaded, judged));
+  if (!arguments->residuals.empty()) write_output(arguments->residuals, residuals(loaded, judged));
   return kDone;
 }
 

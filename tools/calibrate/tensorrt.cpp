@@ -110,7 +110,7 @@ int calibrate_tensorrt(const CalibrateArguments& arguments) {
   write_output("", lines("fitted", fit.fitted) + lines("left out", fit.left_out) +
                        "int8 or float16 faster: right for " + std::to_string(fit.pairs_right) + " of " +
                        std::to_string(fit.pairs) + " pairs, by a fit without the device\n");
-  if (!arguments.output.empty()) base::write_file(arguments.output, documents::to_json(fit));
+  if (!arguments.output.empty()) write_output(arguments.output, documents::to_json(fit));
   return kDone;
 }
 

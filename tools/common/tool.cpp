@@ -9,6 +9,7 @@
 #include <new>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/open_file.h"
 #include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/device.h"
@@ -31,6 +32,31 @@ std::string lines(std::string_view message) {
     message.remove_prefix(end + kNext.size());
   }
   return text + base::printable(message);
+}
+
+std::vector<std::string_view> command_words;  // of this process, without the program's name
+
+// Whether the command names a file twice, so that what it is to write is also what it reads. A word may be an option with
+// its value, or a list.
+bool is_named_twice(const base::FileState& file) {
+  int times = 0;
+  const auto names_it = [&](std::string_view word) {
+    const auto there = word.empty() ? std::nullopt : base::file_state(std::string(word));
+    return there && there->is_same_file(file);
+  };
+  for (std::string_view word : command_words) {
+    if (word.starts_with("--") && word.find('=') != std::string_view::npos) word.remove_prefix(word.find('=') + 1);
+    const bool is_attached = word.starts_with("-o") && !word.starts_with("--");
+    if (is_attached) word.remove_prefix(2);
+    bool is_named = names_it(word);
+    for (std::size_t comma = word.find(','); !is_named && comma != std::string_view::npos; comma = word.find(',')) {
+      is_named = names_it(word.substr(0, comma));
+      word.remove_prefix(comma + 1);
+      is_named |= names_it(word);
+    }
+    times += is_named ? 1 : 0;
+  }
+  return times > 1;
 }
 
 }  // namespace
@@ -67,6 +93,7 @@ int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) 
   };
   base::prepare_standard_streams();
   try {
+    command_words.assign(argv + std::min(argc, 1), argv + argc);
     return body(argc, argv);
   } catch (const CLI::Success&) {
     return kDone;
@@ -86,7 +113,12 @@ int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) 
 }
 
 void write_output(const std::string& path, const std::string& text) {
-  if (!path.empty() && path != "-") return base::write_file(path, text);
+  if (!path.empty() && path != "-") {
+    const auto there = base::file_state(path);
+    if (there && there->kind == base::FileKind::Regular && is_named_twice(*there))
+      throw Error(path + ": is an input of this command, expected another name for the output");
+    return base::write_file(path, text);
+  }
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw Error(std::string("standard output: cannot be written: ") + std::strerror(errno));
 }

@@ -46,7 +46,7 @@ void refuse_beside(const CLI::App& app, const std::string& option, const std::ve
 int run_tool(const char* name, int argc, char** argv, int (*body)(int argc, char** argv)) noexcept;
 
 // Writes to standard output if `path` is empty or "-", else to a file, which is either complete or absent. Throws
-// Error.
+// Error, also if the command line names that file a second time, as an input.
 void write_output(const std::string& path, const std::string& text);
 
 }  // namespace pagoda::tools

@@ -219,7 +219,7 @@ void add_budgets(CLI::App& app, Arguments& arguments) {
   limit("--max-params", arguments.max_params, "... and parameters", "25M");
   limit("--max-memory", arguments.max_memory, "... and weights with the activation peak; device: the device's", "8GiB");
   limit("--max-seconds", arguments.max_seconds, "... and the time bound on --device", "5ms");
-  app.add_flag("--strict", arguments.strict, "Exit 3 when some node is not modelled");
+  app.add_flag("--strict", arguments.strict, "Exit 3 when a node is not modelled or a prediction is missing, 5 when a measured run is impossible");
 }
 
 void add_lists(CLI::App& app, Arguments& arguments) {
@@ -286,7 +286,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "Counts are exact. A node without a rule is reported and makes totals lower bounds; it never counts as 0.\n"
       "Times are lower bounds: no kernel that does this work and moves these bytes is faster.\n"
       "Exit codes: 0 done, 1 unusable input, 2 usage, 3 partial (--strict) or over budget (--max-*), 4 no such "
-      "device.\n");
+      "device, 5 an impossible measurement (--strict).\n");
 }
 
 std::string format_of(const Arguments& arguments) {

@@ -4,11 +4,11 @@
 #include <cstdio>
 
 #include "outputs.h"
-#include "pagoda/base/files.h"
 #include "pagoda/base/heap.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/measured_runs.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -57,13 +57,15 @@ int run(int argc, char** argv) {
   }
   static documents::EstimateDocument& estimate =
       *new documents::EstimateDocument(documents::make_estimate(model, request));
-  bool is_complete = estimate.is_complete();
+  const bool lacks_prediction =
+      request.engine.index() != 0 && request.sweep.empty() && !(estimate.roofline && estimate.roofline->predicted);
+  bool is_complete = estimate.is_complete() && !lacks_prediction;
   say(present::diagnostics_report(estimate.diagnostics));
   if (const auto unknown = documents::operators_without_rule(estimate); !unknown.empty())
     say("--custom-ops FILE states what " + base::joined(unknown, ", ", base::printable) +
         " gives and costs; --new-custom-ops writes one to fill in\n");
   if (!arguments.timeline.empty())
-    base::write_file(arguments.timeline, arguments.timeline.ends_with(".svg") ? present::memory_timeline_svg(estimate)
+    write_output(arguments.timeline, arguments.timeline.ends_with(".svg") ? present::memory_timeline_svg(estimate)
                                                                               : present::memory_timeline_csv(estimate));
   if (!arguments.annotate.empty()) say(annotate(arguments, request, model, estimate));
   if (!arguments.memory && format_of(arguments) != "html") estimate.memory.reset();  // only computed for the timeline
@@ -75,6 +77,7 @@ int run(int argc, char** argv) {
     write_output(arguments.output, arguments.compare.empty() ? output(arguments, request, model, estimate)
                                                              : comparison(arguments, request, estimate, is_complete));
   }
+  if (arguments.strict && documents::is_impossible(estimate)) return kImpossible;
   if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));
   const bool fits = std::all_of(estimate.budgets->begin(), estimate.budgets->end(),

@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include "arguments.h"
-#include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/report.h"
@@ -21,14 +20,14 @@ int import(int argc, char** argv) {
     const documents::EstimateDocument estimate = documents::load_estimate(arguments->estimate);
     measured::join(measured, estimate);
     report = measured::join_report(measured, estimate, arguments->top, arguments->width);
-    if (!arguments->csv.empty()) base::write_file(arguments->csv, measured::node_counts_csv(measured, estimate));
+    if (!arguments->csv.empty()) write_output(arguments->csv, measured::node_counts_csv(measured, estimate));
   } else {
     if (arguments->table || (!arguments->output.empty() && !measured.kernels.empty()))
       report = measured::kernel_report(measured, arguments->top, arguments->width);
-    if (!arguments->csv.empty()) base::write_file(arguments->csv, measured::kernels_csv(measured));
+    if (!arguments->csv.empty()) write_output(arguments->csv, measured::kernels_csv(measured));
   }
   const std::string json = documents::write_measured(measured);
-  if (!arguments->output.empty()) base::write_file(arguments->output, json);
+  if (!arguments->output.empty()) write_output(arguments->output, json);
   for (const std::string& note : measured.notes) std::cerr << "pagoda-import: " << base::printable(note) << '\n';
   if (!report.empty() || arguments->output.empty()) write_output("", report.empty() ? json : report);
   return kDone;

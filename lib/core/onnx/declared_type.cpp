@@ -15,6 +15,19 @@ constexpr std::size_t kLongestSymbol = 200;
 // Placeholders that some exporters write for unnamed sizes.
 bool is_placeholder(std::string_view name) { return name.empty() || name == "?" || name == "-1" || name == "None"; }
 
+// Identifiers joined by hyphens without spaces: "batch-size", but not "s0 - 1" or "s0-1".
+bool is_hyphenated(std::string_view name) {
+  if (name.find('-') == std::string_view::npos) return false;
+  bool is_start = true;  // of an identifier
+  for (const char c : name) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!(is_letter || (!is_start && (is_digit || c == '-')))) return false;
+    is_start = c == '-';
+  }
+  return !is_start;
+}
+
 StoredDim read_dim(File& file, Range body, int depth) {
   StoredDim dim;
   for_each_field(file, Message::Dimension, body, depth, [&](const Field& field) {
@@ -117,7 +130,7 @@ StoredType read_type(File& file, Range body, int depth) {
 void DimNames::reserve(const StoredType& type) {
   if (!type.dims) return;
   for (const StoredDim& dim : *type.dims)
-    if (!is_placeholder(dim.name) && !known_.contains(dim.name))
+    if (!is_placeholder(dim.name) && !is_hyphenated(dim.name) && !known_.contains(dim.name))
       if (const std::optional<Dim> as = as_written(dim.name)) known_.emplace(dim.name, *as);
 }
 
@@ -140,7 +153,8 @@ TensorType DimNames::resolve(const StoredType& type, std::string_view value) {
 
 Dim DimNames::named(std::string_view name) {
   if (const auto found = known_.find(name); found != known_.end()) return found->second;
-  std::optional<Dim> dim = as_written(name);
+  std::optional<Dim> dim;
+  if (!is_hyphenated(name) || is_difference(name)) dim = as_written(name);
   if (!dim) {
     const std::string symbol = unused(Dim::identifier(name.substr(0, kLongestSymbol)));
     renamed_.emplace(name, symbol);
@@ -148,6 +162,15 @@ Dim DimNames::named(std::string_view name) {
   }
   known_.emplace(name, *dim);
   return *dim;
+}
+
+// Whether the file declares both sides of a hyphen as sizes: "total-past" is then a difference, "batch-size" a name.
+bool DimNames::is_difference(std::string_view name) const {
+  for (std::size_t hyphen = name.find('-');; hyphen = name.find('-')) {
+    if (!known_.contains(name.substr(0, hyphen))) return false;
+    if (hyphen == std::string_view::npos) return true;
+    name.remove_prefix(hyphen + 1);
+  }
 }
 
 // The name as a symbol or formula; empty for anything else.

@@ -73,6 +73,19 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
   return "";
 }
 
+// Runs of several batches can be told apart only by an estimate that has one.
+void require_batch(const Measured& measured, const EstimateDocument& estimate) {
+  if (!dim_of(estimate, "batch").empty()) return;
+  std::vector<std::string> batches;
+  for (const MeasuredRun& run : measured.runs)
+    if (const auto found = run.config.find("batch"); found != run.config.end())
+      if (std::string text = base::setting_text(found->second); std::find(batches.begin(), batches.end(), text) == batches.end())
+        batches.push_back(std::move(text));
+  if (batches.size() > 1)
+    throw Error("--measured: the file has runs of batches " + base::joined(batches) +
+                ", and this estimate has no batch of its own; give --batch " + batches.front());
+}
+
 std::optional<double> at(const std::string& formula, const Bindings& sizes) {
   const std::optional<Dim> dim = Dim::parse(formula);
   return dim ? std::optional(static_cast<double>(dim->evaluate(sizes))) : std::nullopt;
@@ -175,8 +188,14 @@ std::string run_label(const MeasuredRun& run, const std::vector<MeasuredRun>& ru
   return base::joined(parts);
 }
 
+bool is_impossible(const EstimateDocument& estimate) {
+  return estimate.measured && estimate.roofline && !estimate.training && !estimate.roofline->totals.at_least &&
+         estimate.measured->seconds < estimate.roofline->totals.floor_seconds;
+}
+
 std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   std::size_t slower = 0;
+  require_batch(measured, estimate);
   std::string problem = "it holds no time of a whole run";
   bool is_found = false;
   for (const MeasuredRun& run : whole_runs(measured)) {
@@ -192,8 +211,13 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
       problem = mismatch;
   }
   if (!is_found) throw Error("--measured: no run of the file matches this estimate: " + problem);
-  if (slower == 0) return "";
-  return "--measured: the file has several runs of the same sizes; the fastest of each size is shown, without " +
+  std::string text;
+  if (is_impossible(estimate))
+    text = "--measured: the run took " + base::si_seconds(estimate.measured->seconds) + ", and whatever an engine fuses, " +
+           estimate.roofline->device + " needs " + base::si_seconds(estimate.roofline->totals.floor_seconds) +
+           " for this work: it is of another model, size or device, or of narrower arithmetic; give --precision for that";
+  if (slower == 0) return text;
+  return text + (text.empty() ? "" : "; ") + "--measured: the file has several runs of the same sizes; the fastest of each size is shown, without " +
          std::to_string(slower) + (slower == 1 ? " slower one" : " slower ones");
 }
 

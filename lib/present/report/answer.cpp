@@ -30,7 +30,8 @@ std::string bytes(const Count& value) { return cell(value, "B"); }
 Line work_line(const Data& data) {
   const EstimateCounts& counts = data.estimate.totals.counts;
   const std::string at_least = data.estimate.totals.partial ? "≥ " : "";
-  std::string remark = data.counts_macs() ? "" : cell(counts.macs) + " multiply-accumulates · ";
+  std::string remark = data.estimate.training ? "of the forward pass · " : "";
+  if (!data.counts_macs()) remark += cell(counts.macs) + " multiply-accumulates · ";
   remark += cell(counts.params) + " parameters";
   if (!data.counts_macs() && data.estimate.count != Convention::Flops)
     remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
@@ -71,8 +72,8 @@ Line memory_line(const EstimateDocument& estimate) {
 Line traffic_line(const Data& data) {
   const documents::EstimateTotals& totals = data.estimate.totals;
   const std::string at_least = totals.partial ? "≥ " : "";
-  std::string remark;
-  if (totals.intensity) remark = intensity_text(*totals.intensity) + " " + operation(data.estimate.count) + "/B · ";
+  std::string remark = data.estimate.training ? "of the forward pass · " : "";
+  if (totals.intensity) remark += intensity_text(*totals.intensity) + " " + operation(data.estimate.count) + "/B · ";
   switch (data.traffic()) {
     case TrafficModel::Unfused:
       remark += "every node reads its inputs and writes its outputs";
@@ -300,9 +301,9 @@ void add_times(std::vector<Line>& lines, const Data& data) {
                                                     : std::string())});
   if (roofline.predicted && roofline.predicted->memory) {
     const documents::EstimateEngineMemory& memory = *roofline.predicted->memory;
-    lines.push_back({"", bytes(memory.bytes),
-                     bytes(memory.low) + " … " + bytes(memory.high) + " in " + percent_of(memory.coverage, 1) +
-                         " of networks · that loading and running add to the process · " + bytes(memory.load_bytes) +
+    lines.push_back({"process", "+" + bytes(memory.bytes),
+                     bytes(memory.low) + " … " + bytes(memory.high) + " for " + percent_of(memory.coverage, 1) +
+                         " of networks · resident memory that loading and running add · " + bytes(memory.load_bytes) +
                          " while it loads"});
   }
 }
@@ -327,6 +328,7 @@ std::string end_of(const std::string& name, std::size_t columns) {
 void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, std::size_t width) {
   const auto [rows, total] = folded_rows(estimate);
   const bool is_narrow = width > 0 && width < kWide;
+  const char* const label = has_predicted_rows(estimate) ? "slowest" : "heaviest";
   for (std::size_t i = 0; i < std::min(rows.size(), kHeaviest); ++i) {
     const Folded& row = rows[i];
     std::string remark = base::elide(base::printable(row.ops), 24), bound;
@@ -339,7 +341,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
     // The name gets the remaining width.
     const std::size_t taken = kMargin + base::display_width(remark) + 2 + base::display_width(bound);
     const std::size_t room = width == 0 ? kNameWidth : width > taken + 16 ? width - taken : 16;
-    lines.push_back({i == 0 ? "heaviest" : "", percent_of(row.weight, total),
+    lines.push_back({i == 0 ? label : "", percent_of(row.weight, total),
                      remark + "  " + end_of(base::printable(row.name), room) + bound});
   }
 }

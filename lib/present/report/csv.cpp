@@ -108,6 +108,7 @@ std::string node_line(const EstimateDocument& estimate, const report::EstimateNo
   line.add(node.precision == ElementType::Undefined ? std::string_view() : to_string(node.precision));
   line.add(to_string(node.mark)).name(node.problem);
   if (estimate.roofline) add_bound(line, estimate.bound_of(node));
+  if (report::has_predicted_rows(estimate)) line.add(report::predicted_of(estimate, node));
   if (estimate.training) add_training(line, estimate.training->nodes[node.index], times);
   if (options.row_formulas) add_formulas(line, node.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
@@ -122,6 +123,7 @@ std::string group_line(const EstimateDocument& estimate, const report::GroupRow&
   add_counters(line, row.group->counts);
   line.add(row.group->saved_bytes).add(std::string(to_string(row.group->rule)));
   if (estimate.roofline) add_bound(line, row.bound);
+  if (report::has_predicted_rows(estimate)) line.add(report::predicted_of(estimate, *row.group));
   if (options.row_formulas) add_formulas(line, row.group->symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
@@ -133,6 +135,7 @@ std::string type_line(const EstimateDocument& estimate, const report::EstimateTy
   line.add(std::to_string(type.nodes)).add(std::to_string(type.unmodelled_nodes));
   add_counters(line, type.counts);
   if (estimate.roofline) line.add(type.seconds);
+  if (report::has_predicted_rows(estimate)) line.add(report::predicted_of(estimate, type));
   if (options.row_formulas) add_formulas(line, type.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
@@ -146,18 +149,20 @@ std::vector<std::string_view> columns_of(const EstimateDocument& estimate, Rows 
     for (const auto& [name, member] : documents::kEstimateCounts) columns.emplace_back(name);
     columns.emplace_back("intensity");
   };
-  const bool is_timed = estimate.roofline.has_value();
+  const bool is_timed = estimate.roofline.has_value(), is_predicted = report::has_predicted_rows(estimate);
   switch (rows) {
     case Rows::Type:
       add({"op_type", "domain", "nodes", "unmodelled_nodes"});
       add_counters();
       if (is_timed) add({"seconds"});
+      if (is_predicted) add({"predicted_seconds"});
       break;
     case Rows::Group:
       add({"index", "kernel", "ops", "nodes"});
       add_counters();
       add({"saved_bytes", "rule"});
       if (is_timed) add(kBoundColumns);
+      if (is_predicted) add({"predicted_seconds"});
       break;
     case Rows::Node:
     case Rows::None:
@@ -165,6 +170,7 @@ std::vector<std::string_view> columns_of(const EstimateDocument& estimate, Rows 
       add_counters();
       add({"precision", "mark", "problem"});
       if (is_timed) add(kBoundColumns);
+      if (is_predicted) add({"predicted_seconds"});
       if (estimate.training) add(kTrainingColumns);
   }
   if (has_formulas) add({"macs_formula", "flops_formula", "bytes_formula"});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -68,9 +69,13 @@ namespace {
 
 class Folder {
  public:
-  void add(std::string_view name, std::string_view ops, const EstimateCounts& counts, const RowBound* bound) {
+  // `seconds_taken`: what to weigh instead of the bound; empty: the bound.
+  void add(std::string_view name, std::string_view ops, const EstimateCounts& counts, const RowBound* bound,
+           std::optional<double> seconds_taken) {
     const double seconds = bound == nullptr ? 0 : bound->seconds;
-    const double weight = bound == nullptr ? documents::real(counts.flops).value_or(0) : seconds;
+    const double weight = seconds_taken      ? *seconds_taken
+                          : bound == nullptr ? documents::real(counts.flops).value_or(0)
+                                             : seconds;
     if (weight <= 0) return;
     key_.clear();
     append_without_numbers(key_, name);
@@ -106,18 +111,43 @@ class Folder {
 
 }  // namespace
 
-FoldedRows folded_rows(const EstimateDocument& estimate) {
+namespace {
+
+// Rows of a training step: each node by its forward and backward time, and the optimizer.
+FoldedRows rows_of_step(const EstimateDocument& estimate) {
   Folder folder;
+  std::vector<double> seconds(estimate.nodes.size(), 0);
+  for (const documents::EstimateTraining::Row& row : estimate.training->rows) {
+    if (row.bound.bound == Bound::Unknown) continue;
+    if (row.part == "optimizer")
+      folder.add("optimizer", to_string(estimate.training->optimizer), {}, &row.bound, row.bound.seconds);
+    else
+      seconds[row.node] += row.bound.seconds;
+  }
+  for (const EstimateNode& node : estimate.nodes)
+    folder.add(node.shown_name().view(), node.op_type, node.counts, estimate.bound_of(node), seconds[node.index]);
+  return folder.take();
+}
+
+}  // namespace
+
+FoldedRows folded_rows(const EstimateDocument& estimate) {
+  if (estimate.training && estimate.training->time) return rows_of_step(estimate);
+  Folder folder;
+  const auto predicted = [&](const auto& row) {
+    return has_predicted_rows(estimate) ? std::optional(predicted_of(estimate, row)) : std::nullopt;
+  };
   if (estimate.traffic) {
     const Data kernels = collect(estimate, {.rows = Rows::Group});
     for (const GroupRow& row : kernels.groups) {
       const std::size_t others = row.group->nodes.size() - 1;
       const std::string ops = row.main->op_type + (others == 0 ? "" : " + " + std::to_string(others));
-      folder.add(row.name, ops, row.group->counts, row.bound);
+      folder.add(row.name, ops, row.group->counts, row.bound, predicted(*row.group));
     }
   } else {
     for (const EstimateNode& node : estimate.nodes)
-      folder.add(node.shown_name().view(), node.op_type, node.counts, estimate.bound_of(node));
+      folder.add(node.shown_name().view(), node.op_type, node.counts, estimate.bound_of(node),
+                 predicted(node));
   }
   return folder.take();
 }

@@ -18,7 +18,7 @@ std::string common_name(const std::string& a, std::string_view b);
 struct Folded {
   std::string name, ops;
   std::size_t times = 0;
-  double weight = 0;  // total seconds on the device, else total FLOPs
+  double weight = 0;  // total seconds as predicted, else as bounded on the device, else total FLOPs
   const RowBound* bound = nullptr;
 };
 
@@ -26,7 +26,7 @@ struct FoldedRows {
   std::vector<Folded> rows;  // the heaviest first
   double total = 0;          // of their weights
 };
-// Weighted by time on the device, else by work.
+// Weighted by predicted time, else by the bound, else by work.
 FoldedRows folded_rows(const EstimateDocument& estimate);
 
 }  // namespace pagoda::present::report

@@ -70,6 +70,21 @@ void add_time_columns(base::Grid& grid, const Data& data, bool has_bound) {
   grid.columns.push_back({.header = "up to", .is_number = true, .drop_order = 6});
 }
 
+// The engine's time of a row, and its share of the run.
+void add_predicted_columns(base::Grid& grid, const Data& data) {
+  if (!has_predicted_rows(data.estimate)) return;
+  grid.columns.push_back({.header = "predicted ≈", .is_number = true});
+  grid.columns.push_back({.header = "% of it", .is_number = true, .drop_order = 1});
+}
+
+template <typename Row>
+void add_predicted_cells(std::vector<std::string>& row, const Data& data, const Row& item) {
+  if (!has_predicted_rows(data.estimate)) return;
+  const double seconds = predicted_of(data.estimate, item), total = data.estimate.roofline->predicted->seconds;
+  row.push_back(seconds > 0 ? base::si_seconds(seconds) : "");
+  row.push_back(seconds > 0 && total > 0 ? share_cell(seconds / total) : "");
+}
+
 void add_time_cells(std::vector<std::string>& row, const RowBound* bound) {
   if (bound == nullptr) return;
   const bool runs = bound->bound != Bound::None && bound->bound != Bound::Unknown;
@@ -87,6 +102,7 @@ base::Grid node_grid(const Data& data) {
   grid.columns.push_back({.header = "output", .drop_order = 9, .shortest_width = 20});
   add_counter_columns(grid, data);
   add_time_columns(grid, data, true);
+  add_predicted_columns(grid, data);
   const auto& training = data.estimate.training;
   if (training) {
     grid.columns.push_back({.header = "backward", .is_number = true, .drop_order = 1});
@@ -103,6 +119,7 @@ base::Grid node_grid(const Data& data) {
                                     node->outputs.empty() ? "" : type_text(node->outputs[0].type)};
     add_counter_cells(row, node->counts, data);
     add_time_cells(row, data.estimate.bound_of(*node));
+    add_predicted_cells(row, data, *node);
     if (training) {
       const documents::EstimateTraining::Node& step = training->nodes[node->index];
       const Count dx = flops_of(step.dx), dw = flops_of(step.dw);
@@ -125,6 +142,7 @@ base::Grid group_grid(const Data& data) {
   grid.columns.push_back({.header = "ops", .shortest_width = 12});
   add_counter_columns(grid, data);
   add_time_columns(grid, data, true);
+  add_predicted_columns(grid, data);
   grid.columns.push_back({.header = "saved", .is_number = true, .drop_order = 8});
   grid.columns.push_back({.header = "rule", .drop_order = 9});
   for (const GroupRow& group : data.groups) {
@@ -132,6 +150,7 @@ base::Grid group_grid(const Data& data) {
                                     base::printable(group.ops)};
     add_counter_cells(row, group.group->counts, data);
     add_time_cells(row, group.bound);
+    add_predicted_cells(row, data, *group.group);
     const Count& saved = group.group->saved_bytes;
     row.push_back(saved && *saved == 0 ? "" : cell(saved, "B"));
     row.push_back(std::string(to_string(group.group->rule)));
@@ -146,6 +165,7 @@ base::Grid type_grid(const Data& data) {
   grid.columns.push_back({.header = "nodes", .is_number = true});
   add_counter_columns(grid, data);
   add_time_columns(grid, data, false);
+  add_predicted_columns(grid, data);
   grid.columns.push_back({.header = "mark"});
   for (const EstimateType* type : data.types) {
     std::vector<std::string> row = {base::printable(documents::qualified(type->domain, type->op_type)),
@@ -156,6 +176,7 @@ base::Grid type_grid(const Data& data) {
       row.push_back(type->seconds ? base::si_seconds(*type->seconds) : "");
       row.push_back(type->seconds && total > 0 ? share_cell(*type->seconds / total) : "");
     }
+    add_predicted_cells(row, data, *type);
     row.push_back(type->unmodelled_nodes == 0 ? "" : std::to_string(type->unmodelled_nodes) + " unmodelled");
     grid.rows.push_back(std::move(row));
   }

@@ -9,7 +9,7 @@ namespace {
 
 double seconds_of(const RowBound* bound) { return bound == nullptr ? 0 : bound->seconds; }
 
-// Sorts by time if a device is known, then by FLOPs, largest first and unknown last; ties keep execution order.
+// Sorts by predicted time, else by the bound if a device is known, then by FLOPs, largest first and unknown last; ties keep execution order.
 template <typename Row, typename Seconds, typename Flops>
 void keep_heaviest(std::vector<Row>& rows, std::size_t top, const Seconds& seconds, const Flops& flops) {
   if (top == 0) return;
@@ -31,6 +31,27 @@ const EstimateNode* heaviest_node(const std::vector<const EstimateNode*>& nodes)
     return weight(a) < weight(b);
   });
   return heaviest == nodes.end() ? nullptr : *heaviest;
+}
+
+bool has_predicted_rows(const EstimateDocument& estimate) {
+  return estimate.roofline && estimate.roofline->predicted && !estimate.roofline->predicted->nodes.empty();
+}
+
+double predicted_of(const EstimateDocument& estimate, const EstimateNode& node) {
+  return has_predicted_rows(estimate) ? estimate.roofline->predicted->nodes[node.index] : 0;
+}
+
+double predicted_of(const EstimateDocument& estimate, const documents::EstimateGroup& group) {
+  double seconds = 0;
+  for (const std::size_t member : group.nodes) seconds += predicted_of(estimate, estimate.nodes[member]);
+  return seconds;
+}
+
+double predicted_of(const EstimateDocument& estimate, const EstimateType& type) {
+  double seconds = 0;
+  for (const EstimateNode& node : estimate.nodes)
+    if (node.op_type == type.op_type && node.domain == type.domain) seconds += predicted_of(estimate, node);
+  return seconds;
 }
 
 GroupRow group_row(const EstimateDocument& estimate, std::size_t id) {
@@ -60,13 +81,19 @@ Data collect(const EstimateDocument& estimate, const ReportOptions& options) {
       for (std::size_t id = 0; estimate.traffic && id < estimate.traffic->groups.size(); ++id)
         data.groups.push_back(group_row(estimate, id));
       keep_heaviest(
-          data.groups, options.top, [](const GroupRow& row) { return seconds_of(row.bound); },
+          data.groups, options.top,
+          [&](const GroupRow& row) {
+            return has_predicted_rows(estimate) ? predicted_of(estimate, *row.group) : seconds_of(row.bound);
+          },
           [](const GroupRow& row) { return row.group->counts.flops; });
       break;
     case Rows::Node:
       for (const EstimateNode& node : estimate.nodes) data.nodes.push_back(&node);
       keep_heaviest(
-          data.nodes, options.top, [&](const EstimateNode* node) { return seconds_of(estimate.bound_of(*node)); },
+          data.nodes, options.top,
+          [&](const EstimateNode* node) {
+            return has_predicted_rows(estimate) ? predicted_of(estimate, *node) : seconds_of(estimate.bound_of(*node));
+          },
           [](const EstimateNode* node) { return node->counts.flops; });
   }
   return data;

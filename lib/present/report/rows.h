@@ -46,6 +46,11 @@ struct Data {
   bool counts_macs() const { return report::counts_macs(estimate); }
   bool published() const { return estimate.count == Convention::Pagoda; }
 };
+// Whether an engine's prediction has a time for each node; the predicted time of one, of a kernel's nodes, of a type's.
+bool has_predicted_rows(const EstimateDocument& estimate);
+double predicted_of(const EstimateDocument& estimate, const EstimateNode& node);
+double predicted_of(const EstimateDocument& estimate, const documents::EstimateGroup& group);
+double predicted_of(const EstimateDocument& estimate, const EstimateType& type);
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
 GroupRow group_row(const EstimateDocument& estimate, std::size_t id);
 // The node that names a kernel of several nodes in tables, charts and pages: the one with the most multiply-accumulates,

@@ -34,6 +34,10 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
 // Energy of one run: as measured, else mean power times seconds. Empty if its note says that the power is doubtful.
 std::optional<double> joules_of(const MeasuredRun& run);
 
+// Whether the measured run of an estimate is faster than its floor, which holds whatever an engine fuses: no run of this
+// model can be, in the precision of the estimate.
+bool is_impossible(const EstimateDocument& estimate);
+
 // "resnet50" of models/resnet50.onnx.
 std::string short_model_name(const EstimateDocument& estimate);
 

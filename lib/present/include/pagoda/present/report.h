@@ -36,7 +36,7 @@ enum class Rows : std::uint8_t {
 
 struct ReportOptions {
   Rows rows = Rows::Node;
-  std::size_t top = 0;        // show only this many rows: those with the most time (without a device FLOPs); 0: all
+  std::size_t top = 0;        // show only this many rows: those with the most predicted time, else bound, else FLOPs; 0: all
   bool formulas = false;      // of the totals, and of the rows that have them
   bool row_formulas = false;  // adds formula columns to CSV
   std::size_t width = 0;      // columns of the terminal; 0: unlimited
@@ -61,8 +61,8 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
 //   op_type,domain,nodes,unmodelled_nodes,macs … intensity as above
 // Columns by kernel, with its nodes joined by ';':
 //   index,kernel,ops,nodes,macs … intensity as above,saved_bytes,rule
-// With a device, seconds,compute_seconds,memory_seconds,bound,share,headroom follow (by type: only seconds); for a
-// training step, by node, dx_macs,dx_flops,dx_bytes,dw_macs,dw_flops,dw_bytes,gradient_bytes,kept_bytes,recomputed;
+// With a device, seconds,compute_seconds,memory_seconds,bound,share,headroom follow (by type: only seconds); with a
+// prediction by node, predicted_seconds; for a training step, by node, dx_macs,dx_flops,dx_bytes,dw_macs,dw_flops,dw_bytes,gradient_bytes,kept_bytes,recomputed;
 // with row_formulas, macs_formula,flops_formula,bytes_formula. The last row of a training step is its optimizer.
 // Several devices, precisions or traffic models have a row each, with the fields that their JSON has:
 //   device,precision,traffic,total_bytes,device_bytes,fits,seconds,floor_seconds,at_least,bound,items_per_second,
