@@ -2,10 +2,28 @@
 
 #include <algorithm>
 
+#include "predict/names.h"
+
 namespace pagoda::inline core {
 namespace {
 
 const Tile kUnknown = {};
+
+// A network of many convolutions without one norm or bias is not built; onnxscript's optimizer makes it of one whose
+// norms have their initial values (torch.export of PyTorch 2.15, exports of mobilenet_v2 and resnet18 without training).
+bool lost_biases(const Model& model) {
+  constexpr std::string_view kNorms[] = {"BatchNormalization", "GroupNormalization", "InstanceNormalization",
+                                         "LayerNormalization"};
+  constexpr int kMany = 8;
+  int convolutions = 0;
+  for (const Node& node : model.main().nodes) {
+    if (is_one_of(node.op_type, kNorms)) return false;
+    if (node.op_type != "Conv") continue;
+    if (node.input(2) != kAbsent) return false;
+    ++convolutions;
+  }
+  return model.producer == "pytorch" && convolutions >= kMany;
+}
 
 }  // namespace
 
@@ -14,7 +32,8 @@ EagerState::EagerState(const Model& model, const Analysis& analysis, const Eager
       analysis_(analysis),
       options_(options),
       rows_(model.main().nodes.size()),
-      tiles_(model.main().values.size()) {
+      tiles_(model.main().values.size()),
+      lacks_biases_(lost_biases(model)) {
   for (const NodeReport& row : analysis.nodes)
     if (row.graph == 0) rows_[static_cast<std::size_t>(row.node)] = &row;
   for (std::size_t i = 0; i < tiles_.size(); ++i) {

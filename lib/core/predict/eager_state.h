@@ -41,6 +41,10 @@ class EagerState {
   }
   double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(bindings())); }
 
+  // Whether the exporter removed the biases of all convolutions, as it does where they are 0: those of norms at their
+  // initial values, folded into the convolutions before them.
+  bool lacks_biases() const { return lacks_biases_; }
+
   // The row of a node of the main graph.
   const NodeReport& row_of(std::int32_t node) const { return *rows_[static_cast<std::size_t>(node)]; }
 
@@ -70,6 +74,7 @@ class EagerState {
   std::vector<Tile> tiles_;
   std::vector<KernelLaunch> kernels_;
   std::int32_t row_ = 0;
+  bool lacks_biases_ = false;
 };
 
 // Each lowers one row and returns false if it cannot; the row then costs its counted work and bytes.

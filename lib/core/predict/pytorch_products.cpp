@@ -4,6 +4,7 @@
 
 #include "predict/eager_state.h"
 #include "predict/gpu_products.h"
+#include "predict/number.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {
@@ -39,8 +40,9 @@ KernelClass conv_class(const Node& node, const Tile& input, const Tile& weight, 
 }
 
 // Whether the exporter folded the batch norm after a convolution into its weights; eager execution runs the norm.
-bool has_folded_norm(const Graph& graph, const Node& node) {
-  if (node.inputs.size() < 3 || node.inputs[2] == kAbsent) return false;
+bool has_folded_norm(const EagerState& state, const Node& node) {
+  if (node.inputs.size() < 3 || node.inputs[2] == kAbsent) return state.lacks_biases();
+  const Graph& graph = state.graph();
   const std::string_view weight = graph.values[static_cast<std::size_t>(node.inputs[1])].name;
   std::string_view bias = graph.values[static_cast<std::size_t>(node.inputs[2])].name;
   if (weight.starts_with(pytorch::kFoldedConv) && bias.starts_with(pytorch::kFoldedConv)) return true;
@@ -73,10 +75,12 @@ static bool lower_conv(EagerState& state, const Node& node, const NodeReport& ro
   kernel.tiles = groups * blocks(output.elements() / channels, kernel.width);
   state.launch(kernel);
   state.set(node.outputs[0], output);
-  if (!is_merged && has_folded_norm(state.graph(), node))
+  if (!is_merged && has_folded_norm(state, node))
     return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
   // A separate kernel adds the bias, except with PyTorch's own depthwise kernel and with oneDNN.
-  const bool has_bias = is_merged || (node.inputs.size() > 2 && node.inputs[2] != kAbsent);
+  // Without its optimizer, torch.export gives convolutions without a bias one of zeros.
+  const bool has_bias = is_merged || (node.inputs.size() > 2 && node.inputs[2] != kAbsent &&
+                                      !is_all(state.graph(), state.analysis(), node.inputs[2], 0));
   if (has_bias && kernel.kind != KernelClass::Depthwise && !state.on_cpu())
     state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
   return true;
