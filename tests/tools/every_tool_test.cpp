@@ -50,6 +50,13 @@ TEST_CASE("pagoda-calibrate --here says what it needs before it measures") {
   }
 }
 
+TEST_CASE("an option with an empty value is refused, not ignored") {
+  const Shop shop;
+  const Outcome result = shop.run("onnx-estimate", "text --device ''");
+  CHECK(result.code == 2);
+  CHECK(result.err.find("--device is given an empty value") != std::string::npos);
+}
+
 TEST_CASE("every tool names itself with its version, and prints help") {
   const Shop shop;
   REQUIRE(shop.tools.size() == PAGODA_TOOLS);

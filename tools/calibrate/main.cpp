@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "energy.h"
 #include "here.h"
+#include "pagoda/base/files.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
 #include "runs.h"

@@ -59,11 +59,21 @@ bool is_named_twice(const base::FileState& file) {
   return times > 1;
 }
 
+// A variable of a script that is not set gives an option without its value.
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    if (!option->get_positional())
+      for (const std::string& value : option->results())
+        if (value.empty()) throw UsageError(option->get_name() + " is given an empty value, expected one or no such option");
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);
+}
+
 }  // namespace
 
 bool parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
+    refuse_empty_values(app);
     return true;
   } catch (const CLI::Success& request) {  // --help, --version
     app.exit(request);

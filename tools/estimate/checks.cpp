@@ -149,13 +149,14 @@ void check(const Arguments& arguments) {
   const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };
-  const bool has_device = !arguments.device.empty();
+  const bool brings_device = arguments.predict && documents::brings_device(arguments.engine, arguments.calibration);
+  const bool has_device = !arguments.device.empty() || brings_device;
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
   for (const std::string& name : split_list(arguments.what_if))
     if (!precision(name)) throw UsageError("--what-if " + name + ": expected one of " + precision_names());
   if (is_choice(arguments)) check_alternatives(arguments);
-  if (arguments.predict && documents::brings_device(arguments.engine, arguments.calibration)) {
-    if (has_device)
+  if (brings_device) {
+    if (!arguments.device.empty())
       throw UsageError("--engine " + arguments.engine +
                        " predicts the machine that its --calibration was measured on; it does not go with --device");
     needs(true, "--engine " + arguments.engine,

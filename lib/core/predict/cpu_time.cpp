@@ -81,7 +81,7 @@ constexpr SlowClass kSlow[] = {
     {CpuKernelClass::ProductUnsigned,
      "integers with uint8 weights, for which the engine has no fast kernel on x86, as it has for int8"},
     {CpuKernelClass::ConvColumns,
-     "not two-dimensional, or groups that fill no block of channels: by a matrix of windows and a product"},
+     "by a matrix of windows and a product: blocks of channels take float32 images, stored weights and groups that fill them"},
     {CpuKernelClass::ConvDepthwiseColumns,
      "channels that are no multiple of four fill no block: by a matrix of windows and a product for each"},
     {CpuKernelClass::SkipNorm, "the sum and its norm in one kernel, which runs below the memory's rate"},

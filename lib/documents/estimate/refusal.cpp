@@ -64,7 +64,7 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
   return unmet({
       {request.traffic == TrafficModel::Resident,  "--traffic resident",    "--device, whose cache it fills", has_device},
       {!request.other_precisions.empty(),          "--what-if",             "--device",                       has_device},
-      {!request.price_per_hour.empty(),            "--price-per-hour",      "--device or --what-if",          has_device && is_choice},
+      {!request.price_per_hour.empty(),            "--price-per-hour",      "a table: several --device or --what-if", has_device && is_choice},
       {request.prompt > 0,                         "--prompt",              "--phase decode",                 is_decode},
       {request.prompt > 0,                         "--prompt",              "--device",                       has_device},
       {predicts(request),                          "--predict",             "--device",                       has_device},
@@ -87,6 +87,17 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
       {given.frozen,                               "--frozen",              "--training",                     request.training.has_value()},
   });
   // clang-format on
+}
+
+// A price of a device that is not asked for would have no effect.
+std::string idle_price(const EstimateRequest& request) {
+  for (const auto& [id, price] : request.price_per_hour) {
+    const auto is_it = [&id = id](const DeviceSpec& device) { return device.id == id; };
+    if (!(request.device && is_it(*request.device)) &&
+        std::none_of(request.other_devices.begin(), request.other_devices.end(), is_it))
+      return "--price-per-hour " + id + ": is the price of no --device of this request";
+  }
+  return {};
 }
 
 std::string contradiction(const EstimateRequest& request, const Refinements& given) {
@@ -140,6 +151,7 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
 std::string refusal(const EstimateRequest& request, const Refinements& given) {
   if (std::string problem = engine_refusal(request); !problem.empty()) return problem;
   if (std::string problem = missing(request, given); !problem.empty()) return problem;
+  if (std::string problem = idle_price(request); !problem.empty()) return problem;
   return contradiction(request, given);
 }
 
