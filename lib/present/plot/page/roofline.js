@@ -72,11 +72,13 @@ all_series.forEach(take_elements);
 
 function ticks(low, high, line, middle, text = tick_text) {
   // Labels at 1, and also at 2 and 5 if less than 2.2 decades are visible, as in the still picture.
-  const steps = high - low < Math.log10(150) ? [1, 2, 5] : [1];
+  // An axis of less than half a decade has finer ones, so that it has two at least.
+  const fine = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9], all = high - low < Math.log10(4) ? fine : [1, 2, 5];
+  const steps = high - low < Math.log10(150) ? all : [1];
   let major = "", minor = "";
   const labels = [];
   for (let exponent = Math.floor(low + 1e-9); exponent <= Math.ceil(high - 1e-9); ++exponent)
-    for (const step of [1, 2, 5]) {
+    for (const step of all) {
       const at = exponent + Math.log10(step);
       if (at < low - 1e-9 || at > high + 1e-9) continue;
       if (step === 1) major += line(10 ** at);

@@ -11,13 +11,8 @@ function full_view() {
   if (axes !== "rate") return around(series().rows, 0.1, axes) ?? { x0, x1, y0: -7, y1: 0 };
   return { x0, x1, y0, y1 };
 }
-// Rounds up to the next of log10 1, 2, 5, 10 … in any decade, as the frame of a still picture (plot/frame.cpp).
-function round_up(value) {
-  const whole = Math.floor(value), next = [0, Math.log10(2), Math.log10(5)].find((step) => value - whole <= step + 1e-9);
-  return next === undefined ? whole + 1 : whole + next;
-}
-// The frame around the dots of some rows, with a margin on each side, at least a decade wide and high, from one of 1, 2,
-// 5 to another: so both axes have several numbers. `spanned`: the part of a tight frame that the dots fill.
+// The frame around the dots of some rows, with a margin on each side; if the dots lie close together, at least a decade
+// wide and half a decade high. `spanned`: the part of it that the dots fill.
 function around(rows, margin, axes, more_points = []) {
   const xs = more_points.map((point) => Math.log10(point.x)), ys = more_points.map((point) => Math.log10(point.y));
   for (const row of rows) {
@@ -27,8 +22,8 @@ function around(rows, margin, axes, more_points = []) {
   }
   if (!xs.length) return null;
   const ends = (values, least) => {
-    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), span = high - low, tight = Math.max(margin * span, 0.08, span < 0.25 ? (least - span) / 2 : 0), more = Math.max(tight, (1 - span) / 2);
-    return [-round_up(-(low - more)), round_up(high + more), span / (span + 2 * tight)];
+    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), span = high - low, more = Math.max(margin * span, 0.08, span < 0.25 ? (least - span) / 2 : 0);
+    return [low - more, high + more, span / (span + 2 * more)];
   };
   const [x0, x1, wide] = ends(xs, 1), [y0, y1, high] = ends(ys, 0.5);
   return { x0, x1, y0, y1, spanned: wide * high };
