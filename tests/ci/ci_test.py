@@ -155,6 +155,9 @@ def check_action(folder):
     expect("flops: exceeds 1GFLOP" in summary and "| macs |" in summary, summary)
     expect(action.comments()[0] == summary, "a job over budget comments, too")
     count = len(action.comments())
+    code, summary, said = action.run(models="net.onnx", base="nope", tool=TOOL)
+    expect(code == 1 and "nope: is no commit of this clone" in said, f"an unknown base is no reason to call models new: {code} {said}")
+
     code, summary, _ = action.run(models="net.onnx", base=base, comment="false", tool=TOOL)
     expect(code == 0 and len(action.comments()) == count and action.comments()[0] != summary, "comment: false")
     expect(action.run(models="none.onnx", tool=TOOL)[0] == 1, "a model that is not there fails")

@@ -13,6 +13,12 @@ mapfile -t budgets < <(xargs -n 1 printf '%s\n' <<< "${PAGODA_BUDGETS:-}" | grep
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 worst=0
+if [ -n "${PAGODA_BASE:-}" ] && ! git rev-parse --verify --quiet "$PAGODA_BASE^{commit}" > /dev/null; then
+  why="$PAGODA_BASE: is no commit of this clone, expected one to compare with; fetch it (actions/checkout: fetch-depth: 0)"
+  echo "$why" >&2
+  printf '<!-- pagoda -->\n**%s**\n' "$why" > "$report"
+  exit 1
+fi
 
 # The model as it was, from Git or from Git LFS, beside its files of external data, which the estimate does not need.
 old_version() {
