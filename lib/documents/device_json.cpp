@@ -412,10 +412,11 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
     spec.peaks.push_back({type, unit, accumulate, std::move(candidate.quantity)});
   }
   const Quantity unknown{std::nullopt, "not measured"};
-  // What a GPU says of itself: a number of a section of the file.
+  // What a GPU says of itself: a number of a section of the file. Of a CPU only its memory is a whole device's.
   const auto stated = [&](const char* section, const base::Settings& settings, const char* key) -> Quantity {
     const auto found = settings.find(key);
-    if (document.kind == "cpu" || found == settings.end() || std::holds_alternative<std::monostate>(found->second))
+    const bool is_stated = document.kind != "cpu" || std::string_view(key) == "memory_bytes";
+    if (!is_stated || found == settings.end() || std::holds_alternative<std::monostate>(found->second))
       return unknown;
     constexpr double kMost = 1e15;
     double number = 0;

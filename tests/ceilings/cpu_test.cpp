@@ -146,18 +146,20 @@ TEST_CASE("a planted machine of two packages, two threads a core and two nodes i
 TEST_CASE("limits come from the control group this process is in") {
   const Workshop shop;
   write(shop.path("proc/self/cgroup"), "0::/job\n");
-  write(shop.path("proc/meminfo"), "MemTotal: 100 kB\nMemAvailable:   2097152 kB\n");
+  write(shop.path("proc/meminfo"), "MemTotal: 4194304 kB\nMemAvailable:   2097152 kB\n");
   write(shop.path("sys/fs/cgroup/job/cpu.max"), "150000 100000\n");
   write(shop.path("sys/fs/cgroup/job/memory.max"), "1073741824\n");
   write(shop.path("sys/fs/cgroup/job/memory.current"), "73741824\n");
   Limits limits = read_limits(shop.folder);
   CHECK(limits.cpus.value() == 1.5);
   CHECK(limits.memory_bytes.value() == 1000000000);
+  CHECK(limits.whole_bytes.value() == 1073741824);
   write(shop.path("sys/fs/cgroup/job/cpu.max"), "max 100000\n");
   write(shop.path("sys/fs/cgroup/job/memory.max"), "max\n");
   limits = read_limits(shop.folder);
   CHECK(!limits.cpus);
   CHECK(limits.memory_bytes.value() == 2147483648);
+  CHECK(limits.whole_bytes.value() == 4294967296);
 }
 
 TEST_CASE("the choice of huge pages is the one in brackets") {

@@ -552,6 +552,14 @@ TEST_CASE("of measured ceilings the sustained value counts, then burst, then iss
   CHECK(spec.level("dram")->bytes_per_second.value == 4.2e12);
   CHECK(spec.level("l2") == nullptr);
   CHECK(spec.launch_overhead_seconds.value == 1.9e-6);
+  const DeviceSpec cpu =
+      documents::parse_device(R"({"schema": "pagoda.ceilings/1", "kind": "cpu", "machine": {"memory_bytes": 8000000000, "l2_bytes": 1048576}, "ceilings": [
+    {"id": "fma",  "kind": "compute", "precision": "fp32", "unit_type": "vector", "mode": "sustained", "value": 1e11},
+    {"id": "read", "kind": "bandwidth", "level": "dram", "mode": "sustained", "value": 1e10},
+    {"id": "l2",   "kind": "bandwidth", "level": "l2", "mode": "sustained", "value": 1e11}]})",
+                              "cpu.json");
+  CHECK(cpu.memory_bytes() == 8000000000);
+  CHECK(!cpu.level("l2")->capacity_bytes.known());  // l2_bytes is that of a core
   CHECK(spec.notes == std::vector<std::string>{"broken: marked impossible", "odd: its precision is not known",
                                                "l2-read: has no value"});
   CHECK(error_of(R"({"schema": "pagoda.ceilings/1", "ceilings": []})").find("level \"dram\"") != std::string::npos);

@@ -58,6 +58,7 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
     m["microarchitecture"] = std::monostate{};
   m["cpus"] = static_cast<std::int64_t>(t.cpus.size());
   m["cores"] = static_cast<std::int64_t>(t.one_per_core().size());
+  if (machine.limits.whole_bytes) m["memory_bytes"] = *machine.limits.whole_bytes;
   m["numa_nodes"] = static_cast<std::int64_t>(t.nodes().size());
   m["topology"] = t.source;
   for (int level = 1; level <= t.last_level(); ++level)

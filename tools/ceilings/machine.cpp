@@ -140,8 +140,10 @@ Limits read_limits(const std::string& root) {
   if (quota >> allowed >> period && period > 0) limits.cpus = allowed / period;
   if (const auto kib = files.field("/proc/meminfo", "MemAvailable"))
     limits.memory_bytes = std::atoll(kib->c_str()) * 1024;
+  if (const auto kib = files.field("/proc/meminfo", "MemTotal")) limits.whole_bytes = std::atoll(kib->c_str()) * 1024;
   const auto most = files.number(group + "/memory.max"), used = files.number(group + "/memory.current");
   if (most && used) limits.memory_bytes = std::min(limits.memory_bytes.value_or(*most - *used), *most - *used);
+  if (most) limits.whole_bytes = std::min(limits.whole_bytes.value_or(*most), *most);
   return limits;
 }
 

@@ -42,6 +42,7 @@ Topology read_topology_sysfs(const std::string& root, const std::vector<int>& al
 struct Limits {
   std::optional<double> cpus;                // the control group's quota
   std::optional<std::int64_t> memory_bytes;  // the smaller of free memory and what the control group's limit leaves
+  std::optional<std::int64_t> whole_bytes;   // the smaller of all memory and the control group's limit
 };
 Limits read_limits(const std::string& root = "");
 
