@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
@@ -328,8 +327,9 @@ const NodeReport* other_than_float32(const Analysis& analysis) {
 // if the file is not float32 itself.
 std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& same) {
   if (!same.precision || !std::holds_alternative<CpuCalibration>(same.engine)) return std::nullopt;
-  const Precision wanted = *std::exchange(same.precision, std::nullopt);
-  const Analysis analysis = analysis_of(model, same);
+  EstimateRequest as_filed = same;
+  as_filed.precision = std::nullopt;
+  const Analysis analysis = analysis_of(model, as_filed);
   if (const NodeReport* row = other_than_float32(analysis); row != nullptr && !same.other_precisions.empty()) {
     const Graph& graph = model.graph(row->graph);
     const bool is_wide = row->cost.macs != Dim(0) && bits(row->cost.precision) > 8;
@@ -337,8 +337,7 @@ std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& sam
                 (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") + " (" +
                 display_name(graph, graph.node(row->node)) + "); give the float32 file, or two files with --compare");
   }
-  same.precision = wanted;
-  if (wanted != Precision::Int8) return std::nullopt;
+  if (*same.precision != Precision::Int8) return std::nullopt;
   same.precision = std::nullopt;
   return quantised_form(model, analysis);
 }
