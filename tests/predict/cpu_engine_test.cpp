@@ -84,24 +84,29 @@ TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined 
   const CpuKernel vector = product_kernel(Kind::Product, 1, 1, 4096, 4096, 4, true);
   // One row runs at 1/11 of the rate; 67 MB of weights come at DRAM rate.
   const double work = 2.0 * 4096 * 4096 / 400e9 * 11, traffic = 2 * 4.0 * 4096 / 100e9 + 4.0 * 4096 * 4096 / 50e9;
-  CHECK(cpu_kernel_seconds(vector, here, true) ==
+  CHECK(cpu_kernel_seconds(vector, here, 1) ==
         Approx(1e-6 + std::pow(std::pow(work, 4) + std::pow(traffic, 4), 0.25)));
   // Cached weights come at the class's rate, which is higher.
-  CHECK(cpu_kernel_seconds(vector, here, false) < cpu_kernel_seconds(vector, here, true));
-  CHECK(cpu_kernel_seconds({}, here, true) == Approx(1e-6));
+  CHECK(cpu_kernel_seconds(vector, here, 0) < cpu_kernel_seconds(vector, here, 1));
+  CHECK(cpu_kernel_seconds({}, here, 1) == Approx(1e-6));
   // What a class takes to start adds up; rows as short as `width` halve the rate of kernels that are bound by bytes.
   here.classes[static_cast<std::size_t>(Kind::Norm)] = {.start_seconds = 2e-6, .bytes_per_second = 10e9, .width = 64};
-  CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 1e6, 0, 64), here, false) == Approx(3e-6 + 2 * 1e6 / 10e9));
-  CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 1e6), here, false) == Approx(3e-6 + 1e6 / 10e9));
-  CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 2000), here, false) == Approx(1e-6 + 2000 / 10e9));  // one thread
+  CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 1e6, 0, 64), here, 0) == Approx(3e-6 + 2 * 1e6 / 10e9));
+  CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 1e6), here, 0) == Approx(3e-6 + 1e6 / 10e9));
+  CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 2000), here, 0) == Approx(1e-6 + 2000 / 10e9));  // one thread
   // Without overlap, arithmetic and traffic follow each other.
   here.classes[static_cast<std::size_t>(Kind::Product)].overlap = 0;
   const CpuKernel rows = product_kernel(Kind::Product, 1, 10, 4096, 4096, 4, true);
   const double twice = 2 * rows.flops / 400e9, moved = rows.bytes / 100e9 + rows.weight_bytes / 50e9;
-  CHECK(cpu_kernel_seconds(rows, here, true) == Approx(1e-6 + twice + moved));
-  // A model whose weights fit into the cache, but not together with its activations, finds none of them there.
-  CHECK(!has_cold_weights({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 10e6}, here.cache_bytes));
-  CHECK(has_cold_weights({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 20e6}, here.cache_bytes));
+  CHECK(cpu_kernel_seconds(rows, here, 1) == Approx(1e-6 + twice + moved));
+  // A model that exceeds the cache together with its activations misses a share of its weights.
+  CHECK(cold_share({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 10e6}, here.cache_bytes) == 0);
+  for (const double weights : {20.1e6, 25e6, 40e6, 400e6}) {
+    const double missed = cold_share({.kernels = {}, .weight_bytes = weights, .activation_bytes = 10e6}, 30e6);
+    CHECK(missed > 0 && std::abs(std::exp(-missed * (weights + 10e6) / 30e6) - (1 - missed)) < 1e-9);
+  }
+  // Twice the cache: 1 - m = exp(-2 m) has the root 0.7968.
+  CHECK(std::abs(cold_share({.kernels = {}, .weight_bytes = 60e6, .activation_bytes = 0}, 30e6) - 0.7968) < 1e-4);
 }
 
 TEST_CASE("convolutions in blocks work on one line of the output at a time, 1×1 on the whole image") {
@@ -112,7 +117,7 @@ TEST_CASE("convolutions in blocks work on one line of the output at a time, 1×1
   CpuCalibration here;
   here.classes[static_cast<std::size_t>(Kind::Conv)] = {.flops_per_second = 400e9, .line = 7};
   const CpuKernel kernel = conv_kernel({4, 64, 7, 7}, {64, 64, 3, 3}, {4, 64, 7, 7}, 16, ConvForm::Blocks);
-  CHECK(cpu_kernel_seconds(kernel, here, false) == Approx(2 * kernel.flops / 400e9));
+  CHECK(cpu_kernel_seconds(kernel, here, 0) == Approx(2 * kernel.flops / 400e9));
 }
 
 TEST_CASE("what is computed once or when the file is loaded is no kernel of a run") {
@@ -375,12 +380,12 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
     TimedCpuRun& run = runs.emplace_back();
     run.name = run.family = name;
     run.lowered = cpu_kernels(model, analyze(model, sizes), truth.channel_block);
-    const bool is_cold = has_cold_weights(run.lowered, truth.cache_bytes);
+    const double cold = cold_share(run.lowered, truth.cache_bytes);
     CpuCalibration profiled = truth;
     profiled.launch_seconds += 3e-6;  // overhead of the profiler
     for (const CpuKernel& kernel : run.lowered.kernels) {
-      run.seconds += cpu_kernel_seconds(kernel, truth, is_cold);
-      run.timed.push_back({kernel, cpu_kernel_seconds(kernel, profiled, is_cold)});
+      run.seconds += cpu_kernel_seconds(kernel, truth, cold);
+      run.timed.push_back({kernel, cpu_kernel_seconds(kernel, profiled, cold)});
       run.profiled_seconds += run.timed.back().seconds;
     }
     run.profiled_kernels = static_cast<double>(run.timed.size());

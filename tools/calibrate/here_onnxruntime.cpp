@@ -38,10 +38,10 @@ std::string by_class(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
     for (const CpuKernel& kernel : run.lowered.kernels) {
       auto& sum = sums[static_cast<std::size_t>(kernel.kind)];
       sum[2] += 1;
-      sum[3] += cpu_kernel_seconds(kernel, fit.calibration, has_cold_weights(run.lowered, fit.calibration.cache_bytes));
+      sum[3] += cpu_kernel_seconds(kernel, fit.calibration, cold_share(run.lowered, fit.calibration.cache_bytes));
       if (without != fit.without.end())
         sum[4] += cpu_kernel_seconds(kernel, without->second,
-                                     has_cold_weights(run.lowered, without->second.cache_bytes));
+                                     cold_share(run.lowered, without->second.cache_bytes));
     }
     for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind) {
       if (sums[kind][0] + sums[kind][2] == 0) continue;

@@ -18,13 +18,15 @@ namespace {
 constexpr double kLogTolerance = 0.08;  // of the log error: larger errors count linearly
 // A run is not judged if kernels of classes that no other family timed take this share of its time or more.
 constexpr double kMostUnseen = 0.3;
+// Weights of which more than this share comes from memory show the memory's rate, others the cache's.
+constexpr double kMostlyCold = 0.5;
 
 // Equal kernels: their median time, which includes what the profiler adds, and the sum of their shares of each run's
 // time.
 struct CpuSample {
   CpuKernel kernel;
   double seconds = 0, weight = 0;
-  bool has_cold_weights = false;
+  double cold = 0;  // share of its weights that are read from memory
 };
 
 // What profiles add to the times of runs.
@@ -115,7 +117,7 @@ class ClassFit {
     return solution;
   }
   double error(const CpuSample& sample, const Solution& at) const {
-    const double seconds = cpu_kernel_seconds(sample.kernel, at.coefficients, at.machine, sample.has_cold_weights);
+    const double seconds = cpu_kernel_seconds(sample.kernel, at.coefficients, at.machine, sample.cold);
     return std::log((profiler_ + seconds) / sample.seconds);
   }
   double cost(const Eigen::VectorXd& logs) const {
@@ -186,16 +188,17 @@ Profiler profiler_of(std::span<const TimedCpuRun> runs, const std::vector<bool>&
 
 std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
                                   const Profiler& profiler, double cache_bytes) {
-  using Key = std::tuple<CpuKernelClass, double, double, double, double, double, double, double, bool>;
+  using Key = std::tuple<CpuKernelClass, double, double, double, double, double, double, double, double>;
   std::map<Key, std::pair<std::vector<double>, double>> alike;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (!taken[r]) continue;
+    const double cold = cold_share(runs[r].lowered, cache_bytes);
     double total = 0;
     for (const TimedCpuKernel& timed : runs[r].timed) total += timed.seconds;
     for (const auto& [k, seconds] : runs[r].timed) {
       if (!(seconds > 0)) continue;
       auto& entry = alike[{k.kind, k.flops, k.bytes, k.weight_bytes, k.rows, k.width, k.depth, k.line,
-                           has_cold_weights(runs[r].lowered, cache_bytes)}];
+                           k.weight_bytes > 0 ? cold : 0}];
       const double paced = profiler.seconds + (seconds - profiler.seconds) * profiler.pace[r];
       entry.first.push_back(std::max(paced, seconds / 10));  // what the profiler adds may exceed what it reports
       entry.second += seconds / total;
@@ -203,7 +206,7 @@ std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::
   }
   std::vector<CpuSample> samples;
   for (auto& [key, entry] : alike) {
-    const auto& [kind, flops, bytes, weights, rows, width, depth, line, is_cold] = key;
+    const auto& [kind, flops, bytes, weights, rows, width, depth, line, cold] = key;
     CpuSample& sample = samples.emplace_back();
     sample.kernel = {.kind = kind,
                      .flops = flops,
@@ -216,17 +219,17 @@ std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::
     std::sort(entry.first.begin(), entry.first.end());
     sample.seconds = base::quantile(entry.first, 0.5);
     sample.weight = entry.second;
-    sample.has_cold_weights = is_cold;
+    sample.cold = cold;
   }
   return samples;
 }
 
-// The median rate at which products of one row read weights that no cache holds; 0: there are none.
+// The median rate at which products of one row read weights most of which no cache holds; 0: there are none.
 double memory_rate(const std::vector<CpuSample>& samples, double launch) {
   std::vector<double> rates;
   for (const CpuSample& s : samples)
-    if (s.kernel.kind == CpuKernelClass::ProductVector && s.has_cold_weights && s.seconds > 8 * launch)
-      rates.push_back(s.kernel.weight_bytes / (s.seconds - launch));
+    if (s.kernel.kind == CpuKernelClass::ProductVector && s.cold > kMostlyCold && s.seconds > 8 * launch)
+      rates.push_back(s.cold * s.kernel.weight_bytes / (s.seconds - launch));
   if (rates.empty()) return 0;
   std::sort(rates.begin(), rates.end());
   return base::quantile(rates, 0.5);
@@ -235,7 +238,7 @@ double memory_rate(const std::vector<CpuSample>& samples, double launch) {
 double run_seconds(const TimedCpuRun& run, const CpuCalibration& calibration) {
   double seconds = 0;
   for (const CpuKernel& kernel : run.lowered.kernels)
-    seconds += cpu_kernel_seconds(kernel, calibration, has_cold_weights(run.lowered, calibration.cache_bytes));
+    seconds += cpu_kernel_seconds(kernel, calibration, cold_share(run.lowered, calibration.cache_bytes));
   return seconds;
 }
 
@@ -258,7 +261,7 @@ std::optional<Candidate> fitted_with(std::span<const TimedCpuRun> runs, const st
   }
   calibration.memory_bytes_per_second = memory_rate(samples, profiled_launch);
   const bool shows_cache = std::any_of(samples.begin(), samples.end(), [](const CpuSample& sample) {
-    return sample.kernel.kind == CpuKernelClass::ProductVector && !sample.has_cold_weights;
+    return sample.kernel.kind == CpuKernelClass::ProductVector && sample.cold <= kMostlyCold;
   });
   if (calibration.memory_bytes_per_second == 0 || (is_smaller && !shows_cache)) return std::nullopt;
   Candidate candidate;
@@ -317,7 +320,7 @@ double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, co
   double unseen = 0, total = 0;
   for (const CpuKernel& kernel : run.lowered.kernels) {
     const double seconds =
-        cpu_kernel_seconds(kernel, calibration, has_cold_weights(run.lowered, calibration.cache_bytes));
+        cpu_kernel_seconds(kernel, calibration, cold_share(run.lowered, calibration.cache_bytes));
     total += seconds;
     if (!is_seen[static_cast<std::size_t>(kernel.kind)]) unseen += seconds;
   }

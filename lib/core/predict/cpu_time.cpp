@@ -290,23 +290,31 @@ void fill_unmeasured(CpuCalibration& calibration) {
   at(CpuKernelClass::Small) = {};
 }
 
-bool has_cold_weights(const CpuKernels& model, double cache_bytes) {
-  return model.weight_bytes + model.activation_bytes > cache_bytes;
+double cold_share(const CpuKernels& model, double cache_bytes) {
+  const double passes = (model.weight_bytes + model.activation_bytes) / cache_bytes;
+  if (!(passes > 1)) return 0;
+  // Newton's method from 1, where the residual is convex, comes down to the positive root and not below it.
+  double missed = 1;
+  for (int i = 0; i < 50; ++i) {
+    const double kept = std::exp(-missed * passes);
+    missed -= (missed - 1 + kept) / (1 - passes * kept);
+  }
+  return missed;
 }
 
-double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibration, bool has_cold_weights) {
-  return cpu_kernel_seconds(kernel, calibration.classes[static_cast<std::size_t>(kernel.kind)], calibration, has_cold_weights);
+double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibration, double cold) {
+  return cpu_kernel_seconds(kernel, calibration.classes[static_cast<std::size_t>(kernel.kind)], calibration, cold);
 }
 
 double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCoefficients& c, const CpuMachine& machine,
-                          bool has_cold_weights) {
+                          double cold_share) {
   const auto half_at = [](double half, double size) { return size > 0 ? 1 + half / size : 1; };
   double work = 0, traffic = 0;
   if (c.flops_per_second > 0)
     work = kernel.flops / c.flops_per_second * half_at(c.rows, kernel.rows) * half_at(c.width, kernel.width) *
            half_at(c.depth, kernel.depth) * half_at(c.line, kernel.line);
   const double overflow = std::max(0.0, kernel.bytes - machine.cache_bytes);
-  const double cold = (has_cold_weights ? kernel.weight_bytes : 0) + overflow;
+  const double cold = cold_share * kernel.weight_bytes + overflow;
   const double moved = kernel.bytes + kernel.weight_bytes - cold;
   if (c.bytes_per_second > 0) traffic += moved / c.bytes_per_second;
   if (!is_product(kernel.kind)) traffic *= half_at(c.width, kernel.width);
@@ -349,10 +357,10 @@ CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const Cp
   result.row_seconds.assign(analysis.nodes.size(), 0);
   result.kernels = static_cast<std::int64_t>(lowered.kernels.size());
   result.unknown_rows = lowered.unknown_rows;
-  const bool is_cold = has_cold_weights(lowered, calibration.cache_bytes);
+  const double cold = cold_share(lowered, calibration.cache_bytes);
   std::vector<double> times;
   for (const CpuKernel& kernel : lowered.kernels) {
-    const double seconds = cpu_kernel_seconds(kernel, calibration, is_cold);
+    const double seconds = cpu_kernel_seconds(kernel, calibration, cold);
     result.row_seconds[static_cast<std::size_t>(kernel.row)] += seconds;
     result.seconds += seconds;
     times.push_back(seconds);
