@@ -30,7 +30,7 @@ void write(JsonWriter& json, const base::Latency& l) {
 
 void write(JsonWriter& json, const Interference& i) {
   json.begin_object().member("clock_hz_after", i.clock_hz_after).member("clock_hz_before", i.clock_hz_before);
-  json.member("load", i.load).member("steal_seconds", i.steal_seconds);
+  json.member("handoff_seconds", i.handoff_seconds).member("load", i.load).member("steal_seconds", i.steal_seconds);
   json.member("temperature_celsius", i.temperature_celsius).member("throttle", i.throttle).end_object();
 }
 
@@ -116,12 +116,16 @@ Verification verification_from(const JsonField& object) {
 }
 
 Interference interference_from(const JsonField& object) {
+  std::vector<double> handoffs;
+  if (object.find("handoff_seconds"))  // added later
+    for (const JsonField& each : object.array("handoff_seconds")) handoffs.push_back(each.number());
   return {.steal_seconds = object.number("steal_seconds"),
           .load = object.number("load"),
           .clock_hz_before = object.number("clock_hz_before"),
           .clock_hz_after = object.number("clock_hz_after"),
           .temperature_celsius = object.number("temperature_celsius"),
-          .throttle = object.texts("throttle")};
+          .throttle = object.texts("throttle"),
+          .handoff_seconds = std::move(handoffs)};
 }
 
 RunEnergy energy_from(const JsonField& object) {

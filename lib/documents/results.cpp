@@ -42,7 +42,19 @@ void add_lines(ResultSet& set, std::map<std::string, std::size_t>& index, std::s
   }
 }
 
+// Published one-way times within one cache are 16 to 51 ns, across two of one processor 85 to 154
+// (github.com/nviennot/core-to-core-latency; those that it measures itself).
+constexpr double kApartSeconds = 65e-9;
+
 }  // namespace
+
+CachePlacement placement(const Interference& interference) {
+  const std::vector<double>& seconds = interference.handoff_seconds;
+  const auto apart = std::count_if(seconds.begin(), seconds.end(), [](double each) { return each > kApartSeconds; });
+  if (seconds.empty()) return CachePlacement::Unknown;
+  if (apart == 0) return CachePlacement::Together;
+  return static_cast<std::size_t>(apart) == seconds.size() ? CachePlacement::Apart : CachePlacement::Moved;
+}
 
 void append_result(const std::string& path, const Result& result) {
   const auto fail = [&](const char* what) { throw Error(path + ": cannot be " + what + ": " + std::strerror(errno)); };

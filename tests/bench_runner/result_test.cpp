@@ -49,6 +49,7 @@ documents::Result sample(std::int64_t batch) {
               .rails = {{.name = "VDD_IN", .watts = 4, .is_counted = true}, {.name = "VDD_SOC", .watts = {}}}};
   r.interference.load = 0.5;
   r.interference.throttle = {"thermal"};
+  r.interference.handoff_seconds = {2.5e-8, 2.6e-8, 1.6e-7};
   r.layers = {{.name = "conv1", .op_type = "Conv", .seconds = 0.01, .facts = {{"algorithm", "direct"}}, .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
   r.verification = documents::Verification{.code = documents::VerificationCode::ShapesDiffer,

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "experiment_run.h"
+#include "handoff.h"
 #include "machine_state.h"
 #include "outputs.h"
 #include "pagoda/base/files.h"
@@ -245,6 +246,23 @@ TEST_CASE("the machine's counters are read from its files, and absent where ther
   CHECK(some.clock_hz == 2500.5e6);
   CHECK(some.temperature_celsius == 61.0);
   CHECK(interference(none, some).steal_seconds.has_value() == false);
+}
+
+TEST_CASE("what one processor writes reaches another within a microsecond, and says which caches they have") {
+  if (const auto seconds = handoff_seconds()) {  // empty on one processor, and where the others are busy
+    CHECK(*seconds > 1e-9);
+    CHECK(*seconds < 1e-5);
+  }
+  using documents::CachePlacement;
+  const auto placement = [](std::vector<double> seconds) {
+    documents::Interference around;
+    around.handoff_seconds = std::move(seconds);
+    return documents::placement(around);
+  };
+  CHECK(placement({}) == CachePlacement::Unknown);
+  CHECK(placement({2.5e-8, 3e-8}) == CachePlacement::Together);
+  CHECK(placement({9e-8, 1.6e-7}) == CachePlacement::Apart);
+  CHECK(placement({2.5e-8, 1.6e-7}) == CachePlacement::Moved);
 }
 
 }  // namespace

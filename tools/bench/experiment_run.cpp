@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "handoff.h"
 #include "machine_state.h"
 #include "meters.h"
 #include "outputs.h"
@@ -61,6 +62,10 @@ base::TimingOptions timing_options(const Config& config) {
   return options;
 }
 
+void note_handoff(Result& result) {
+  if (const auto seconds = handoff_seconds()) result.interference.handoff_seconds.push_back(*seconds);
+}
+
 // Times the model; also records energy, the GPU's state and its driver.
 void time_model(Session& session, const Config& config, std::optional<int> gpu, Result& result) {
   Meters meters(gpu);
@@ -73,7 +78,9 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
     if (const std::string said = text(answer, "clock"); !said.empty()) clock = said;
     return seconds;
   };
+  note_handoff(result);
   const MeteredTiming timed = time_with_energy(meters, run, timing_options(config));
+  note_handoff(result);
   if (timed.timing.latency.n == 0) throw Ended{End::Line, "error", "", "the worker made no runs"};
   result.timing = timed.timing;
   result.clock = clock;
@@ -330,6 +337,7 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
       if (is_set(experiment.config, "layers")) {
         session.stage("layers");
         read_layers(session, result);
+        note_handoff(result);
       }
       read_rest(session, result);
     } catch (const Ended& early) {
@@ -350,6 +358,7 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   if (interrupted) return std::nullopt;
   // On a GPU, record only the GPU's clock and temperature: the CPU's could be mistaken for them.
   documents::Interference around = interference(before, machine_state());
+  around.handoff_seconds = result.interference.handoff_seconds;
   if (gpu) {
     around.clock_hz_before = result.interference.clock_hz_before;
     around.clock_hz_after = result.interference.clock_hz_after;

@@ -162,6 +162,9 @@ struct TimesTable {
   // Runs on a CPU during which more tasks wanted the processors than there are, and the most that did.
   std::size_t runs = 0, crowded_runs = 0;
   double most_load = 0;
+  // Runs on processors of one cache and of different ones, and the time until one sees what another wrote.
+  std::size_t together = 0, apart = 0;
+  double together_seconds = 0, apart_seconds = 0;
 };
 
 // Tasks that wanted each processor beside a run on a CPU. Empty: another device, or not recorded.
@@ -177,9 +180,18 @@ bool is_crowded(const Result& result) {
   return load && *result.interference.load >= *documents::number_of(result.metadata, "cpus") + 1;
 }
 
+void note_placement(const documents::Interference& around, TimesTable& table) {
+  const documents::CachePlacement placement = documents::placement(around);
+  const bool is_apart = placement == documents::CachePlacement::Apart;
+  if (!is_apart && placement != documents::CachePlacement::Together) return;
+  ++(is_apart ? table.apart : table.together);
+  (is_apart ? table.apart_seconds : table.together_seconds) += around.handoff_seconds.front();
+}
+
 void note_crowding(const Result& result, TimesTable& table) {
   if (text_of(result.config, "device") != "cpu") return;
   ++table.runs;
+  note_placement(result.interference, table);
   if (!is_crowded(result)) return;
   ++table.crowded_runs;
   table.most_load = std::max(table.most_load, *load_of(result));
@@ -215,6 +227,13 @@ std::vector<std::string> times_facts(const TimesTable& table) {
                     plot::count_text(table.runs, "run", "runs") +
                     ", something else wanted the processors, up to " + base::rounded(table.most_load, 2) +
                     " tasks for each; run them again on an idle machine");
+  if (table.together > 0 && table.apart > 0)
+    facts.push_back("moved: beside " + plot::count_text(table.apart, "run", "runs") + ", the host had the processors on "
+                    "different caches (what one wrote took " +
+                    base::si_seconds(table.apart_seconds / static_cast<double>(table.apart)) + " to another), beside " +
+                    std::to_string(table.together) + " on one (" +
+                    base::si_seconds(table.together_seconds / static_cast<double>(table.together)) +
+                    "): networks of many small kernels take longer apart, some by half");
   if (!table.has_energy) facts.emplace_back("energy: no counter could be read");
   return facts;
 }

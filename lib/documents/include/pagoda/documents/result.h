@@ -74,7 +74,12 @@ struct Interference {
   std::optional<double> load;           // runnable tasks at the end, one-minute mean
   std::optional<double> clock_hz_before, clock_hz_after, temperature_celsius;
   std::vector<std::string> throttle;
+  // Until one processor sees what another wrote: before the timed runs, after them, and after the times of layers.
+  std::vector<double> handoff_seconds;
 };
+// Which caches a run's processors had: of one, of different ones, or first the one, then the other.
+enum class CachePlacement : std::uint8_t { Unknown, Together, Apart, Moved };
+CachePlacement placement(const Interference& interference);
 
 // Mean power of one rail of a board during the measured runs.
 struct RailPower {
