@@ -88,6 +88,18 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
                               "\", which every calibration has; measure again by pagoda-calibrate --here");
   }
   fill_unmeasured(fitted);  // classes that the version that wrote the file did not have
+  if (const auto apart = root.object("apart")) {  // added later
+    CpuApart& found = fitted.apart.emplace();
+    found.machine.launch_seconds = fitted.launch_seconds;
+    found.share = apart->at("share").amount();
+    if (found.share > 1) apart->at("share").fail_expected("a share, at most 1");
+    found.machine.handoff_bytes_per_second = apart->at("handoff_bytes_per_second").positive();
+    found.machine.memory_bytes_per_second = apart->at("memory_bytes_per_second").positive();
+    found.machine.cache_bytes = apart->at("cache_bytes").amount();
+    found.machine.cache_speed = apart->at("cache_speed").positive();
+    found.runs = apart->at("runs").amount();
+    found.mean_error = apart->at("mean_error").amount();
+  }
   const JsonField interval = root.at("interval");
   fitted.coverage = interval.at("coverage").amount();
   fitted.interval = factors(interval);
@@ -122,7 +134,19 @@ std::string to_json(const CpuCalibrationFile& file) {
       if (is_product(kind) || !each.is_of_products) json.member(each.name, rounded(fitted.classes[i].*each.member));
     json.end_object();
   }
-  json.end_object().key("interval").begin_object(line).member("coverage", fitted.coverage);
+  json.end_object();
+  if (const auto& apart = fitted.apart)
+    json.key("apart")
+        .begin_object(line)
+        .member("share", rounded(apart->share))
+        .member("handoff_bytes_per_second", rounded(apart->machine.handoff_bytes_per_second))
+        .member("memory_bytes_per_second", rounded(apart->machine.memory_bytes_per_second))
+        .member("cache_bytes", rounded(apart->machine.cache_bytes))
+        .member("cache_speed", rounded(apart->machine.cache_speed))
+        .member("runs", apart->runs)
+        .member("mean_error", rounded(apart->mean_error))
+        .end_object();
+  json.key("interval").begin_object(line).member("coverage", fitted.coverage);
   json.member("low", fitted.interval ? std::optional(rounded(fitted.interval->low)) : std::nullopt);
   json.member("high", fitted.interval ? std::optional(rounded(fitted.interval->high)) : std::nullopt).end_object();
   json.key("unseen_families").begin_object(line);

@@ -7,7 +7,8 @@
     python3 tests/bench/engine_cpu.py here.json -o out --model exports/*.onnx # your own networks, with sizes as in the file
 
 Prints measured and predicted time of each, and the mean and median of |predicted / measured - 1|. The networks differ
-from the study's in export, size or network; their families occur in the study.
+from the study's in export, size or network; their families occur in the study. Where a calibration was measured with its
+processors on one cache and on different ones, each network is also judged by the time of the placement it ran in.
 """
 from __future__ import annotations
 
@@ -63,6 +64,17 @@ def estimate(build: Path, calibration: Path | str, model: Path, inputs: list[dic
     return json.loads(text)
 
 
+def is_apart(record: dict) -> bool | None:
+    """Whether a run's processors had different caches; None where it moved or does not say. The limit is of results.cpp."""
+    apart = {seconds > 65e-9 for seconds in record["interference"].get("handoff_seconds", [])}
+    return apart.pop() if len(apart) == 1 else None
+
+
+def summary(errors: list[float]) -> str:
+    return (f"{len(errors)} runs: mean error {100 * statistics.mean(errors):.1f} %, "
+            f"median {100 * statistics.median(errors):.1f} %")
+
+
 def predicted(build: Path, calibration: Path | str, model: Path, inputs: list[dict]) -> dict:
     return estimate(build, calibration, model, inputs)["roofline"]["predicted"]
 
@@ -77,17 +89,24 @@ def main() -> None:
     runs = [(ROOT / "models" / "skeletons" / f"{name}.onnx", *sizes) for name, *sizes in RUNS]
     if arguments.model:
         runs = [(model, None, None) for model in arguments.model]
-    errors = []
-    print(f"{'network':28}{'batch':>6}{'sequence':>9}{'measured':>12}{'predicted':>12}{'error':>9}")
+    errors, placed = [], {False: [], True: []}
+    print(f"{'network':28}{'batch':>6}{'sequence':>9}{'caches':>8}{'measured':>12}{'predicted':>12}{'error':>9}{'other':>12}")
     for model, batch, sequence in runs:
         record = measured(arguments.build, arguments.output, model, batch, sequence)
         seconds = record["latency"]["p50"]
-        time = predicted(arguments.build, arguments.calibration, model, record["inputs"])["seconds"]
+        prediction = predicted(arguments.build, arguments.calibration, model, record["inputs"])
+        time, other, apart = prediction["seconds"], prediction.get("other_placement"), is_apart(record)
         errors.append(abs(time / seconds - 1))
-        print(f"{model.stem:28}{batch or '':>6}{sequence or '':>9}{1e3 * seconds:>9.2f} ms{1e3 * time:>9.2f} ms"
-              f"{100 * (time / seconds - 1):>+8.1f}%", flush=True)
-    print(f"{len(errors)} runs: mean error {100 * statistics.mean(errors):.1f} %, "
-          f"median {100 * statistics.median(errors):.1f} %")
+        if other and apart is not None:
+            placed[apart].append(abs((other["seconds"] if other["apart"] == apart else time) / seconds - 1))
+        caches = {None: "", False: "one", True: "several"}[apart]
+        print(f"{model.stem:28}{batch or '':>6}{sequence or '':>9}{caches:>8}{1e3 * seconds:>9.2f} ms{1e3 * time:>9.2f} ms"
+              f"{100 * (time / seconds - 1):>+8.1f}%" + (f"{1e3 * other['seconds']:>9.2f} ms" if other else ""), flush=True)
+    print(summary(errors))
+    for apart, list_of in placed.items():
+        if list_of:
+            print(f"with processors on {'different caches' if apart else 'one cache'}, by the time predicted for that: "
+                  f"{summary(list_of)}")
 
 
 if __name__ == "__main__":

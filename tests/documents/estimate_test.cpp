@@ -75,7 +75,15 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
                           .device_tokens_per_second = {},
                           .speculated = {}};
         estimate.roofline->predicted =
-            EstimatePrediction{0.5, 0.25, {}, {}, "pytorch-amp", "none: guessed", {0.125, 0.375}};
+            EstimatePrediction{.seconds = 0.5,
+                               .low = 0.25,
+                               .high = {},
+                               .coverage = {},
+                               .no_interval = "too few families",
+                               .engine = "pytorch-amp",
+                               .calibration = "none: guessed",
+                               .nodes = {0.125, 0.375},
+                               .other_placement = EstimatePlacement{.is_apart = true, .seconds = 0.75, .share = 0.25}};
         const std::string text = write_estimate(estimate);
         const EstimateDocument read = parse_estimate(text, "e.json");
         CHECK(read.unknown.empty());

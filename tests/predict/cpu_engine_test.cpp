@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <map>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/engines.h"
 #include "pagoda/measured/ort_kernels.h"
+#include "predict/cpu_apart.h"
 #include "predict/here_file.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -103,10 +105,11 @@ TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined 
   CHECK(cold_share({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 10e6}, here.cache_bytes) == 0);
   for (const double weights : {20.1e6, 25e6, 40e6, 400e6}) {
     const double missed = cold_share({.kernels = {}, .weight_bytes = weights, .activation_bytes = 10e6}, 30e6);
-    CHECK(missed > 0 && std::abs(std::exp(-missed * (weights + 10e6) / 30e6) - (1 - missed)) < 1e-9);
+    CHECK(missed > 0);
+    CHECK(std::exp(-missed * (weights + 10e6) / 30e6) == Approx(1 - missed));
   }
   // Twice the cache: 1 - m = exp(-2 m) has the root 0.7968.
-  CHECK(std::abs(cold_share({.kernels = {}, .weight_bytes = 60e6, .activation_bytes = 0}, 30e6) - 0.7968) < 1e-4);
+  CHECK(cold_share({.kernels = {}, .weight_bytes = 60e6, .activation_bytes = 0}, 30e6) == Approx(0.7968).epsilon(1e-4));
 }
 
 TEST_CASE("convolutions in blocks work on one line of the output at a time, 1×1 on the whole image") {
@@ -402,6 +405,19 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
   CHECK(fit.calibration.memory_bytes_per_second == Approx(truth.memory_bytes_per_second).epsilon(0.1));
   CHECK(fit.calibration.launch_seconds == Approx(truth.launch_seconds).epsilon(0.5));
   CHECK(test::contains(test::error_of([&] { fit_cpu({}, machine); }), "no runs"));
+  // Of runs that were timed in both placements of their processors, it finds what they take apart.
+  CHECK_FALSE(fit.calibration.apart);
+  CpuMachine apart = truth;
+  apart.handoff_bytes_per_second = 15e9;
+  apart.memory_bytes_per_second *= 1.2;
+  apart.cache_bytes *= 2;
+  for (TimedCpuRun& run : runs) run.apart_seconds = cpu_run_seconds(run.lowered, truth, apart);
+  const CpuFit both = fit_cpu(runs, machine);
+  REQUIRE(both.calibration.apart);
+  CHECK(both.calibration.apart->runs == 8);
+  CHECK(both.calibration.apart->mean_error < 0.03);
+  CHECK(both.calibration.apart->machine.handoff_bytes_per_second == Approx(15e9).epsilon(0.2));
+  for (TimedCpuRun& run : runs) run.apart_seconds.reset();
   // A virtual machine states the cache of its host; the runs tell how much of it there is.
   CpuCalibration host = machine;
   host.cache_bytes = 1e10;
@@ -440,6 +456,29 @@ TEST_CASE("a calibration of a machine is read as it was written, and a broken on
   test::check_schema(without, "cpu-calibration");
   CHECK(test::contains(without, "\"mean_error\": null"));
   CHECK(documents::parse_cpu_calibration(without, "again").fitted.models == 0);
+}
+
+TEST_CASE("a prediction is of the placement that most rounds had, and states the other") {
+  documents::CpuCalibrationFile file = sample();
+  const Model model = load_model(test::source_path("models/skeletons/mobilenet_v3_large.onnx"));
+  const Analysis analysis = analyze(model);
+  const double together = predict_cpu(model, analysis, file.fitted).seconds;
+  CHECK_FALSE(predict_cpu(model, analysis, file.fitted).other_seconds);
+  CpuApart& apart = file.fitted.apart.emplace(CpuApart{.machine = file.fitted, .share = 0.25, .runs = 20, .mean_error = 0.1});
+  apart.machine.handoff_bytes_per_second = 15e9;
+  const CpuPrediction seldom = predict_cpu(model, analysis, file.fitted);
+  CHECK(seldom.seconds == together);
+  REQUIRE(seldom.other_seconds);
+  CHECK(*seldom.other_seconds > 1.2 * together);
+  apart.share = 0.75;
+  const CpuPrediction often = predict_cpu(model, analysis, file.fitted);
+  CHECK(often.is_apart);
+  CHECK(often.seconds == Approx(*seldom.other_seconds));
+  CHECK(often.other_seconds == Approx(together));
+  CHECK(std::accumulate(often.row_seconds.begin(), often.row_seconds.end(), 0.0) == Approx(often.seconds));
+  const std::string text = documents::to_json(file);
+  test::check_schema(text, "cpu-calibration");
+  CHECK(documents::to_json(documents::parse_cpu_calibration(text, "again")) == text);
 }
 
 TEST_CASE("a cubic Resize interpolates each line of the image once, then each output") {

@@ -6,9 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <map>
+#include <vector>
 
 #include "here_fit.h"
+#include "here_rounds.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
@@ -39,6 +40,9 @@ std::string program(const std::string& name, const std::string& build_folder) {
   return name;
 }
 
+// Beyond an engine's own, for runs that a host has disturbed in each of those.
+constexpr std::int64_t kMoreRounds = 2;
+
 void say(const std::string& text) {
   if (isatty(STDERR_FILENO) != 0) std::cerr << "pagoda-calibrate: " << text << '\n';
 }
@@ -58,15 +62,17 @@ std::string measured_ceilings(const HereEngine& engine, const std::string& folde
 }
 
 // A machine that is busy or throttled for a while slows one round of a run, which then does not count.
-measured::Study study_of(const HereEngine& engine, const std::string& models, std::optional<std::int64_t> threads) {
+measured::Study study_of(const HereEngine& engine, const std::vector<const StudyRow*>& rows, std::int64_t rounds,
+                         const std::string& models, std::optional<std::int64_t> threads) {
   measured::Study study;
   study.name = "here";
   study.layers = engine.profile != nullptr;
-  study.repeats = engine.rounds;
+  study.repeats = rounds;
   study.measure.budget_seconds = engine.budget_seconds;
   study.measure.warmup_seconds = engine.warmup_seconds;
   study.limits.seconds = 300;
-  for (const StudyRow& row : engine.study) {
+  for (const StudyRow* each : rows) {
+    const StudyRow& row = *each;
     const std::string file = models + (row.family[0] == '\0' ? "/../probes/" : "/") + row.model + ".onnx";
     const bool is_module = row.named[0] != '\0';
     if (is_module) study.models[row.model] = {.onnx = file, .named = row.named};
@@ -82,58 +88,6 @@ measured::Study study_of(const HereEngine& engine, const std::string& models, st
     study.blocks.push_back(std::move(block));
   }
   return study;
-}
-
-// The row that a result is of.
-const StudyRow& row_of(const HereEngine& engine, const documents::Result& result) {
-  const auto number = [&](const char* axis) {
-    const auto found = result.config.find(axis);
-    const auto* value = found == result.config.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-    return value == nullptr ? 0 : *value;
-  };
-  const std::string model = documents::text_of(result.config, "model");
-  const auto found = std::find_if(engine.study.begin(), engine.study.end(), [&](const StudyRow& row) {
-    return model == row.model && row.sequence == number("sequence") &&
-           std::max<std::int64_t>(row.batch, 1) == number("batch");
-  });
-  if (found == engine.study.end()) throw Error(documents::config_label(result.config) + ": is not a run of this study");
-  return *found;
-}
-
-using Rounds = std::map<const StudyRow*, std::vector<const documents::Result*>>;
-
-// The rounds of each run that gave a time, the fastest first.
-Rounds rounds_of(const HereEngine& engine, const std::vector<documents::Result>& results) {
-  Rounds rounds;
-  for (const documents::Result& result : results)
-    if (result.status == documents::ResultStatus::Ok && result.timing)
-      rounds[&row_of(engine, result)].push_back(&result);
-  for (auto& [row, list] : rounds)
-    std::sort(list.begin(), list.end(), [](const documents::Result* a, const documents::Result* b) {
-      return a->timing->latency.p50 < b->timing->latency.p50;
-    });
-  return rounds;
-}
-
-constexpr double kDisturbed = 1.25;  // times the fastest round
-
-// Of the rounds that were not disturbed: a machine that shares its host is slower at some times than at others, and a
-// prediction is of neither.
-double mean_seconds(const std::vector<const documents::Result*>& rounds) {
-  double sum = 0, count = 0;
-  for (const documents::Result* round : rounds) {
-    const double seconds = round->timing->latency.p50;
-    if (seconds <= kDisturbed * rounds.front()->timing->latency.p50) sum += seconds, ++count;
-  }
-  return sum / count;
-}
-
-// Runs whose fastest round was disturbed, or whose rounds disagree.
-std::size_t disturbed_runs(const Rounds& rounds) {
-  return static_cast<std::size_t>(std::count_if(rounds.begin(), rounds.end(), [](const auto& each) {
-    const auto &fastest = each.second.front()->timing->latency, &slowest = each.second.back()->timing->latency;
-    return fastest.p95 > 2 * fastest.min || slowest.p50 > kDisturbed * fastest.p50;
-  }));
 }
 
 constexpr const char* kCpu[] = {"--cpu"};
@@ -166,47 +120,61 @@ int calibrate_here(const CalibrateArguments& arguments) {
                                        [&](const HereEngine& row) { return row.id == arguments.here; });
   const std::string folder = arguments.output + ".runs";
   fs::create_directories(folder);
-  const measured::Study study = study_of(engine, models_folder(), arguments.threads);
+  const std::string models = models_folder();
   say("runs of " + std::to_string(engine.study.size()) + " models, a few minutes; kept in " + folder +
       ", the same command goes on after an interruption");
-  const measured::StudyRun ran =
-      measured::run_study(study, {.folder = folder,
-                                  .program = program("pagoda-bench", "bench"),
-                                  .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,
-                                            documents::ResultStatus::NotAvailable}});
+  const auto results_of = [&](const std::vector<const StudyRow*>& rows, std::int64_t rounds) {
+    return measured::run_study(study_of(engine, rows, rounds, models, arguments.threads),
+                               {.folder = folder,
+                                .program = program("pagoda-bench", "bench"),
+                                .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,
+                                          documents::ResultStatus::NotAvailable}})
+        .results;
+  };
+  std::vector<const StudyRow*> rows;
+  for (const StudyRow& row : engine.study) rows.push_back(&row);
+  std::vector<documents::Result> results = results_of(rows, engine.rounds);
+  const Placements placements = placements_of(rounds_of(engine, results));
+  for (std::int64_t more = 1; more <= kMoreRounds; ++more) {
+    rows = runs_without_one_cache(rounds_of(engine, results), placements);
+    if (rows.empty()) break;
+    say(std::to_string(rows.size()) + " runs once more: the host had their processors on different caches");
+    for (documents::Result& result : results_of(rows, engine.rounds + more))
+      if (std::none_of(results.begin(), results.end(), [&](const auto& known) { return known.key == result.key; }))
+        results.push_back(std::move(result));
+  }
+  const Rounds rounds = rounds_of(engine, results);
   Here here{.engine = engine,
             .arguments = arguments,
             .folder = folder,
-            .models = models_folder(),
+            .models = models,
             .runs = {},
+            .apart_share = placements.apart_share(),
             .ceilings = {},
             .device = {}};
   std::string reason;
   std::size_t failed = 0;
-  for (const documents::Result& result : ran.results)
+  for (const documents::Result& result : results)
     if (result.status != documents::ResultStatus::Ok || !result.timing) {
       ++failed;
       if (reason.empty()) reason = documents::config_label(result.config) + ": " + result.reason;
     }
-  const Rounds rounds = rounds_of(engine, ran.results);
   for (const StudyRow& row : engine.study)
     if (const auto found = rounds.find(&row); found != rounds.end())
-      here.runs.push_back({&row, found->second.front(), mean_seconds(found->second)});
+      here.runs.push_back(run_of(row, found->second, placements));
   if (here.runs.empty())
-    throw Error("--here " + arguments.here + ": none of " + std::to_string(ran.results.size()) +
+    throw Error("--here " + arguments.here + ": none of " + std::to_string(results.size()) +
                 " runs gave a time; the first says " + reason);
   if (!reason.empty())
-    std::cerr << "pagoda-calibrate: left out " << failed << " of " << ran.results.size()
+    std::cerr << "pagoda-calibrate: left out " << failed << " of " << results.size()
               << " runs, the first " << reason << '\n';
-  if (const std::size_t disturbed = disturbed_runs(rounds); disturbed > 0)
-    std::cerr << "pagoda-calibrate: " << disturbed << " of " << here.runs.size()
-              << " runs were disturbed: one of twenty took over twice the fastest, or one round over 1.25 times the other; "
-                 "delete "
-              << folder
-              << " and measure again on an idle machine\n";
+  for (const std::string& note : notes_of(rounds, placements, folder))
+    std::cerr << "pagoda-calibrate: " << note << '\n';
   here.ceilings = measured_ceilings(engine, folder);
   here.device = documents::parse_device(here.ceilings, folder + "/ceilings.json");
   engine.fit(here);
+  std::error_code ignored;
+  fs::remove_all(folder + "/work/filled", ignored);  // the models with their weights: gigabytes, made again where needed
   return kDone;
 }
 

@@ -40,6 +40,7 @@ struct HereRun {
   const StudyRow* row;
   const documents::Result* result;  // of its fastest round
   double seconds;                   // the mean of its rounds
+  std::optional<double> apart_seconds;  // the same while the processors had different caches
 };
 
 // What was measured.
@@ -48,6 +49,7 @@ struct Here {
   const CalibrateArguments& arguments;
   std::string folder, models;  // of the runs; of the skeletons
   std::vector<HereRun> runs;
+  double apart_share;  // of rounds in which the processors had different caches
   std::string ceilings;
   DeviceSpec device;
 

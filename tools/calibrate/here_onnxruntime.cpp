@@ -81,12 +81,13 @@ void fit_onnxruntime(const Here& here) {
 
   std::vector<TimedCpuRun> runs;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
-    const auto& [row, result, seconds] = here.runs[i];
+    const auto& [row, result, seconds, apart_seconds] = here.runs[i];
     const Model model = load_model(documents::text_of(result->config, "model_file"));
     TimedCpuRun& run = runs.emplace_back();
     run.name = here.name_of(i);
     run.family = row->family;
     run.seconds = seconds;
+    run.apart_seconds = apart_seconds;
     const Analysis analysis = analysis_of(model, *result);
     run.lowered = cpu_kernels(model, analysis, machine.channel_block);
     std::map<std::string, CpuKernel> named;
@@ -107,6 +108,7 @@ void fit_onnxruntime(const Here& here) {
   }
   const CpuFit fit = fit_cpu(runs, machine);
   file.fitted = fit.calibration;
+  if (file.fitted.apart) file.fitted.apart->share = here.apart_share;
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (!runs[i].family.empty()) file.runs.push_back({runs[i].name, runs[i].family, runs[i].seconds, fit.predicted[i]});
   write_output(here.arguments.output, to_json(file));

@@ -18,7 +18,7 @@ void fit_tensorrt(const Here& here) {
                               "clock, power limit or compute capability; measure it again on a GPU with tensor units");
   std::vector<TensorRtRun> runs;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
-    const auto& [row, result, seconds] = here.runs[i];
+    const auto& [row, result, seconds, apart_seconds] = here.runs[i];
     const Model model = load_model(documents::text_of(result->config, "model_file"));
     TensorRtKernels kernels = tensorrt_kernels(model, analysis_of(model, *result, Precision::Float16));
     if (kernels.unknown_rows > 0)

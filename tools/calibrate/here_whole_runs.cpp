@@ -88,7 +88,7 @@ void fit_whole_runs(const Here& here) {
   if (!rates) throw Error(here.folder + "/ceilings.json: states no float32 rate or memory bandwidth; measure it again");
   std::vector<TimedRun> runs;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
-    const auto& [row, result, seconds] = here.runs[i];
+    const auto& [row, result, seconds, apart_seconds] = here.runs[i];
     const Model model = load_model(here.models + "/" + row->model + ".onnx");
     AnalyzeOptions sizes;
     sizes.batch = row->batch;

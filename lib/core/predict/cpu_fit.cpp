@@ -10,6 +10,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/calibrate.h"
 #include "pagoda/core/cpu_engine.h"
+#include "predict/cpu_apart.h"
 #include "predict/levenberg.h"
 
 namespace pagoda::inline core {
@@ -235,13 +236,6 @@ double memory_rate(const std::vector<CpuSample>& samples, double launch) {
   return base::quantile(rates, 0.5);
 }
 
-double run_seconds(const TimedCpuRun& run, const CpuCalibration& calibration) {
-  double seconds = 0;
-  for (const CpuKernel& kernel : run.lowered.kernels)
-    seconds += cpu_kernel_seconds(kernel, calibration, cold_share(run.lowered, calibration.cache_bytes));
-  return seconds;
-}
-
 // A fit with a cache of the given capacity. Empty if no product of one row reads weights beyond it, which determines the
 // memory's rate, or if it is smaller than stated and none reads weights that it holds: then nothing shows it. `cost`: of
 // all kernels, by their share of the time.
@@ -337,6 +331,7 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine,
   CpuFit fit;
   fit.predicted.resize(runs.size());
   fit.calibration = fitted(runs, std::vector<bool>(runs.size(), true), machine);
+  fit.calibration.apart = fit_apart(runs, fit.calibration);
   std::map<std::string, std::vector<std::size_t>> families;
   for (std::size_t r = 0; r < runs.size(); ++r)
     if (!runs[r].family.empty()) families[runs[r].family].push_back(r);
@@ -349,7 +344,7 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine,
     fit.without[family] = fitted(runs, taken, machine);
     for (const std::size_t r : members)
       if (unseen_part(runs[r], runs, taken, fit.calibration) < kMostUnseen)
-        fit.predicted[r] = run_seconds(runs[r], fit.without[family]);
+        fit.predicted[r] = cpu_run_seconds(runs[r].lowered, fit.without[family], fit.without[family]);
   }
   double count = 0;
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -359,7 +354,7 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine,
       log_errors.push_back(std::log(runs[r].seconds / *fit.predicted[r]));
       names.push_back(runs[r].family);
     }
-    fit.fitted_mean_error += std::abs(run_seconds(runs[r], fit.calibration) / runs[r].seconds - 1);
+    fit.fitted_mean_error += std::abs(cpu_run_seconds(runs[r].lowered, fit.calibration, fit.calibration) / runs[r].seconds - 1);
     ++count;
   }
   if (count > 0) fit.fitted_mean_error /= count;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "pagoda/core/cpu_engine.h"
+#include "predict/cpu_apart.h"
 #include "predict/strides.h"
 
 namespace pagoda::inline core {
@@ -316,11 +317,13 @@ double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCoefficients& c, con
   const double overflow = std::max(0.0, kernel.bytes - machine.cache_bytes);
   const double cold = cold_share * kernel.weight_bytes + overflow;
   const double moved = kernel.bytes + kernel.weight_bytes - cold;
-  if (c.bytes_per_second > 0) traffic += moved / c.bytes_per_second;
+  if (c.bytes_per_second > 0) traffic += moved / (c.bytes_per_second * machine.cache_speed);
   if (!is_product(kernel.kind)) traffic *= half_at(c.width, kernel.width);
   if (machine.memory_bytes_per_second > 0) traffic += cold / machine.memory_bytes_per_second;
   const bool is_alone = !is_product(kernel.kind) && kernel.bytes + kernel.weight_bytes < kFewBytes;
-  const double longer = std::max(work, traffic), launch = machine.launch_seconds + (is_alone ? 0 : c.start_seconds);
+  const double longer = std::max(work, traffic);
+  double launch = machine.launch_seconds + (is_alone ? 0 : c.start_seconds);
+  if (machine.handoff_bytes_per_second > 0 && !is_alone) launch += kernel.bytes / machine.handoff_bytes_per_second;
   if (work <= 0 || traffic <= 0) return launch + longer;
   const double exponent = 1 + c.overlap;
   return launch + longer * std::pow(1 + std::pow(std::min(work, traffic) / longer, exponent), 1 / exponent);
@@ -354,13 +357,20 @@ std::vector<SlowCpuKernels> slow_kernels(const std::vector<CpuKernel>& kernels, 
 CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const CpuCalibration& calibration) {
   const CpuKernels lowered = cpu_kernels(model, analysis, calibration.channel_block);
   CpuPrediction result;
+  result.is_apart = calibration.apart && calibration.apart->share > 0.5;
+  const CpuMachine& machine = result.is_apart ? calibration.apart->machine : calibration;
+  if (calibration.apart)
+    result.other_seconds = cpu_run_seconds(lowered, calibration,
+                                           result.is_apart ? static_cast<const CpuMachine&>(calibration)
+                                                           : calibration.apart->machine);
   result.row_seconds.assign(analysis.nodes.size(), 0);
   result.kernels = static_cast<std::int64_t>(lowered.kernels.size());
   result.unknown_rows = lowered.unknown_rows;
-  const double cold = cold_share(lowered, calibration.cache_bytes);
+  const double cold = cold_share(lowered, machine.cache_bytes);
   std::vector<double> times;
   for (const CpuKernel& kernel : lowered.kernels) {
-    const double seconds = cpu_kernel_seconds(kernel, calibration, cold);
+    const double seconds = cpu_kernel_seconds(
+        kernel, calibration.classes[static_cast<std::size_t>(kernel.kind)], machine, cold);
     result.row_seconds[static_cast<std::size_t>(kernel.row)] += seconds;
     result.seconds += seconds;
     times.push_back(seconds);

@@ -104,9 +104,15 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("low", predicted.low);
     inner("high", predicted.high);
     inner("coverage", predicted.coverage);
+    inner.maybe("no_interval", predicted.no_interval);
     inner("engine", predicted.engine);
     inner("calibration", predicted.calibration);
     inner.maybe("node_seconds", predicted.nodes);
+    part(inner, "other_placement", Layout::Line, predicted.other_placement, [](A& other, auto& placement) {
+      other("apart", placement.is_apart);
+      other("seconds", placement.seconds);
+      other("share", placement.share);
+    });
     inner.maybe("joules", predicted.joules);
     inner.maybe("joules_per_item", predicted.joules_per_item);
     engine_memory(inner, predicted.memory);

@@ -28,15 +28,18 @@ std::optional<EstimatePrediction> not_predicted(Findings& findings, const std::s
   return std::nullopt;
 }
 
-// A prediction from the sum of a calibration's kernels.
+constexpr const char* kTooFew = "too few families were measured to claim one";
+
+// A prediction from the sum of a calibration's kernels. `fitted`: the calibration's interval for machines like its own.
 std::optional<EstimatePrediction> stated(const Prediction& time, std::string engine, const std::string& regime,
-                                         Findings& findings) {
+                                         const std::optional<Factors>& fitted, Findings& findings) {
   if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
   if (!time.seconds) return std::nullopt;
   return EstimatePrediction{.seconds = *time.seconds,
                             .low = time.low,
                             .high = time.high,
                             .coverage = time.coverage,
+                            .no_interval = time.low ? "" : fitted ? "no runs on such a device judged the calibration" : kTooFew,
                             .engine = std::move(engine),
                             .calibration = time.calibration + ": " + regime,
                             .nodes = time.row_seconds};
@@ -57,7 +60,7 @@ std::optional<EstimatePrediction> under(const Calibration& fitted, const Model& 
     return not_predicted(findings, std::to_string(time.unknown_rows) +
                                        " kernels work on integers or are not modelled, of which no run of the "
                                        "calibration had any");
-  const auto result = stated(time, std::string(fitted.engine.id), fitted.regime, findings);
+  const auto result = stated(time, std::string(fitted.engine.id), fitted.regime, fitted.interval, findings);
   if (result && time.mergeable_branches > 0)
     warn(findings.analysis, "prediction: " + std::to_string(time.mergeable_branches) +
                                 " convolutions are parallel branches that add up: a network that merges them before it "
@@ -91,6 +94,9 @@ std::optional<EstimatePrediction> under(const ServingCalibration& fitted, const 
           .low = is_judged ? std::optional(time.seconds * fitted.interval.low) : std::nullopt,
           .high = is_judged ? std::optional(time.seconds * fitted.interval.high) : std::nullopt,
           .coverage = is_judged ? std::optional(fitted.coverage) : std::nullopt,
+          .no_interval = is_judged         ? ""
+                         : time.has_cache ? "no runs with 8-bit products judged the calibration"
+                                          : "the model is no step of a decoder",
           .engine = "llm-serving",
           .calibration = fitted.id + ": " + fitted.regime,
           .nodes = {}};
@@ -125,7 +131,7 @@ std::optional<EstimatePrediction> under(const TensorRtCalibration& fitted, const
                                 " has no int8 tensor units: products stay in float16, in which an engine runs them");
   const Prediction time =
       predict_tensorrt(model, tensorrt_analysis(model, request, findings.analysis), *request.device, fitted);
-  return stated(time, "tensorrt", fitted.regime, findings);
+  return stated(time, "tensorrt", fitted.regime, fitted.interval, findings);
 }
 
 // The prediction for the machine on which the calibration was measured.
@@ -156,15 +162,24 @@ std::optional<EstimatePrediction> under(const CpuCalibration& fitted, const Mode
                                 (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") +
                                 display_name(graph, graph.node(first.node)) + ": " + std::string(slow.reason));
   }
+  std::optional<EstimatePlacement> other;
+  if (time.other_seconds)
+    other = {.is_apart = !time.is_apart,
+             .seconds = *time.other_seconds,
+             .share = time.is_apart ? 1 - fitted.apart->share : fitted.apart->share};
   const CpuMemory memory = predict_cpu_memory(cpu_memory_terms(model, analysis));
   const auto bytes = [](double value) { return Count(static_cast<std::int64_t>(std::llround(value))); };
   return EstimatePrediction{.seconds = time.seconds,
           .low = is_half ? std::nullopt : time.low,
           .high = is_half ? std::nullopt : time.high,
           .coverage = time.low && !is_half ? std::optional(fitted.coverage) : std::nullopt,
+          .no_interval = is_half     ? "files of float16 take longer than what is predicted"
+                         : time.low ? ""
+                                    : kTooFew,
           .engine = "onnxruntime-cpu",
           .calibration = fitted.id + ": " + fitted.regime,
           .nodes = time.row_seconds,
+          .other_placement = other,
           .memory = EstimateEngineMemory{.bytes = bytes(memory.bytes),
                                          .low = bytes(memory.low),
                                          .high = bytes(memory.high),

@@ -293,6 +293,9 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     lines.push_back({"predicted", base::si_seconds(roofline.predicted->seconds),
                      interval_text(roofline) + " · " + predicted_rate(estimate) +
                          base::printable(roofline.predicted->calibration)});
+  if (roofline.predicted && roofline.predicted->other_placement)
+    lines.push_back({"", base::si_seconds(roofline.predicted->other_placement->seconds),
+                     placement_text(*roofline.predicted->other_placement)});
   if (roofline.predicted && roofline.predicted->joules)
     lines.push_back({"", "≈ " + base::si_text(*roofline.predicted->joules, "J"),
                      "in the predicted time" + (roofline.predicted->joules_per_item

@@ -276,6 +276,9 @@ void add_time_rows(base::Grid& grid, const Data& data) {
   if (time.predicted)
     grid.rows.push_back({"predicted", "", base::si_seconds(time.predicted->seconds),
                          interval_text(time) + "; " + base::printable(time.predicted->calibration)});
+  if (time.predicted && time.predicted->other_placement)
+    grid.rows.push_back({"", "", base::si_seconds(time.predicted->other_placement->seconds),
+                         placement_text(*time.predicted->other_placement)});
   if (totals.seconds > 0) add_throughput(grid, data.estimate);
 }
 

@@ -135,9 +135,14 @@ std::string operation(Convention count) { return count == Convention::Macs ? "MA
 std::string interval_text(const documents::EstimateRoofline& time) {
   const documents::EstimatePrediction& predicted = *time.predicted;
   if (!predicted.low || !predicted.high || !predicted.coverage)
-    return "no interval: no measured runs judged such a prediction";
+    return "no interval" + (predicted.no_interval.empty() ? "" : ": " + base::printable(predicted.no_interval));
   return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
          base::rounded(100 * *predicted.coverage) + (predicted.engine == "pytorch-amp" ? " % of models" : " %");
+}
+
+std::string placement_text(const documents::EstimatePlacement& placement) {
+  return std::string("while the host has the processors on ") + (placement.is_apart ? "different caches" : "one cache") +
+         ", as in " + base::rounded(100 * placement.share) + " % of the calibration's rounds";
 }
 
 std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }

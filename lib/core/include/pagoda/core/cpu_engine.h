@@ -14,7 +14,8 @@
 // n0) in place of B, where width is the number of elements that lie side by side. Kernels that move less than
 // kFewBytes run on one thread, so nothing starts. Cold bytes are those that the cache does not hold: the cold share of
 // the weights (cold_share), and activations of one kernel beyond its capacity, which is at most that of the stated
-// last-level cache. All are fitted to single kernels timed by the engine's profiler, whose own
+// last-level cache. While the processors have different caches, activations also take bytes / H to change hands
+// (CpuApart). All are fitted to single kernels timed by the engine's profiler, whose own
 // cost per kernel follows from runs with and without it.
 #pragma once
 
@@ -142,6 +143,18 @@ struct CpuCoefficients {
 struct CpuMachine {
   double launch_seconds = 0;
   double memory_bytes_per_second = 0, cache_bytes = 0;
+  // Of activations, from the processor that wrote them to the one that reads or overwrites them; 0: hidden in the rates
+  // of the classes.
+  double handoff_bytes_per_second = 0;
+  double cache_speed = 1;  // of cached bytes, as a factor of the classes' rates
+};
+
+// The machine while its processors have different last-level caches, as a host may place those of a virtual machine: two
+// caches hold more and serve fewer cores each, and activations that one processor wrote cross from one cache to the other.
+struct CpuApart {
+  CpuMachine machine;
+  double share = 0;  // of the calibration's rounds
+  double runs = 0, mean_error = 0;  // of the ratio to the time with one cache
 };
 
 struct CpuCalibration : CpuMachine {
@@ -150,6 +163,7 @@ struct CpuCalibration : CpuMachine {
   int threads = 0;
   int channel_block = 16;  // floats per vector register
   std::array<CpuCoefficients, kCpuKernelClasses> classes = {};
+  std::optional<CpuApart> apart;  // empty: no run was measured in both placements
   double coverage = 0;
   std::optional<Factors> interval;  // empty: too few families to claim one
   // Errors on families left out of the fit:
@@ -188,8 +202,11 @@ struct SlowCpuKernels {
   std::string_view reason;
 };
 
+// A prediction is of the placement of processors that most rounds of the calibration had.
 struct CpuPrediction {
   double seconds = 0;
+  bool is_apart = false;                // the processors have different caches
+  std::optional<double> other_seconds;  // in the other placement; empty: not measured
   std::optional<double> low, high;
   std::vector<SlowCpuKernels> slow;  // most time first
   std::vector<double> row_seconds;   // by Analysis::nodes: sums to `seconds`
@@ -228,6 +245,7 @@ struct TimedCpuKernel {
 struct TimedCpuRun {
   std::string name, family;  // models that share code, left out together; no family: fitted always, never judged
   double seconds = 0;        // of a run without the profiler
+  std::optional<double> apart_seconds = {};  // the same while the processors have different caches
   CpuKernels lowered;
   std::vector<TimedCpuKernel> timed;  // of a run with the profiler
   // Of all kernels of that run, known or not; 0: no profile.

@@ -269,14 +269,24 @@ struct EstimateEngineMemory {
   Count load_bytes, run_bytes;
 };
 
+// The time of a run while a host has the processors of a virtual machine where they were less often when the calibration
+// was measured.
+struct EstimatePlacement {
+  bool is_apart = true;  // their last-level caches are different ones
+  double seconds = 0;
+  double share = 0;  // of the calibration's rounds
+};
+
 // The time of a run as a calibration predicts it.
 struct EstimatePrediction {
   double seconds = 0;
   std::optional<double> low, high;  // empty if no interval is known
   std::optional<double> coverage;   // nominal fraction of runs that lie in the interval
+  std::string no_interval = {};     // why there is none: "too few families were measured to claim one"
   std::string engine;               // pytorch-amp, llm-serving
   std::string calibration;          // its name and what it was fitted to
   std::vector<double> nodes;        // seconds per EstimateDocument::nodes; empty if only the total is predicted
+  std::optional<EstimatePlacement> other_placement = {};  // empty: the calibration has one placement
   std::optional<EstimateEngineMemory> memory = {};  // empty: no source states the engine's memory
   // As in EstimateEnergy, with constant power over the predicted time; empty if the device has no energy constants.
   std::optional<double> joules = {}, joules_per_item = {};
