@@ -450,7 +450,7 @@ TEST_CASE("a prediction whose interval nobody measured says so instead of 0") {
     FAIL_CHECK(violation);
   const Outcome table = workshop().run(arguments + "h100-sxm");
   CHECK(table.out.find("0 s …") == std::string::npos);
-  CHECK(table.out.find("no interval: no measured runs judged such a prediction") != std::string::npos);
+  CHECK(table.out.find("no interval: no runs on such a device judged the calibration") != std::string::npos);
   CHECK(workshop().run(arguments + "rtx-3090").out.find("for 90.0 % of models") != std::string::npos);
 }
 
