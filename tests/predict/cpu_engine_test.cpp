@@ -103,6 +103,7 @@ TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined 
   CHECK(cpu_kernel_seconds(rows, here, 1) == Approx(1e-6 + twice + moved));
   // A model that exceeds the cache together with its activations misses a share of its weights.
   CHECK(cold_share({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 10e6}, here.cache_bytes) == 0);
+  CHECK(cold_share({.kernels = {}, .weight_bytes = 20e6, .activation_bytes = 10e6}, 0) == 1);
   for (const double weights : {20.1e6, 25e6, 40e6, 400e6}) {
     const double missed = cold_share({.kernels = {}, .weight_bytes = weights, .activation_bytes = 10e6}, 30e6);
     CHECK(missed > 0);

@@ -35,20 +35,21 @@ std::string by_class(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
       sum[0] += 1;
       sum[1] += timed.seconds;
     }
+    const bool is_judged = without != fit.without.end();
+    const double cold = cold_share(run.lowered, fit.calibration.cache_bytes);
+    const double cold_without = is_judged ? cold_share(run.lowered, without->second.cache_bytes) : 0;
     for (const CpuKernel& kernel : run.lowered.kernels) {
       auto& sum = sums[static_cast<std::size_t>(kernel.kind)];
       sum[2] += 1;
-      sum[3] += cpu_kernel_seconds(kernel, fit.calibration, cold_share(run.lowered, fit.calibration.cache_bytes));
-      if (without != fit.without.end())
-        sum[4] += cpu_kernel_seconds(kernel, without->second,
-                                     cold_share(run.lowered, without->second.cache_bytes));
+      sum[3] += cpu_kernel_seconds(kernel, fit.calibration, cold);
+      if (is_judged) sum[4] += cpu_kernel_seconds(kernel, without->second, cold_without);
     }
     for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind) {
       if (sums[kind][0] + sums[kind][2] == 0) continue;
       base::CsvLine line;
       line.add(run.name).add(to_string(static_cast<CpuKernelClass>(kind)));
       for (std::size_t i = 0; i < 4; ++i) line.add(sums[kind][i]);
-      line.add(without != fit.without.end() ? std::optional(sums[kind][4]) : std::nullopt);
+      line.add(is_judged ? std::optional(sums[kind][4]) : std::nullopt);
       text += std::move(line).end();
     }
   }

@@ -312,9 +312,9 @@ double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, co
     if (taken[r])
       for (const TimedCpuKernel& timed : runs[r].timed) is_seen[static_cast<std::size_t>(timed.kernel.kind)] = true;
   double unseen = 0, total = 0;
+  const double cold = cold_share(run.lowered, calibration.cache_bytes);
   for (const CpuKernel& kernel : run.lowered.kernels) {
-    const double seconds =
-        cpu_kernel_seconds(kernel, calibration, cold_share(run.lowered, calibration.cache_bytes));
+    const double seconds = cpu_kernel_seconds(kernel, calibration, cold);
     total += seconds;
     if (!is_seen[static_cast<std::size_t>(kernel.kind)]) unseen += seconds;
   }

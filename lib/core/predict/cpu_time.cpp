@@ -292,6 +292,7 @@ void fill_unmeasured(CpuCalibration& calibration) {
 }
 
 double cold_share(const CpuKernels& model, double cache_bytes) {
+  if (!(cache_bytes > 0)) return 1;
   const double passes = (model.weight_bytes + model.activation_bytes) / cache_bytes;
   if (!(passes > 1)) return 0;
   // Newton's method from 1, where the residual is convex, comes down to the positive root and not below it.
