@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "pagoda/core/model.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) {
     const pagoda::Model model = pagoda::load_model(argv[1]);
-    const pagoda::documents::EstimateDocument estimate = pagoda::documents::make_estimate(model, {});
+    const pagoda::documents::EstimateDocument estimate = pagoda::estimate::make_estimate(model, {});
     if (!estimate.totals.counts.flops) return 1;
   }
   std::printf("%.9f\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

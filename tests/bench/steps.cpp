@@ -9,7 +9,7 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 
 namespace {
@@ -36,16 +36,16 @@ int main(int argc, char** argv) {
   }
   const int repeats = argc > 2 ? std::max(1, std::atoi(argv[2])) : 5;
   const pagoda::Model model = pagoda::load_model(argv[1]);
-  const pagoda::documents::EstimateDocument estimate = pagoda::documents::make_estimate(model, {});
+  const pagoda::documents::EstimateDocument estimate = pagoda::estimate::make_estimate(model, {});
   const double nodes = static_cast<double>(std::max<std::size_t>(model.main().nodes.size(), 1));
   const auto print = [&](const char* step, double seconds) { std::printf("%s\t%.0f\n", step, seconds / nodes * 1e9); };
   print("load", seconds_of(repeats, [&] { return pagoda::load_model(argv[1]); }));
   print("analyze again", seconds_of(repeats, [&] { return pagoda::analyze(model); }));
   // As a search does, which asks for one size after another.
   pagoda::AnalyzeOptions sizes;
-  for (const std::string& dim : pagoda::documents::free_dims(estimate)) sizes.dims[dim] = 8;
+  for (const std::string& dim : pagoda::estimate::free_dims(estimate)) sizes.dims[dim] = 8;
   print("the same, sizes given", seconds_of(repeats, [&] { return pagoda::analyze(model, sizes); }));
-  print("estimate", seconds_of(repeats, [&] { return pagoda::documents::make_estimate(model, {}); }));
+  print("estimate", seconds_of(repeats, [&] { return pagoda::estimate::make_estimate(model, {}); }));
   print("table", seconds_of(repeats, [&] {
           return pagoda::present::table_report(estimate, {.rows = pagoda::present::Rows::None});
         }));

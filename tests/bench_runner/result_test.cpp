@@ -8,7 +8,7 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/documents/result.h"
-#include "pagoda/measured/study.h"
+#include "pagoda/lab/study.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -144,13 +144,13 @@ TEST_CASE("the status of a study counts what is done, not ok and left, and fores
   for (std::int64_t batch = 1; batch <= 4; ++batch)
     experiments.push_back({documents::config_key(sample(batch).config), sample(batch).config});
   documents::ResultSet done;
-  measured::StudyStatus status = measured::study_status(experiments, done);
+  lab::StudyStatus status = lab::study_status(experiments, done);
   CHECK(status.left == 4);
   CHECK_FALSE(status.seconds_left);
   done.results = {sample(1), sample(2), crash()};
   done.results[1].status = documents::ResultStatus::Timeout;
   done.results[1].wall_seconds = 5;
-  status = measured::study_status(experiments, done);
+  status = lab::study_status(experiments, done);
   CHECK(status.total == 4);
   CHECK(status.ok == 1);
   CHECK(status.not_ok == std::map<std::string, std::int64_t>{{"timeout", 1}});

@@ -34,7 +34,7 @@ struct Bench {
   }
   ~Bench() { fs::remove_all(folder); }
 
-  Result run(Config config, measured::ExperimentLimits limits = {.seconds = 20, .memory_bytes = 0}) const {
+  Result run(Config config, lab::ExperimentLimits limits = {.seconds = 20, .memory_bytes = 0}) const {
     config.try_emplace("backend", "fake");
     config.try_emplace("measure.budget_seconds", 0.2);
     config.try_emplace("measure.warmup_seconds", 0.2);

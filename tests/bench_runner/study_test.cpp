@@ -9,15 +9,15 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/experiment.h"
-#include "pagoda/measured/axes.h"
-#include "pagoda/measured/runner.h"
-#include "pagoda/measured/study.h"
+#include "pagoda/lab/axes.h"
+#include "pagoda/lab/runner.h"
+#include "pagoda/lab/study.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
 #include "support/onnx_file.h"
 #include "support/text_graph.h"
 
-namespace pagoda::measured {
+namespace pagoda::lab {
 namespace {
 
 std::vector<std::string> labels(const StudyPlan& plan) {
@@ -293,9 +293,9 @@ TEST_CASE("a study run from C++ names its models and devices") {
 }
 
 TEST_CASE("lists of sizes have ranges, and heights and widths") {
-  using measured::bench::axis_values;
+  using lab::bench::axis_values;
   const auto text = [](const char* axis, const char* list) {
-    return base::joined(axis_values(*measured::bench::find_axis(axis), list), " ", base::setting_text);
+    return base::joined(axis_values(*lab::bench::find_axis(axis), list), " ", base::setting_text);
   };
   CHECK(text("batch", "1,2..8") == "1 2 3 4 5 6 7 8");
   CHECK(text("batch", "1,2,4..64") == "1 2 4 8 16 32 64");
@@ -307,13 +307,13 @@ TEST_CASE("lists of sizes have ranges, and heights and widths") {
     CHECK_THROWS_AS(text("batch", wrong), Error);
   }
   CHECK_THROWS_AS(text("batch", "2x3"), Error);
-  const auto pair = measured::bench::height_and_width(base::Setting(std::string("224x320")));
+  const auto pair = lab::bench::height_and_width(base::Setting(std::string("224x320")));
   REQUIRE(pair);
   CHECK((*pair)[0] == 224);
   CHECK((*pair)[1] == 320);
-  const measured::Study study = measured::parse_study("backend='cmd'\ncommand='true'\nbatch='1,2,4..16'", "s.toml");
-  CHECK(measured::expand(study).experiments.size() == 5);
+  const lab::Study study = lab::parse_study("backend='cmd'\ncommand='true'\nbatch='1,2,4..16'", "s.toml");
+  CHECK(lab::expand(study).experiments.size() == 5);
 }
 
 }  // namespace
-}  // namespace pagoda::measured
+}  // namespace pagoda::lab

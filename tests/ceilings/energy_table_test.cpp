@@ -5,13 +5,14 @@
 
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/measured/import.h"
-#include "pagoda/present/energy_report.h"
+#include "pagoda/lab/energy_report.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 
 using namespace pagoda;
+using namespace pagoda::lab;
 using namespace pagoda::measured;
 using doctest::Approx;
 
@@ -21,7 +22,7 @@ namespace {
 void add_published(EnergyTable& table, const std::string& model, const std::string& runs) {
   const Model network = load_model(test::source_path("models/skeletons/" + model + ".onnx"));
   const documents::EstimateDocument estimate =
-      documents::make_estimate(network, {.count = Convention::Pagoda, .sweep = {parse_axis("batch=1,4,8,16,32,64")}});
+      estimate::make_estimate(network, {.count = Convention::Pagoda, .sweep = {parse_axis("batch=1,4,8,16,32,64")}});
   add_energy_runs(table, load_profile(test::source_path("data/measured/orin-agx/" + runs + ".csv"), {}), &estimate, runs);
 }
 
@@ -57,7 +58,7 @@ TEST_CASE("the 24 published rows give the constants and the error that are known
 
 TEST_CASE("a run is called by the model of its estimate, whatever its settings call it") {
   const Model network = load_model(test::source_path("models/skeletons/resnet50.onnx"));
-  const documents::EstimateDocument estimate = documents::make_estimate(network, {.sweep = {parse_axis("batch=1,8")}});
+  const documents::EstimateDocument estimate = estimate::make_estimate(network, {.sweep = {parse_axis("batch=1,8")}});
   documents::Measured measured;
   measured.runs.push_back({.config = {{"batch", std::int64_t{8}}, {"model", std::string("net")}},
                            .seconds = 0.01,
@@ -97,10 +98,10 @@ TEST_CASE("constants that grow together in all runs are named as not separable, 
   const EnergyFit fit = fit_energy(runs);
   REQUIRE(fit.indistinct.size() == 1);
   CHECK(fit.indistinct[0] == std::vector<std::string>{"joules_per_flop", "joules_per_byte"});
-  const present::EnergyStudy study{.label = "", .rows = runs, .fit = fit};
-  CHECK(present::energy_report({study}, {}, {}, Precision::Float32).find("not separable: work and traffic") !=
+  const lab::EnergyStudy study{.label = "", .rows = runs, .fit = fit};
+  CHECK(lab::energy_report({study}, {}, {}, Precision::Float32).find("not separable: work and traffic") !=
         std::string::npos);
-  const DeviceEnergy energy = present::device_energy(study, Precision::Float32, "test");
+  const DeviceEnergy energy = lab::device_energy(study, Precision::Float32, "test");
   CHECK_FALSE(energy.joules_per_byte.known());
   CHECK(*energy.constant_watts.value == Approx(20));
 }
@@ -116,8 +117,8 @@ TEST_CASE("each setting has a fit of its own, and a setting that no run has is r
 
 TEST_CASE("fitted constants become the energy section of a device file, or of one of its modes, and read back") {
   const EnergyTable table = published();
-  const present::EnergyStudy study{.label = "", .rows = table.rows, .fit = fit_energy(table.rows)};
-  const DeviceEnergy energy = present::device_energy(study, Precision::Float32, "fitted");
+  const lab::EnergyStudy study{.label = "", .rows = table.rows, .fit = fit_energy(table.rows)};
+  const DeviceEnergy energy = lab::device_energy(study, Precision::Float32, "fitted");
   const std::string json = documents::device_with_energy("rtx-4090", energy);
   test::check_schema(json, "device");
   const DeviceSpec spec = documents::parse_device(json, "rtx.json");

@@ -5,12 +5,12 @@
 #include <random>
 
 #include "pagoda/documents/ceilings.h"
-#include "pagoda/measured/ert.h"
+#include "pagoda/lab/ert.h"
 
 namespace {
 
 using namespace pagoda;
-using measured::judge;
+using lab::judge;
 
 // `points` points of `pairs` pairs. The true ratio is `ratio` at one point and `others` elsewhere. Both sides of a pair
 // share a variation of 5 % (clocks, neighbours), and each side varies independently by `noise`.

@@ -181,7 +181,7 @@ TEST_CASE("one wrong bit of a product by tcgen05 takes the value away" * doctest
 
 TEST_CASE("a chip's ways to its tensor rate are those of its major version, mma.sync among them") {
   const auto ways = [](int major) {
-    pagoda::measured::GpuAttributes gpu;
+    pagoda::lab::GpuAttributes gpu;
     gpu.major = major;
     std::string all;
     for (const ceilings::TensorPath path : ceilings::tensor_paths(gpu))

@@ -1,5 +1,5 @@
 // Planted memory hierarchies: levels must come back at their rates, and every planted doubt must be reported.
-#include "pagoda/measured/plateaus.h"
+#include "pagoda/lab/plateaus.h"
 
 #include <doctest/doctest.h>
 
@@ -10,18 +10,18 @@
 namespace {
 
 using namespace pagoda;
-using namespace pagoda::measured;
-using namespace pagoda::measured;
+using namespace pagoda::lab;
+using namespace pagoda::lab;
 
 constexpr double kKiB = 1024, kMiB = 1024 * 1024;
-const std::vector<measured::KnownLevel> kLevels = {
+const std::vector<lab::KnownLevel> kLevels = {
     {"l1", 48 * kKiB}, {"l2", 1 * kMiB}, {"l3", 32 * kMiB}, {"dram", {}}};
 
 // A sweep of `rate` over sizes in a ratio of 1.15, with noise of 1 %.
-std::vector<measured::WorkingSetPoint> sweep(const std::function<double(double)>& rate, double to = 512 * kMiB) {
+std::vector<lab::WorkingSetPoint> sweep(const std::function<double(double)>& rate, double to = 512 * kMiB) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(1, 0.01);
-  std::vector<measured::WorkingSetPoint> points;
+  std::vector<lab::WorkingSetPoint> points;
   for (double bytes = 4 * kKiB; bytes < to; bytes *= 1.15) points.push_back({bytes, rate(bytes) * noise(random)});
   return points;
 }
@@ -42,7 +42,7 @@ double hierarchy(double bytes, double l1, double l2, double l3, double dram) {
 
 TEST_CASE("planted plateaus are found at their rates and without doubts") {
   const auto found =
-      measured::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 108e9, 31e9); }), kLevels);
+      lab::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 108e9, 31e9); }), kLevels);
   REQUIRE(found.size() == 4);
   const double rates[] = {500e9, 220e9, 108e9, 31e9};
   for (std::size_t i = 0; i < 4; ++i) {
@@ -56,7 +56,7 @@ TEST_CASE("planted plateaus are found at their rates and without doubts") {
 }
 
 TEST_CASE("a spurious plateau makes its level ambiguous and leaves the names of the others alone") {
-  const auto found = measured::find_plateaus(sweep([](double b) {
+  const auto found = lab::find_plateaus(sweep([](double b) {
                                                const double rate = hierarchy(b, 500e9, 220e9, 108e9, 31e9);
                                                return b > 4 * kMiB && b < 10 * kMiB ? 0.8 * rate : rate;
                                              }),
@@ -73,7 +73,7 @@ TEST_CASE("a spurious plateau makes its level ambiguous and leaves the names of 
 TEST_CASE("prefetchers that make a level faster from some size on, and edges that set in early, raise no doubt") {
   // As seen on a Zen 5 core: L2 at 185 GB/s up to 350 KiB, 240 GB/s from there, falling from 700 KiB on; L3 at 100 GB/s
   // up to 4 MiB, 118 GB/s beyond, falling from 14 MiB on.
-  const auto found = measured::find_plateaus(sweep([](double b) {
+  const auto found = lab::find_plateaus(sweep([](double b) {
                                                if (b > 350 * kKiB && b <= 690 * kKiB) return 240e9;
                                                if (b > 690 * kKiB && b <= 1 * kMiB) return 190e9;
                                                if (b > 4.2 * kMiB && b <= 14 * kMiB) return 118e9;
@@ -82,7 +82,7 @@ TEST_CASE("prefetchers that make a level faster from some size on, and edges tha
                                              }),
                                              kLevels);
   REQUIRE(found.size() == 4);
-  for (const measured::Plateau& p : found) {
+  for (const lab::Plateau& p : found) {
     CAPTURE(p.level);
     CHECK(p.why == "");
   }
@@ -90,7 +90,7 @@ TEST_CASE("prefetchers that make a level faster from some size on, and edges tha
 
 TEST_CASE("a cache that does not end where its capacity says is ambiguous") {
   // Only half of the L2 cache is visible: an edge at 0.5 MiB, none near 1 MiB.
-  const auto found = measured::find_plateaus(
+  const auto found = lab::find_plateaus(
       sweep([](double b) {
         return b <= 48 * kKiB ? 500e9 : b <= 0.45 * kMiB ? 220e9 : b <= 32 * kMiB ? 108e9 : 31e9;
       }),
@@ -103,7 +103,7 @@ TEST_CASE("a cache that does not end where its capacity says is ambiguous") {
 
 TEST_CASE("two levels of one speed cannot be told apart") {
   const auto found =
-      measured::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 31e9, 31e9); }), kLevels);
+      lab::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 31e9, 31e9); }), kLevels);
   REQUIRE(found.size() == 4);
   CHECK(found[2].ambiguous);
   CHECK(found[3].ambiguous);
@@ -111,11 +111,11 @@ TEST_CASE("two levels of one speed cannot be told apart") {
 }
 
 TEST_CASE("a level of which the sweep holds less than five points is not reported") {
-  const auto found = measured::find_plateaus(
+  const auto found = lab::find_plateaus(
       sweep([](double b) { return hierarchy(b, 500e9, 220e9, 108e9, 31e9); }, 40 * kMiB), kLevels);
   REQUIRE(found.size() == 3);
   CHECK(found.back().level == "l3");
-  CHECK(measured::find_plateaus({}, kLevels).empty());
+  CHECK(lab::find_plateaus({}, kLevels).empty());
 }
 
 TEST_CASE("the fit finds steps, not noise") {

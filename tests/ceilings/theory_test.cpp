@@ -1,5 +1,5 @@
 // Theory from device attributes × work per clock, against the figures that vendors print.
-#include "pagoda/measured/theory.h"
+#include "pagoda/lab/theory.h"
 
 #include <doctest/doctest.h>
 
@@ -9,12 +9,12 @@
 namespace {
 
 using namespace pagoda;
-using namespace pagoda::measured;
-using namespace pagoda::measured;
-using namespace pagoda::measured;
+using namespace pagoda::lab;
+using namespace pagoda::lab;
+using namespace pagoda::lab;
 
-measured::GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
-  measured::GpuAttributes gpu;
+lab::GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
+  lab::GpuAttributes gpu;
   gpu.name = spec.id.starts_with("rtx-3") || spec.id.starts_with("rtx-4") || spec.id.starts_with("rtx-5")
                  ? "NVIDIA GeForce"
                  : spec.name;
@@ -39,8 +39,8 @@ TEST_CASE(
     for (const Peak& peak : spec.peaks) {
       // Data sheets give the float64 tensor rate at the clock of the vector rates.
       const bool at_tensor_clock = peak.unit == Unit::Tensor && peak.precision != Precision::Float64;
-      const measured::GpuAttributes gpu = attributes(spec, at_tensor_clock);
-      const auto per_clock = measured::work_per_clock(gpu, peak.precision, peak.unit, "fma", peak.accumulate);
+      const lab::GpuAttributes gpu = attributes(spec, at_tensor_clock);
+      const auto per_clock = lab::work_per_clock(gpu, peak.precision, peak.unit, "fma", peak.accumulate);
       if (!per_clock) continue;
       const double theory = *per_clock * gpu.sms * gpu.sm_clock_hz;
       const double printed = *peak.flops_per_second.value;
@@ -87,10 +87,10 @@ TEST_CASE("known rates by compute capability") {
     CAPTURE(c.major);
     CAPTURE(to_string(c.precision));
     CAPTURE(c.op);
-    measured::GpuAttributes gpu;
+    lab::GpuAttributes gpu;
     gpu.major = c.major;
     gpu.minor = c.minor;
-    const auto got = measured::work_per_clock(gpu, c.precision, c.unit, c.op);
+    const auto got = lab::work_per_clock(gpu, c.precision, c.unit, c.op);
     if (std::isnan(c.per_clock))
       CHECK(!got);
     else
@@ -116,11 +116,11 @@ TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre
                               {"GB300", 3, 0, 0, 2.5e15, 1.25e15, 5e15, 15e15, 0}};
   for (const Product& p : products) {
     CAPTURE(p.name);
-    measured::GpuAttributes gpu;
+    lab::GpuAttributes gpu;
     gpu.major = 10;
     gpu.minor = p.minor;
     const auto rate = [&](Precision precision) {
-      return measured::work_per_clock(gpu, precision, Unit::Tensor, "fma");
+      return lab::work_per_clock(gpu, precision, Unit::Tensor, "fma");
     };
     const double sm_clocks = p.float16 / rate(Precision::Float16).value();
     const std::pair<Precision, double> others[] = {{Precision::Bfloat16, p.float16},
@@ -139,15 +139,15 @@ TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre
     CHECK(sm_clocks / p.sms >= 0.9 * p.highest_clock);
   }
   // GB200's vector rates are printed at its highest clock: 80 and 40 TFLOP/s.
-  const measured::GpuAttributes gb200{"NVIDIA GB200", 10, 0, 152, 2.062e9, 0, 0, 0};
-  CHECK(measured::work_per_clock(gb200, Precision::Float32, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
+  const lab::GpuAttributes gb200{"NVIDIA GB200", 10, 0, 152, 2.062e9, 0, 0, 0};
+  CHECK(lab::work_per_clock(gb200, Precision::Float32, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
         doctest::Approx(80e12).epsilon(0.005));
-  CHECK(measured::work_per_clock(gb200, Precision::Float64, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
+  CHECK(lab::work_per_clock(gb200, Precision::Float64, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
         doctest::Approx(40e12).epsilon(0.005));
 }
 
 TEST_CASE("an H200's three denominators") {
-  measured::GpuAttributes h200{"NVIDIA H200", 9, 0, 132, 1.98e9, 3.201e9, 6144, 60 << 20};
+  lab::GpuAttributes h200{"NVIDIA H200", 9, 0, 132, 1.98e9, 3.201e9, 6144, 60 << 20};
   documents::Ceiling bf16;
   bf16.kind = documents::CeilingKind::Compute;
   bf16.precision = "bfloat16";
@@ -192,7 +192,7 @@ TEST_CASE("attributes that cannot be true give no theory") {
     int bus_bits;
   };
   for (const Case& c : {Case{0, 6144}, Case{3.2e9, 0}, Case{3.2e9, 100}, Case{3.2e15, 6144}}) {
-    measured::GpuAttributes gpu{"NVIDIA H200", 9, 0, 132, 0, c.memory_clock_hz, c.bus_bits, 0};
+    lab::GpuAttributes gpu{"NVIDIA H200", 9, 0, 132, 0, c.memory_clock_hz, c.bus_bits, 0};
     CAPTURE(c.memory_clock_hz);
     CAPTURE(c.bus_bits);
     CHECK(!dram_bytes_per_second(gpu));
@@ -201,11 +201,11 @@ TEST_CASE("attributes that cannot be true give no theory") {
 
 TEST_CASE("a product is matched only when it is surely meant") {
   const auto id = [](const char* name, int major, int minor) {
-    measured::GpuAttributes gpu;
+    lab::GpuAttributes gpu;
     gpu.name = name;
     gpu.major = major;
     gpu.minor = minor;
-    const auto spec = measured::datasheet_of(gpu);
+    const auto spec = lab::datasheet_of(gpu);
     return spec ? spec->id : std::string();
   };
   CHECK(id("NVIDIA H200", 9, 0) == "h200");
@@ -224,29 +224,29 @@ TEST_CASE("a product is matched only when it is surely meant") {
 }
 
 TEST_CASE("cores issue what their pipes allow") {
-  const measured::CpuCore zen5 = measured::cpu_core({"AuthenticAMD", 0x1a, 2, ""}).value();
+  const lab::CpuCore zen5 = lab::cpu_core({"AuthenticAMD", 0x1a, 2, ""}).value();
   CHECK(zen5.microarchitecture == "Zen 5");
-  CHECK(measured::work_per_clock(zen5, Precision::Float64, 512, "fma") == 32);
-  CHECK(measured::work_per_clock(zen5, Precision::Float32, 512, "fma") == 64);
-  CHECK(measured::work_per_clock(zen5, Precision::Float64, 256, "fma") == 16);
-  CHECK(measured::work_per_clock(zen5, Precision::Float64, 64, "fma") == 4);
-  CHECK(measured::work_per_clock(zen5, Precision::Float64, 512, "add") == 16);
-  CHECK(measured::work_per_clock(zen5, Precision::Float64, 512, "fma_add") == 48);
-  CHECK(measured::work_per_clock(zen5, Precision::Int8, 512, "dot") == 256);
-  CHECK(measured::work_per_clock(zen5, Precision::Bfloat16, 512, "dot") == 128);
-  CHECK(!measured::work_per_clock(zen5, Precision::Int8, 8192, "amx"));
-  CHECK(measured::l1_bytes_per_clock(zen5, 512, "load") == 128);
-  CHECK(measured::l1_bytes_per_clock(zen5, 512, "store") == 64);
-  CHECK(measured::l1_bytes_per_clock(zen5, 512, "copy") == 128);
-  CHECK(measured::l1_bytes_per_clock(zen5, 512, "triad") == 192);
+  CHECK(lab::work_per_clock(zen5, Precision::Float64, 512, "fma") == 32);
+  CHECK(lab::work_per_clock(zen5, Precision::Float32, 512, "fma") == 64);
+  CHECK(lab::work_per_clock(zen5, Precision::Float64, 256, "fma") == 16);
+  CHECK(lab::work_per_clock(zen5, Precision::Float64, 64, "fma") == 4);
+  CHECK(lab::work_per_clock(zen5, Precision::Float64, 512, "add") == 16);
+  CHECK(lab::work_per_clock(zen5, Precision::Float64, 512, "fma_add") == 48);
+  CHECK(lab::work_per_clock(zen5, Precision::Int8, 512, "dot") == 256);
+  CHECK(lab::work_per_clock(zen5, Precision::Bfloat16, 512, "dot") == 128);
+  CHECK(!lab::work_per_clock(zen5, Precision::Int8, 8192, "amx"));
+  CHECK(lab::l1_bytes_per_clock(zen5, 512, "load") == 128);
+  CHECK(lab::l1_bytes_per_clock(zen5, 512, "store") == 64);
+  CHECK(lab::l1_bytes_per_clock(zen5, 512, "copy") == 128);
+  CHECK(lab::l1_bytes_per_clock(zen5, 512, "triad") == 192);
 
-  const measured::CpuCore zen4 = measured::cpu_core({"AuthenticAMD", 0x19, 0x11, ""}).value();
-  CHECK(measured::work_per_clock(zen4, Precision::Float64, 512, "fma") == 16);  // 512-bit instructions take two clocks
-  const measured::CpuCore spr = measured::cpu_core({"GenuineIntel", 6, 0x8f, ""}).value();
-  CHECK(measured::work_per_clock(spr, Precision::Int8, 8192, "amx") == 2048);
-  CHECK(measured::work_per_clock(spr, Precision::Bfloat16, 8192, "amx") == 1024);
-  CHECK(measured::work_per_clock(spr, Precision::Float64, 512, "mul_add") == 16);
-  CHECK(!measured::cpu_core({"GenuineIntel", 6, 0x01, ""}));
+  const lab::CpuCore zen4 = lab::cpu_core({"AuthenticAMD", 0x19, 0x11, ""}).value();
+  CHECK(lab::work_per_clock(zen4, Precision::Float64, 512, "fma") == 16);  // 512-bit instructions take two clocks
+  const lab::CpuCore spr = lab::cpu_core({"GenuineIntel", 6, 0x8f, ""}).value();
+  CHECK(lab::work_per_clock(spr, Precision::Int8, 8192, "amx") == 2048);
+  CHECK(lab::work_per_clock(spr, Precision::Bfloat16, 8192, "amx") == 1024);
+  CHECK(lab::work_per_clock(spr, Precision::Float64, 512, "mul_add") == 16);
+  CHECK(!lab::cpu_core({"GenuineIntel", 6, 0x01, ""}));
 }
 
 TEST_CASE("a value above what its clock allows is impossible") {

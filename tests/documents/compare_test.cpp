@@ -1,13 +1,16 @@
 // Matching of nodes across two models.
-#include "pagoda/documents/compare.h"
+#include "pagoda/estimate/compare.h"
 
 #include <doctest/doctest.h>
 
 #include "pagoda/base/text.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "support/text_graph.h"
 
-namespace pagoda::documents {
+namespace pagoda::estimate {
+
+using namespace documents;
+
 namespace {
 
 EstimateDocument estimate(const char* graph, TrafficModel traffic = TrafficModel::Unfused) {
@@ -92,4 +95,4 @@ TEST_CASE("kernels are matched by the work that they share") {
   CHECK(compare(estimate("x:f32[4] -> y = Relu(x)"), after).groups.empty());
 }
 
-}  // namespace pagoda::documents
+}  // namespace pagoda::estimate

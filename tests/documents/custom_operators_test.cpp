@@ -5,7 +5,7 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/documents/custom_operators.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/text_graph.h"
@@ -123,9 +123,9 @@ TEST_CASE("the file to fill in states each operator without a rule once, and is 
 
 TEST_CASE("a statement that no node follows is named") {
   const Model model = test::graph("x:f32[N,64] -> y = Relu(x)");
-  documents::EstimateRequest request;
+  estimate::EstimateRequest request;
   request.custom_operators = documents::parse_custom_operators(kFile, "ops.json");
-  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
   REQUIRE(estimate.diagnostics.size() == 2);
   CHECK(estimate.diagnostics[1].message == "custom operator my.Linear is stated, and no node is one");
 }

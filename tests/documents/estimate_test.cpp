@@ -1,15 +1,15 @@
 // Estimates as documents: what is written reads back in full; anything else is refused.
 #include <doctest/doctest.h>
 
-#include "estimate/describe.h"
+#include "describe.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/what_if.h"
+#include "pagoda/estimate/what_if.h"
 #include "support/files.h"
 #include "support/text_graph.h"
 
-namespace pagoda::documents {
+namespace pagoda::estimate {
 namespace {
 
 const char* const kModels[] = {"resnet50", "bert_base", "bert_base_fused", "recurrent", "swin_t", "linear_64_128"};
@@ -231,4 +231,4 @@ TEST_CASE("members that this version does not know are named once, by their path
   CHECK(estimate.unknown == std::vector<std::string>{"nodes.hue", "odd", "totals.moons"});
 }
 
-}  // namespace pagoda::documents
+}  // namespace pagoda::estimate

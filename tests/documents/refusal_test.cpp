@@ -2,15 +2,15 @@
 #include <doctest/doctest.h>
 
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/engines.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/engines.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "support/text_graph.h"
 
 namespace pagoda::test {
 namespace {
 
-using documents::EstimateRequest;
-using documents::Refinements;
+using estimate::EstimateRequest;
+using estimate::Refinements;
 
 struct Row {
   EstimateRequest request;
@@ -24,7 +24,7 @@ const DeviceSpec& gpu() {
 }
 
 EstimateRequest predicted(EstimateRequest request) {
-  documents::set_prediction("", "", request);
+  estimate::set_prediction("", "", request);
   return request;
 }
 
@@ -54,7 +54,7 @@ std::vector<Row> rows() {
       {{.phase = prefill}, {.speculate = true, .acceptance = true}, "--speculate needs --phase decode"},
       {{.phase = decode}, {.speculate = true}, "--speculate needs --acceptance"},
       {{.phase = decode}, {.acceptance = true}, "--acceptance needs --speculate"},
-      {{.phase = decode, .speculation = documents::Speculation{2, 0.5}}, {.tokens = true, .speculate = true, .acceptance = true},
+      {{.phase = decode, .speculation = estimate::Speculation{2, 0.5}}, {.tokens = true, .speculate = true, .acceptance = true},
        "--speculate sets the tokens of a step; it does not go with --tokens"},
       {{.traffic = TrafficModel::Resident}, {}, "--traffic resident needs --device, whose cache it fills"},
       {{.other_precisions = {Precision::Float16}}, {}, "--what-if needs --device"},
@@ -99,7 +99,7 @@ std::vector<Row> rows() {
 TEST_CASE("a request whose parts do not go together is refused, with the remedy") {
   for (const Row& row : rows()) {
     CAPTURE(row.said);
-    const std::string problem = documents::refusal(row.request, row.given);
+    const std::string problem = estimate::refusal(row.request, row.given);
     if (*row.said == '\0')
       CHECK(problem == "");
     else
@@ -109,8 +109,8 @@ TEST_CASE("a request whose parts do not go together is refused, with the remedy"
 
 TEST_CASE("an estimate of a refused request is the same error") {
   const EstimateRequest request{.traffic = TrafficModel::Fused, .training = TrainingOptions()};
-  CHECK_THROWS_WITH_AS(documents::make_estimate(test::graph("x:f32[2] -> y = Relu(x)"), request),
-                       documents::refusal(request).c_str(), Error);
+  CHECK_THROWS_WITH_AS(estimate::make_estimate(test::graph("x:f32[2] -> y = Relu(x)"), request),
+                       estimate::refusal(request).c_str(), Error);
 }
 
 }  // namespace pagoda::test

@@ -21,7 +21,7 @@
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/measured/record.h"
-#include "pagoda/measured/study.h"
+#include "pagoda/lab/study.h"
 #include "request.h"
 
 
@@ -116,7 +116,7 @@ void documents(std::string_view text) {
   }
 }
 
-void study(std::string_view text) { (void)measured::parse_study(text, kSubject); }
+void study(std::string_view text) { (void)lab::parse_study(text, kSubject); }
 void record(std::string_view text) { (void)measured::profile::parse_record(text, kSubject); }
 
 // A measurement from a profile: it must read back, and the join receives names and ranges that no engine ever wrote.

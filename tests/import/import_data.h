@@ -4,7 +4,7 @@
 #include <string>
 
 #include "pagoda/core/model.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/join.h"
 #include "support/files.h"
@@ -18,7 +18,7 @@ inline std::string data(const std::string& name) { return read_file(data_path(na
 inline documents::EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
   const Model model = load_model(source_path(path));
   return documents::parse_estimate(
-      documents::write_estimate(documents::make_estimate(model, {.sizes = {.dims = dims}})), path);
+      documents::write_estimate(estimate::make_estimate(model, {.sizes = {.dims = dims}})), path);
 }
 
 inline const documents::MeasuredKernel* kernel_named(const documents::Measured& measured, const std::string& name) {

@@ -16,7 +16,7 @@ using test::Outcome;
 struct Workshop : test::Workshop {
   Workshop() {
     const Model model = load_model(test::source_path("models/skeletons/resnet50.onnx"));
-    base::write_file(path("estimate.json"), documents::write_estimate(documents::make_estimate(model)));
+    base::write_file(path("estimate.json"), documents::write_estimate(estimate::make_estimate(model)));
     base::write_file(path("garbage.json"), "{\"schemaVersion\": 1, \"traceEvents\": [{]");
   }
 

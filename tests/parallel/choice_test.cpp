@@ -3,9 +3,9 @@
 
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/engines.h"
+#include "pagoda/estimate/engines.h"
 #include "pagoda/documents/estimate.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/documents/serving.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
@@ -18,8 +18,8 @@ namespace {
 Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
 
 // A decode step of eight sequences under a serving engine, and a prompt of 512 tokens.
-documents::EstimateRequest choice(std::vector<ParallelOptions> groups) {
-  documents::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
+estimate::EstimateRequest choice(std::vector<ParallelOptions> groups) {
+  estimate::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 1023};
   request.precision = Precision::Bfloat16;
   request.engine = documents::serving_calibration("llm-serving");
@@ -30,17 +30,17 @@ documents::EstimateRequest choice(std::vector<ParallelOptions> groups) {
 }
 
 // The run of one row by itself.
-documents::EstimateDocument alone(const Model& model, documents::EstimateRequest request,
+documents::EstimateDocument alone(const Model& model, estimate::EstimateRequest request,
                                   const documents::EstimateVariant& row) {
   request.other_devices.clear();
   request.other_parallel.clear();
   request.prompt = 0;
   request.device = documents::find_device(row.device);
   if (row.devices() > 1) request.parallel = row.parallel;
-  return documents::make_estimate(model, request);
+  return estimate::make_estimate(model, request);
 }
 
-void check_row(const Model& model, const documents::EstimateRequest& request, const documents::EstimateVariant& row) {
+void check_row(const Model& model, const estimate::EstimateRequest& request, const documents::EstimateVariant& row) {
   CAPTURE(row.device);
   CAPTURE(row.devices());
   const documents::EstimateDocument run = alone(model, request, row);
@@ -60,7 +60,7 @@ void check_row(const Model& model, const documents::EstimateRequest& request, co
   CHECK(*row.predicted->device_items_per_second * static_cast<double>(row.devices()) ==
         doctest::Approx(8 / row.predicted->seconds));
 
-  documents::EstimateRequest prefill = request;
+  estimate::EstimateRequest prefill = request;
   prefill.sizes.batch = row.prompt->sequences;
   prefill.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = 512, .past = 0};
   const documents::EstimateDocument prompt = alone(model, prefill, row);
@@ -82,8 +82,8 @@ TEST_CASE("each row of a table over devices and their numbers is the run of thos
   for (const Row& row : rows) {
     CAPTURE(row.model);
     const Model model = skeleton(row.model);
-    const documents::EstimateRequest request = choice(row.groups);
-    const documents::EstimateDocument table = documents::make_estimate(model, request);
+    const estimate::EstimateRequest request = choice(row.groups);
+    const documents::EstimateDocument table = estimate::make_estimate(model, request);
     REQUIRE(table.variants.size() == 2 * row.groups.size());
     for (std::size_t i = 0; i < table.variants.size(); ++i) {
       const documents::EstimateVariant& variant = table.variants[i];
@@ -100,7 +100,7 @@ TEST_CASE("each row of a table over devices and their numbers is the run of thos
 
 TEST_CASE("devices that cannot share the model are a row with the reason; none that can are an error") {
   const Model model = skeleton("mistral_7b");
-  const documents::EstimateDocument table = documents::make_estimate(model, choice({{.tensor = 2}, {.tensor = 5}}));
+  const documents::EstimateDocument table = estimate::make_estimate(model, choice({{.tensor = 2}, {.tensor = 5}}));
   REQUIRE(table.variants.size() == 4);
   CHECK(table.variants[0].refused.empty());
   CHECK(test::contains(table.variants[1].refused, "5 devices do not divide the 32 query heads"));
@@ -112,17 +112,17 @@ TEST_CASE("devices that cannot share the model are a row with the reason; none t
   const std::string report = present::table_report(table);
   CHECK(test::contains(report, "(5 × l40s, 5 × h100-sxm)"));  // one reason, said once
   CHECK(test::contains(report, "fewest that hold it: 2 × l40s, 2 × h100-sxm\n"));
-  CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, choice({{.tensor = 5}, {.tensor = 7}})); }),
+  CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, choice({{.tensor = 5}, {.tensor = 7}})); }),
                        "5 devices do not divide"));
-  documents::EstimateRequest prefill = choice({{.tensor = 2}});
+  estimate::EstimateRequest prefill = choice({{.tensor = 2}});
   prefill.phase->phase = Phase::Prefill;
-  CHECK(test::contains(documents::refusal(prefill), "--prompt"));
+  CHECK(test::contains(estimate::refusal(prefill), "--prompt"));
 }
 
 TEST_CASE("a price is of all devices of a row") {
-  documents::EstimateRequest request = choice({{}, {.tensor = 4}});
+  estimate::EstimateRequest request = choice({{}, {.tensor = 4}});
   request.price_per_hour["l40s"] = 2;
-  const documents::EstimateDocument table = documents::make_estimate(skeleton("mistral_7b"), request);
+  const documents::EstimateDocument table = estimate::make_estimate(skeleton("mistral_7b"), request);
   for (std::size_t i : {0, 1}) {
     const documents::EstimateVariant& row = table.variants[i];
     CHECK(*row.price_per_million ==

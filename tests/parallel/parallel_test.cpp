@@ -13,7 +13,7 @@
 #include "pagoda/core/memory.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -261,29 +261,29 @@ TEST_CASE("stages of a pipeline hold all rows once, and few activations pass bet
 
 TEST_CASE("a long prompt fills a pipeline, one token passes it alone") {
   const Model model = skeleton("mistral_7b");
-  documents::EstimateRequest request{.sizes = {.batch = 1}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 1}, .traffic = TrafficModel::Fused};
   request.device = documents::find_device("h100-sxm");
   request.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = 8192};
-  const double alone = documents::make_estimate(model, request).roofline->totals.seconds;
+  const double alone = estimate::make_estimate(model, request).roofline->totals.seconds;
   request.parallel = ParallelOptions{.pipeline = 4};
-  const auto prompt = *documents::make_estimate(model, request).roofline;
+  const auto prompt = *estimate::make_estimate(model, request).roofline;
   CHECK(prompt.parallel->time.parts > 4);
   CHECK(prompt.totals.seconds < 0.5 * alone);
   CHECK(prompt.totals.seconds > alone / 4);
   CHECK(prompt.totals.floor_seconds <= prompt.totals.seconds);
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 8192};
-  const auto token = *documents::make_estimate(model, request).roofline;
+  const auto token = *estimate::make_estimate(model, request).roofline;
   CHECK(token.parallel->time.parts == 1);
   CHECK(token.parallel->time.bubble == Approx(0.75).epsilon(0.02));
 }
 
 TEST_CASE("work and links overlap in a bound, and the longer counts") {
   const Model model = skeleton("qwen2_5_14b");
-  documents::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
   request.device = documents::find_device("h100-sxm");
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 2047};
   request.parallel = ParallelOptions{.tensor = 8};
-  const auto document = documents::make_estimate(model, request);
+  const auto document = estimate::make_estimate(model, request);
   const auto& parallel = *document.roofline->parallel;
   CHECK(parallel.link.name == "nvlink");
   // 97 all-reduces of a token's channels, summed in NVLink's switches, and one gather of the logits.
@@ -292,33 +292,33 @@ TEST_CASE("work and links overlap in a bound, and the longer counts") {
   const double sent = 2 * 7 / 8.0 * 97 * 16 * 5120 * 2 + logits;
   CHECK(document.roofline->totals.seconds == Approx(parallel.time.work_seconds));
   request.link.bytes_per_second = 1e9;
-  const auto slow = *documents::make_estimate(model, request).roofline;
+  const auto slow = *estimate::make_estimate(model, request).roofline;
   CHECK(slow.totals.seconds == Approx(sent / 1e9));
   CHECK(slow.totals.seconds >= slow.totals.floor_seconds);
   CHECK(document.fit->weight_bytes == parallel.weight_bytes);
   request.device = documents::find_device("i7-12700h");
   request.link.bytes_per_second.reset();
-  CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "--link BYTES_PER_SECOND"));
+  CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, request); }), "--link BYTES_PER_SECOND"));
 }
 
 TEST_CASE("a group of experts needs its part of the batch") {
-  documents::EstimateRequest request{.sizes = {.batch = 12}};
+  estimate::EstimateRequest request{.sizes = {.batch = 12}};
   request.device = documents::find_device("h100-sxm");
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 100};
   request.parallel = ParallelOptions{.expert = 8};
   const Model model = skeleton("mixtral_8x7b");
-  CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "multiple of 8"));
+  CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, request); }), "multiple of 8"));
   request.sizes.batch = 16;
-  const auto document = documents::make_estimate(model, request);
+  const auto document = estimate::make_estimate(model, request);
   CHECK(document.roofline->parallel->devices.devices() == 8);
   for (const std::int64_t stages : {1, 2}) {
     request.parallel->pipeline = stages;
-    const auto largest = documents::make_estimate(model, request).fit->largest_batch;
+    const auto largest = estimate::make_estimate(model, request).fit->largest_batch;
     REQUIRE(largest.has_value());
     const auto fits = [&](Int batch) {
-      documents::EstimateRequest at = request;
+      estimate::EstimateRequest at = request;
       at.sizes.batch = static_cast<std::int64_t>(batch);
-      return *documents::make_estimate(model, at).fit->fits;
+      return *estimate::make_estimate(model, at).fit->fits;
     };
     CHECK(fits(*largest));
     // Each batch gets new stages, and a different cut may fit a little more.
@@ -327,37 +327,37 @@ TEST_CASE("a group of experts needs its part of the batch") {
 }
 
 TEST_CASE("a table over devices holds of each what one of its devices needs") {
-  documents::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 100};
   request.parallel = ParallelOptions{.pipeline = 4};
-  documents::EstimateRequest alone = request;
+  estimate::EstimateRequest alone = request;
   alone.device = documents::find_device("h100-sxm");
   request.other_devices = {documents::find_device("h100-sxm"), documents::find_device("h200")};
   const Model model = skeleton("llama_3_1_70b");
-  const auto rows = documents::make_estimate(model, request).variants;
+  const auto rows = estimate::make_estimate(model, request).variants;
   REQUIRE(rows.size() == 2);
-  CHECK(rows[0].total_bytes == documents::make_estimate(model, alone).fit->total_bytes);
+  CHECK(rows[0].total_bytes == estimate::make_estimate(model, alone).fit->total_bytes);
   CHECK(*rows[0].fits);
   CHECK_FALSE(rows[0].joules.has_value());
 }
 
 TEST_CASE("the document of a group of devices satisfies its schema and comes back as it was") {
-  documents::EstimateRequest request{.sizes = {.batch = 4}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 4}, .traffic = TrafficModel::Fused};
   request.device = documents::find_device("h100-sxm");
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 100};
   request.parallel = ParallelOptions{.tensor = 2, .pipeline = 2};
-  const std::string text = documents::write_estimate(documents::make_estimate(skeleton("mistral_7b"), request));
+  const std::string text = documents::write_estimate(estimate::make_estimate(skeleton("mistral_7b"), request));
   test::check_schema(text, "estimate");
   CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);
 }
 
 TEST_CASE("a step says what a user gets and what a device gives") {
-  documents::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
   request.device = documents::find_device("h100-sxm");
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 1023};
   request.parallel = ParallelOptions{.tensor = 4};
   const Model model = skeleton("mistral_7b");
-  const auto document = documents::make_estimate(model, request);
+  const auto document = estimate::make_estimate(model, request);
   const double seconds = document.roofline->totals.seconds;
   CHECK(*document.phase->user_tokens_per_second == Approx(1 / seconds));
   CHECK(*document.phase->tokens_per_second == Approx(16 / seconds));
@@ -368,58 +368,58 @@ TEST_CASE("a step says what a user gets and what a device gives") {
 }
 
 TEST_CASE("speculated tokens that stay are a geometric sum") {
-  documents::EstimateRequest request{.sizes = {.batch = 2}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 2}, .traffic = TrafficModel::Fused};
   request.device = documents::find_device("h100-sxm");
   request.phase = PhaseOptions{.phase = Phase::Decode, .tokens = 4, .past = 1023};
-  request.speculation = documents::Speculation{.tokens = 3, .acceptance = 0.5};
-  const auto document = documents::make_estimate(skeleton("mistral_7b"), request);
+  request.speculation = estimate::Speculation{.tokens = 3, .acceptance = 0.5};
+  const auto document = estimate::make_estimate(skeleton("mistral_7b"), request);
   CHECK(document.phase->speculated->tokens_per_step == Approx(1.875));  // 1 + 1/2 + 1/4 + 1/8
   CHECK(document.phase->tokens == Int(2 * 4));
   test::check_schema(documents::write_estimate(document), "estimate");
 }
 
 TEST_CASE("what fits where: users and contexts of each device are exact") {
-  documents::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
   request.other_devices = {documents::find_device("h100-sxm"), documents::find_device("l40s"),
                            documents::find_device("h200")};
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 4095};
   const Model model = skeleton("qwen2_5_14b");
-  const auto document = documents::make_estimate(model, request);
+  const auto document = estimate::make_estimate(model, request);
   REQUIRE(document.variants.size() == 3);
   for (const documents::EstimateVariant& row : document.variants) {
     CAPTURE(row.device);
-    documents::EstimateRequest at = request;
+    estimate::EstimateRequest at = request;
     at.other_devices.clear();
     at.device = documents::find_device(row.device);
     at.sizes.batch = static_cast<std::int64_t>(*row.largest_batch);
-    CHECK(documents::make_estimate(model, at).fit->fits == true);
+    CHECK(estimate::make_estimate(model, at).fit->fits == true);
     ++at.sizes.batch;
-    CHECK(documents::make_estimate(model, at).fit->fits == false);
+    CHECK(estimate::make_estimate(model, at).fit->fits == false);
     at.sizes.batch = 8;
     at.phase->past = static_cast<std::int64_t>(*row.longest_context) - 1;
-    CHECK(documents::make_estimate(model, at).fit->fits == true);
+    CHECK(estimate::make_estimate(model, at).fit->fits == true);
     ++*at.phase->past;
-    CHECK(documents::make_estimate(model, at).fit->fits == false);
+    CHECK(estimate::make_estimate(model, at).fit->fits == false);
   }
   test::check_schema(documents::write_estimate(document), "estimate");
 }
 
 TEST_CASE("each size of a sweep is a run of its own on all devices") {
-  documents::EstimateRequest request{.traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.traffic = TrafficModel::Fused};
   request.device = documents::find_device("h100-sxm");
   request.phase = PhaseOptions{.phase = Phase::Decode};
   request.parallel = ParallelOptions{.tensor = 2, .pipeline = 2};
   request.sweep = {{"batch", {4, 64}}, {"past", {1023, 8191}}};
   const Model model = skeleton("mistral_7b");
-  const auto swept = documents::make_estimate(model, request);
+  const auto swept = estimate::make_estimate(model, request);
   REQUIRE(swept.sweep->points.size() == 4);
   test::check_schema(documents::write_estimate(swept), "estimate");
   for (const SweepPoint& point : swept.sweep->points) {
-    documents::EstimateRequest at = request;
+    estimate::EstimateRequest at = request;
     at.sweep.clear();
     at.sizes.batch = point.sizes[0];
     at.phase->past = point.sizes[1];
-    const auto alone = documents::make_estimate(model, at);
+    const auto alone = estimate::make_estimate(model, at);
     CHECK(point.time->seconds == Approx(alone.roofline->totals.seconds));
     CHECK(point.memory_bytes == alone.fit->total_bytes);
     CHECK(point.macs == alone.totals.counts.macs);
@@ -427,25 +427,25 @@ TEST_CASE("each size of a sweep is a run of its own on all devices") {
 }
 
 TEST_CASE("a context ends with the table of its positions, or with memory") {
-  documents::EstimateRequest request{.sizes = {.batch = 1}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 1}, .traffic = TrafficModel::Fused};
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 100};
   request.device = documents::find_device("h200");
-  const auto small = documents::make_estimate(skeleton("gpt2_past"), request);
+  const auto small = estimate::make_estimate(skeleton("gpt2_past"), request);
   REQUIRE(small.fit->position_table);
   CHECK(small.fit->longest_context == Int(1024));
   CHECK(small.fit->position_table->name == "model.transformer.wpe.weight");
   CHECK(*small.fit->memory_context > 1'000'000);
-  CHECK(documents::make_estimate(skeleton("mistral_7b"), request).fit->longest_context == Int(32768));
+  CHECK(estimate::make_estimate(skeleton("mistral_7b"), request).fit->longest_context == Int(32768));
   request.device = documents::find_device("l4");
   request.sizes.batch = 8;
-  const auto full = documents::make_estimate(skeleton("mistral_7b"), request);
+  const auto full = estimate::make_estimate(skeleton("mistral_7b"), request);
   CHECK(full.fit->longest_context == full.fit->memory_context);
   CHECK(*full.fit->memory_context < full.fit->position_table->positions);
   const std::string text = documents::write_estimate(full);
   test::check_schema(text, "estimate");
   CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);
   request.other_devices = {documents::find_device("h200"), documents::find_device("l4")};
-  const auto compared = documents::make_estimate(skeleton("mistral_7b"), request);
+  const auto compared = estimate::make_estimate(skeleton("mistral_7b"), request);
   REQUIRE(compared.variants.size() == 2);
   CHECK(compared.variants[0].longest_context == Int(32768));
   CHECK(compared.variants[1].memory_context == full.fit->memory_context);
@@ -456,21 +456,21 @@ TEST_CASE("a context ends with the table of its positions, or with memory") {
 }
 
 TEST_CASE("a prompt's cache goes to the devices that decode") {
-  documents::EstimateRequest request{.sizes = {.batch = 2}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = 2}, .traffic = TrafficModel::Fused};
   request.device = documents::find_device("h100-sxm");
   request.decode_device = documents::find_device("h20");
   request.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = 4096};
   request.parallel = ParallelOptions{.tensor = 4};
   const Model model = skeleton("mistral_7b");
-  const auto document = documents::make_estimate(model, request);
+  const auto document = estimate::make_estimate(model, request);
   const documents::EstimateHandover& handover = *document.roofline->handover;
   CHECK(handover.cache_bytes == Int(2 * 4096) * 131072);
   CHECK(handover.transfer_seconds == Approx(2.0 * 4096 * 131072 / (4 * 450e9)));
-  documents::EstimateRequest there = request;
+  estimate::EstimateRequest there = request;
   there.decode_device.reset();
   there.device = request.decode_device;
   there.phase = PhaseOptions{.phase = Phase::Decode, .past = 4096};
-  CHECK(handover.decode_seconds == Approx(documents::make_estimate(model, there).roofline->totals.seconds));
+  CHECK(handover.decode_seconds == Approx(estimate::make_estimate(model, there).roofline->totals.seconds));
   const std::string text = documents::write_estimate(document);
   test::check_schema(text, "estimate");
   CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);

@@ -13,7 +13,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/cpu_calibration.h"
-#include "pagoda/documents/engines.h"
+#include "pagoda/estimate/engines.h"
 #include "pagoda/measured/ort_kernels.h"
 #include "predict/cpu_apart.h"
 #include "predict/here_file.h"
@@ -543,11 +543,11 @@ TEST_CASE("memory under ONNX Runtime holds the file's tensors, what is made of t
 }
 
 TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no device") {
-  documents::EstimateRequest request;
+  estimate::EstimateRequest request;
   const std::string here = test::source_path("tests/predict/data/here.json");
-  documents::set_prediction("onnxruntime-cpu", here, request);
+  estimate::set_prediction("onnxruntime-cpu", here, request);
   const Model model = load_model(test::source_path("models/skeletons/resnet152.onnx"));
-  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
   REQUIRE(estimate.roofline);
   REQUIRE(estimate.roofline->predicted);
   const documents::EstimatePrediction& time = *estimate.roofline->predicted;
@@ -564,11 +564,11 @@ TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no devic
   CHECK(test::contains(documents::write_estimate(estimate), "\"load_bytes\""));
   test::check_schema(documents::write_estimate(estimate), "estimate");
   request.precision = Precision::Int8;
-  CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "precisions of the file"));
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cpu", "", request); }), "--here"));
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cpu", here, request); }),
+  CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, request); }), "precisions of the file"));
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("onnxruntime-cpu", "", request); }), "--here"));
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("onnxruntime-cpu", here, request); }),
                        "another --device"));
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("tvm", "", request); }), "onnxruntime-cpu"));
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("tvm", "", request); }), "onnxruntime-cpu"));
 }
 
 TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no device") {
@@ -579,10 +579,10 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   CHECK(back.fitted.engine.products == Precision::Float32);
   REQUIRE(back.device);
 
-  documents::EstimateRequest request;
-  documents::set_prediction("pytorch-cpu", path, request);
+  estimate::EstimateRequest request;
+  estimate::set_prediction("pytorch-cpu", path, request);
   const Model model = test::graph("x:f32[1024,512], w:f32[512,256]=const -> y = MatMul(x, w)");
-  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
   REQUIRE(estimate.roofline);
   REQUIRE(estimate.roofline->predicted);
   CHECK(estimate.roofline->predicted->engine == "pytorch-cpu");
@@ -598,13 +598,13 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   test::check_schema(documents::write_estimate(estimate), "estimate");
 
   request.precision = Precision::Float16;
-  CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "is for float32, not"));
-  documents::EstimateRequest other;
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cuda", path, other); }),
+  CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, request); }), "is for float32, not"));
+  estimate::EstimateRequest other;
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("pytorch-cuda", path, other); }),
                        "is a calibration of pytorch-cpu, expected one for pytorch-cuda"));
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-amp", path, other); }),
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("pytorch-amp", path, other); }),
                        "--engine pytorch-cpu"));
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cpu", "", other); }),
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("pytorch-cpu", "", other); }),
                        "--here pytorch-cpu"));
   const auto refused = [&](const char* what, const char* by) {
     std::string other_text = test::read_file(path);

@@ -6,8 +6,8 @@
 #include "pagoda/base/files.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/engines.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/engines.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "predict/here_file.h"
 #include "support/files.h"
 #include "support/text_graph.h"
@@ -18,15 +18,15 @@ using doctest::Approx;
 
 namespace {
 
-documents::EstimateRequest of_cpu() {
-  documents::EstimateRequest request;
-  documents::set_prediction("onnxruntime-cpu", test::source_path("tests/predict/data/here.json"), request);
+estimate::EstimateRequest of_cpu() {
+  estimate::EstimateRequest request;
+  estimate::set_prediction("onnxruntime-cpu", test::source_path("tests/predict/data/here.json"), request);
   return request;
 }
 
-documents::EstimateRequest on(const char* engine, const char* device) {
-  documents::EstimateRequest request{.device = documents::find_device(device)};
-  documents::set_prediction(engine, "", request);
+estimate::EstimateRequest on(const char* engine, const char* device) {
+  estimate::EstimateRequest request{.device = documents::find_device(device)};
+  estimate::set_prediction(engine, "", request);
   return request;
 }
 
@@ -44,8 +44,8 @@ const char* const kBfloat = "x:bf16[64,512], w:bf16[512,512]=const -> y = MatMul
 }  // namespace
 
 TEST_CASE("ONNX Runtime on a CPU multiplies float16 in float32, float64 at half the rate, and no bfloat16") {
-  const auto single = documents::make_estimate(test::graph(kSingle), of_cpu());
-  const auto half = documents::make_estimate(test::graph(kHalf), of_cpu());
+  const auto single = estimate::make_estimate(test::graph(kSingle), of_cpu());
+  const auto half = estimate::make_estimate(test::graph(kHalf), of_cpu());
   REQUIRE(single.roofline->predicted);
   REQUIRE(half.roofline->predicted);
   CHECK(half.roofline->predicted->seconds == single.roofline->predicted->seconds);
@@ -54,18 +54,18 @@ TEST_CASE("ONNX Runtime on a CPU multiplies float16 in float32, float64 at half 
   CHECK(!half.roofline->predicted->low);  // no float16 run judged it
   CHECK(test::contains(warnings(half), "multiplies float16 in float32"));
 
-  const auto wide = documents::make_estimate(test::graph(kDouble), of_cpu());
+  const auto wide = estimate::make_estimate(test::graph(kDouble), of_cpu());
   CHECK(wide.roofline->predicted->seconds > 1.8 * single.roofline->predicted->seconds);
   CHECK(!test::contains(warnings(wide), "shorter than the bound"));
 
-  const auto none = documents::make_estimate(test::graph(kBfloat), of_cpu());
+  const auto none = estimate::make_estimate(test::graph(kBfloat), of_cpu());
   CHECK(!none.roofline->predicted);
   CHECK(test::contains(warnings(none), "multiplies no bfloat16; convert the file to float32"));
 }
 
 TEST_CASE("a convolution that ONNX Runtime has saved in its own form is the kernel that it was") {
   const auto time = [](const std::string& graph) {
-    return documents::make_estimate(test::graph(graph), of_cpu()).roofline->predicted->seconds;
+    return estimate::make_estimate(test::graph(graph), of_cpu()).roofline->predicted->seconds;
   };
   const std::string sizes = "x:f32[1,64,28,28], w:f32[64,64,3,3]=const -> ";
   const std::string window = "{pads=[1,1,1,1], kernel_shape=[3,3]}";
@@ -78,8 +78,8 @@ TEST_CASE("a convolution that ONNX Runtime has saved in its own form is the kern
 }
 
 TEST_CASE("an engine predicts no file that it does not run, and says why") {
-  const auto said = [](const char* graph, const documents::EstimateRequest& request) {
-    const auto estimate = documents::make_estimate(test::graph(graph), request);
+  const auto said = [](const char* graph, const estimate::EstimateRequest& request) {
+    const auto estimate = estimate::make_estimate(test::graph(graph), request);
     CHECK(!estimate.roofline->predicted);
     return warnings(estimate);
   };
@@ -89,7 +89,7 @@ TEST_CASE("an engine predicts no file that it does not run, and says why") {
       "x:f32[64,512], w:f32[512,512]=const, s:f32[]=const, z:f8e4m3[]=const -> "
       "q = QuantizeLinear(x, s, z); d = DequantizeLinear(q, s, z); y = MatMul(d, w)";
   CHECK(test::contains(said(narrow, on("tensorrt", "t4")), "t4 has no float8 tensor units"));
-  CHECK(documents::make_estimate(test::graph(narrow), on("tensorrt", "l4")).roofline->predicted);
+  CHECK(estimate::make_estimate(test::graph(narrow), on("tensorrt", "l4")).roofline->predicted);
   CHECK(test::contains(said(kSingle, on("tensorrt", "mi300x")), "mi300x states no CUDA compute capability, which"));
   CHECK(test::contains(said(kSingle, on("pytorch-amp", "mi300x")), "mi300x states no launch overhead, which"));
   CHECK(test::contains(said(kSingle, on("llm-serving", "epyc-9755")), "epyc-9755 states no rate of 16-bit products"));
@@ -97,32 +97,32 @@ TEST_CASE("an engine predicts no file that it does not run, and says why") {
   test::Workshop shop;
   const std::string path = shop.path("ort.json");
   test::written_here("onnxruntime-cuda", path);
-  documents::EstimateRequest cuda;
-  documents::set_prediction("onnxruntime-cuda", path, cuda);
+  estimate::EstimateRequest cuda;
+  estimate::set_prediction("onnxruntime-cuda", path, cuda);
   CHECK(test::contains(said(kHalf, cuda), "was measured with float32 files"));
 }
 
 TEST_CASE("llm-serving claims an interval for decoders only") {
-  const auto other = documents::make_estimate(test::graph(kSingle), on("llm-serving", "h100-sxm"));
+  const auto other = estimate::make_estimate(test::graph(kSingle), on("llm-serving", "h100-sxm"));
   REQUIRE(other.roofline->predicted);
   CHECK(!other.roofline->predicted->low);
   CHECK(test::contains(warnings(other), "has no cache of keys and values"));
   const Model decoder = load_model(test::source_path("models/skeletons/llama_past_dynamo.onnx"));
-  CHECK(documents::make_estimate(decoder, on("llm-serving", "h100-sxm")).roofline->predicted->low);
+  CHECK(estimate::make_estimate(decoder, on("llm-serving", "h100-sxm")).roofline->predicted->low);
 }
 
 TEST_CASE("no engine predicts training") {
   for (const char* engine : {"pytorch-amp", "llm-serving", "tensorrt"}) {
-    documents::EstimateRequest request = on(engine, "h100-sxm");
+    estimate::EstimateRequest request = on(engine, "h100-sxm");
     request.training.emplace();
-    CHECK(test::contains(documents::refusal(request), std::string(engine) + " does not go with --training"));
+    CHECK(test::contains(estimate::refusal(request), std::string(engine) + " does not go with --training"));
   }
 }
 
 TEST_CASE("a calibration of another engine names that engine, whatever its schema") {
-  documents::EstimateRequest request;
+  estimate::EstimateRequest request;
   const auto refused = [&](const char* engine, const std::string& calibration) {
-    return test::error_of([&] { documents::set_prediction(engine, calibration, request); });
+    return test::error_of([&] { estimate::set_prediction(engine, calibration, request); });
   };
   const std::string here = test::source_path("tests/predict/data/here.json");
   for (const char* engine : {"pytorch-amp", "tensorrt", "llm-serving", "onnxruntime-cuda", "pytorch-cpu"})
@@ -147,10 +147,10 @@ TEST_CASE("a damaged calibration of a CPU is refused where it is damaged") {
 }
 
 TEST_CASE("a larger batch is compared with the batch that the file fixes") {
-  documents::EstimateRequest request{.traffic = TrafficModel::Fused, .device = documents::find_device("h200")};
+  estimate::EstimateRequest request{.traffic = TrafficModel::Fused, .device = documents::find_device("h200")};
   request.advice = true;
   const auto gain = [&](const char* graph) {
-    for (const documents::EstimateAdvice& each : documents::make_estimate(test::graph(graph), request).advice)
+    for (const documents::EstimateAdvice& each : estimate::make_estimate(test::graph(graph), request).advice)
       if (each.batch) return each.gain;
     return 1.0;
   };

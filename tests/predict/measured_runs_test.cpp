@@ -7,7 +7,7 @@
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "support/files.h"
 
 using namespace pagoda;
@@ -26,11 +26,11 @@ TEST_CASE("no run on an H200 is faster than its bound") {
     const std::string name = cell("model");
     CAPTURE(name);
     const Model model = load_model(test::source_path("models/skeletons/" + name + ".onnx"));
-    documents::EstimateRequest request{.sizes = {.batch = std::stoll(cell("batch"))}, .traffic = TrafficModel::Fused};
+    estimate::EstimateRequest request{.sizes = {.batch = std::stoll(cell("batch"))}, .traffic = TrafficModel::Fused};
     if (!cell("sequence").empty()) request.sizes.dims["sequence"] = std::stoll(cell("sequence"));
     request.device = documents::find_device("h200");
     request.precision = Precision::Tf32;
-    const auto totals = documents::make_estimate(model, request).roofline->totals;
+    const auto totals = estimate::make_estimate(model, request).roofline->totals;
     const double fastest = std::stod(cell("fastest_seconds"));
     CHECK(totals.seconds < fastest);
     CHECK(totals.floor_seconds <= totals.seconds);

@@ -10,7 +10,7 @@
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/engines.h"
+#include "pagoda/estimate/engines.h"
 #include "predict/here_file.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -174,10 +174,10 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   CHECK(back.fitted.engine.products == Precision::Tf32);
   CHECK(back.fitted.engine.optimizes);
 
-  documents::EstimateRequest request;
-  documents::set_prediction("onnxruntime-cuda", path, request);
+  estimate::EstimateRequest request;
+  estimate::set_prediction("onnxruntime-cuda", path, request);
   const Model model = test::graph("x:f32[2,64,8,8], w:f32[64,64,3,3]=const -> y = Conv(x, w) {pads=[1,1,1,1]}");
-  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
   REQUIRE(estimate.roofline);
   REQUIRE(estimate.roofline->predicted);
   CHECK(estimate.roofline->predicted->engine == "onnxruntime-cuda");
@@ -187,10 +187,10 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   CHECK(estimate.roofline->predicted->seconds == Approx(kernel_seconds(list.kernels[0], rates, back.fitted)));
   test::check_schema(documents::write_estimate(estimate), "estimate");
 
-  const auto refused = [&](const documents::EstimateRequest& asked) {
-    return test::error_of([&] { documents::make_estimate(model, asked); });
+  const auto refused = [&](const estimate::EstimateRequest& asked) {
+    return test::error_of([&] { estimate::make_estimate(model, asked); });
   };
-  documents::EstimateRequest other = request;
+  estimate::EstimateRequest other = request;
   other.precision = Precision::Int8;
   CHECK(test::contains(refused(other), "is for tf32, not --precision int8; give --precision tf32 or none"));
   other = request;
@@ -199,15 +199,15 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   other = request;
   other.training.emplace();
   CHECK(test::contains(refused(other), "onnxruntime-cuda does not go with --training"));
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cuda", "", other); }),
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("onnxruntime-cuda", "", other); }),
                        "--here onnxruntime-cuda"));
-  documents::EstimateRequest wrong;
-  CHECK(test::contains(test::error_of([&] { documents::set_prediction("pytorch-cuda", path, wrong); }),
+  estimate::EstimateRequest wrong;
+  CHECK(test::contains(test::error_of([&] { estimate::set_prediction("pytorch-cuda", path, wrong); }),
                        "is a calibration of onnxruntime-cuda, expected one for pytorch-cuda"));
 
   // Integers are not in any run of the study: no time rather than a wrong one.
   const Model integers = load_model(test::source_path("models/skeletons/resnet50_qdq_int8.onnx"));
-  const documents::EstimateDocument without = documents::make_estimate(integers, request);
+  const documents::EstimateDocument without = estimate::make_estimate(integers, request);
   REQUIRE(without.roofline);
   CHECK(!without.roofline->predicted);
   CHECK(test::contains(documents::write_estimate(without), "work on integers"));

@@ -9,7 +9,7 @@
 #include "pagoda/core/cpu_engine.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/cpu_calibration.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "support/files.h"
 #include "support/text_graph.h"
 
@@ -128,12 +128,12 @@ TEST_CASE("kernels are those of ONNX Runtime's optimised graphs of quantised fil
 TEST_CASE("what-if under ONNX Runtime on a CPU predicts a float model and its quantised form") {
   documents::CpuCalibrationFile here =
       documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json"));
-  documents::EstimateRequest request{.sizes = {.batch = 1}};
+  estimate::EstimateRequest request{.sizes = {.batch = 1}};
   request.device = std::move(here.device);
   request.engine = std::move(here.fitted);
   request.other_precisions = {Precision::Float32, Precision::Int8};
   request.other_traffic = {TrafficModel::Fused};
-  const auto rows = documents::make_estimate(skeleton("vit_b_16"), request).variants;
+  const auto rows = estimate::make_estimate(skeleton("vit_b_16"), request).variants;
   REQUIRE(rows.size() == 2);
   CHECK(rows[1].predicted->seconds < rows[0].predicted->seconds);
   CHECK(*rows[1].total_bytes < *rows[0].total_bytes);
@@ -143,14 +143,14 @@ TEST_CASE("what-if under ONNX Runtime on a CPU predicts a float model and its qu
   CHECK(rows[1].precision == Precision::Int8);
   // The form is the file that the quantiser writes, so the time is that file's.
   const Model form = quantised(skeleton("vit_b_16")).model;
-  documents::EstimateRequest same = request;
+  estimate::EstimateRequest same = request;
   same.other_precisions.clear();
   same.other_traffic.clear();
-  CHECK(documents::make_estimate(form, same).roofline->predicted->seconds == rows[1].predicted->seconds);
+  CHECK(estimate::make_estimate(form, same).roofline->predicted->seconds == rows[1].predicted->seconds);
 
   request.precision = Precision::Int8;
-  CHECK(documents::refusal(request).find("--what-if fp32,int8") != std::string::npos);
+  CHECK(estimate::refusal(request).find("--what-if fp32,int8") != std::string::npos);
   request.precision = std::nullopt;
   request.other_precisions = {Precision::Float16};
-  CHECK(documents::refusal(request).find("not --what-if fp16") != std::string::npos);
+  CHECK(estimate::refusal(request).find("not --what-if fp16") != std::string::npos);
 }

@@ -13,7 +13,7 @@
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/documents/serving.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -68,9 +68,9 @@ double mean_error(const std::string& name, const Predict& seconds) {
 
 Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
 
-documents::EstimateRequest served(const char* device, std::int64_t batch, Phase phase, std::int64_t tokens,
+estimate::EstimateRequest served(const char* device, std::int64_t batch, Phase phase, std::int64_t tokens,
                                   std::int64_t past) {
-  documents::EstimateRequest request{.sizes = {.batch = batch}, .traffic = TrafficModel::Fused};
+  estimate::EstimateRequest request{.sizes = {.batch = batch}, .traffic = TrafficModel::Fused};
   request.device = documents::find_device(device);
   request.precision = Precision::Bfloat16;
   request.phase = PhaseOptions{.phase = phase, .tokens = tokens, .past = past};
@@ -167,9 +167,9 @@ TEST_CASE("memory that holds its own error-correcting codes moves 15 bytes of da
   ServingCalibration plain = documents::serving_calibration("llm-serving");
   CHECK(std::count(plain.inline_codes.begin(), plain.inline_codes.end(), "l40s") == 1);
   auto request = served("l40s", 1, Phase::Decode, 1, 1023);
-  const double with_codes = documents::make_estimate(model, request).roofline->predicted->seconds;
+  const double with_codes = estimate::make_estimate(model, request).roofline->predicted->seconds;
   std::get<ServingCalibration>(request.engine).inline_codes.clear();
-  const double without = documents::make_estimate(model, request).roofline->predicted->seconds;
+  const double without = estimate::make_estimate(model, request).roofline->predicted->seconds;
   CHECK(with_codes > 1.03 * without);
   CHECK(with_codes < 16.0 / 15 * without);
 }
@@ -179,11 +179,11 @@ TEST_CASE("the remedy for a prediction below the bound names the precision that 
   for (const auto& each : {std::pair("t4", "fp16"), std::pair("h200", "bf16")}) {
     const char* const device = each.first;
     CAPTURE(device);
-    documents::EstimateRequest request = served(device, 1, Phase::Prefill, 2048, 0);
+    estimate::EstimateRequest request = served(device, 1, Phase::Prefill, 2048, 0);
     request.precision.reset();  // the bound is then for the file's float32
     request.traffic = TrafficModel::Unfused;
     std::string said;
-    for (const Diagnostic& diagnostic : documents::make_estimate(model, request).diagnostics) said += diagnostic.message;
+    for (const Diagnostic& diagnostic : estimate::make_estimate(model, request).diagnostics) said += diagnostic.message;
     CHECK(test::contains(said, "--precision " + std::string(each.second) + " --traffic fused"));
   }
 }
@@ -236,7 +236,7 @@ TEST_CASE("a decoder is lowered to the kernels of an engine, however it is expor
 
 TEST_CASE("the head runs on the last position of a prompt") {
   const Model model = skeleton("qwen2_5_14b");
-  const auto document = documents::make_estimate(model, served("h100-sxm", 1, Phase::Prefill, 2048, 0));
+  const auto document = estimate::make_estimate(model, served("h100-sxm", 1, Phase::Prefill, 2048, 0));
   // Everything but the head: 2 operations per weight and token, at most at peak rate.
   const double least = 2.0 * 2048 * (13990625280.0 - 152064.0 * 5120) / 989.4e12;
   CHECK(document.roofline->predicted->seconds > least);
@@ -249,7 +249,7 @@ TEST_CASE("predictions of decoders lie above what the data sheets allow, and clo
     CAPTURE(device);
     for (const std::int64_t batch : {1, 16, 64}) {
       const auto document =
-          documents::make_estimate(skeleton("qwen2_5_14b"), served(device, batch, Phase::Decode, 1, 1023));
+          estimate::make_estimate(skeleton("qwen2_5_14b"), served(device, batch, Phase::Decode, 1, 1023));
       const auto& time = *document.roofline;
       REQUIRE(time.predicted);
       CHECK(time.predicted->engine == "llm-serving");
@@ -279,7 +279,7 @@ TEST_CASE("bounds lie below published runs of 70 B on four devices, and predicti
                             phase == Phase::Prefill ? 0 : prompt + output / 2);
       if (row.at("precision") == "fp8") request.precision = Precision::Float8;
       request.parallel = ParallelOptions{.tensor = 4};
-      return *documents::make_estimate(model, request).roofline;
+      return *estimate::make_estimate(model, request).roofline;
     };
     const auto first = run(Phase::Prefill, batch), step = run(Phase::Decode, batch);
     const double all = number(row, "batch") * number(row, "output") / number(row, "tokens_per_second");
@@ -347,14 +347,14 @@ TEST_CASE("devices share a step, and pay for their all-reduces") {
   std::map<std::int64_t, double> seconds;
   for (const std::int64_t devices : {2, 4, 8}) {
     request.parallel = ParallelOptions{.tensor = devices};
-    seconds[devices] = documents::make_estimate(model, request).roofline->predicted->seconds;
+    seconds[devices] = estimate::make_estimate(model, request).roofline->predicted->seconds;
   }
   CHECK(seconds[4] < seconds[2]);
   CHECK(seconds[8] < seconds[4]);
   CHECK(seconds[8] > seconds[2] / 4);
   request.device = documents::find_device("l20");  // over PCIe
   request.parallel = ParallelOptions{.tensor = 8};
-  const auto slow = documents::make_estimate(model, request);
+  const auto slow = estimate::make_estimate(model, request);
   CHECK(slow.roofline->parallel->link.name == "pcie");
   CHECK(slow.roofline->predicted->seconds > seconds[8]);
 }
@@ -366,12 +366,12 @@ TEST_CASE("a sweep predicts each size as a run of that size alone does") {
   request.sizes.batch = 0;
   request.phase->past.reset();
   request.sweep = {{.dim = "past", .sizes = {1023, 4095}}, {.dim = "batch", .sizes = {1, 16}}};
-  const auto document = documents::make_estimate(model, request);
+  const auto document = estimate::make_estimate(model, request);
   REQUIRE(document.sweep->predicted.size() == 4);
   CHECK(document.sweep->engine == "llm-serving");
   auto alone = served("h100-sxm", 16, Phase::Decode, 1, 1023);
   alone.parallel = request.parallel;
-  const auto one = documents::make_estimate(model, alone);
+  const auto one = estimate::make_estimate(model, alone);
   CHECK(document.sweep->predicted[1].seconds == one.roofline->predicted->seconds);
   CHECK(document.sweep->predicted[1].low == one.roofline->predicted->low);
   CHECK(*document.sweep->predicted[3].seconds > *document.sweep->predicted[1].seconds);
@@ -384,29 +384,29 @@ TEST_CASE("a sweep predicts each size as a run of that size alone does") {
 TEST_CASE("8-bit products are faster where the device multiplies them") {
   const Model model = skeleton("qwen2_5_14b");
   auto request = served("h100-sxm", 1, Phase::Prefill, 8192, 0);
-  const double half = documents::make_estimate(model, request).roofline->predicted->seconds;
+  const double half = estimate::make_estimate(model, request).roofline->predicted->seconds;
   request.precision = Precision::Float8;
-  const double narrow = documents::make_estimate(model, request).roofline->predicted->seconds;
+  const double narrow = estimate::make_estimate(model, request).roofline->predicted->seconds;
   CHECK(narrow < 0.95 * half);  // vLLM's products reach a third to a half of the 8-bit peak
   request = served("h100-sxm", 1, Phase::Decode, 1, 1023);
-  const double step = documents::make_estimate(model, request).roofline->predicted->seconds;
+  const double step = estimate::make_estimate(model, request).roofline->predicted->seconds;
   request.precision = Precision::Float8;
-  CHECK(documents::make_estimate(model, request).roofline->predicted->seconds < 0.7 * step);
+  CHECK(estimate::make_estimate(model, request).roofline->predicted->seconds < 0.7 * step);
 }
 
 TEST_CASE("experts of a mixture are read as often as tokens reach them") {
   const Model model = skeleton("mixtral_8x7b");
   const double one =
-      documents::make_estimate(model, served("h200", 1, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
+      estimate::make_estimate(model, served("h200", 1, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
   const double many =
-      documents::make_estimate(model, served("h200", 32, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
+      estimate::make_estimate(model, served("h200", 32, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
   CHECK(many > 2 * one);  // two of eight experts, then all
 }
 
 TEST_CASE("a decoder that carries states is refused by its first state: nothing measured times their kernels") {
   for (const char* name : {"qwen3_5_genai_int4", "lfm2_moe_genai_int4"}) {
-    documents::EstimateRequest request = served("h100-sxm", 1, Phase::Decode, 1, 100);
+    estimate::EstimateRequest request = served("h100-sxm", 1, Phase::Decode, 1, 100);
     request.precision = std::nullopt;
-    CHECK(test::contains(test::error_of([&] { documents::make_estimate(skeleton(name), request); }), "is a state of"));
+    CHECK(test::contains(test::error_of([&] { estimate::make_estimate(skeleton(name), request); }), "is a state of"));
   }
 }

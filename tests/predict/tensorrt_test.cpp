@@ -11,7 +11,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/documents/tensorrt.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -136,14 +136,14 @@ TEST_CASE("a fit finds the coefficients that times were made with") {
 
 TEST_CASE("an estimate under TensorRT says its times by node, and refuses precisions that nobody measured") {
   const Model model = load_model(kFolder + "bert_base_squad.onnx");
-  documents::EstimateRequest request{
+  estimate::EstimateRequest request{
       .sizes = {.batch = 8, .dims = {{"sequence", 128}}},
       .traffic = TrafficModel::Fused,
       .device = documents::find_device("a100-40gb"),
       .precision = Precision::Int8,
       .engine = documents::tensorrt_calibration("tensorrt"),
   };
-  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
   REQUIRE(estimate.roofline);
   REQUIRE(estimate.roofline->predicted);
   const documents::EstimatePrediction& predicted = *estimate.roofline->predicted;
@@ -154,22 +154,22 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
   CHECK(*predicted.high > predicted.seconds);
   CHECK(std::accumulate(predicted.nodes.begin(), predicted.nodes.end(), 0.0) == Approx(predicted.seconds));
   request.precision = Precision::Bfloat16;
-  CHECK(documents::refusal(request).find("--engine tensorrt covers fp16 and int8") != std::string::npos);
+  CHECK(estimate::refusal(request).find("--engine tensorrt covers fp16 and int8") != std::string::npos);
   request.precision = Precision::Float16;
   request.device = documents::find_device("rtx-5090");  // no measurement on a similar generation
-  const auto unknown = documents::make_estimate(model, request);
+  const auto unknown = estimate::make_estimate(model, request);
   CHECK_FALSE(unknown.roofline->predicted->low.has_value());
 }
 
 TEST_CASE("what-if under TensorRT says times of both forms, what stays in float16 and which conversions stay kernels") {
-  documents::EstimateRequest request{
+  estimate::EstimateRequest request{
       .sizes = {.batch = 8, .dims = {{"sequence", 128}}},
       .engine = documents::tensorrt_calibration("tensorrt"),
       .other_devices = {documents::find_device("a100-40gb"), documents::find_device("v100")},
       .other_precisions = {Precision::Float16, Precision::Int8},
       .other_traffic = {TrafficModel::Fused},
   };
-  const auto rows = documents::make_estimate(load_model(kFolder + "bert_base_squad.onnx"), request).variants;
+  const auto rows = estimate::make_estimate(load_model(kFolder + "bert_base_squad.onnx"), request).variants;
   REQUIRE(rows.size() == 4);  // both devices in float16, then in int8
   for (const documents::EstimateVariant& row : rows) REQUIRE(row.predicted);
   CHECK(rows[2].predicted->seconds / rows[0].predicted->seconds == Approx(0.95 / 1.31).epsilon(0.06));  // as published
@@ -185,7 +185,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
       "x:f32[1,16], v:i8[16,16]=const, w:f32[16,16]=const, s:f32=0.1, o:i8=0 -> q = QuantizeLinear(x, s, o); "
       "d = DequantizeLinear(q, s, o); e = DequantizeLinear(v, s, o); a = MatMul(d, e); b = MatMul(a, w); y = "
       "Softmax(b)");
-  const auto mixed = documents::make_estimate(pairs, {.device = documents::find_device("t4"),
+  const auto mixed = estimate::make_estimate(pairs, {.device = documents::find_device("t4"),
                                                       .engine = request.engine,
                                                       .other_precisions = {Precision::Float16},
                                                       .other_traffic = {TrafficModel::Fused}});
@@ -193,7 +193,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
   CHECK(mixed.variants[0].predicted->float_products.size() == 1);       // b: its operands are not quantised
   CHECK(mixed.variants[0].predicted->unfused_conversions.size() == 1);  // q: no preceding kernel can absorb it
   request.other_precisions = {Precision::Bfloat16};
-  CHECK(documents::refusal(request).find("covers fp16 and int8, which its calibration was fitted to, not --what-if bf16") != std::string::npos);
+  CHECK(estimate::refusal(request).find("covers fp16 and int8, which its calibration was fitted to, not --what-if bf16") != std::string::npos);
 }
 
 TEST_CASE("a compute capability that is not a version is refused, and gives no rates") {

@@ -441,7 +441,7 @@ TEST_CASE("ranges as engines write them name the node") {
 TEST_CASE("a chart's table, data and page say why counters and estimate differ") {
   const Model model = load_model(test::source_path("models/skeletons/linear_64_128.onnx"));
   const std::string text =
-      documents::write_estimate(documents::make_estimate(model, {.sizes = {.dims = {{"batch", 1}}}}));
+      documents::write_estimate(estimate::make_estimate(model, {.sizes = {.dims = {{"batch", 1}}}}));
   const documents::EstimateDocument estimate = documents::parse_estimate(text, "e.json");
   documents::Measured measured;
   measured.source = "pagoda-profile";

@@ -2,9 +2,9 @@
 #include "pagoda/present/report.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/documents/compare.h"
+#include "pagoda/estimate/compare.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 
 #include <doctest/doctest.h>
 
@@ -34,10 +34,10 @@ constexpr const char* kHostile =
     "'in\\e[2Jput':f32[N,2] -> '\\xff\\n|`y`<b>,\"' = Relu('in\\e[2Jput') @ '=cmd|\\x07\\xe2\\x80\\xaename'";
 
 using documents::EstimateDocument;
-using documents::EstimateRequest;
+using estimate::EstimateRequest;
 
 EstimateDocument estimated(const char* text, const EstimateRequest& request = {}) {
-  return documents::make_estimate(test::graph(text), request);
+  return estimate::make_estimate(test::graph(text), request);
 }
 
 std::string json_text(const char* text, const EstimateRequest& request = {}, std::size_t top = 0) {
@@ -64,7 +64,7 @@ TEST_CASE("a row on both sides whose bound is known on one side only has no diff
   const EstimateRequest on_device = {.device = documents::find_device("h200")};
   const auto changes = [&](const char* before_text, const char* after_text) {
     const EstimateDocument before = estimated(before_text, on_device), after = estimated(after_text, on_device);
-    return json::parse(comparison_report(Format::Json, before, after, documents::compare(before, after)))["nodes"];
+    return json::parse(comparison_report(Format::Json, before, after, estimate::compare(before, after)))["nodes"];
   };
   const char *known = "x:f32[4] -> y = Relu(x) @ a", *unknown = "x:f32[4] -> y = my.domain.Secret(x) @ a";
   for (const json& nodes : {changes(known, unknown), changes(unknown, known)}) {

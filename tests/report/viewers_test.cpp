@@ -5,7 +5,7 @@
 
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/viewers.h"
 #include "support/files.h"
@@ -18,12 +18,12 @@ using documents::EstimateDocument;
 using nlohmann::json;
 using present::Viewed;
 
-EstimateDocument estimate_of(const Model& model, const documents::EstimateRequest& request = {}) {
-  return documents::make_estimate(model, request);
+EstimateDocument estimate_of(const Model& model, const estimate::EstimateRequest& request = {}) {
+  return estimate::make_estimate(model, request);
 }
 
-documents::EstimateRequest on_h200(TrafficModel traffic = TrafficModel::Unfused) {
-  documents::EstimateRequest request{.traffic = traffic};
+estimate::EstimateRequest on_h200(TrafficModel traffic = TrafficModel::Unfused) {
+  estimate::EstimateRequest request{.traffic = traffic};
   request.device = documents::find_device("h200");
   return request;
 }
@@ -119,9 +119,9 @@ std::map<std::string, std::string> notes_of(const Annotations& notes, std::int32
 
 TEST_CASE("notes hold exact numbers, the fused kernel and what was measured") {
   const Model model = graph(kNet);
-  const documents::EstimateRequest request = on_h200(TrafficModel::Fused);
+  const estimate::EstimateRequest request = on_h200(TrafficModel::Fused);
   const EstimateDocument estimate = estimate_of(model, request);
-  const Analysis analysis = documents::analysis_of(model, request);
+  const Analysis analysis = estimate::analysis_of(model, request);
   documents::Measured run;
   run.kernels.resize(2);
   run.kernels[0].name = "conv";
@@ -155,10 +155,10 @@ TEST_CASE("notes of several rows of one node are their sum") {
   model.graphs.back().values.front().declared = {};
   model.functions.push_back(
       {.domain = "my", .name = "F", .overload = "", .body = 1, .defaults = {}, .opsets = {{"", 17}}});
-  const documents::EstimateRequest request;
+  const estimate::EstimateRequest request;
   const EstimateDocument estimate = estimate_of(model, request);
   REQUIRE(estimate.nodes.size() == 2);
-  const Annotations notes = present::annotations({estimate}, documents::analysis_of(model, request));
+  const Annotations notes = present::annotations({estimate}, estimate::analysis_of(model, request));
   REQUIRE(notes.nodes.size() == 1);
   const Annotations::Entries& entries = notes.nodes.at({1, 0});
   const std::map<std::string, std::string> found(entries.begin(), entries.end());

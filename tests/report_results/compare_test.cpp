@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "pagoda/base/rank_test.h"
-#include "pagoda/present/result_report.h"
+#include "pagoda/lab/result_report.h"
 #include "sample.h"
 
-namespace pagoda::present {
+namespace pagoda::lab {
 namespace {
 
 using test::append;
@@ -20,7 +20,7 @@ struct Trial {
   double slower = 1;  // the first configuration of the new set
 };
 
-present::ResultComparison compared(const Trial& study, std::uint64_t seed) {
+lab::ResultComparison compared(const Trial& study, std::uint64_t seed) {
   std::vector<documents::Result> base, now;
   Noise process(seed, study.between), run(seed + 1'000'000, study.within, study.spikes);
   for (int c = 0; c < study.configurations; ++c) {
@@ -87,9 +87,9 @@ TEST_CASE("with the tolerance, alarms are rarer still") { CHECK(alarms({}, 200) 
 TEST_CASE("a planted slowdown of 10 % is found among nine configurations, and no other") {
   int found = 0, others = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    const present::ResultComparison c = compared({.repeats = 5, .slower = 1.10}, seed);
-    for (const present::SpeedUp& row : c.rows) {
-      if (row.verdict != present::SpeedVerdict::Slower) continue;
+    const lab::ResultComparison c = compared({.repeats = 5, .slower = 1.10}, seed);
+    for (const lab::SpeedUp& row : c.rows) {
+      if (row.verdict != lab::SpeedVerdict::Slower) continue;
       (row.name == "m0 torch batch=1 compile=eager device=cpu" ? found : others) += 1;
     }
   }
@@ -100,10 +100,10 @@ TEST_CASE("a planted slowdown of 10 % is found among nine configurations, and no
 TEST_CASE("a slowdown within the tolerance is none, however sure") {
   std::vector<documents::Result> base = made({.repeats = 8, .run = Noise(1, 1e-4)}),
                                  now = made({.repeats = 8, .process = [] { return 1.01; }, .run = Noise(2, 1e-4)});
-  const present::ResultComparison c = compare_results(base, now);
+  const lab::ResultComparison c = compare_results(base, now);
   REQUIRE(c.rows.size() == 1);
   CHECK(*c.rows[0].p_slower < 0.001);
-  CHECK(c.rows[0].verdict == present::SpeedVerdict::Same);
+  CHECK(c.rows[0].verdict == lab::SpeedVerdict::Same);
   CHECK_FALSE(c.regressed());
   CHECK(compare_results(base, now, {.tolerance = 0.005}).regressed());
 }
@@ -124,7 +124,7 @@ TEST_CASE("only an interval within the tolerance is called the same") {
     const auto spread = [&](double factor) {
       return [factor, noise = row.noise, i = 0]() mutable { return factor * std::exp(noise * (i++ % 3 - 1)); };
     };
-    const present::ResultComparison c =
+    const lab::ResultComparison c =
         compare_results(made({.repeats = 3, .process = spread(1), .run = Noise(1, 1e-6)}),
                         made({.repeats = 3, .process = spread(row.factor), .run = Noise(2, 1e-6)}));
     CAPTURE(row.reason);
@@ -141,9 +141,9 @@ TEST_CASE("intervals hold the true ratio in about 95 of 100 studies") {
     int held = 0, mean_held = 0;
     constexpr int kStudies = 300;
     for (int i = 0; i < kStudies; ++i) {
-      const present::ResultComparison c =
+      const lab::ResultComparison c =
           compared({.configurations = 3, .repeats = repeats, .slower = 1.2}, static_cast<std::uint64_t>(i) + 77);
-      for (const present::SpeedUp& row : c.rows)
+      for (const lab::SpeedUp& row : c.rows)
         if (row.model == "m0") held += *row.low <= 1 / 1.2 && 1 / 1.2 <= *row.high ? 1 : 0;
       const double truth = std::pow(1 / 1.2, 1.0 / 3);
       mean_held += *c.geomean.low <= truth && truth <= *c.geomean.high ? 1 : 0;
@@ -158,7 +158,7 @@ TEST_CASE("what no longer runs is a regression, and is said with its reason") {
   std::vector<documents::Result> base = made({}), now = made({});
   now[0].status = documents::ResultStatus::OutOfMemory;
   now[0].reason = "held too much";
-  const present::ResultComparison c = compare_results(base, now);
+  const lab::ResultComparison c = compare_results(base, now);
   REQUIRE(c.broken.size() == 1);
   CHECK(c.broken[0] == "resnet50 torch batch=1 compile=eager device=cpu: out_of_memory: held too much");
   CHECK(c.regressed());
@@ -172,10 +172,10 @@ TEST_CASE("two parts of one set are compared over an axis that is left out") {
                                                   .repeats = 4,
                                                   .run = [noise = Noise(2, 0.01)]() mutable { return 0.5 * noise(); }});
   CHECK(compare_results(eager, inductor).rows.empty());
-  const present::ResultComparison c = compare_results(eager, inductor, {.without = {"compile"}});
+  const lab::ResultComparison c = compare_results(eager, inductor, {.without = {"compile"}});
   REQUIRE(c.rows.size() == 1);
   CHECK(*c.rows[0].ratio == doctest::Approx(2).epsilon(0.02));
-  CHECK(c.rows[0].verdict == present::SpeedVerdict::Faster);
+  CHECK(c.rows[0].verdict == lab::SpeedVerdict::Faster);
 }
 
 TEST_CASE("a model counts once in the mean over models") {
@@ -191,8 +191,8 @@ TEST_CASE("a model counts once in the mean over models") {
 
 TEST_CASE("too few measurements cannot be told") {
   std::vector<documents::Result> base = made({.samples = 1}), now = made({.samples = 1, .process = [] { return 3.0; }});
-  const present::ResultComparison c = compare_results(base, now);
-  CHECK(c.rows.at(0).verdict == present::SpeedVerdict::CannotTell);
+  const lab::ResultComparison c = compare_results(base, now);
+  CHECK(c.rows.at(0).verdict == lab::SpeedVerdict::CannotTell);
   CHECK(*c.rows[0].ratio == doctest::Approx(1 / 3.0));
   CHECK_FALSE(c.rows[0].low.has_value());
 }
@@ -212,4 +212,4 @@ TEST_CASE("tails of ranks and of Student's distribution are those of tables") {
   }
 }
 
-}  // namespace pagoda::present
+}  // namespace pagoda::lab

@@ -3,11 +3,11 @@
 
 #include <fstream>
 
-#include "pagoda/present/result_report.h"
+#include "pagoda/lab/result_report.h"
 #include "sample.h"
 #include "support/json_schema.h"
 
-namespace pagoda::present {
+namespace pagoda::lab {
 namespace {
 
 using test::append;
@@ -35,9 +35,9 @@ std::vector<documents::Result> three_days() {
 }  // namespace
 
 TEST_CASE("a history is of days, and its baseline the oldest record of each series") {
-  const std::vector<present::Snapshot> days = present::by_day(three_days());
+  const std::vector<lab::Snapshot> days = lab::by_day(three_days());
   REQUIRE(days.size() == 3);
-  const present::History h = present::history(days);
+  const lab::History h = lab::history(days);
   REQUIRE(h.series.size() == 2);
   CHECK(h.series[0].name == "torch compile=eager");
   CHECK(h.series[0].points.at(2).geomean == doctest::Approx(1));
@@ -47,16 +47,16 @@ TEST_CASE("a history is of days, and its baseline the oldest record of each seri
 }
 
 TEST_CASE("a baseline may be a snapshot or the values of axes") {
-  const std::vector<present::Snapshot> days = present::by_day(three_days());
-  CHECK(present::history(days, "2026-03-02").series[1].points.at(2).geomean == doctest::Approx(1.6));
-  const present::History h = present::history(days, "compile=eager");
+  const std::vector<lab::Snapshot> days = lab::by_day(three_days());
+  CHECK(lab::history(days, "2026-03-02").series[1].points.at(2).geomean == doctest::Approx(1.6));
+  const lab::History h = lab::history(days, "compile=eager");
   CHECK(h.series[1].points.at(0).geomean == doctest::Approx(std::sqrt(2)));  // of 1 and 2
   CHECK(h.series[1].points.at(2).percentiles[1] == doctest::Approx(3));      // of 2 and 4
   CHECK(h.series[1].latest.front().ratio == doctest::Approx(2));
   CHECK(h.series[1].latest.back().ratio == doctest::Approx(4));
   CHECK(h.series[1].latest_snapshot == "2026-03-03");
-  CHECK_THROWS_WITH_AS(present::history(days, "april"), doctest::Contains("AXIS=VALUE"), Error);
-  CHECK_THROWS_AS(present::history(days, "compile=xla"), Error);
+  CHECK_THROWS_WITH_AS(lab::history(days, "april"), doctest::Contains("AXIS=VALUE"), Error);
+  CHECK_THROWS_AS(lab::history(days, "compile=xla"), Error);
 }
 
 TEST_CASE("calibration rows are inference of ONNX files, by family") {
@@ -67,9 +67,9 @@ TEST_CASE("calibration rows are inference of ONNX files, by family") {
   training.config["mode"] = std::string("training");
   results.push_back(named);  // a name without a model file
   results.push_back(training);
-  CHECK(results_csv(results, present::ResultColumns::Calibration, {}, "h200") ==
+  CHECK(results_csv(results, lab::ResultColumns::Calibration, {}, "h200") ==
         "model,family,batch,device,seconds\r\nmodels/resnet50_dynamic.onnx,resnet,1,h200,0.001953125\r\n");
-  CHECK(present::result_columns("calibration") == present::ResultColumns::Calibration);
+  CHECK(lab::result_columns("calibration") == lab::ResultColumns::Calibration);
 }
 
 TEST_CASE("older tables keep their columns") {
@@ -89,26 +89,26 @@ TEST_CASE("older tables keep their columns") {
                          {"padding", std::string("3x3")}},
                .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
-  CHECK(results_csv(results, present::ResultColumns::Overall) ==
+  CHECK(results_csv(results, lab::ResultColumns::Overall) ==
         "Model,Algorithm,Device,Batch_Size,Input_Size,Execution_Time_ms,Mean_ms,Std_ms,Min_ms,Max_ms,Power_W,Energy_J\r\n"
         "resnet50,winograd,cpu,1,224,1.953125,1.953125,0,1.953125,1.953125,,\r\n");
-  CHECK(results_csv(results, present::ResultColumns::Layers) ==
+  CHECK(results_csv(results, lab::ResultColumns::Layers) ==
         "Model,Layer,Algorithm,Device,Batch_Size,Input_Size,In_Channels,Out_Channels,Kernel_Size,Stride,Padding,"
         "Execution_Time_ms,Percentage_of_Total\r\nresnet50,conv1,winograd,cpu,1,224,3,64,7,2,3,0.48828125,25\r\n");
-  const std::string latency = results_csv(results, present::ResultColumns::Latency);
+  const std::string latency = results_csv(results, lab::ResultColumns::Latency);
   CHECK(latency.starts_with("engine,version,providers,device,precision,optimizer,io_binding,model_name,inputs,"));
   CHECK(latency.find("\r\ntorch,,,cpu,,inductor,,resnet50,,,1,,,2026-03-01T10:00:00Z,60,512,1.953125,0,1.953125,1."
                      "953125,1.953125\r\n") != std::string::npos);
-  const std::string metrics = results_csv(results, present::ResultColumns::MetricReport);
+  const std::string metrics = results_csv(results, lab::ResultColumns::MetricReport);
   CHECK(metrics.starts_with("timestamp,suite_name,model_name,experiment_name,accelerator,"));
   CHECK(metrics.find(",inductor,eval,1,0,1,,0.001953125,0.001953125,,,3,\r\n") != std::string::npos);
-  const std::string tidy = results_csv(results, present::ResultColumns::Tidy, {{"resnet50", {{"nodes", 124.0}}}});
+  const std::string tidy = results_csv(results, lab::ResultColumns::Tidy, {{"resnet50", {{"nodes", 124.0}}}});
   CHECK(tidy.find("structure_nodes\r\n") != std::string::npos);
   CHECK(tidy.ends_with(",124\r\n"));
-  const std::string layers = results_csv(results, present::ResultColumns::TidyLayers);
+  const std::string layers = results_csv(results, lab::ResultColumns::TidyLayers);
   CHECK(layers.find(",conv2,Conv,,,refused,") != std::string::npos);
-  CHECK(present::result_columns("metric_report") == present::ResultColumns::MetricReport);
-  CHECK_FALSE(present::result_columns("other").has_value());
+  CHECK(lab::result_columns("metric_report") == lab::ResultColumns::MetricReport);
+  CHECK_FALSE(lab::result_columns("other").has_value());
 }
 
 TEST_CASE("a record becomes a measurement that the schema describes") {
@@ -126,7 +126,7 @@ TEST_CASE("a record becomes a measurement that the schema describes") {
 
 TEST_CASE("a planted reason is found: its feature comes first and splits the tree") {
   std::map<std::string, double> speedups;
-  present::ModelFeatures features;
+  lab::ModelFeatures features;
   test::Noise noise(5, 0.03), other(6, 1.0);
   for (int i = 0; i < 24; ++i) {
     const std::string model = "m" + std::to_string(i);
@@ -134,7 +134,7 @@ TEST_CASE("a planted reason is found: its feature comes first and splits the tre
     speedups[model] = (launches > 100 ? 2.0 : 1.1) * noise();
     features[model] = {{"flops", 1e9 * other()}, {"launches", launches}, {"constant", 1.0}, {"unknown", {}}};
   }
-  const present::Explanation e = present::explain("speed-up", speedups, features);
+  const lab::Explanation e = lab::explain("speed-up", speedups, features);
   CHECK(e.correlations.front().feature == "launches");
   CHECK(e.correlations.size() == 2);  // leaves out features that are constant or partly unknown
   CHECK(e.tree.front().feature == "launches");
@@ -147,59 +147,59 @@ TEST_CASE("a planted reason is found: its feature comes first and splits the tre
 
 TEST_CASE("where nothing is planted, the tree does not explain models that it has not seen") {
   std::map<std::string, double> speedups;
-  present::ModelFeatures features;
+  lab::ModelFeatures features;
   test::Noise noise(7, 0.3), other(8, 1.0);
   for (int i = 0; i < 24; ++i) {
     const std::string model = "m" + std::to_string(i);
     speedups[model] = noise();
     for (int f = 0; f < 10; ++f) features[model].push_back({"f" + std::to_string(f), other()});
   }
-  const present::Explanation e = present::explain("speed-up", speedups, features);
+  const lab::Explanation e = lab::explain("speed-up", speedups, features);
   CHECK(e.explained > 0.3);          // it seems to on the data that it has seen
   CHECK(*e.explained_unseen < 0.2);  // which is why both are reported
 }
 
 TEST_CASE("every report has every format, without dates and loading nothing") {
-  const std::vector<present::Snapshot> days = present::by_day(three_days());
-  const present::History h = present::history(days, "compile=eager");
-  const present::ResultComparison c = present::compare_results(days[0].results, days[2].results);
-  for (const present::ReportFormat format : {present::ReportFormat::Text, present::ReportFormat::Csv,
-                                             present::ReportFormat::Svg, present::ReportFormat::Html}) {
+  const std::vector<lab::Snapshot> days = lab::by_day(three_days());
+  const lab::History h = lab::history(days, "compile=eager");
+  const lab::ResultComparison c = lab::compare_results(days[0].results, days[2].results);
+  for (const lab::ReportFormat format : {lab::ReportFormat::Text, lab::ReportFormat::Csv,
+                                             lab::ReportFormat::Svg, lab::ReportFormat::Html}) {
     for (const std::string& text :
-         {comparison_report(c, format), present::history_report(h, format), present::latest_report(h, format)}) {
+         {comparison_report(c, format), lab::history_report(h, format), lab::latest_report(h, format)}) {
       CHECK(text.find("nan") == std::string::npos);
       CHECK(text.find("inf") == std::string::npos);
-      if (format == present::ReportFormat::Html) {
+      if (format == lab::ReportFormat::Html) {
         CHECK(text.find("default-src 'none'") != std::string::npos);
         CHECK(text.find("http-equiv") != std::string::npos);
         CHECK(text.find("src=") == std::string::npos);
       }
-      if (format == present::ReportFormat::Svg) CHECK(text.starts_with("<svg"));
+      if (format == lab::ReportFormat::Svg) CHECK(text.starts_with("<svg"));
     }
   }
-  CHECK(comparison_report(c, present::ReportFormat::Csv).starts_with("configuration,model,base_seconds,"));
+  CHECK(comparison_report(c, lab::ReportFormat::Csv).starts_with("configuration,model,base_seconds,"));
   const std::string hostile =
-      comparison_report(present::compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")),
+      comparison_report(lab::compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")),
                                                  made(timed("<script>\x1b[2J", "eager", 1, ""))),
-                        present::ReportFormat::Html);
+                        lab::ReportFormat::Html);
   CHECK(hostile.find("&lt;script&gt;") != std::string::npos);
   CHECK(hostile.find("<script>") == hostile.rfind("<script>"));  // only the page's own
   CHECK(hostile.find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("a picture names every line of its legend, or says how many it does not name") {
-  present::History h{.baseline = "oldest", .snapshots = {"a", "b"}, .dates = {"", ""}, .series = {}};
+  lab::History h{.baseline = "oldest", .snapshots = {"a", "b"}, .dates = {"", ""}, .series = {}};
   const auto add = [&](std::size_t count) {
     while (h.series.size() < count) {
-      present::SeriesHistory& line = h.series.emplace_back();
+      lab::SeriesHistory& line = h.series.emplace_back();
       line.name = "torch compile=inductor training number " + std::to_string(h.series.size());
       line.points = {{.snapshot = 0, .workloads = 1, .geomean = 1, .low = {}, .high = {}, .percentiles = {1, 1, 1}},
                      {.snapshot = 1, .workloads = 1, .geomean = 2, .low = {}, .high = {}, .percentiles = {2, 2, 2}}};
     }
-    return present::history_report(h, present::ReportFormat::Svg);
+    return lab::history_report(h, lab::ReportFormat::Svg);
   };
   const std::string four = add(4);
-  for (const present::SeriesHistory& line : h.series) {
+  for (const lab::SeriesHistory& line : h.series) {
     INFO(line.name);
     CHECK(four.find(">" + line.name + "<") != std::string::npos);
   }
@@ -207,4 +207,4 @@ TEST_CASE("a picture names every line of its legend, or says how many it does no
   CHECK(add(40).find("without space for a name") != std::string::npos);
 }
 
-}  // namespace pagoda::present
+}  // namespace pagoda::lab

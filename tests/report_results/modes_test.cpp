@@ -1,5 +1,5 @@
 // Power modes: the Pareto front of time and energy against a search of all pairs, and the choice within a limit.
-#include "pagoda/present/modes_report.h"
+#include "pagoda/lab/modes_report.h"
 
 #include <doctest/doctest.h>
 
@@ -36,13 +36,13 @@ documents::Measured table() {
 }  // namespace
 
 TEST_CASE("the front holds exactly the modes that no other beats in time and in energy") {
-  const auto studies = present::study_modes(table(), 0.1);
+  const auto studies = lab::study_modes(table(), 0.1);
   REQUIRE(studies.size() == 2);
   CHECK(studies[0].work == "batch=1");
-  for (const present::ModeStudy& study : studies) {
+  for (const lab::ModeStudy& study : studies) {
     CHECK(study.modes.size() == 40);  // the suspicious one is left out
-    for (const present::ModeRun& mode : study.modes) {
-      const bool is_beaten = std::any_of(study.modes.begin(), study.modes.end(), [&](const present::ModeRun& other) {
+    for (const lab::ModeRun& mode : study.modes) {
+      const bool is_beaten = std::any_of(study.modes.begin(), study.modes.end(), [&](const lab::ModeRun& other) {
         return other.seconds <= mode.seconds && other.joules <= mode.joules &&
                (other.seconds < mode.seconds || other.joules < mode.joules);
       });
@@ -55,10 +55,10 @@ TEST_CASE("the front holds exactly the modes that no other beats in time and in 
 
 TEST_CASE("the chosen mode takes the least energy of those within the limit, and a limit of 0 chooses the fastest") {
   for (const double limit : {0.0, 0.05, 0.5, 10.0})
-    for (const present::ModeStudy& study : present::study_modes(table(), limit)) {
-      const present::ModeRun &chosen = study.modes[study.chosen], &fastest = study.modes.front();
+    for (const lab::ModeStudy& study : lab::study_modes(table(), limit)) {
+      const lab::ModeRun &chosen = study.modes[study.chosen], &fastest = study.modes.front();
       CHECK(chosen.seconds <= fastest.seconds * (1 + limit) * (1 + 1e-9));
-      for (const present::ModeRun& mode : study.modes)
+      for (const lab::ModeRun& mode : study.modes)
         if (mode.seconds <= fastest.seconds * (1 + limit)) CHECK(chosen.joules <= mode.joules);
       CHECK(study.saving() == Approx(1 - chosen.joules / fastest.joules));
       if (limit == 0.0) CHECK(study.chosen == 0);
@@ -66,26 +66,26 @@ TEST_CASE("the chosen mode takes the least energy of those within the limit, and
 }
 
 TEST_CASE("modes are named by the settings in which they differ, and every format holds them") {
-  const auto studies = present::study_modes(table(), 0.1);
+  const auto studies = lab::study_modes(table(), 0.1);
   CHECK(studies[0].modes.front().name == "gpu 1.18 GHz");
-  const std::string csv = present::modes_report(studies, present::ReportFormat::Csv, "orin");
+  const std::string csv = lab::modes_report(studies, lab::ReportFormat::Csv, "orin");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 81);
   CHECK(csv.find("batch=8,gpu 400 MHz") != std::string::npos);
-  CHECK(present::modes_report(studies, present::ReportFormat::Text, "orin").find("front of batch=8") !=
+  CHECK(lab::modes_report(studies, lab::ReportFormat::Text, "orin").find("front of batch=8") !=
         std::string::npos);
-  CHECK(present::modes_report(studies, present::ReportFormat::Svg, "orin").find("<svg") != std::string::npos);
-  CHECK(present::modes_report(studies, present::ReportFormat::Html, "orin").find("Chosen modes") != std::string::npos);
+  CHECK(lab::modes_report(studies, lab::ReportFormat::Svg, "orin").find("<svg") != std::string::npos);
+  CHECK(lab::modes_report(studies, lab::ReportFormat::Html, "orin").find("Chosen modes") != std::string::npos);
 }
 
 TEST_CASE("how many runs are left out is said in text, pictures and pages") {
-  const auto studies = present::study_modes(table(), 0.1);
+  const auto studies = lab::study_modes(table(), 0.1);
   CHECK(studies[0].left_out == 1);
-  for (const auto format : {present::ReportFormat::Text, present::ReportFormat::Svg, present::ReportFormat::Html})
-    CHECK(present::modes_report(studies, format, "orin").find("1 run without seconds or joules is left out") !=
+  for (const auto format : {lab::ReportFormat::Text, lab::ReportFormat::Svg, lab::ReportFormat::Html})
+    CHECK(lab::modes_report(studies, format, "orin").find("1 run without seconds or joules is left out") !=
           std::string::npos);
   documents::Measured whole = table();
   whole.runs.pop_back();
-  CHECK(present::modes_report(present::study_modes(whole, 0.1), present::ReportFormat::Text, "orin").find("left out") ==
+  CHECK(lab::modes_report(lab::study_modes(whole, 0.1), lab::ReportFormat::Text, "orin").find("left out") ==
         std::string::npos);
 }
 
@@ -94,39 +94,39 @@ TEST_CASE("one mode for each work leaves nothing to choose, and the page says so
   std::erase_if(measured.runs, [](const documents::MeasuredRun& each) {
     return each.config.at("gpu_hz") != base::Setting(std::int64_t{400000000});
   });
-  const auto studies = present::study_modes(measured, 0.1);
+  const auto studies = lab::study_modes(measured, 0.1);
   REQUIRE(studies.size() == 2);
-  const std::string page = present::modes_report(studies, present::ReportFormat::Html, "orin");
+  const std::string page = lab::modes_report(studies, lab::ReportFormat::Html, "orin");
   CHECK(page.find("the only one") != std::string::npos);
   CHECK(page.find("least energy") == std::string::npos);
   // Each work has its own place, with ticks on both axes.
   CHECK(page.find("time [s]") != std::string::npos);
   CHECK(page.find(">batch=8<") != std::string::npos);
-  CHECK(present::modes_report(studies, present::ReportFormat::Text, "orin").find("the only one") != std::string::npos);
+  CHECK(lab::modes_report(studies, lab::ReportFormat::Text, "orin").find("the only one") != std::string::npos);
 }
 
 TEST_CASE("the page names time and energy of each chosen mode") {
-  const auto studies = present::study_modes(table(), 0.1);
-  const present::ModeRun& chosen = studies[0].modes[studies[0].chosen];
-  const std::string page = present::modes_report(studies, present::ReportFormat::Html, "orin");
+  const auto studies = lab::study_modes(table(), 0.1);
+  const lab::ModeRun& chosen = studies[0].modes[studies[0].chosen];
+  const std::string page = lab::modes_report(studies, lab::ReportFormat::Html, "orin");
   CHECK(page.find(base::si_seconds(chosen.seconds)) != std::string::npos);
   CHECK(page.find(base::si_text(chosen.joules, "J")) != std::string::npos);
 }
 
 TEST_CASE("conditions leave the runs with these settings, and say which settings there are") {
-  const documents::Measured one = present::runs_where(table(), {"batch=8,cores=12"});
+  const documents::Measured one = lab::runs_where(table(), {"batch=8,cores=12"});
   CHECK(one.runs.size() == 41);
   for (const documents::MeasuredRun& run : one.runs) CHECK(run.config.at("batch") == base::Setting(std::int64_t{8}));
-  CHECK(present::study_modes(one, 0.1).size() == 1);
-  CHECK(present::runs_where(table(), {"batch=8", "gpu_hz=400000000"}).runs.size() == 1);
-  CHECK_THROWS_WITH_AS(present::runs_where(table(), {"batch=9"}), doctest::Contains("no run has these values"), Error);
-  CHECK_THROWS_WITH_AS(present::runs_where(table(), {"bs=8"}), doctest::Contains("theirs are: batch, cores, gpu_hz"),
+  CHECK(lab::study_modes(one, 0.1).size() == 1);
+  CHECK(lab::runs_where(table(), {"batch=8", "gpu_hz=400000000"}).runs.size() == 1);
+  CHECK_THROWS_WITH_AS(lab::runs_where(table(), {"batch=9"}), doctest::Contains("no run has these values"), Error);
+  CHECK_THROWS_WITH_AS(lab::runs_where(table(), {"bs=8"}), doctest::Contains("theirs are: batch, cores, gpu_hz"),
                        Error);
 }
 
 TEST_CASE("runs without joules choose nothing: they are refused") {
   documents::Measured measured = table();
   for (documents::MeasuredRun& each : measured.runs) each.energy_joules = each.watts = std::nullopt;
-  CHECK_THROWS_WITH_AS(present::study_modes(measured, 0.1, {"batch"}, "t.csv"),
+  CHECK_THROWS_WITH_AS(lab::study_modes(measured, 0.1, {"batch"}, "t.csv"),
                        doctest::Contains("t.csv: none of 81 runs has seconds and joules"), Error);
 }

@@ -1,10 +1,10 @@
 // Tables and charts of times, and the records that they use.
 #include <doctest/doctest.h>
 
-#include "pagoda/present/result_report.h"
+#include "pagoda/lab/result_report.h"
 #include "sample.h"
 
-namespace pagoda::present {
+namespace pagoda::lab {
 namespace {
 
 using test::append;
@@ -178,4 +178,4 @@ TEST_CASE("whole runs for other tools are one per configuration: the median over
   CHECK_FALSE(measured.runs[1].energy_joules);
 }
 
-}  // namespace pagoda::present
+}  // namespace pagoda::lab

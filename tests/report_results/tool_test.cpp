@@ -7,7 +7,7 @@
 #include "support/files.h"
 #include "support/workshop.h"
 
-namespace pagoda::present {
+namespace pagoda::lab {
 namespace {
 
 using test::append;
@@ -99,4 +99,4 @@ TEST_CASE("one command says which models a compiler does not help, and what goes
   CHECK(text.find("features were looked at") != std::string::npos);
 }
 
-}  // namespace pagoda::present
+}  // namespace pagoda::lab

@@ -7,7 +7,7 @@ Rules, all read from the files themselves:
 * Folders depend on each other without circles. A folder is lib/LAYER/FOLDER, lib/bridges/NAME or tools/FOLDER.
   A public header belongs to the folder that implements it: the folder of the source with its name, else of the sources
   that include it first, else of those that define its functions. Without a single such folder it forms its own folder.
-* A tool uses only public headers. A test may also use private headers of the one layer that it tests.
+* A tool uses only public headers. The laboratory draws with the chart kit of present (KITS). A test may also use private headers of the one layer that it tests.
 * Public headers include only public headers and C++'s own, and declare between #pragma GCC visibility push(default)
   and pop: a shared library hides everything else.
 * No two public types have the same name, and no two types of the library the same qualified name.
@@ -20,6 +20,9 @@ import itertools
 import pathlib
 import re
 import sys
+
+# Private headers that another layer may use, by the layer that uses them.
+KITS = {"lab": "lib/present/"}
 
 GENERIC = {"Run", "Plan", "Kernel", "Session", "Range", "select", "order", "key"}
 
@@ -150,7 +153,7 @@ def private_includes(tree):
             mine, its = tree.layer(path), tree.layer(target)
             if mine == "tests":
                 layers_of[path.split("/")[1]].add(its)
-            elif mine != its:
+            elif mine != its and not target.startswith(KITS.get(mine, "-")):
                 yield f"{path}: includes {target}, a private header of {its}"
             elif is_public(path):
                 yield f"{path}: a public header that includes {target}, which is private"
@@ -214,7 +217,8 @@ def include_directories(tree):
                 argument = argument.replace("${PROJECT_SOURCE_DIR}/", "../" * (folder.count("/") + 1))
                 argument = argument.replace("${CMAKE_CURRENT_SOURCE_DIR}", ".")
                 place = normal(f"{folder}/{argument}")
-                if not place.startswith("lib/") or "$" in place or place.startswith(folder):
+                if not place.startswith("lib/") or "$" in place or place.startswith(folder) or \
+                        f"{place}/" == KITS.get(folder.removeprefix("lib/")):
                     continue
                 if path.startswith("tests/") and place.split("/")[1] in tree.layers:
                     layers_of[f"{folder}: {arguments[0]}"].add(place.split("/")[1])

@@ -4,7 +4,7 @@
 #include "cuda_driver.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
-#include "pagoda/measured/axes.h"
+#include "pagoda/lab/axes.h"
 #include "system_files.h"
 #include "tool.h"
 
@@ -20,7 +20,7 @@ namespace pagoda::tools::bench {
 namespace {
 
 using base::Setting;
-using measured::Axis;
+using lab::Axis;
 
 constexpr const char* kExamples = R"(Examples:
   pagoda-bench run resnet50.onnx --backend ort --batch 1,8 --optimization disable,all -o out
@@ -79,9 +79,9 @@ Setting plain(const std::string& text) {
 
 // The values of an axis, given by one or several flags.
 std::vector<Setting> axis_values(const AxisFlag& flag, const std::vector<std::string>& given) {
-  const measured::bench::AxisRow* row = measured::bench::find_axis(flag.axis);
+  const lab::bench::AxisRow* row = lab::bench::find_axis(flag.axis);
   try {
-    return measured::bench::axis_values(*row, base::joined(given, ","));
+    return lab::bench::axis_values(*row, base::joined(given, ","));
   } catch (const Error& error) {
     throw CLI::ValidationError(flag.flag, error.what());
   }
@@ -120,8 +120,8 @@ struct RunFlags {
   bool layers = false, verify = false, sanity = false, quick = false, full = false, list_models = false;
 };
 
-measured::Study study_of_flags(const RunFlags& flags) {
-  measured::Study study;
+lab::Study study_of_flags(const RunFlags& flags) {
+  lab::Study study;
   study.name = "command line";
   std::vector<Axis> block;
   if (!flags.targets.empty()) {
@@ -243,7 +243,7 @@ std::vector<Setting> models_of_list(const std::string& name, const std::string& 
 }
 
 // Replaces lists of models by their models, and the device "auto" by this host's device.
-void resolve_values(measured::Study& study, const std::string& scripts, bool is_here) {
+void resolve_values(lab::Study& study, const std::string& scripts, bool is_here) {
   for (std::vector<Axis>& block : study.blocks)
     for (auto& [name, values] : block) {
       std::vector<Setting> all;
@@ -278,14 +278,14 @@ void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arg
     for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
       if (!flags.axes[i].empty())
         throw CLI::ValidationError(kAxisFlags[i].flag, "the study's lists say that; use --filter");
-    arguments.study = measured::load_study(flags.targets[0]);
+    arguments.study = lab::load_study(flags.targets[0]);
   } else {
     arguments.study = study_of_flags(flags);
     const auto& block = arguments.study.blocks[0];
     if (std::none_of(block.begin(), block.end(), [](const Axis& axis) { return axis.first == "backend"; }))
       throw CLI::ValidationError("--backend", "say what is to run the models: ort, torch, cmd, conv");
   }
-  measured::Study& study = arguments.study;
+  lab::Study& study = arguments.study;
   for (const std::string& text : flags.workers) {
     const std::pair<std::string, std::string> worker = named(text, "--worker");
     const auto& [name, command] = worker;
@@ -308,11 +308,11 @@ void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arg
   if (flags.runs) study.measure.min_iterations = study.measure.max_iterations = *flags.runs;
   if (flags.warmup_runs) study.measure.warmup_iterations = *flags.warmup_runs;
   if (flags.timeout) study.limits.seconds = *flags.timeout;
-  if (!flags.memory.empty()) study.limits.memory_bytes = measured::parse_bytes(flags.memory, "--memory-limit");
+  if (!flags.memory.empty()) study.limits.memory_bytes = lab::parse_bytes(flags.memory, "--memory-limit");
   study.layers |= flags.layers;
   study.verify |= flags.verify;
-  if (flags.sanity) arguments.selection.stage = measured::StudyStage::Sanity;
-  if (flags.quick) arguments.selection.stage = measured::StudyStage::Quick;
+  if (flags.sanity) arguments.selection.stage = lab::StudyStage::Sanity;
+  if (flags.quick) arguments.selection.stage = lab::StudyStage::Quick;
   if (threshold_is_given && !study.verify)
     throw UsageError("--threshold needs --verify, whose errors it judges, here or in the study");
   if (arguments.folder.empty() && !arguments.list && !arguments.dry_run)

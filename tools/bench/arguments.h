@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pagoda/documents/experiment.h"
-#include "pagoda/measured/study.h"
+#include "pagoda/lab/study.h"
 #include "slurm.h"
 
 namespace pagoda::tools::bench {
@@ -15,8 +15,8 @@ enum class Command { Run, Resume, Status, One, Worker, Task, Submit, ListModels 
 
 struct Arguments {
   Command command = Command::Run;
-  measured::Study study;
-  measured::StudySelection selection;
+  lab::Study study;
+  lab::StudySelection selection;
   bool list = false, dry_run = false, strict = false, resume = true;
   bool prints_workers = false;  // run, resume, one: also copy the workers' output to standard error
   std::vector<std::string> retry;

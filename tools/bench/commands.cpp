@@ -11,9 +11,9 @@
 #include "machine_state.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
-#include "pagoda/measured/study.h"
+#include "pagoda/lab/study.h"
 #include "pagoda/present/report.h"
-#include "pagoda/present/result_report.h"
+#include "pagoda/lab/result_report.h"
 #include "process.h"
 #include "session.h"
 #include "study_run.h"
@@ -34,7 +34,7 @@ std::string self() {
   return path.string();
 }
 
-RunOptions run_options(const Arguments& arguments, const measured::ExperimentLimits& limits,
+RunOptions run_options(const Arguments& arguments, const lab::ExperimentLimits& limits,
                        const std::string& folder) {
   RunOptions options;
   options.limits = limits;
@@ -48,26 +48,26 @@ RunOptions run_options(const Arguments& arguments, const measured::ExperimentLim
   return options;
 }
 
-void list(const measured::StudyPlan& plan, const std::vector<documents::Experiment>& experiments) {
+void list(const lab::StudyPlan& plan, const std::vector<documents::Experiment>& experiments) {
   for (const documents::Experiment& e : experiments)
     std::cout << e.key << "  " << base::printable(documents::config_label(e.config)) << '\n';
-  for (const measured::UnsupportedExperiment& u : plan.unsupported)
+  for (const lab::UnsupportedExperiment& u : plan.unsupported)
     std::cout << "unsupported  " << base::printable(documents::config_label(u.config)) << ": "
               << base::printable(u.reason) << '\n';
   std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
 }
 
-PlanFile plan_to_run(const Arguments& arguments, const measured::StudyPlan& plan,
+PlanFile plan_to_run(const Arguments& arguments, const lab::StudyPlan& plan,
                      std::vector<documents::Experiment> experiments) {
-  for (const measured::UnsupportedExperiment& u : plan.unsupported)
+  for (const lab::UnsupportedExperiment& u : plan.unsupported)
     std::cerr << "pagoda-bench: not run: " << base::printable(documents::config_label(u.config)) << ": "
               << base::printable(u.reason) << '\n';
   if (experiments.empty()) throw Error("there is nothing to run; --list says what was asked for");
-  return measured::plan_file(arguments.study, plan, std::move(experiments));
+  return lab::plan_file(arguments.study, plan, std::move(experiments));
 }
 
-measured::Study backends_of(const PlanFile& plan) {
-  measured::Study study;
+lab::Study backends_of(const PlanFile& plan) {
+  lab::Study study;
   for (const auto& [name, command] : plan.backends) study.backends[name].command = command;
   return study;
 }
@@ -80,7 +80,7 @@ std::string times_text(const PlanFile& plan, const documents::ResultSet& set) {
   std::vector<documents::Result> timed;
   for (const documents::Result& r : set.results)
     if (keys.contains(r.key) && r.status == documents::ResultStatus::Ok && r.timing) timed.push_back(r);
-  return timed.empty() ? "" : present::times_report(timed, present::ReportFormat::Text, "", kMostRows) + "\n";
+  return timed.empty() ? "" : lab::times_report(timed, lab::ReportFormat::Text, "", kMostRows) + "\n";
 }
 
 // Runs the experiments without a record, then prints the plan's progress and results.
@@ -98,7 +98,7 @@ int run_plan(const PlanFile& plan, const Arguments& arguments) {
     std::cerr << "pagoda-bench: interrupted; the same command goes on\n";
     return kInterrupted;
   }
-  const measured::StudyStatus status = measured::study_status(plan.experiments, results);
+  const lab::StudyStatus status = lab::study_status(plan.experiments, results);
   if (status.ok == 0 && status.total > 0) {
     std::cerr << "pagoda-bench: none of " << status.total << " experiments gave a time; " << arguments.folder
               << "/results.jsonl says why of each\n";
@@ -116,9 +116,9 @@ std::string text_of(double number) {
 }  // namespace
 
 int run_command(const Arguments& arguments) {
-  measured::StudyPlan plan = measured::expand(arguments.study);
-  measured::select_experiments(plan, arguments.selection);
-  std::vector<documents::Experiment> experiments = measured::run_order(plan, arguments.study);
+  lab::StudyPlan plan = lab::expand(arguments.study);
+  lab::select_experiments(plan, arguments.selection);
+  std::vector<documents::Experiment> experiments = lab::run_order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;
@@ -138,7 +138,7 @@ int run_command(const Arguments& arguments) {
   return run_plan(file, arguments);
 }
 
-int resume_command(const Arguments& arguments) { return run_plan(measured::load_plan(arguments.folder), arguments); }
+int resume_command(const Arguments& arguments) { return run_plan(lab::load_plan(arguments.folder), arguments); }
 
 int list_models_command(const Arguments& arguments) {
   const Workers all = workers({}, arguments.python, arguments.worker_scripts, self());
@@ -169,7 +169,7 @@ int list_models_command(const Arguments& arguments) {
 int one_command(const Arguments& arguments) {
   documents::Experiment experiment;
   experiment.config = documents::parse_config(arguments.config, "--config");
-  if (const auto reason = measured::unsupported_reason(experiment.config, arguments.study)) throw Error(*reason);
+  if (const auto reason = lab::unsupported_reason(experiment.config, arguments.study)) throw Error(*reason);
   experiment.key = documents::config_key(experiment.config);
   watch_interrupts();
   const bool keeps = !arguments.folder.empty();
@@ -189,7 +189,7 @@ int one_command(const Arguments& arguments) {
 // One task of a cluster: runs the experiment with that index and writes its record to a separate file, so hosts need no
 // lock on the shared folder. A task that already has its record does nothing.
 int task_command(const Arguments& arguments) {
-  PlanFile plan = measured::load_plan(arguments.folder);
+  PlanFile plan = lab::load_plan(arguments.folder);
   const auto index = static_cast<std::size_t>(arguments.task);
   if (index >= plan.experiments.size())
     throw Error("--index: found " + std::to_string(index) + ", the plan has " +
@@ -207,9 +207,9 @@ int task_command(const Arguments& arguments) {
 }
 
 int submit_command(const Arguments& arguments) {
-  measured::StudyPlan plan = measured::expand(arguments.study);
-  measured::select_experiments(plan, arguments.selection);
-  std::vector<documents::Experiment> experiments = measured::run_order(plan, arguments.study);
+  lab::StudyPlan plan = lab::expand(arguments.study);
+  lab::select_experiments(plan, arguments.selection);
+  std::vector<documents::Experiment> experiments = lab::run_order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;
@@ -243,7 +243,7 @@ int submit_command(const Arguments& arguments) {
 }
 
 int status_command(const Arguments& arguments) {
-  const PlanFile plan = measured::load_plan(arguments.folder);
+  const PlanFile plan = lab::load_plan(arguments.folder);
   std::cout << status_text(plan, documents::load_results(arguments.folder));
   if (const std::vector<SlurmArray> arrays = load_submission(arguments.folder); !arrays.empty())
     std::cout << slurm_text(arrays, has_record(plan, arguments.folder, {}));

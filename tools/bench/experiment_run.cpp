@@ -123,7 +123,7 @@ void say(Result& result, ResultStatus status, std::string reason) {
 }
 
 // Sets status and reason for an early end; false: interrupted.
-bool explain(const Ended& ended, const Exit& exit, const measured::ExperimentLimits& limits, std::int64_t seen,
+bool explain(const Ended& ended, const Exit& exit, const lab::ExperimentLimits& limits, std::int64_t seen,
              Result& result) {
   switch (ended.end) {
     case End::Interrupted:
@@ -248,7 +248,7 @@ void read_rest(Session& session, Result& result) {
 
 }  // namespace
 
-Workers workers(const measured::Study& study, const std::string& python, const std::string& folder,
+Workers workers(const lab::Study& study, const std::string& python, const std::string& folder,
                 const std::string& self) {
   Workers all;
   for (const char* name : {"ort", "torch", "jax"}) all.commands[name] = {python, folder + "/" + name + "_worker.py"};

@@ -8,7 +8,7 @@
 
 #include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
-#include "pagoda/measured/study.h"
+#include "pagoda/lab/study.h"
 #include "session.h"
 
 namespace pagoda::tools::bench {
@@ -19,11 +19,11 @@ struct Workers {
 };
 // Built-in workers and those of the study. `python` runs ort, torch and jax; `folder` contains their scripts; `self` is
 // the path of this program.
-Workers workers(const measured::Study& study, const std::string& python, const std::string& folder,
+Workers workers(const lab::Study& study, const std::string& python, const std::string& folder,
                 const std::string& self);
 
 struct RunOptions {
-  measured::ExperimentLimits limits;
+  lab::ExperimentLimits limits;
   std::string folder;  // for files of workers and references; created if missing
   double threshold = 0.02;
   bool prints_workers = false;  // also copy the workers' output to standard error

@@ -277,7 +277,7 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
   std::erase_if(queued, [](const auto& entry) { return !is_queued(entry.second); });
   if (!queued.empty()) {
     // Queued tasks refer to experiments by index in plan.json: with another plan, they would run the wrong ones.
-    const PlanFile before = measured::load_plan(folder);
+    const PlanFile before = lab::load_plan(folder);
     const bool same = std::equal(before.experiments.begin(), before.experiments.end(), plan.experiments.begin(),
                                  plan.experiments.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
     if (!same)

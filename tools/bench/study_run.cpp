@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "pagoda/base/text.h"
-#include "pagoda/measured/study.h"
+#include "pagoda/lab/study.h"
 #include "pagoda/present/report.h"
 #include "process.h"
 
@@ -95,7 +95,7 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
       ++outcome.skipped;
       continue;
     }
-    const measured::StudyStatus status = measured::study_status(plan.experiments, done);
+    const lab::StudyStatus status = lab::study_status(plan.experiments, done);
     progress.show(at, plan.experiments.size(), documents::config_label(experiment.config), outcome.not_ok,
                   status.seconds_left.value_or(0));
     std::optional<documents::Result> result = run_experiment(experiment, workers, run);
@@ -161,7 +161,7 @@ std::string why_not_ok(const PlanFile& plan, const documents::ResultSet& results
 }
 
 std::string status_text(const PlanFile& plan, const documents::ResultSet& results) {
-  const measured::StudyStatus status = measured::study_status(plan.experiments, results);
+  const lab::StudyStatus status = lab::study_status(plan.experiments, results);
   std::ostringstream out;
   out << "experiments  " << status.total << '\n' << "ok           " << status.ok << '\n';
   for (const auto& [name, count] : status.not_ok)

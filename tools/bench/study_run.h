@@ -9,11 +9,11 @@
 #include "experiment_run.h"
 #include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
-#include "pagoda/measured/runner.h"
+#include "pagoda/lab/runner.h"
 
 namespace pagoda::tools::bench {
 
-using measured::PlanFile;
+using lab::PlanFile;
 
 // Allows one runner per folder and results file. Held until the object is destroyed or the process ends.
 class FolderLock {

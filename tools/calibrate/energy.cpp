@@ -4,12 +4,12 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/measured_runs.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/measured/energy_table.h"
 #include "pagoda/measured/import.h"
-#include "pagoda/present/energy_report.h"
-#include "pagoda/present/result_report.h"
+#include "pagoda/lab/energy_report.h"
+#include "pagoda/lab/result_report.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -21,7 +21,7 @@ using documents::EstimateDocument;
 const EstimateDocument* named(const std::vector<EstimateDocument>& estimates, const std::string& model) {
   const std::string wanted = std::filesystem::path(model).stem().string();
   for (const EstimateDocument& estimate : estimates)
-    if (documents::short_model_name(estimate) == wanted) return &estimate;
+    if (estimate::short_model_name(estimate) == wanted) return &estimate;
   return nullptr;
 }
 
@@ -37,7 +37,7 @@ void add_records(measured::EnergyTable& table, const std::string& path,
     else if (estimate == nullptr)
       table.left_out.push_back(label + ": no --estimate is for " + model);
     else
-      measured::add_energy_runs(table, present::measured_of(result), estimate, label);
+      measured::add_energy_runs(table, lab::measured_of(result), estimate, label);
   }
 }
 
@@ -121,7 +121,7 @@ int calibrate_energy(const CalibrateArguments& arguments) {
   const measured::EnergyTable table = read_runs(arguments);
   const std::optional<DeviceSpec> device =
       arguments.device.empty() ? std::nullopt : std::optional(documents::find_device(arguments.device));
-  std::vector<present::EnergyStudy> studies;
+  std::vector<lab::EnergyStudy> studies;
   if (arguments.each.empty())
     studies.push_back({.label = "", .rows = table.rows, .fit = measured::fit_energy(table.rows)});
   else
@@ -130,16 +130,16 @@ int calibrate_energy(const CalibrateArguments& arguments) {
       studies.push_back({.label = label, .rows = std::move(rows), .fit = std::move(fit)});
     }
   if (arguments.format == "csv")
-    write_output("", present::energy_constants_csv(studies));
+    write_output("", lab::energy_constants_csv(studies));
   else
-    write_output("", present::energy_report(studies, table.left_out, device, arguments.precision));
-  if (!arguments.residuals.empty()) write_output(arguments.residuals, present::energy_runs_csv(studies));
+    write_output("", lab::energy_report(studies, table.left_out, device, arguments.precision));
+  if (!arguments.residuals.empty()) write_output(arguments.residuals, lab::energy_runs_csv(studies));
   if (!arguments.output.empty()) {
     const std::string source = "fitted by pagoda-calibrate --energy to " + std::to_string(table.rows.size()) + " runs" +
                                (arguments.options.source.empty() ? "" : ": " + arguments.options.source);
     base::write_file(arguments.output,
                      documents::device_with_energy(
-                         arguments.device, present::device_energy(studies.front(), arguments.precision, source)));
+                         arguments.device, lab::device_energy(studies.front(), arguments.precision, source)));
   }
   return kDone;
 }

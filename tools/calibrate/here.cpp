@@ -14,7 +14,7 @@
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/measured/runner.h"
+#include "pagoda/lab/runner.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -62,9 +62,9 @@ std::string measured_ceilings(const HereEngine& engine, const std::string& folde
 }
 
 // A machine that is busy or throttled for a while slows one round of a run, which then does not count.
-measured::Study study_of(const HereEngine& engine, const std::vector<const StudyRow*>& rows, std::int64_t rounds,
+lab::Study study_of(const HereEngine& engine, const std::vector<const StudyRow*>& rows, std::int64_t rounds,
                          const std::string& models, std::optional<std::int64_t> threads) {
-  measured::Study study;
+  lab::Study study;
   study.name = "here";
   study.layers = engine.profile != nullptr;
   study.repeats = rounds;
@@ -76,7 +76,7 @@ measured::Study study_of(const HereEngine& engine, const std::vector<const Study
     const std::string file = models + (row.family[0] == '\0' ? "/../probes/" : "/") + row.model + ".onnx";
     const bool is_module = row.named[0] != '\0';
     if (is_module) study.models[row.model] = {.onnx = file, .named = row.named};
-    std::vector<measured::Axis> block = {{"model", {is_module ? std::string(row.model) : file}},
+    std::vector<lab::Axis> block = {{"model", {is_module ? std::string(row.model) : file}},
                                          {"backend", {std::string(engine.backend)}},
                                          {"device", {std::string(engine.device)}}};
     if (engine.type != nullptr) block.push_back({"dtype", {std::string(engine.type)}});
@@ -124,7 +124,7 @@ int calibrate_here(const CalibrateArguments& arguments) {
   say("runs of " + std::to_string(engine.study.size()) + " models, a few minutes; kept in " + folder +
       ", the same command goes on after an interruption");
   const auto results_of = [&](const std::vector<const StudyRow*>& rows, std::int64_t rounds) {
-    return measured::run_study(study_of(engine, rows, rounds, models, arguments.threads),
+    return lab::run_study(study_of(engine, rows, rounds, models, arguments.threads),
                                {.folder = folder,
                                 .program = program("pagoda-bench", "bench"),
                                 .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,

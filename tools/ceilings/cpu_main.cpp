@@ -9,7 +9,7 @@
 #include "cpu_run.h"
 #include "energy_run.h"
 #include "pagoda/base/text.h"
-#include "pagoda/measured/ert.h"
+#include "pagoda/lab/ert.h"
 #include "progress.h"
 #include "runs.h"
 
@@ -99,8 +99,8 @@ void attach_code(std::vector<Ceiling>& ceilings) {
 }
 
 // A level's ceilings are only valid if the sweep shows a clear plateau for the level.
-void apply_plateaus(const std::vector<measured::Plateau>& plateaus, CeilingsDocument& document) {
-  for (const measured::Plateau& p : plateaus) {
+void apply_plateaus(const std::vector<lab::Plateau>& plateaus, CeilingsDocument& document) {
+  for (const lab::Plateau& p : plateaus) {
     char text[64];
     std::snprintf(text, sizeof text, "%.1f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
     document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
@@ -218,7 +218,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     line.show("sweep over working sets");
     const std::vector<CpuCeilings::Point> points = cpu.sweep(options.depth == Depth::Quick ? 1.5 : 10);
-    std::vector<measured::WorkingSetPoint> sweep;
+    std::vector<lab::WorkingSetPoint> sweep;
     outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
     for (const CpuCeilings::Point& p : points) {
       sweep.push_back({p.bytes, p.bytes_per_second});
@@ -227,11 +227,11 @@ Outcome run_cpu(const Options& options, bool show_progress) {
       std::snprintf(text, sizeof text, "%.0f,%.6g,%.6g,%s\n", p.bytes, p.bytes_per_second, p.clock_hz, seen.c_str());
       outcome.points_csv += text;
     }
-    apply_plateaus(measured::find_plateaus(sweep, cpu.known_levels()), document);
+    apply_plateaus(lab::find_plateaus(sweep, cpu.known_levels()), document);
     check_order(document);
     line.show("comparison with ERT's kernel");
     document.ert = compare_with_ert(cpu, options.depth, options.seed);
-    document.checks.push_back(measured::judge(*document.ert));
+    document.checks.push_back(lab::judge(*document.ert));
   }
   if (options.energy) {
     line.show("energy");

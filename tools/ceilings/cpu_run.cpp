@@ -126,7 +126,7 @@ void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope)
     };
     e.theory = [this, &k](Ceiling& ceiling) {
       if (!machine_.core) return;
-      const auto per_clock = measured::work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op);
+      const auto per_clock = lab::work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op);
       if (!per_clock) return;
       if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
       if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;
@@ -136,8 +136,8 @@ void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope)
   }
 }
 
-std::vector<measured::KnownLevel> CpuCeilings::known_levels() const {
-  std::vector<measured::KnownLevel> result;
+std::vector<lab::KnownLevel> CpuCeilings::known_levels() const {
+  std::vector<lab::KnownLevel> result;
   const int cpu = scopes_.front().workers->cpus().front();
   for (int level = 1; level <= machine_.topology.last_level(); ++level)
     if (const Cache* cache = machine_.topology.cache(level, cpu))
@@ -229,7 +229,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
         if (!machine_.core || level.name != "l1") return;
         // The vendors' guides list pipes for NEON; longer SVE vectors may use them differently.
         if (k.isa == "sve" && k.vector_bits > machine_.core->load_bits) return;
-        const auto per_clock = measured::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
+        const auto per_clock = lab::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
         if (!per_clock) return;
         if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
         if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;

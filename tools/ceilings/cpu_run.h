@@ -9,7 +9,7 @@
 #include "machine.h"
 #include "options.h"
 #include "pagoda/documents/ceilings.h"
-#include "pagoda/measured/plateaus.h"
+#include "pagoda/lab/plateaus.h"
 #include "protocol.h"
 #include "workers.h"
 
@@ -41,7 +41,7 @@ class CpuCeilings {
     std::uint32_t disturbances = 0;
   };
   std::vector<Point> sweep(double seconds);
-  std::vector<measured::KnownLevel> known_levels() const;
+  std::vector<lab::KnownLevel> known_levels() const;
 
   const CpuMachine& machine() const { return machine_; }
   const ChainKernel& chain(std::string_view isa) const;

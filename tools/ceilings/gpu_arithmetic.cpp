@@ -123,7 +123,7 @@ constexpr TensorRow kTensor[] = {
 };
 
 // Adapts m, n, k to this architecture: Turing's float16 and Ampere's float64 products are smaller.
-TensorRow shape_of(TensorRow row, const measured::GpuAttributes& gpu) {
+TensorRow shape_of(TensorRow row, const lab::GpuAttributes& gpu) {
   if (std::string_view(row.kernel) == "mma_f16" && gpu.major == 7) row.k = 8;
   if (std::string_view(row.kernel) == "mma_f64" && gpu.major == 8) row.m = 8, row.n = 8, row.k = 4;
   return row;
@@ -321,7 +321,7 @@ double tcgen05_element(int row, int column, int depth, int blocks) {
   return weighed_depth(tcgen05::kProducts, depth) * scale * (row % 3 - 1) * (column % 4);
 }
 
-std::span<const TensorPath> tensor_paths(const measured::GpuAttributes& gpu) {
+std::span<const TensorPath> tensor_paths(const lab::GpuAttributes& gpu) {
   for (const ChipRow& chip : kChips)
     if (chip.major == gpu.major) return chip.paths;
   return kOthers;

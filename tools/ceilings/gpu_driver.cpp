@@ -59,7 +59,7 @@ struct Gpu::State {
 
   CudaDriver api;
   int device = 0;
-  measured::GpuAttributes attributes;
+  lab::GpuAttributes attributes;
   Handle context = nullptr, streams[2] = {}, events[3] = {};
   std::vector<Handle> modules;
   std::map<std::string, Handle> functions;
@@ -113,7 +113,7 @@ Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>
   s.check(s.api.device(&s.device, index), "cuDeviceGet");
   char name[256] = {};
   s.check(s.api.device_name(name, sizeof name - 1, s.device), "cuDeviceGetName");
-  measured::GpuAttributes& a = s.attributes;
+  lab::GpuAttributes& a = s.attributes;
   a.name = name;
   a.major = s.attribute(kMajor);
   a.minor = s.attribute(kMinor);
@@ -137,7 +137,7 @@ bool Gpu::lost() const { return state_->lost; }
 int Gpu::device() const { return state_->device; }
 void* Gpu::context() const { return state_->context; }
 
-const measured::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
+const lab::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
 
 std::string Gpu::pci_bus_id() const {
   char text[64] = {};

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/measured/theory.h"
+#include "pagoda/lab/theory.h"
 #include "tool.h"
 
 namespace pagoda::tools::ceilings {
@@ -31,7 +31,7 @@ class Gpu {
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  const measured::GpuAttributes& attributes() const;
+  const lab::GpuAttributes& attributes() const;
   std::string pci_bus_id() const;
   int driver_version() const;  // 13000 is 13.0
   std::size_t free_bytes() const;

@@ -12,7 +12,7 @@
 #include "gpu_counters.h"
 #include "gpu_run.h"
 #include "pagoda/base/text.h"
-#include "pagoda/measured/plateaus.h"
+#include "pagoda/lab/plateaus.h"
 #include "progress.h"
 #include "runs.h"
 #include "sass.h"
@@ -59,7 +59,7 @@ base::Setting setting(const std::optional<T>& value) {
 }
 
 void describe(const Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument& document) {
-  const measured::GpuAttributes& a = gpu.attributes();
+  const lab::GpuAttributes& a = gpu.attributes();
   auto& m = document.machine;
   m["name"] = a.name;
   m["compute_capability"] = std::to_string(a.major) + "." + std::to_string(a.minor);
@@ -227,8 +227,8 @@ void check_levels(CeilingsDocument& document) {
 
 // Assigns the sweep's levels by the L2 capacity that the driver states, and checks that far beyond it the same loads
 // run at the DRAM rate.
-void name_levels(const std::vector<measured::WorkingSetPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
-  for (const measured::Plateau& p : measured::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
+void name_levels(const std::vector<lab::WorkingSetPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
+  for (const lab::Plateau& p : lab::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
     char text[64];
     std::snprintf(text, sizeof text, "%.0f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
     document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
@@ -362,7 +362,7 @@ namespace {
 // Loads the machine code of the capability or, if it is 0 and the chip is newer than this build, PTX that the driver
 // compiles.
 void load_kernels(Gpu& gpu, int capability, CeilingsDocument& document) {
-  const measured::GpuAttributes& a = gpu.attributes();
+  const lab::GpuAttributes& a = gpu.attributes();
   for (const GpuBlob& blob : gpu_blobs())
     if (capability != 0 && blob.capability == capability) gpu.load(blob.cubin);
   if (capability != 0) return;
@@ -386,7 +386,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   CeilingsDocument& document = outcome.document;
   document.kind = "gpu";
   Gpu gpu(*options.gpu);
-  const measured::GpuAttributes& a = gpu.attributes();
+  const lab::GpuAttributes& a = gpu.attributes();
   if (gpu_blobs().empty())
     throw GpuError("this build has no GPU kernels; build it where nvcc is found (PAGODA_CUDA=ON)");
   const int capability = best_capability(a.major, a.minor);
@@ -448,8 +448,8 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     stage("sweep of the second level", [&] {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
-      const std::vector<measured::WorkingSetPoint> sweep = ceilings.l2_sweep();
-      for (const measured::WorkingSetPoint& p : sweep) {
+      const std::vector<lab::WorkingSetPoint> sweep = ceilings.l2_sweep();
+      for (const lab::WorkingSetPoint& p : sweep) {
         char text[96];
         std::snprintf(text, sizeof text, "l2,%.0f,%.6g\n", p.bytes, p.bytes_per_second);
         outcome.points_csv += text;

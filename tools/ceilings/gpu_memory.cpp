@@ -283,8 +283,8 @@ std::vector<GpuCeilings::CacheShape> GpuCeilings::l2_shapes() const {
 }
 
 // Bandwidth of loads by working set, from the bytes in flight to far beyond the L2.
-std::vector<measured::WorkingSetPoint> GpuCeilings::l2_sweep() {
-  std::vector<measured::WorkingSetPoint> points;
+std::vector<lab::WorkingSetPoint> GpuCeilings::l2_sweep() {
+  std::vector<lab::WorkingSetPoint> points;
   const double l2 = gpu_.attributes().l2_bytes, most = std::min(64 * l2, 0.5 * static_cast<double>(gpu_.free_bytes()));
   // As many loads in flight as leave room for a plateau of several sets within the L2.
   unsigned threads = 512;

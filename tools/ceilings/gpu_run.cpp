@@ -30,7 +30,7 @@ Experiment GpuCeilings::start(const std::string& id, CeilingKind kind, CeilingMo
   e.ceiling.unit = unit;
   e.ceiling.scope = "device";
   e.ceiling.units = gpu_.attributes().sms;
-  e.theory = [this](Ceiling& c) { c.theory = measured::gpu_theory(gpu_.attributes(), c); };
+  e.theory = [this](Ceiling& c) { c.theory = lab::gpu_theory(gpu_.attributes(), c); };
   return e;
 }
 

@@ -12,7 +12,7 @@
 #include "gpu_gemm.h"
 #include "nvml.h"
 #include "options.h"
-#include "pagoda/measured/plateaus.h"
+#include "pagoda/lab/plateaus.h"
 #include "protocol.h"
 
 namespace pagoda::tools::ceilings {
@@ -28,7 +28,7 @@ struct StreamRow {
 // How products are issued: by warps, by groups of four warps, by one thread of a block or of a pair of blocks.
 enum class TensorPath { Mma, Wgmma, Tcgen05, Tcgen05Pair };
 // The paths to a chip's tensor cores, the preferred one first; mma.sync works on all chips.
-std::span<const TensorPath> tensor_paths(const measured::GpuAttributes& gpu);
+std::span<const TensorPath> tensor_paths(const lab::GpuAttributes& gpu);
 // The path's part of a ceiling's id, such as ".tcgen05".
 std::string_view suffix_of(TensorPath path);
 // The depth of a trip's products, weighted by the patterns of cuda/tiles.cuh.
@@ -47,7 +47,7 @@ class GpuCeilings {
   const std::vector<std::string>& not_run() const { return not_run_; }
 
   // Bandwidth of loads that bypass L1, by working set: up to 64 times the L2's capacity.
-  std::vector<measured::WorkingSetPoint> l2_sweep();
+  std::vector<lab::WorkingSetPoint> l2_sweep();
   // Negative controls: changes that must halve or double a result do so.
   std::vector<documents::CeilingCheck> controls();
 

@@ -156,7 +156,7 @@ CpuMachine read_machine() {
   const auto fact = [info = line(files, "/proc/cpuinfo")](const char* name) { return field(info, name).value_or(""); };
   const auto number = [&](const char* name) { return static_cast<int>(std::strtol(fact(name).c_str(), nullptr, 0)); };
   CpuMachine machine;
-  measured::CpuIdentity& identity = machine.identity;
+  lab::CpuIdentity& identity = machine.identity;
   identity = {.vendor = fact("vendor_id"),
               .family = number("cpu family"),
               .model = number("model"),
@@ -170,7 +170,7 @@ CpuMachine read_machine() {
     for (std::string& flag : words(fact(name))) machine.flags.insert(std::move(flag));
   machine.topology = read_topology();
   machine.limits = read_limits();
-  machine.core = measured::cpu_core(machine.identity);
+  machine.core = lab::cpu_core(machine.identity);
   if (machine.identity.name.empty())
     machine.identity.name = machine.core ? machine.core->microarchitecture : "unknown CPU";
   if (const auto khz = files.number("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pagoda/documents/ceilings.h"
-#include "pagoda/measured/theory.h"
+#include "pagoda/lab/theory.h"
 
 namespace pagoda::tools::ceilings {
 
@@ -47,11 +47,11 @@ struct Limits {
 Limits read_limits(const std::string& root = "");
 
 struct CpuMachine {
-  measured::CpuIdentity identity;
+  lab::CpuIdentity identity;
   std::set<std::string> flags;
   Topology topology;
   Limits limits;
-  std::optional<measured::CpuCore> core;
+  std::optional<lab::CpuCore> core;
   std::optional<double> max_hz;  // as stated by the kernel's frequency driver
 
   bool has(std::string_view feature) const;

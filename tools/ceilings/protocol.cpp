@@ -9,7 +9,7 @@
 #include <random>
 
 #include "pagoda/base/statistics.h"
-#include "pagoda/measured/theory.h"
+#include "pagoda/lab/theory.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -67,7 +67,7 @@ bool impossible(const Ceiling& c, const std::vector<Sample>& samples) {
   // DRAM rates do not scale with this clock.
   if (at_highest.theory.observed_clock && c.clock_hz && c.level != "dram")
     *at_highest.theory.observed_clock *= highest / *c.clock_hz;
-  return measured::impossible(at_highest);
+  return lab::impossible(at_highest);
 }
 
 class Run {

@@ -7,7 +7,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/train.h"
-#include "pagoda/documents/engines.h"
+#include "pagoda/estimate/engines.h"
 #include "pagoda/present/viewers.h"
 #include "tool.h"
 
@@ -152,7 +152,7 @@ void add_prediction(CLI::App& app, Arguments& arguments) {
   app.add_flag("--predict", arguments.predict, "With --device: the time that --engine will take, with an interval");
   app.add_option("--engine", arguments.engine,
                  "With --predict: one of --list-engines (default pytorch-amp: eager PyTorch in mixed precision)")
-      ->check(CLI::IsMember(documents::engine_ids()))
+      ->check(CLI::IsMember(estimate::engine_ids()))
       ->type_name("ID");
   app.add_option("--calibration", arguments.calibration,
                  "With --predict: what the prediction is fitted to, an id of --list-engines or a file")

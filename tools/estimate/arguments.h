@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 #include "picture.h"
 
@@ -44,7 +44,7 @@ void refuse_beside_lists(const CLI::App& app);
 void check(const Arguments& arguments);
 
 // Converts the arguments to a request. Throws UnknownDevice, and Error for files that cannot be read.
-documents::EstimateRequest request_of(const Arguments& arguments);
+estimate::EstimateRequest request_of(const Arguments& arguments);
 present::ReportOptions report_options(const Arguments& arguments);
 // Loads the file, with boolean inputs set to the values from --input or --phase.
 Model load(const Arguments& arguments, const std::string& path);

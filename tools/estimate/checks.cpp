@@ -1,9 +1,9 @@
 // Rejects options that a report, its format or its outputs cannot combine, by name and with a remedy. What a request
-// cannot combine, documents::refusal() says for every caller. No option is silently ignored.
+// cannot combine, estimate::refusal() says for every caller. No option is silently ignored.
 #include <initializer_list>
 #include <utility>
 
-#include "pagoda/documents/engines.h"
+#include "pagoda/estimate/engines.h"
 #include "pagoda/present/plot.h"
 #include "request.h"
 #include "tool.h"
@@ -149,7 +149,7 @@ void check(const Arguments& arguments) {
   const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };
-  const bool brings_device = arguments.predict && documents::brings_device(arguments.engine, arguments.calibration);
+  const bool brings_device = arguments.predict && estimate::brings_device(arguments.engine, arguments.calibration);
   const bool has_device = !arguments.device.empty() || brings_device;
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
   for (const std::string& name : split_list(arguments.what_if))

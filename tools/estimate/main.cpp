@@ -8,7 +8,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/measured_runs.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
     return kDone;
   }
   check(arguments);
-  const documents::EstimateRequest request = request_of(arguments);
+  const estimate::EstimateRequest request = request_of(arguments);
   for (const std::string& name : device_names(arguments))
     if (const std::string note = documents::alias_note(name); !note.empty()) say(note + "\n");
   if (!arguments.then.empty()) {
@@ -52,11 +52,11 @@ int run(int argc, char** argv) {
   // Never freed: freeing a million small blocks takes as long as an analysis.
   static const Model& model = *new Model(load(arguments, arguments.model));
   if (arguments.new_custom_ops) {
-    write_output(arguments.output, documents::custom_operator_template(model, documents::analysis_of(model, request)));
+    write_output(arguments.output, documents::custom_operator_template(model, estimate::analysis_of(model, request)));
     return kDone;
   }
   static documents::EstimateDocument& estimate =
-      *new documents::EstimateDocument(documents::make_estimate(model, request));
+      *new documents::EstimateDocument(estimate::make_estimate(model, request));
   const bool lacks_prediction =
       request.engine.index() != 0 && request.sweep.empty() && !(estimate.roofline && estimate.roofline->predicted);
   bool is_complete = estimate.is_complete() && !lacks_prediction;
@@ -77,7 +77,7 @@ int run(int argc, char** argv) {
     write_output(arguments.output, arguments.compare.empty() ? output(arguments, request, model, estimate)
                                                              : comparison(arguments, request, estimate, is_complete));
   }
-  if (arguments.strict && documents::is_impossible(estimate)) return kImpossible;
+  if (arguments.strict && estimate::is_impossible(estimate)) return kImpossible;
   if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));
   const bool fits = std::all_of(estimate.budgets->begin(), estimate.budgets->end(),

@@ -9,7 +9,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/structure.h"
-#include "pagoda/documents/pipeline.h"
+#include "pagoda/estimate/pipeline.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/plot.h"
 #include "pagoda/present/viewers.h"
@@ -19,7 +19,7 @@ namespace pagoda::tools {
 namespace {
 
 using documents::EstimateDocument;
-using documents::EstimateRequest;
+using estimate::EstimateRequest;
 
 present::PlotEstimate drawn(const std::string& name, EstimateDocument estimate) {
   const std::string sha256 = base::hex(base::sha256(documents::write_estimate(estimate)));
@@ -39,7 +39,7 @@ std::string picture(const Arguments& arguments, const present::PlotInput& input)
 std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
                   EstimateDocument estimate) {
   present::PlotInput input{.device = *request.device, .estimates = {drawn(arguments.model, std::move(estimate))}};
-  if (format_of(arguments) == "html") input.estimates.front().what_if = documents::what_if(model, request);
+  if (format_of(arguments) == "html") input.estimates.front().what_if = estimate::what_if(model, request);
   return picture(arguments, input);
 }
 
@@ -104,7 +104,7 @@ void leave_to(const std::set<std::string>& names, Sizes& sizes, std::set<std::st
 std::string pipeline(const Arguments& arguments, const EstimateRequest& request, bool& is_complete) {
   std::vector<std::string> names = {arguments.model};
   names.insert(names.end(), arguments.then.begin(), arguments.then.end());
-  std::vector<documents::PipelinePart> parts;
+  std::vector<estimate::PipelinePart> parts;
   std::set<std::string> used;
   for (const std::string& name : names) {
     const auto [path, runs] = path_and_runs(name);
@@ -113,7 +113,7 @@ std::string pipeline(const Arguments& arguments, const EstimateRequest& request,
     const std::set<std::string> sizes = sizes_in(model);
     leave_to(sizes, own.sizes.dims, used);
     leave_to(sizes, own.sizes.input_shapes, used);
-    parts.push_back({.estimate = documents::make_estimate(model, own), .runs = runs});
+    parts.push_back({.estimate = estimate::make_estimate(model, own), .runs = runs});
     const EstimateDocument& estimate = parts.back().estimate;
     const std::string said = present::diagnostics_report(estimate.diagnostics) + present::free_dims_report(estimate);
     if (!said.empty()) std::fputs((path + ":\n" + said).c_str(), stderr);
@@ -124,7 +124,7 @@ std::string pipeline(const Arguments& arguments, const EstimateRequest& request,
   };
   must_be_used(request.sizes.dims, "--dim");
   must_be_used(request.sizes.input_shapes, "--input");
-  const documents::Pipeline whole = documents::sum_up(std::move(parts));
+  const estimate::Pipeline whole = estimate::sum_up(std::move(parts));
   is_complete = !whole.partial;
   return present::pipeline_report(*present::format(format_of(arguments)), whole, report_options(arguments));
 }
@@ -151,21 +151,21 @@ std::string output(const Arguments& arguments, const EstimateRequest& request, c
 
 std::string structure(const Arguments& arguments, const EstimateRequest& request, const Model& model,
                       const EstimateDocument& estimate) {
-  if (const std::string problem = documents::impossible_size(estimate); !problem.empty()) throw Error(problem);
+  if (const std::string problem = estimate::impossible_size(estimate); !problem.empty()) throw Error(problem);
   return present::structure_report(*present::format(arguments.profile_structure),
-                                   structure_profile(model, documents::analysis_of(model, request)), request.tool);
+                                   structure_profile(model, estimate::analysis_of(model, request)), request.tool);
 }
 
 std::string comparison(const Arguments& arguments, const EstimateRequest& request, const EstimateDocument& estimate,
                        bool& is_complete) {
   const Model other = load(arguments, arguments.compare);
-  const EstimateDocument before = documents::make_estimate(other, request);
+  const EstimateDocument before = estimate::make_estimate(other, request);
   is_complete = is_complete && before.is_complete();
   if (is_chart(format_of(arguments)))
     return picture(arguments, {.device = *request.device,
                                .estimates = {drawn(arguments.compare, before), drawn(arguments.model, estimate)}});
   return present::comparison_report(*present::format(format_of(arguments)), before, estimate,
-                                    documents::compare(before, estimate), report_options(arguments));
+                                    estimate::compare(before, estimate), report_options(arguments));
 }
 
 std::string annotate(const Arguments& arguments, const EstimateRequest& request, const Model& model,
@@ -173,7 +173,7 @@ std::string annotate(const Arguments& arguments, const EstimateRequest& request,
   const std::optional<documents::Measured> run = joined_run(request, estimate);
   const Annotated done =
       write_annotated(model, arguments.annotate,
-                      present::annotations({estimate, run ? &*run : nullptr}, documents::analysis_of(model, request)));
+                      present::annotations({estimate, run ? &*run : nullptr}, estimate::analysis_of(model, request)));
   std::string text;
   const auto say = [&](const std::string& what) { text += arguments.annotate + ": " + what + "\n"; };
   const auto files = [](const std::vector<std::string>& names) { return base::joined(names, ", ", base::printable); };

@@ -8,7 +8,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/engines.h"
+#include "pagoda/estimate/engines.h"
 #include "pagoda/measured/import.h"
 #include "tool.h"
 
@@ -23,7 +23,7 @@ Budget memory_of(const DeviceSpec& device) {
 }
 
 // A rate, in the syntax of byte budgets, or a name.
-documents::LinkChoice link_of(const std::string& text) {
+estimate::LinkChoice link_of(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
   try {
     const std::string_view rate = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
@@ -46,14 +46,14 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-documents::EstimateRequest request_of(const Arguments& arguments) {
-  documents::EstimateRequest request{.sizes = sizes_of(arguments)};
+estimate::EstimateRequest request_of(const Arguments& arguments) {
+  estimate::EstimateRequest request{.sizes = sizes_of(arguments)};
   request.custom_operators = documents::load_custom_operators(arguments.custom_ops);
   if (!arguments.phase.empty())
     request.phase = {.phase = *phase(arguments.phase), .tokens = arguments.tokens, .past = arguments.past.value_or(0)};
   if (arguments.speculate && arguments.acceptance && request.phase) {
     request.phase->tokens = *arguments.speculate + 1;
-    request.speculation = documents::Speculation{*arguments.speculate, *arguments.acceptance};
+    request.speculation = estimate::Speculation{*arguments.speculate, *arguments.acceptance};
   }
   request.count = *convention(arguments.count);
   request.traffic = *traffic_model(arguments.traffic);
@@ -71,7 +71,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.price_per_hour = prices(arguments);
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
   if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
-  if (arguments.predict) documents::set_prediction(arguments.engine, arguments.calibration, request);
+  if (arguments.predict) estimate::set_prediction(arguments.engine, arguments.calibration, request);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
     request.memory = {.in_place = arguments.in_place};
   if (arguments.training)
@@ -97,7 +97,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.formulas = arguments.symbolic;
   request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
   request.tool = kTool;
-  const documents::Refinements given{.in_place = arguments.in_place,
+  const estimate::Refinements given{.in_place = arguments.in_place,
                                      .optimizer = arguments.optimizer != "sgd",
                                      .recompute = arguments.recompute != "none",
                                      .frozen = !arguments.frozen.empty(),
@@ -107,7 +107,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
                                      .acceptance = arguments.acceptance.has_value(),
                                      .engine = !arguments.engine.empty(),
                                      .calibration = !arguments.calibration.empty()};
-  if (const std::string problem = documents::refusal(request, given); !problem.empty()) throw UsageError(problem);
+  if (const std::string problem = estimate::refusal(request, given); !problem.empty()) throw UsageError(problem);
   return request;
 }
 

@@ -70,7 +70,7 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
       "table", "times, throughput, memory and energy of each configuration; svg, png, html: over the batch", 1000);
   with_title(table_command);
   CLI::App* csv_command = command("csv", "a row a record", 1000);
-  csv_command->add_option("--columns", flags.columns, std::string(present::kResultColumnNames))->capture_default_str();
+  csv_command->add_option("--columns", flags.columns, std::string(lab::kResultColumnNames))->capture_default_str();
   csv_command->add_option("--models", flags.models, "join the structure of NAME.onnx in this folder as columns");
   csv_command->add_option("--machine", flags.machine, "calibration: the device as onnx-estimate --device takes it");
   CLI::App* compare_command = command("compare", "two sets: speed-ups, intervals, what is slower beyond noise", 2);

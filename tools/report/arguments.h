@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/present/result_report.h"
+#include "pagoda/lab/result_report.h"
 
 namespace pagoda::tools {
 
 struct ReportArguments {
   std::vector<std::string> inputs, where;
   std::string output, title, columns = "tidy", baseline = "oldest", base, now, key, models, quantity, machine;
-  present::CompareOptions compare;
-  present::ExplainOptions explain;
+  lab::CompareOptions compare;
+  lab::ExplainOptions explain;
   double slow_down = 0.05;
   std::vector<std::string> same = {"batch"};
   bool no_gate = false;

@@ -11,7 +11,7 @@
 #include "pagoda/core/structure.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/measured/import.h"
-#include "pagoda/present/modes_report.h"
+#include "pagoda/lab/modes_report.h"
 #include "pagoda/present/report.h"
 #include "tool.h"
 
@@ -24,7 +24,7 @@ std::vector<documents::Result> load(const std::string& path, const std::vector<s
   documents::ResultSet set = documents::load_results(path);
   if (set.results.empty())
     throw Error(path + ": holds no results; expected lines of pagoda.result/1 as pagoda-bench run writes them");
-  if (!where.empty()) set.results = present::results_where(set.results, where);
+  if (!where.empty()) set.results = lab::results_where(set.results, where);
   if (set.torn > 0) std::cerr << "pagoda-report: " << path << ": " << set.torn << " torn lines left out\n";
   return std::move(set.results);
 }
@@ -46,9 +46,9 @@ std::string time_of(const documents::Result& result) {
 // Records with the values of "AXIS=VALUE,…". Adds the names of the axes, as used in records, to `axes`.
 std::vector<documents::Result> chosen(const std::vector<documents::Result>& results, const std::string& conditions,
                                       std::vector<std::string>& axes) {
-  for (const auto& [axis, value] : present::conditions_of(conditions))
+  for (const auto& [axis, value] : lab::conditions_of(conditions))
     axes.push_back(axis == "test" ? "mode" : axis == "accelerator" ? "device" : axis);
-  return present::results_where(results, {conditions});
+  return lab::results_where(results, {conditions});
 }
 
 struct TwoSets {
@@ -56,7 +56,7 @@ struct TwoSets {
 };
 
 // Two inputs, or two subsets of one input.
-TwoSets two_sets(const ReportArguments& flags, present::CompareOptions& options) {
+TwoSets two_sets(const ReportArguments& flags, lab::CompareOptions& options) {
   TwoSets sets;
   if (flags.inputs.size() == 2) {
     sets = {load(flags.inputs[0], flags.where), load(flags.inputs[1], flags.where)};
@@ -71,28 +71,28 @@ TwoSets two_sets(const ReportArguments& flags, present::CompareOptions& options)
   return sets;
 }
 
-present::ReportFormat format_of(const std::string& path) {
+lab::ReportFormat format_of(const std::string& path) {
   const std::string end = std::filesystem::path(path).extension().string();
-  if (end == ".csv") return present::ReportFormat::Csv;
-  if (end == ".svg") return present::ReportFormat::Svg;
-  if (end == ".png") return present::ReportFormat::Png;
-  if (end == ".html") return present::ReportFormat::Html;
-  if (path.empty() || path == "-" || end == ".txt") return present::ReportFormat::Text;
+  if (end == ".csv") return lab::ReportFormat::Csv;
+  if (end == ".svg") return lab::ReportFormat::Svg;
+  if (end == ".png") return lab::ReportFormat::Png;
+  if (end == ".html") return lab::ReportFormat::Html;
+  if (path.empty() || path == "-" || end == ".txt") return lab::ReportFormat::Text;
   throw Error(path + ": no format \"" + end + "\"; expected .csv, .svg, .png, .html or .txt");
 }
 
 // The title; text and CSV cannot show one.
 const std::string& title_of(const ReportArguments& flags) {
-  const present::ReportFormat format = format_of(flags.output);
-  if (!flags.title.empty() && (format == present::ReportFormat::Text || format == present::ReportFormat::Csv))
+  const lab::ReportFormat format = format_of(flags.output);
+  if (!flags.title.empty() && (format == lab::ReportFormat::Text || format == lab::ReportFormat::Csv))
     throw UsageError("--title needs a picture or a page; write one with -o FILE that ends in .svg, .png or .html");
   return flags.title;
 }
 
 // Structure features of the models in the records: from files with the model's name in --models, else from the records'
 // own model files.
-present::ModelFeatures features_of(const std::vector<documents::Result>& results, const std::string& folder) {
-  present::ModelFeatures features;
+lab::ModelFeatures features_of(const std::vector<documents::Result>& results, const std::string& folder) {
+  lab::ModelFeatures features;
   for (const documents::Result& result : results) {
     const std::string name = text_of(result, "model");
     if (features.contains(name)) continue;
@@ -112,12 +112,12 @@ present::ModelFeatures features_of(const std::vector<documents::Result>& results
   return features;
 }
 
-std::vector<present::Snapshot> snapshots_of(const ReportArguments& flags) {
-  if (flags.inputs.size() == 1) return present::by_day(load(flags.inputs[0], flags.where));
-  std::vector<present::Snapshot> list;
+std::vector<lab::Snapshot> snapshots_of(const ReportArguments& flags) {
+  if (flags.inputs.size() == 1) return lab::by_day(load(flags.inputs[0], flags.where));
+  std::vector<lab::Snapshot> list;
   for (const std::string& input : flags.inputs) {
     const std::filesystem::path path = std::filesystem::path(input).lexically_normal();
-    present::Snapshot snapshot{
+    lab::Snapshot snapshot{
         .name = path.has_filename() ? path.stem().string() : path.parent_path().filename().string(),
         .time = {},
         .results = load(input, flags.where)};
@@ -128,7 +128,7 @@ std::vector<present::Snapshot> snapshots_of(const ReportArguments& flags) {
     list.push_back(std::move(snapshot));
   }
   // Oldest first if the records have times, else in the given order.
-  std::stable_sort(list.begin(), list.end(), [](const present::Snapshot& a, const present::Snapshot& b) {
+  std::stable_sort(list.begin(), list.end(), [](const lab::Snapshot& a, const lab::Snapshot& b) {
     return !a.time.empty() && !b.time.empty() && a.time < b.time;
   });
   return list;
@@ -140,7 +140,7 @@ int report_table(const ReportArguments& flags) {
   std::vector<documents::Result> results;
   for (const std::string& input : flags.inputs)
     for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
-  write_output(flags.output, present::times_report(results, format_of(flags.output), title_of(flags)));
+  write_output(flags.output, lab::times_report(results, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 
@@ -149,45 +149,45 @@ int report_csv(const ReportArguments& flags) {
   if (flags.output != "-" && !flags.output.starts_with("/dev/") && !ending.empty() && ending != ".csv" &&
       ending != ".txt")
     throw UsageError("csv -o " + flags.output + ": writes CSV, which '" + ending + "' is not; expected .csv or .txt");
-  const auto columns = present::result_columns(flags.columns);
+  const auto columns = lab::result_columns(flags.columns);
   if (!columns)
-    throw Error("--columns " + flags.columns + ": expected one of " + std::string(present::kResultColumnNames));
-  if (*columns == present::ResultColumns::Calibration && flags.machine.empty())
+    throw Error("--columns " + flags.columns + ": expected one of " + std::string(lab::kResultColumnNames));
+  if (*columns == lab::ResultColumns::Calibration && flags.machine.empty())
     throw Error("--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
-  if (*columns != present::ResultColumns::Calibration && !flags.machine.empty())
+  if (*columns != lab::ResultColumns::Calibration && !flags.machine.empty())
     throw UsageError("--machine is a column of --columns calibration, not of " + flags.columns);
   std::vector<documents::Result> results;
   for (const std::string& input : flags.inputs)
     for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
-  write_output(flags.output, present::results_csv(
+  write_output(flags.output, lab::results_csv(
                                  results, *columns,
-                                 flags.models.empty() ? present::ModelFeatures() : features_of(results, flags.models),
+                                 flags.models.empty() ? lab::ModelFeatures() : features_of(results, flags.models),
                                  flags.machine));
   return kDone;
 }
 
 int report_compare(const ReportArguments& flags) {
-  present::CompareOptions options = flags.compare;
+  lab::CompareOptions options = flags.compare;
   const TwoSets sets = two_sets(flags, options);
-  const present::ResultComparison comparison = present::compare_results(sets.base, sets.now, options);
+  const lab::ResultComparison comparison = lab::compare_results(sets.base, sets.now, options);
   if (comparison.rows.empty() && comparison.broken.empty() && comparison.repaired.empty())
     throw Error("no configuration is in both sets; they differ in an axis: name it by --without");
-  write_output(flags.output, present::comparison_report(comparison, format_of(flags.output), title_of(flags)));
+  write_output(flags.output, lab::comparison_report(comparison, format_of(flags.output), title_of(flags)));
   if (!comparison.regressed() || flags.no_gate) return kDone;
-  std::cerr << "pagoda-report: " << comparison.count(present::SpeedVerdict::Slower) << " slower beyond noise, "
+  std::cerr << "pagoda-report: " << comparison.count(lab::SpeedVerdict::Slower) << " slower beyond noise, "
             << comparison.broken.size() << " no longer run\n";
   return kPartial;
 }
 
 int report_latest(const ReportArguments& flags) {
-  const present::History history = present::history(snapshots_of(flags), flags.baseline);
-  write_output(flags.output, present::latest_report(history, format_of(flags.output), title_of(flags)));
+  const lab::History history = lab::history(snapshots_of(flags), flags.baseline);
+  write_output(flags.output, lab::latest_report(history, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 
 int report_history(const ReportArguments& flags) {
-  const present::History history = present::history(snapshots_of(flags), flags.baseline);
-  write_output(flags.output, present::history_report(history, format_of(flags.output), title_of(flags)));
+  const lab::History history = lab::history(snapshots_of(flags), flags.baseline);
+  write_output(flags.output, lab::history_report(history, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 
@@ -196,22 +196,22 @@ int report_measured(const ReportArguments& flags) {
   for (documents::Result& result : load(flags.inputs[0], flags.where))
     if (result.key.starts_with(flags.key)) found.push_back(std::move(result));
   if (flags.key.empty() && found.size() > 1) {
-    write_output(flags.output, documents::write_measured(present::measured_runs_of(found)));
+    write_output(flags.output, documents::write_measured(lab::measured_runs_of(found)));
     return kDone;
   }
   if (found.size() != 1)
     throw Error("--key \"" + flags.key + "\": " + std::to_string(found.size()) +
                 " records have it; expected the beginning of one key (pagoda-report csv lists them)");
-  write_output(flags.output, documents::write_measured(present::measured_of(found[0])));
+  write_output(flags.output, documents::write_measured(lab::measured_of(found[0])));
   return kDone;
 }
 
 int report_modes(const ReportArguments& flags) {
   documents::Measured measured = measured::load_profile(flags.inputs[0], {});
-  if (!flags.where.empty()) measured = present::runs_where(std::move(measured), flags.where);
+  if (!flags.where.empty()) measured = lab::runs_where(std::move(measured), flags.where);
   const std::string title = flags.title.empty() ? std::filesystem::path(flags.inputs[0]).stem().string() : flags.title;
   write_output(flags.output,
-               present::modes_report(present::study_modes(measured, flags.slow_down, flags.same, flags.inputs[0]),
+               lab::modes_report(lab::study_modes(measured, flags.slow_down, flags.same, flags.inputs[0]),
                                      format_of(flags.output), title));
   return kDone;
 }
@@ -220,11 +220,11 @@ int report_explain(const ReportArguments& flags) {
   std::map<std::string, double> values;
   std::string quantity;
   std::vector<documents::Result> all;
-  present::CompareOptions options = flags.compare;
+  lab::CompareOptions options = flags.compare;
   if (flags.inputs.size() == 2 || !flags.base.empty()) {
     const TwoSets sets = two_sets(flags, options);
     all = sets.now;
-    for (const present::MeanRatio& model : present::compare_results(sets.base, sets.now, options).models)
+    for (const lab::MeanRatio& model : lab::compare_results(sets.base, sets.now, options).models)
       values[model.name] = model.ratio;
     quantity = "speed-up";
   } else {
@@ -240,8 +240,8 @@ int report_explain(const ReportArguments& flags) {
     for (const auto& [model, sum] : sums) values[model] = std::exp(sum.first / sum.second);
     quantity = "seconds an item";
   }
-  write_output(flags.output, present::explanation_report(
-                                 present::explain(quantity, values, features_of(all, flags.models), flags.explain),
+  write_output(flags.output, lab::explanation_report(
+                                 lab::explain(quantity, values, features_of(all, flags.models), flags.explain),
                                  format_of(flags.output), flags.title));
   return kDone;
 }

@@ -25,12 +25,12 @@
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/sweep.h"
-#include "pagoda/documents/compare.h"
+#include "pagoda/estimate/compare.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/engines.h"
-#include "pagoda/documents/make_estimate.h"
-#include "pagoda/documents/what_if.h"
+#include "pagoda/estimate/engines.h"
+#include "pagoda/estimate/make_estimate.h"
+#include "pagoda/estimate/what_if.h"
 #include "pagoda/present/plot.h"
 #include "pagoda/present/report.h"
 
@@ -42,7 +42,7 @@ namespace {
 
 using documents::Count;
 using documents::EstimateDocument;
-using documents::EstimateRequest;
+using estimate::EstimateRequest;
 
 constexpr const char* kTool = "pagoda (Python) " PAGODA_VERSION;
 using Sizes = std::map<std::string, std::int64_t>;
@@ -152,7 +152,7 @@ EstimateRequest request_of(const Asked& asked) {
     if (devices < 1)
       throw Error(std::string(name) + " " + std::to_string(devices) +
                   " is not a count of devices; expected at least 1");
-  if (asked.predict) documents::set_prediction(asked.engine, asked.calibration, request);
+  if (asked.predict) estimate::set_prediction(asked.engine, asked.calibration, request);
   if (asked.tensor_parallel > 1 || asked.pipeline_parallel > 1 || asked.expert_parallel > 1)
     request.parallel = {
         .tensor = asked.tensor_parallel, .pipeline = asked.pipeline_parallel, .expert = asked.expert_parallel};
@@ -167,15 +167,15 @@ EstimateRequest request_of(const Asked& asked) {
   request.formulas = asked.formulas;
   request.row_formulas = asked.formulas;
   request.tool = kTool;
-  const documents::Refinements given{.in_place = asked.in_place,
+  const estimate::Refinements given{.in_place = asked.in_place,
                                      .optimizer = by != Optimizer::Sgd,
                                      .recompute = kept != Recompute::None,
                                      .frozen = !asked.frozen.empty(),
                                      .past = asked.past.has_value(),
                                      .tokens = asked.tokens.has_value(),
-                                     .engine = asked.engine != documents::kDefaultEngine,
+                                     .engine = asked.engine != estimate::kDefaultEngine,
                                      .calibration = !asked.calibration.empty()};
-  if (const std::string problem = documents::refusal(request, given); !problem.empty())
+  if (const std::string problem = estimate::refusal(request, given); !problem.empty())
     throw Error(as_arguments(problem));
   return request;
 }
@@ -198,7 +198,7 @@ class Estimate {
   Estimate(const LoadedModel& loaded, Asked asked) : loaded_(&loaded), asked_(std::move(asked)) {
     const EstimateRequest request = request_of(asked_);
     std::optional<Model> changed;
-    document_ = documents::make_estimate(with_flags(loaded.model(), asked_, request, changed), request);
+    document_ = estimate::make_estimate(with_flags(loaded.model(), asked_, request, changed), request);
     device_ = request.device;
   }
 
@@ -220,7 +220,7 @@ class Estimate {
     const EstimateRequest request = request_of(asked_);
     std::optional<Model> changed;
     input.estimates.front().what_if =
-        documents::what_if(with_flags(loaded_->model(), asked_, request, changed), request);
+        estimate::what_if(with_flags(loaded_->model(), asked_, request, changed), request);
     return present::plot_html(input, {.tool = document_.tool});
   }
   bool has_device() const { return device_.has_value(); }
@@ -388,12 +388,12 @@ nb::list diagnostics(const Estimate& estimate) {
 
 std::string comparison_json(const Estimate& before, const Estimate& after) {
   return present::comparison_report(present::Format::Json, before.document(), after.document(),
-                                    documents::compare(before.document(), after.document()));
+                                    estimate::compare(before.document(), after.document()));
 }
 
 std::string comparison_table(const Estimate& before, const Estimate& after, std::size_t width) {
   return present::comparison_report(present::Format::Table, before.document(), after.document(),
-                                    documents::compare(before.document(), after.document()), {.width = width});
+                                    estimate::compare(before.document(), after.document()), {.width = width});
 }
 
 Dim parsed(const std::string& formula) {

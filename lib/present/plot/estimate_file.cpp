@@ -4,7 +4,7 @@
 
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
-#include "pagoda/documents/measured_runs.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "plot/text.h"
 #include "report/rows.h"
 
@@ -80,7 +80,7 @@ std::optional<double> EstimateFile::weight_bytes() const {
 namespace {
 
 std::string model_label(const EstimateFile& estimate) {
-  std::string name = documents::short_model_name(estimate.document);
+  std::string name = estimate::short_model_name(estimate.document);
   if (name.empty()) name = estimate.file;
   const auto& training = estimate.document.training;
   return training ? name + ", training step by " + std::string(to_string(training->optimizer)) : name;

@@ -37,7 +37,7 @@ struct EstimateFile {
   std::string model;                     // path given to onnx-estimate, else the graph's name
   std::vector<EstimateGroup> groups;     // empty: every node is a kernel
   std::optional<EstimateCurve> sweep;
-  std::optional<documents::WhatIf> what_if;
+  std::optional<estimate::WhatIf> what_if;
   std::vector<std::string> notes;  // parts of the file that could not be used, and why
 
   const std::vector<documents::EstimateNode>& nodes() const { return document.nodes; }

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "pagoda/base/json_writer.h"
-#include "pagoda/documents/compare.h"
-#include "pagoda/documents/measured_runs.h"
+#include "pagoda/estimate/compare.h"
+#include "pagoda/estimate/measured_runs.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -62,7 +62,7 @@ constexpr Total kTotals[] = {
 std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const Series& after) {
   const EstimateDocument &a = file_of(chart, before).document, &b = file_of(chart, after).document;
   const auto items_a = items_of_nodes(before, a.nodes.size()), items_b = items_of_nodes(after, b.nodes.size());
-  const documents::Comparison comparison = documents::compare(a, b);
+  const estimate::Comparison comparison = estimate::compare(a, b);
   std::vector<bool> is_taken_a(before.items.size(), false), is_taken_b(after.items.size(), false);
   std::vector<ItemPair> pairs;
   const auto add = [&](const std::vector<std::size_t>& of_a, const std::vector<std::size_t>& of_b) {
@@ -77,10 +77,10 @@ std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const S
   };
   const bool has_groups = file_of(chart, before).groups.size() == (a.traffic ? a.traffic->groups.size() : 0) &&
                           file_of(chart, after).groups.size() == (b.traffic ? b.traffic->groups.size() : 0);
-  for (const documents::RowPair& pair : comparison.groups)
+  for (const estimate::RowPair& pair : comparison.groups)
     if (has_groups && pair.before >= 0 && pair.after >= 0)
       add(items_a[main_of(before, pair.before)], items_b[main_of(after, pair.after)]);
-  for (const documents::RowPair& pair : comparison.nodes)
+  for (const estimate::RowPair& pair : comparison.nodes)
     if (pair.before >= 0 && pair.after >= 0)
       add(items_a[static_cast<std::size_t>(pair.before)], items_b[static_cast<std::size_t>(pair.after)]);
   const auto add_rest = [&](const Series& series, const std::vector<bool>& is_taken, std::ptrdiff_t ItemPair::*side) {

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "pagoda/documents/measured_runs.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "plot/chart.h"
 
 namespace pagoda::present::plot {
@@ -15,20 +15,20 @@ using documents::Measured;
 using documents::MeasuredRun;
 
 std::optional<Star> star_of(const documents::EstimateDocument& estimate, const MeasuredRun& run, std::string& problem) {
-  const auto work = documents::run_work(estimate, run, problem);
+  const auto work = estimate::run_work(estimate, run, problem);
   if (!work) return std::nullopt;
   return Star{.label = {},
               .flops = work->flops,
               .bytes = work->bytes,
               .seconds = *run.seconds,
-              .joules = documents::joules_of(run)};
+              .joules = estimate::joules_of(run)};
 }
 
 // The settings of a run that give sizes of the estimate.
 MeasuredRun with_sizes_alone(const documents::EstimateDocument& estimate, MeasuredRun run) {
   std::string problem;
   std::erase_if(run.config, [&](const auto& setting) {
-    return documents::run_sizes(estimate, {{setting.first, setting.second}}, problem).empty();
+    return estimate::run_sizes(estimate, {{setting.first, setting.second}}, problem).empty();
   });
   return run;
 }
@@ -67,7 +67,7 @@ bool is_of_whole_runs(const Measured& measured) {
 
 void add_runs(Series& series, Chart& chart, const Measured& measured, const std::string& file) {
   const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;
-  const std::vector<MeasuredRun> runs = documents::whole_runs(measured);
+  const std::vector<MeasuredRun> runs = estimate::whole_runs(measured);
   std::vector<MeasuredRun> sizes;
   sizes.reserve(runs.size());
   for (const MeasuredRun& run : runs) sizes.push_back(with_sizes_alone(estimate, run));
@@ -80,7 +80,7 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
       problems[kind_of(problem)].insert(problem);
       continue;
     }
-    star->label = runs.size() > 1 ? documents::run_label(sizes[i], sizes) : series.label;
+    star->label = runs.size() > 1 ? estimate::run_label(sizes[i], sizes) : series.label;
     if (runs.size() == 1 && measured.spread) {
       star->shortest = measured.spread->min;
       star->longest = measured.spread->max;

@@ -5,14 +5,14 @@
 #include <map>
 
 #include "pagoda/base/json_writer.h"
-#include "pagoda/documents/measured_runs.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "plot/roofs.h"
 
 namespace pagoda::present::plot {
 namespace {
 
 using JsonLayout = base::JsonWriter::Layout;
-using documents::WhatIf;
+using estimate::WhatIf;
 
 constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
 
@@ -290,7 +290,7 @@ std::string what_if_json(const Chart& chart) {
 
   base::JsonWriter json;
   json.begin_object(JsonLayout::Compact)
-      .member("model", documents::short_model_name(estimate.document))
+      .member("model", estimate::short_model_name(estimate.document))
       .member("fused", is_fused)
       .member("case", what_if.at);
   json.key("arguments").begin_array(JsonLayout::Line);

@@ -2,7 +2,7 @@
 // goes.
 #include <algorithm>
 
-#include "pagoda/documents/measured_runs.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "report/folded.h"
 #include "report/rows.h"
 
@@ -285,7 +285,7 @@ void add_times(std::vector<Line>& lines, const Data& data) {
       remark +=
           (remark.empty() ? "" : " · ") + base::si_seconds(*run->shortest) + " … " + base::si_seconds(*run->longest);
     if (run->joules) remark += (remark.empty() ? "" : " · ") + base::si_text(*run->joules, "J");
-    if (const auto flops = documents::total_work(estimate).flops; run->joules && flops && *run->joules > 0)
+    if (const auto flops = estimate::total_work(estimate).flops; run->joules && flops && *run->joules > 0)
       remark += " · " + base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
     lines.push_back({"measured", base::si_seconds(run->seconds), remark + " · " + base::printable(run->source)});
   }

@@ -10,11 +10,11 @@
 namespace pagoda::present {
 namespace {
 
-using documents::Comparison;
+using estimate::Comparison;
 using documents::EstimateDocument;
 using documents::EstimateNode;
-using documents::Match;
-using documents::RowPair;
+using estimate::Match;
+using estimate::RowPair;
 using report::Count;
 using report::EstimateCounts;
 using Layout = base::JsonWriter::Layout;
@@ -199,7 +199,7 @@ base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name,
                          !pair.before  ? "added"
                          : !pair.after ? "removed"
                                        : "changed",
-                         std::string(documents::to_string(pair.match)), flops(pair.before), flops(pair.after),
+                         std::string(estimate::to_string(pair.match)), flops(pair.before), flops(pair.after),
                          signed_si(pair.delta(&EstimateCounts::flops)), signed_si(pair.delta(&EstimateCounts::params)),
                          signed_si(pair.delta(&EstimateCounts::bytes), "B")});
     if (is_timed) grid.rows.back().push_back(signed_seconds(pair.seconds_delta()));
@@ -243,7 +243,7 @@ void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs, const E
   for (const Pair& pair : pairs) {
     json.begin_object(Layout::Line);
     json.key("matched_by");
-    pair.match == Match::None ? json.null() : json.value(documents::to_string(pair.match));
+    pair.match == Match::None ? json.null() : json.value(estimate::to_string(pair.match));
     json.key("before");
     write_side(json, pair.before, before);
     json.key("after");
@@ -316,7 +316,7 @@ std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
     const auto index = [](const std::optional<Row>& row) { return row ? std::to_string(row->index) : ""; };
     const auto seconds = [](const std::optional<Row>& row) { return row ? row->seconds : std::nullopt; };
     base::CsvLine line;
-    line.name(pair.shown().name).name(pair.shown().op).add(documents::to_string(pair.match));
+    line.name(pair.shown().name).name(pair.shown().op).add(estimate::to_string(pair.match));
     line.add(index(pair.before)).add(index(pair.after));
     for (const auto& [name, counter] : kCompared) {
       line.add(pair.before ? pair.before->counts->*counter : Count());

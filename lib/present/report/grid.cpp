@@ -3,7 +3,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
@@ -356,7 +356,7 @@ std::string subtitle(const EstimateDocument& estimate) {
   if (estimate.precision) parts.push_back("floats as " + std::string(to_string(*estimate.precision)));
   for (const auto& [name, size] : estimate.bindings)
     if (size) parts.push_back(name + "=" + std::to_string(*size));
-  for (const std::string& name : documents::free_dims(estimate)) parts.push_back(name + "=1 (free)");
+  for (const std::string& name : estimate::free_dims(estimate)) parts.push_back(name + "=1 (free)");
   return base::joined(parts, " · ");
 }
 

@@ -3,7 +3,7 @@
 #include "pagoda/core/operators.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/engines.h"
+#include "pagoda/estimate/engines.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -66,7 +66,7 @@ std::string devices_table(std::size_t width) {
 std::string engines_table(std::size_t width) {
   base::Grid grid{.columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
                   .rows = {}};
-  for (const documents::Engine& engine : documents::engines())
+  for (const estimate::Engine& engine : estimate::engines())
     grid.rows.push_back({std::string(engine.id), std::string(engine.what), base::joined(engine.calibrations())});
   return base::aligned(grid, width);
 }
@@ -104,7 +104,7 @@ void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
   json.end_object();
 }
 
-void write_engine(base::JsonWriter& json, const documents::Engine& engine) {
+void write_engine(base::JsonWriter& json, const estimate::Engine& engine) {
   json.begin_object(Layout::Line);
   json.member("id", engine.id).member("predicts", engine.what);
   write_texts(json, "calibrations", engine.calibrations());
@@ -135,7 +135,7 @@ std::string list_report(Format format, List list, std::size_t width, const std::
       break;
     case List::Engines:
       json.key("engines").begin_array();
-      for (const documents::Engine& engine : documents::engines()) write_engine(json, engine);
+      for (const estimate::Engine& engine : estimate::engines()) write_engine(json, engine);
       break;
   }
   json.end_array();

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -78,7 +78,7 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
   text += "\n| total | formula |\n| --- | --- |\n";
   for (const auto& [what, formula] : report::total_formulas(estimate))
     text += "| " + what + " | " + code(formula) + " |\n";
-  const std::vector<Symbol> symbols = documents::unset_symbols(estimate);
+  const std::vector<Symbol> symbols = estimate::unset_symbols(estimate);
   if (!symbols.empty()) text += "\n";
   for (const Symbol& symbol : symbols) text += "* " + code(report::symbol_text(symbol)) + "\n";
   const std::vector<report::RowFormulas> rows = report::row_formulas(data);

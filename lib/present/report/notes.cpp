@@ -1,7 +1,7 @@
 // Additions to a report: diagnostics, budgets, and assumed sizes.
 #include <algorithm>
 
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -80,7 +80,7 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
 std::string free_dims_report(const documents::EstimateDocument& estimate) {
   constexpr std::size_t kListed = 8, kShort = 40;
   std::string text;
-  if (const std::vector<std::string> dims = documents::free_dims(estimate); !dims.empty()) {
+  if (const std::vector<std::string> dims = estimate::free_dims(estimate); !dims.empty()) {
     std::string names, remedy;
     for (std::size_t i = 0; i < std::min(dims.size(), kListed); ++i) {
       names += (i == 0 ? "" : ", ") + dims[i];
@@ -89,9 +89,9 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
     if (dims.size() > kListed) names += " and " + std::to_string(dims.size() - kListed) + " more";
     text += "free dims taken as 1: " + names + "; set them with" + remedy + ", or see formulas with --symbolic\n";
   }
-  if (const std::string problem = documents::impossible_size(estimate); !problem.empty())
+  if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
     text += "warning: " + problem + "\n";
-  if (const std::vector<Symbol> symbols = documents::unset_symbols(estimate); !symbols.empty()) {
+  if (const std::vector<Symbol> symbols = estimate::unset_symbols(estimate); !symbols.empty()) {
     text += "sizes that the data decide, taken as 1 unless set with --assume: ";
     for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {
       text += (i == 0 ? "" : ", ") + symbols[i].name;

@@ -11,8 +11,8 @@ namespace {
 
 using documents::Count;
 using documents::EstimateDocument;
-using documents::Pipeline;
-using documents::PipelinePart;
+using estimate::Pipeline;
+using estimate::PipelinePart;
 using Layout = base::JsonWriter::Layout;
 using report::cell;
 

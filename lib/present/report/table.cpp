@@ -1,5 +1,5 @@
 // The table report: rows, totals, and formulas if dims are free.
-#include "pagoda/documents/make_estimate.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -12,7 +12,7 @@ std::string formula_block(const Data& data) {
   base::Grid grid{.columns = {{.header = "  total"}, {.header = "formula"}}, .rows = {}};
   for (const auto& [what, formula] : report::total_formulas(data.estimate)) grid.rows.push_back({"  " + what, formula});
   text += base::aligned(grid, 0);
-  for (const Symbol& symbol : documents::unset_symbols(data.estimate))
+  for (const Symbol& symbol : estimate::unset_symbols(data.estimate))
     text += "  where " + report::symbol_text(symbol) + "\n";
   for (const report::RowFormulas& row : report::row_formulas(data)) {
     text += "\n" + row.row + "\n  MACs   " + row.formulas.macs + "\n";

@@ -14,9 +14,9 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
-#include "pagoda/measured/axes.h"
+#include "pagoda/lab/axes.h"
 #include "pagoda/present/report.h"
-#include "pagoda/present/result_report.h"
+#include "pagoda/lab/result_report.h"
 #include "tool.h"
 
 namespace pagoda::tools::conv {
@@ -75,7 +75,7 @@ struct Case {
 // Values of --batch or --input-size, in the format of `pagoda-bench run`.
 std::vector<base::Setting> values_of(const char* flag, const char* axis, const std::vector<std::string>& given) {
   try {
-    return measured::bench::axis_values(*measured::bench::find_axis(axis), base::joined(given, ","));
+    return lab::bench::axis_values(*lab::bench::find_axis(axis), base::joined(given, ","));
   } catch (const Error& error) {
     throw UsageError(std::string(flag) + ": " + error.what());
   }
@@ -193,9 +193,9 @@ void print_support(const Case& c, const LayerList& list, const ConvLibrary& libr
 
 void keep(const Flags& flags, const std::vector<documents::Result>& results) {
   if (!flags.layers_csv.empty())
-    base::write_file(flags.layers_csv, present::results_csv(results, present::ResultColumns::TidyLayers));
+    base::write_file(flags.layers_csv, lab::results_csv(results, lab::ResultColumns::TidyLayers));
   if (!flags.overall_csv.empty())
-    base::write_file(flags.overall_csv, present::results_csv(results, present::ResultColumns::Tidy));
+    base::write_file(flags.overall_csv, lab::results_csv(results, lab::ResultColumns::Tidy));
 }
 
 std::vector<Case> cases_of(const Flags& flags) {

@@ -8,7 +8,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
-#include "pagoda/measured/axes.h"
+#include "pagoda/lab/axes.h"
 
 namespace pagoda::tools::conv {
 namespace {
@@ -135,7 +135,7 @@ std::string to_string(const ConvLayer& l) {
 
 Sizes input_sizes(const base::Setting& size) {
   if (std::holds_alternative<std::monostate>(size)) return {};
-  const auto pair = measured::bench::height_and_width(size);
+  const auto pair = lab::bench::height_and_width(size);
   if (!pair) throw Error("input_size: found " + base::setting_text(size) + ", expected a side or HEIGHTxWIDTH");
   return (*pair)[0] == (*pair)[1] ? Sizes{(*pair)[0]} : Sizes{(*pair)[0], (*pair)[1]};
 }

@@ -25,7 +25,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/estimate.h"
-#include "pagoda/documents/what_if.h"
+#include "pagoda/estimate/what_if.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::present {
@@ -41,7 +41,7 @@ struct PlotEstimate {
   std::string name;
   std::string sha256;
   documents::EstimateDocument document;  // with a row per node
-  std::optional<documents::WhatIf> what_if = std::nullopt;  // lets a page of only this estimate answer other requests
+  std::optional<estimate::WhatIf> what_if = std::nullopt;  // lets a page of only this estimate answer other requests
 };
 // Throws Error unless the text is a pagoda.estimate/1 with nodes.
 PlotEstimate read_plot_estimate(const std::string& name, std::string_view text);

@@ -1,6 +1,6 @@
 // Reports: one estimate as a readable table, CSV or Markdown; documents::write_estimate() makes JSON.
 //
-//   documents::EstimateDocument estimate = documents::make_estimate(load_model("resnet50.onnx"));
+//   documents::EstimateDocument estimate = estimate::make_estimate(load_model("resnet50.onnx"));
 //   std::string text = table_report(estimate, {.top = 10, .width = 100});
 //
 // Reports are pure functions of their arguments: sorted, independent of the locale, without dates. If dims are free,
@@ -20,9 +20,9 @@
 
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/structure.h"
-#include "pagoda/documents/compare.h"
+#include "pagoda/estimate/compare.h"
 #include "pagoda/documents/estimate.h"
-#include "pagoda/documents/pipeline.h"
+#include "pagoda/estimate/pipeline.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::present {
@@ -83,14 +83,14 @@ std::string sweep_report(Format format, const documents::EstimateDocument& estim
 // Compares two models: totals side by side, then the kernels that differ (nodes if there are no kernels). JSON and CSV
 // list all of them. Deltas are after − before. JSON is "pagoda.comparison/1".
 std::string comparison_report(Format format, const documents::EstimateDocument& before,
-                              const documents::EstimateDocument& after, const documents::Comparison& comparison,
+                              const documents::EstimateDocument& after, const estimate::Comparison& comparison,
                               const ReportOptions& options = {});
 
 // Models that run one after another: one row per model, then the time of one result and its memory, both with all
 // weights on the device and with the weights of one model at a time. JSON is "pagoda.pipeline/1". Columns of CSV, for
 // one run of each model:
 //   model,runs,macs,flops,bytes,params,weight_bytes,activation_peak_bytes,seconds,predicted_seconds
-std::string pipeline_report(Format format, const documents::Pipeline& pipeline, const ReportOptions& options = {});
+std::string pipeline_report(Format format, const estimate::Pipeline& pipeline, const ReportOptions& options = {});
 
 // CSV is a header and one row of features; JSON is "pagoda.structure/1" and also contains the maps and `tool`.
 std::string structure_report(Format format, const StructureProfile& profile, const std::string& tool = {});

@@ -2,11 +2,11 @@
 // metadata_props of an annotated model.
 //
 //   Model model = load_model("resnet50.onnx");
-//   documents::EstimateRequest request{.sizes = {.batch = 8}};
-//   documents::EstimateDocument estimate = documents::make_estimate(model, request);
+//   estimate::EstimateRequest request{.sizes = {.batch = 8}};
+//   documents::EstimateDocument estimate = estimate::make_estimate(model, request);
 //   base::write_file("resnet50.netron.json", present::netron_attachment({estimate}));
 //   base::write_file("time.json", present::model_explorer_data({estimate}, *present::metric("seconds")));
-//   write_annotated(model, "annotated.onnx", present::annotations({estimate}, documents::analysis_of(model, request)));
+//   write_annotated(model, "annotated.onnx", present::annotations({estimate}, estimate::analysis_of(model, request)));
 //
 // A node that occurs several times in the estimate, such as in a function that is called twice, gets the sums. Unknown
 // values are left out, never 0.

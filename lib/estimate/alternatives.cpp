@@ -1,0 +1,593 @@
+// Alternatives to a request: whether it fits and the largest sizes that do, faster options, and other devices,
+// precisions and traffic models.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "describe.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/energy.h"
+#include "pagoda/core/fit.h"
+#include "pagoda/core/quantise.h"
+
+namespace pagoda::estimate {
+namespace {
+
+// The smallest gain for which advice is given.
+constexpr double kLeastGain = 1.05;
+// The advised batch is the smallest one tried that reaches this fraction of the gain of the largest one tried.
+constexpr double kEnough = 0.9;
+constexpr std::int64_t kLargestBatch = 1024;  // the largest one tried
+
+// The analysis of the model with its batch left free.
+struct OpenBatch {
+  std::optional<Analysis> reopened;  // empty if the batch of the given analysis is already free
+  const Analysis* at_hand = nullptr;
+  std::vector<std::string> symbols;
+
+  const Analysis& analysis() const { return reopened ? *reopened : *at_hand; }
+};
+
+// Empty if the model has no batch, or works only at the batch it was exported with.
+std::optional<OpenBatch> open_batch(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  try {
+    return OpenBatch{{}, &analysis, axis_symbols(model, analysis, "batch")};
+  } catch (const Error&) {  // the batch is bound
+  }
+  EstimateRequest open = request;
+  open.sweep.clear();
+  open.sizes.batch = 0;
+  open.sizes.symbolic_batch = true;
+  try {
+    OpenBatch result{analysis_of(model, open), nullptr, {}};
+    result.symbols = axis_symbols(model, *result.reopened, "batch");
+    return result;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// The part of an analysis with a free size that one device holds, before the layers are cut into stages.
+Analysis open_share(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  return request.parallel ? share_of_device(model, analysis, *request.parallel).analysis : analysis;
+}
+
+// The largest size at which the run fits on every device.
+Count largest_on_all(const Model& model, const Analysis& share, const GroupRun* group,
+                     const std::vector<std::string>& symbols, Int bytes, const Training* training) {
+  if (group == nullptr || group->stages.empty()) {
+    const auto size = largest_size(model, share, symbols, bytes, training);
+    return size ? Count(*size) : Count();
+  }
+  std::optional<std::int64_t> least;
+  for (const Stage& stage : group->stages)
+    if (const auto size = largest_size(model, analysis_of_stage(model, share, stage), symbols, bytes, training))
+      least = std::min(least.value_or(*size), *size);
+  return least ? Count(*least) : Count();
+}
+
+// `share`: open_share() of the batch's analysis.
+Count largest_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open, const Analysis& share,
+                    Int bytes, const GroupRun* group) {
+  const std::optional<Training> training =
+      request.training ? std::optional(train(model, open.analysis(), *request.training)) : std::nullopt;
+  const Count size = largest_on_all(model, share, group, open.symbols, bytes, training ? &*training : nullptr);
+  return size && request.parallel ? Count(*size * request.parallel->expert) : size;
+}
+
+// A decode step with its past left free; the same on every device.
+struct OpenContext {
+  std::optional<PositionTable> table;
+  // Empty symbols: memory does not grow with the past, or it is not known how.
+  std::optional<Model> model;
+  Analysis share;
+  std::vector<std::string> symbols;
+  std::int64_t tokens_per_past = 1;
+};
+
+OpenContext open_context(const Model& as_filed, const EstimateRequest& request) {
+  OpenContext context;
+  if (!request.phase) return context;
+  EstimateRequest decode = of_one_group(request);
+  decode.phase = {.phase = Phase::Decode, .tokens = 1, .past = std::nullopt};
+  decode.sweep.clear();
+  context.model = phase_of_filed(as_filed, *decode.phase);
+  try {
+    const Sized open = sized(*context.model, decode);
+    context.table = position_table(*context.model, open.analysis);
+    if (open.phase->past_dim.empty()) return context;
+    std::vector<std::string> symbols = axis_symbols(*context.model, open.analysis, open.phase->past_dim);
+    context.share = open_share(*context.model, request, open.analysis);
+    context.tokens_per_past = open.phase->tokens_per_past;
+    context.symbols = std::move(symbols);
+  } catch (const Error&) {
+  }
+  return context;
+}
+
+// The largest context that memory holds, in tokens.
+Count context_in_memory(const OpenContext& open, Int bytes, const GroupRun* group) {
+  if (open.symbols.empty()) return {};
+  try {
+    const Count past = largest_on_all(*open.model, open.share, group, open.symbols, bytes, nullptr);
+    if (!past) return {};
+    // Includes the token that the step adds.
+    return *past == 0 ? Int{0} : open.tokens_per_past == 1 ? *past + 1 : *past * open.tokens_per_past;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// Sets the longest context, and what limits it, in what says whether the model fits.
+template <typename Fit>
+void limit_context(Fit& fit, const OpenContext& open, const GroupRun* group) {
+  fit.memory_context = context_in_memory(open, *fit.device_bytes, group);
+  fit.position_table = open.table;
+  fit.longest_context = fit.memory_context;
+  if (open.table) {
+    const Int rows = open.table->positions;
+    fit.longest_context = fit.memory_context ? std::min<Int>(*fit.memory_context, rows) : rows;
+  }
+}
+
+std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindings& bindings) {
+  if (request.sizes.batch > 0) return request.sizes.batch;
+  for (const char* name : kBatchNames)
+    if (const auto found = bindings.find(name); found != bindings.end()) return found->second;
+  return std::nullopt;
+}
+
+// The batch that a run has: requested, bound, or fixed by the file, whose inputs then differ from those of the open
+// analysis by it.
+std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateRequest& request, const OpenBatch& open,
+                                         const Analysis& analysis) {
+  if (const auto given = batch_of(request, analysis.bindings)) return given;
+  for (const ValueId input : model.main().inputs) {
+    const auto &fixed = analysis.types[static_cast<std::size_t>(input)].shape,
+               &free = open.analysis().types[static_cast<std::size_t>(input)].shape;
+    if (!fixed || !free || fixed->size() != free->size()) continue;
+    for (std::size_t axis = 0; axis < free->size(); ++axis)
+      if ((*free)[axis] == Dim::symbol(open.symbols.front()) && (*fixed)[axis].is_constant())
+        return static_cast<std::int64_t>((*fixed)[axis].evaluate({}));
+  }
+  return std::nullopt;
+}
+
+// A larger batch that lowers the time per item; `seconds` is the time of a run at `batch`.
+std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open,
+                                           double seconds, std::int64_t batch, const EstimateFit& fit) {
+  if (request.traffic == TrafficModel::Resident) return std::nullopt;  // valid at a single size only
+  std::vector<std::int64_t> sizes;
+  std::vector<Bindings> points;
+  for (std::int64_t size = batch * 2; size <= kLargestBatch && (!fit.largest_batch || size <= *fit.largest_batch);
+       size *= 2) {
+    sizes.push_back(size);
+    for (Bindings& point = points.emplace_back(); const std::string& symbol : open.symbols) point[symbol] = size;
+  }
+  if (points.empty()) return std::nullopt;
+  const std::optional<Traffic> moved = traffic_of(model, request, open.analysis());
+  const std::vector<RooflineTotals> times =
+      roofline_sweep(open.analysis(), *request.device, {}, points, moved ? &*moved : nullptr);
+  const auto gain = [&](std::size_t i) {
+    return seconds / static_cast<double>(batch) / (times[i].seconds / static_cast<double>(sizes[i]));
+  };
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (times[i].seconds > 0 && gain(i) >= kEnough * gain(times.size() - 1))
+      return EstimateAdvice{.batch = sizes[i], .seconds = times[i].seconds, .gain = gain(i)};
+  return std::nullopt;
+}
+
+EstimateFit fit_of(const Model& model, const Model& as_filed, const EstimateRequest& request,
+                   const std::optional<OpenBatch>& open, const Findings& findings) {
+  const GroupRun* group = findings.group ? &*findings.group : nullptr;
+  const MemoryNeed need =
+      group != nullptr ? group->largest_need()
+                       : memory_need(model, findings.analysis, findings.training ? &*findings.training : nullptr);
+  EstimateFit fit{.device_bytes = request.device->memory_bytes(),
+                  .weight_bytes = need.weights,
+                  .activation_bytes = need.activations,
+                  .cache_bytes = need.cache,
+                  .gradient_bytes = request.training ? Count(need.gradients) : Count(),
+                  .optimizer_bytes = request.training ? Count(need.optimizer) : Count(),
+                  .total_bytes = need.total(),
+                  .at_least = need.at_least,
+                  .fits = need.fits(request.device->memory_bytes()),
+                  .largest_batch = {},
+                  .longest_context = {}};
+  if (!fit.device_bytes) return fit;
+  if (open)
+    fit.largest_batch = largest_batch(model, request, *open, open_share(model, request, open->analysis()),
+                                      *fit.device_bytes, group);
+  limit_context(fit, open_context(as_filed, request), group);
+  return fit;
+}
+
+std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest& request,
+                                      const std::optional<OpenBatch>& open, const Findings& findings) {
+  std::vector<EstimateAdvice> advice;
+  if (!findings.bound || findings.bound->totals.seconds <= 0 || findings.bound->totals.at_least) return advice;
+  const double now = findings.bound->totals.seconds;
+  const auto add = [&](EstimateAdvice each, double seconds) {
+    each.seconds = seconds;
+    each.gain = now / seconds;
+    if (seconds > 0) advice.push_back(each);
+  };
+  if (request.traffic == TrafficModel::Unfused) {
+    EstimateRequest fused = request;
+    fused.traffic = TrafficModel::Fused;
+    add({.traffic = fused.traffic}, times_of(model, fused, findings.analysis).seconds);
+  }
+  // Narrower formats with tensor units on the device, for models that compute in float32.
+  const bool is_single = std::any_of(
+      findings.analysis.nodes.begin(), findings.analysis.nodes.end(),
+      [](const auto& row) { return row.cost.precision == ElementType::Float32 && row.cost.macs != Dim(0); });
+  for (const Precision precision : {Precision::Tf32, Precision::Float16}) {
+    if (!is_single || request.precision == precision || !engine_runs(request, precision) ||
+        request.device->peak(precision, Unit::Tensor) == nullptr)
+      continue;
+    EstimateRequest other = request;
+    other.precision = precision;
+    add({.precision = precision}, times_of(model, other, analysis_of(model, other)).seconds);
+  }
+  if (open) {
+    const std::int64_t batch = batch_of_run(model, request, *open, findings.analysis).value_or(1);
+    if (const auto larger = larger_batch(model, request, *open, now, batch, *findings.fit)) advice.push_back(*larger);
+  }
+  std::erase_if(advice, [](const EstimateAdvice& each) { return each.gain < kLeastGain; });
+  std::stable_sort(advice.begin(), advice.end(),
+                   [](const EstimateAdvice& a, const EstimateAdvice& b) { return a.gain > b.gain; });
+  return advice;
+}
+
+// Energy by the device's constants; empty if it has none for this precision.
+std::optional<double> joules_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                                double seconds) {
+  const std::optional<EnergyModel> constants = energy_model(*request.device, request.precision);
+  if (!constants || request.count == Convention::Macs || request.count == Convention::Pagoda) return std::nullopt;
+  const std::optional<Traffic> moved = request.training ? std::nullopt : traffic_of(model, request, analysis);
+  const OpCost& cost = analysis.totals.cost;
+  const auto work = real(count(flops(cost, request.count)));
+  const auto bytes =
+      real(count(moved ? moved->bytes_read + moved->bytes_written : cost.bytes_read + cost.bytes_written));
+  if (!work || !bytes) return std::nullopt;
+  return joules(*constants, *work, *bytes, seconds);
+}
+
+// Names of the nodes that stay in float16 and of conversions that stay kernels under TensorRT.
+void name_exceptions(const Model& model, const EstimateRequest& same, const Analysis& analysis,
+                     EstimateEngineTime& time) {
+  const TensorRtKernels kernels = tensorrt_kernels(model, analysis);
+  const auto names = [&](const std::vector<std::int32_t>& rows) {
+    std::vector<std::string> list;
+    for (const std::int32_t id : rows) {
+      const NodeReport& row = analysis.nodes[static_cast<std::size_t>(id)];
+      const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
+      list.push_back(node.name.empty() ? node.op_type + " " + std::to_string(id) : std::string(node.name));
+    }
+    return list;
+  };
+  std::vector<std::int32_t> wide = kernels.float_products;
+  if (lacks_int8(same))
+    for (const TensorRtKernel& kernel : kernels.kernels)
+      if (kernel.kind != TensorRtKernel::Kind::Other) wide.push_back(kernel.rows.front());
+  time.float_products = names(wide);
+  time.unfused_conversions = names(kernels.unfused_conversions);
+}
+
+// The same under ONNX Runtime on a CPU.
+void name_exceptions(const Model& model, const Analysis& analysis, const CpuCalibration& fitted,
+                     EstimateEngineTime& time) {
+  std::set<std::int32_t> said;
+  for (const CpuKernel& kernel : cpu_kernels(model, analysis, fitted.channel_block).kernels) {
+    const NodeReport& row = analysis.nodes[static_cast<std::size_t>(kernel.row)];
+    const Graph& graph = model.graph(row.graph);
+    const Node& node = graph.node(row.node);
+    const bool is_conversion = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+    const bool is_in_floats = is_product(kernel.kind) && kernel.weight_bytes > 0 && !is_quantized(kernel.kind) &&
+                              !node.op_type.starts_with("DynamicQuantize");
+    if ((is_conversion || is_in_floats) && said.insert(kernel.row).second)
+      (is_conversion ? time.unfused_conversions : time.float_products).push_back(display_name(graph, node));
+  }
+}
+
+// The time under the engine, if one is requested. `same` is the request for one device and precision, `bound` its time
+// bound; `is_narrow`: `model` is a quantised form. Warnings join `said`, each once.
+std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start,
+                                              const std::optional<GroupRun>& group, const RooflineTotals& bound,
+                                              bool is_narrow, std::vector<Diagnostic>& said) {
+  if (!predicts(same)) return std::nullopt;
+  Findings findings{.analysis = start.analysis, .bound = Roofline{}, .group = group};
+  findings.bound->totals = bound;
+  findings.analysis.diagnostics.clear();
+  const std::optional<EstimatePrediction> time = prediction_of(model, same, findings);
+  for (const Diagnostic& each : findings.analysis.diagnostics)
+    if (std::none_of(said.begin(), said.end(), [&](const Diagnostic& one) { return one.message == each.message; }))
+      said.push_back(each);
+  if (!time) return std::nullopt;
+  EstimateEngineTime result{
+      .engine = time->engine, .seconds = time->seconds, .low = time->low, .high = time->high, .memory = time->memory};
+  if (std::holds_alternative<TensorRtCalibration>(same.engine))
+    name_exceptions(model, same, tensorrt_analysis(model, same, start.analysis), result);
+  if (const auto* cpu = std::get_if<CpuCalibration>(&same.engine); cpu != nullptr && is_narrow)
+    name_exceptions(model, start.analysis, *cpu, result);
+  return result;
+}
+
+// The first row of another form than float32: quantised, or with products of another type; null if there is none.
+const NodeReport* other_than_float32(const Analysis& analysis) {
+  const auto found = std::find_if(analysis.nodes.begin(), analysis.nodes.end(), [](const NodeReport& row) {
+    const bool is_pair = row.facts.kind == OpKind::Quantize || row.facts.kind == OpKind::Dequantize;
+    return is_pair || (row.cost.macs != Dim(0) && row.cost.precision != ElementType::Float32);
+  });
+  return found == analysis.nodes.end() ? nullptr : &*found;
+}
+
+// ONNX Runtime on a CPU runs the types of the file: int8 is the model quantised, in the types of that file. Throws Error
+// if the file is not float32 itself.
+std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& same) {
+  if (!same.precision || !std::holds_alternative<CpuCalibration>(same.engine)) return std::nullopt;
+  EstimateRequest as_filed = same;
+  as_filed.precision = std::nullopt;
+  const Analysis analysis = analysis_of(model, as_filed);
+  if (const NodeReport* row = other_than_float32(analysis); row != nullptr && !same.other_precisions.empty()) {
+    const Graph& graph = model.graph(row->graph);
+    const bool is_wide = row->cost.macs != Dim(0) && bits(row->cost.precision) > 8;
+    throw Error("--what-if under onnxruntime-cpu compares a float32 file with its quantised form, and this one " +
+                (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") + " (" +
+                display_name(graph, graph.node(row->node)) + "); give the float32 file, or two files with --compare");
+  }
+  if (*same.precision != Precision::Int8) return std::nullopt;
+  same.precision = std::nullopt;
+  return quantised_form(model, analysis);
+}
+
+}  // namespace
+
+bool lacks_int8(const EstimateRequest& request) {
+  return request.precision == Precision::Int8 && request.device->peak(Precision::Int8, Unit::Tensor) == nullptr;
+}
+
+Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  if (request.precision && !lacks_int8(request)) return analysis;
+  EstimateRequest half = request;
+  half.precision = Precision::Float16;
+  return analysis_of(model, half);
+}
+
+RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  const std::optional<Traffic> moved = traffic_of(model, request, analysis);
+  return (moved ? roofline(analysis, *moved, *request.device) : roofline(analysis, *request.device)).totals;
+}
+
+Count items_of(const EstimateRequest& request, const Sized& sized) {
+  if (sized.phase) return count(sized.phase->tokens);
+  const auto batch = batch_of(request, sized.analysis.bindings);
+  return batch ? Count(*batch) : Count();
+}
+
+void add_fit_and_advice(const Model& model, const Model& as_filed, const EstimateRequest& request, Findings& findings) {
+  const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
+  findings.fit = fit_of(model, as_filed, request, open, findings);
+  if (request.advice && !request.training && !request.parallel)
+    findings.advice = advice_of(model, request, open, findings);
+}
+
+Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase) {
+  Model other = in_other_phase(as_filed, phase);
+  std::optional<Model> taken = with_branches_taken(other);
+  return taken ? std::move(*taken) : other;
+}
+
+namespace {
+
+// One row after another of a table over precisions, traffic models, devices and numbers of devices.
+class Variants {
+ public:
+  Variants(const Model& filed, const Model& as_filed, const EstimateRequest& request, std::vector<Diagnostic>& said)
+      : filed_(filed), as_filed_(as_filed), request_(request), said_(said) {}
+
+  std::vector<EstimateVariant> all() {
+    std::vector<DeviceSpec> devices = request_.other_devices;
+    if (devices.empty() && request_.device) devices.push_back(*request_.device);
+    std::vector<std::optional<Precision>> precisions(request_.other_precisions.begin(),
+                                                     request_.other_precisions.end());
+    if (precisions.empty()) precisions.push_back(request_.precision);
+    std::vector<TrafficModel> traffics = request_.other_traffic;
+    if (traffics.empty()) traffics.push_back(request_.traffic);
+    std::vector<std::optional<ParallelOptions>> groups(request_.other_parallel.begin(), request_.other_parallel.end());
+    if (groups.empty()) groups.push_back(request_.parallel);
+    for (const std::optional<Precision>& precision : precisions) {
+      start(precision);
+      for (const TrafficModel moved : traffics)
+        for (const DeviceSpec& device : devices)
+          for (const std::optional<ParallelOptions>& group : groups) add(moved, device, group);
+    }
+    refuse_none_left();
+    return std::move(variants_);
+  }
+
+ private:
+  // What all rows of a precision share.
+  void start(const std::optional<Precision>& precision) {
+    same_ = request_;
+    same_.precision = precision_ = precision;
+    same_.sweep.clear();
+    narrow_ = run_narrow(filed_, same_);
+    start_ = sized(model(), same_);
+    training_.reset();
+    if (request_.training) training_ = train(model(), start_.analysis, *request_.training);
+    step_ = training_ ? step_analysis(start_.analysis, *training_) : Analysis();
+    need_ = memory_need(model(), start_.analysis, training_ ? &*training_ : nullptr);
+    open_ = same_.phase ? open_batch(model(), same_, start_.analysis) : std::nullopt;
+    items_ = real(items_of(request_, start_)).value_or(1);  // without a batch, a run is one item
+    prompts_.clear();
+    opens_.clear();
+    shares_.clear();
+    prompt_shares_.clear();
+  }
+
+  const Model& model() const { return narrow_ ? narrow_->model : filed_; }
+  const Analysis& run() const { return training_ ? step_ : start_.analysis; }
+
+  void add(TrafficModel moved, const DeviceSpec& device, const std::optional<ParallelOptions>& group) {
+    same_.device = device;
+    same_.traffic = moved;
+    same_.parallel = group && group->devices() > 1 ? group : std::nullopt;
+    EstimateVariant& row = variants_.emplace_back();
+    row.device = device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode);
+    row.precision = precision_;
+    row.traffic = moved;
+    row.device_bytes = device.memory_bytes();
+    row.parallel = group;
+    try {
+      fill(row);
+    } catch (const Error& error) {
+      if (!same_.parallel) throw;
+      row.refused = error.what();
+    }
+  }
+
+  void fill(EstimateVariant& row) {
+    std::optional<GroupRun> group;
+    if (same_.parallel) group = run_on_group(model(), same_, start_, share_of(shares_, model(), same_, start_));
+    const RooflineTotals time = group ? group->bound.totals : times_of(model(), same_, run());
+    const MemoryNeed& held = group ? group->largest_need() : need_;
+    row.total_bytes = held.total();
+    if (row.parallel) {
+      row.weight_bytes = held.weights;
+      row.cache_bytes = held.cache;
+    }
+    row.fits = held.fits(row.device_bytes);
+    row.at_least = time.at_least;
+    if (same_.phase && row.device_bytes) {
+      const Open& open = open_sizes();
+      if (open_)
+        row.largest_batch =
+            largest_batch(model(), same_, *open_, open.batch, *row.device_bytes, group ? &*group : nullptr);
+      limit_context(row, open.context, group ? &*group : nullptr);
+    }
+    row.predicted = engine_time(model(), same_, start_, group, time, narrow_.has_value(), said_);
+    const auto devices = static_cast<double>(row.devices());
+    if (row.predicted) {
+      row.predicted->items_per_second = items_ / row.predicted->seconds;
+      if (row.parallel) row.predicted->device_items_per_second = *row.predicted->items_per_second / devices;
+    }
+    if (request_.prompt > 0) row.prompt = prompt();
+    if (time.seconds <= 0) return;
+    row.seconds = time.seconds;
+    row.floor_seconds = time.floor_seconds;
+    row.bound = time.bound();
+    row.items_per_second = items_ / time.seconds;
+    if (row.parallel) row.device_items_per_second = *row.items_per_second / devices;
+    // Energy constants are for one device.
+    if (!group) row.joules = joules_of(model(), same_, run(), time.seconds);
+    if (const auto price = request_.price_per_hour.find(same_.device->id); price != request_.price_per_hour.end())
+      row.price_per_million = price->second * devices / 3600 * 1e6 / *row.items_per_second;
+  }
+
+  // What says how many users and how long a context fit: the same on every device.
+  struct Open {
+    Analysis batch;
+    OpenContext context;
+  };
+
+  using Key = std::array<std::int64_t, 4>;  // traffic, where it matters; tensor, pipeline, expert
+  Key key_of(bool with_traffic) const {
+    const ParallelOptions group = same_.parallel.value_or(ParallelOptions{});
+    return {with_traffic ? static_cast<std::int64_t>(same_.traffic) : 0, group.tensor, group.pipeline, group.expert};
+  }
+
+  const GroupShare& share_of(std::map<Key, GroupShare>& shares, const Model& model, const EstimateRequest& request,
+                             const Sized& sized) const {
+    const Key key = key_of(true);
+    const auto found = shares.find(key);
+    return found != shares.end() ? found->second : shares.emplace(key, share_of_group(model, request, sized)).first->second;
+  }
+
+  const Open& open_sizes() {
+    const Key key = key_of(false);
+    const auto found = opens_.find(key);
+    if (found != opens_.end()) return found->second;
+    Open open{.batch = open_ ? open_share(model(), same_, open_->analysis()) : Analysis(),
+              .context = open_context(as_filed_, same_)};
+    return opens_.emplace(key, std::move(open)).first->second;
+  }
+
+  // A decoder at the sizes of a prompt.
+  struct Prompt {
+    Model model;
+    EstimateRequest request;
+    Sized sized;
+  };
+
+  // By the sequences of the batch: one, or one for each group of experts.
+  const Prompt& prompt_of(std::int64_t sequences) {
+    const auto found = prompts_.find(sequences);
+    if (found != prompts_.end()) return found->second;
+    EstimateRequest prefill = same_;
+    prefill.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = request_.prompt, .past = 0};
+    prefill.speculation.reset();
+    prefill.sizes.batch = sequences;
+    Model filled = phase_of_filed(as_filed_, *prefill.phase);
+    Sized at = sized(filled, prefill);
+    return prompts_.emplace(sequences, Prompt{std::move(filled), std::move(prefill), std::move(at)}).first->second;
+  }
+
+  EstimatePrompt prompt() {
+    const std::int64_t sequences = same_.parallel ? same_.parallel->expert : 1;
+    const Prompt& prefill = prompt_of(sequences);
+    EstimateRequest same = prefill.request;
+    same.device = same_.device;
+    same.traffic = same_.traffic;
+    same.parallel = same_.parallel;
+    std::optional<GroupRun> group;
+    if (same.parallel)
+      group = run_on_group(prefill.model, same, prefill.sized,
+                           share_of(prompt_shares_, prefill.model, same, prefill.sized));
+    const RooflineTotals time = group ? group->bound.totals : times_of(prefill.model, same, prefill.sized.analysis);
+    EstimatePrompt result{.tokens = request_.prompt, .sequences = sequences, .seconds = {}, .predicted = {}};
+    if (time.seconds > 0) result.seconds = time.seconds;
+    result.at_least = time.at_least;
+    result.predicted = engine_time(prefill.model, same, prefill.sized, group, time, false, said_);
+    return result;
+  }
+
+  // A table of refusals alone is an error.
+  void refuse_none_left() const {
+    const auto is_refused = [](const EstimateVariant& row) { return !row.refused.empty(); };
+    if (!variants_.empty() && std::all_of(variants_.begin(), variants_.end(), is_refused))
+      throw Error(variants_.front().refused);
+  }
+
+  const Model& filed_;
+  const Model& as_filed_;
+  const EstimateRequest& request_;
+  std::vector<Diagnostic>& said_;
+  std::vector<EstimateVariant> variants_;
+  // Of the current precision, which a quantised form states in the types of its file:
+  std::optional<Precision> precision_;
+  EstimateRequest same_;
+  std::optional<QuantisedForm> narrow_;
+  Sized start_;
+  std::optional<Training> training_;
+  Analysis step_;
+  MemoryNeed need_;
+  std::optional<OpenBatch> open_;
+  double items_ = 1;
+  std::map<std::int64_t, Prompt> prompts_;
+  std::map<Key, Open> opens_;
+  std::map<Key, GroupShare> shares_, prompt_shares_;
+};
+
+}  // namespace
+
+std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_filed, const EstimateRequest& request,
+                                         std::vector<Diagnostic>& said) {
+  if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty() &&
+      request.other_parallel.empty() && request.prompt == 0)
+    return {};
+  return Variants(filed, as_filed, request, said).all();
+}
+
+}  // namespace pagoda::estimate

@@ -1,0 +1,486 @@
+// Builds the document from an analysis and the results computed from it.
+#include "describe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pagoda/base/error.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/core/call_names.h"
+
+namespace pagoda::estimate {
+namespace {
+
+// The value of `formula`; empty if it is negative or cannot be computed.
+template <typename Formula>
+Count known(const Formula& formula) {
+  try {
+    const Int value = formula();
+    return value < 0 ? Count() : value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+Count maybe(const std::optional<Dim>& dim) { return dim ? count(*dim) : Count(); }
+
+// The published estimator does not separate reads from writes, and does not report what it could not model.
+void set_published(EstimateCounts& counts, const PagodaCount& published, bool failed) {
+  counts.flops = failed ? Count() : published.flops;
+  counts.param_bytes = failed ? Count() : published.param_bytes;
+  counts.bytes = failed ? Count() : published.memory_bytes;
+  counts.bytes_read = counts.bytes_written = std::nullopt;
+}
+
+bool is_unmodelled(const NodeReport& row) { return row.cost.mark == Mark::Unmodelled || row.unmodelled_inside > 0; }
+
+// The sum of counts as one formula, or joined by " + " if it has more terms than a Dim supports.
+std::string sum_formula(const Dim& a, const Dim& b) {
+  try {
+    return (a + b).factored();
+  } catch (const Error&) {
+    return a.factored() + " + " + b.factored();
+  }
+}
+
+Name value_name(const Graph& graph, ValueId value) { return value == kAbsent ? Name() : graph.value(value).name; }
+
+template <typename Values>
+std::vector<std::string> value_names(const Graph& graph, const Values& values) {
+  std::vector<std::string> names;
+  names.reserve(values.size());
+  for (const ValueId value : values) names.push_back(value_name(graph, value));
+  return names;
+}
+
+// Counts of some work; if it is not modelled, only the weights are known. Adds numbers rather than formulas, since sums
+// of formulas are limited in their number of terms.
+EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention convention,
+                         bool is_modelled = true) {
+  EstimateCounts counts;
+  counts.params = count(params);
+  counts.param_bytes = count(param_bytes);
+  if (!is_modelled) return counts;
+  counts.macs = count(cost.macs);
+  counts.arith = count(cost.arith);
+  counts.special = count(cost.special);
+  counts.comparisons = count(cost.comparisons);
+  counts.bytes_read = count(cost.bytes_read);
+  counts.bytes_written = count(cost.bytes_written);
+  if (counts.bytes_read && counts.bytes_written)
+    counts.bytes = known([&] { return *(Dim(*counts.bytes_read) + Dim(*counts.bytes_written)).value(); });
+  if (counts.macs && counts.arith && counts.special && counts.comparisons) {
+    OpCost numbers;
+    numbers.macs = *counts.macs;
+    numbers.arith = *counts.arith;
+    numbers.special = *counts.special;
+    numbers.comparisons = *counts.comparisons;
+    counts.flops = known([&] { return *flops(numbers, convention).value(); });
+  }
+  return counts;
+}
+
+EstimateFormulas formulas_of(const OpCost& cost, Convention count) {
+  EstimateFormulas result{
+      .macs = cost.macs.factored(), .flops = "", .bytes = sum_formula(cost.bytes_read, cost.bytes_written)};
+  OpCost contraction, rest;
+  contraction.macs = cost.macs;
+  rest.arith = cost.arith;
+  rest.special = cost.special;
+  rest.comparisons = cost.comparisons;
+  if (count != Convention::Pagoda) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
+  return result;
+}
+
+// "ai.onnx" for the default domain, which is empty in files.
+constexpr std::string_view kDefaultDomain = "ai.onnx";
+std::string domain_name(std::string_view domain) { return std::string(domain.empty() ? kDefaultDomain : domain); }
+
+EstimateModel model_part(const Model& model) {
+  EstimateModel part{.path = model.path,
+                     .name = model.graph_name,
+                     .ir_version = model.ir_version,
+                     .opsets = {},
+                     .producer = model.producer + (model.producer_version.empty() ? "" : " ") + model.producer_version,
+                     .nodes = model.main().nodes.size(),
+                     .functions = model.functions.size()};
+  for (const auto& [domain, version] : model.opsets) part.opsets[domain_name(domain)] = version;
+  return part;
+}
+
+// What all rows share.
+struct OfRows {
+  const Model& model;
+  const EstimateRequest& request;
+  const Findings& findings;
+  CallNames names;
+  Name default_domain = kDefaultDomain;
+};
+
+// Moves the report's outputs into the row.
+EstimateNode node_part(const OfRows& of, NodeReport& report, std::size_t index) {
+  const auto& [model, request, findings, names, default_domain] = of;
+  const Graph& graph = model.graph(report.graph);
+  const Node& node = graph.nodes[static_cast<std::size_t>(report.node)];
+  EstimateNode row;
+  row.index = index;
+  row.name = node.name;
+  row.op_type = node.op_type;
+  row.domain = node.domain.empty() ? default_domain : node.domain;
+  row.scope = report.scope.empty()  ? node.scope
+              : node.scope.empty() ? report.scope
+                                    : Name(report.scope + "/" + node.scope);
+  row.body = report.scope;
+  row.inputs.reserve(node.inputs.size());
+  for (const ValueId input : node.inputs) row.inputs.push_back(names.of(index, input));
+  row.outputs = std::move(report.outputs);
+  if (std::size_t output = 0; !model.functions.empty())
+    for (const ValueId value : node.outputs)
+      if (value != kAbsent && output < row.outputs.size()) row.outputs[output++].name = names.of(index, value);
+  row.counts = counts_of(report.cost, report.params, report.param_bytes, request.count, !is_unmodelled(report));
+  if (findings.published) {
+    const PagodaCount none;
+    const bool in_main = report.graph == 0;
+    set_published(row.counts, in_main ? findings.published->nodes.at(static_cast<std::size_t>(report.node)) : none,
+                  !findings.published->failure.empty());
+  }
+  row.precision = report.cost.precision;
+  row.dequantized_from = report.dequantized_from;
+  row.mark = report.cost.mark;
+  if (findings.traffic) row.group = findings.traffic->group_of[index];
+  row.problem = report.problem;
+  if (report.problem.empty() && report.unmodelled_inside > 0)
+    row.problem = std::to_string(report.unmodelled_inside) + " nodes inside are not modelled";
+  if (request.row_formulas && row.problem.empty()) row.symbolic = formulas_of(report.cost, request.count);
+  return row;
+}
+
+// Most time first if there is a device; then most FLOPs, unknown last, then by domain and name.
+std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const EstimateRequest& request,
+                                     const Analysis& analysis) {
+  struct Sum {
+    EstimateType row;
+    OpCost cost;
+  };
+  // The default domain, which is empty in files, comes first.
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const EstimateNode& node : estimate.nodes) {
+    auto& [row, cost] = sums[{node.domain == kDefaultDomain ? "" : node.domain, node.op_type}];
+    row.op_type = node.op_type;
+    row.domain = node.domain;
+    ++row.nodes;
+    const NodeReport& report = analysis.nodes[node.index];
+    if (is_unmodelled(report)) {
+      ++row.unmodelled_nodes;
+    } else if (request.row_formulas) {
+      cost += report.cost;
+    }
+    if (const RowBound* bound = estimate.bound_of(node)) row.seconds = row.seconds.value_or(0) + bound->seconds;
+    for (const auto& [name, member] : kEstimateCounts)
+      if (const Count& value = node.counts.*member) row.counts.*member = (row.counts.*member).value_or(0) + *value;
+  }
+  std::vector<EstimateType> types;
+  for (auto& [key, sum] : sums) {
+    if (request.row_formulas) sum.row.symbolic = formulas_of(sum.cost, request.count);
+    types.push_back(std::move(sum.row));
+  }
+  std::stable_sort(types.begin(), types.end(), [](const EstimateType& a, const EstimateType& b) {
+    if (a.seconds != b.seconds) return a.seconds > b.seconds;
+    return a.counts.flops.value_or(-1) > b.counts.flops.value_or(-1);
+  });
+  return types;
+}
+
+EstimateMemory memory_part(const Graph& graph, const MemoryPlan& plan) {
+  EstimateMemory part;
+  part.excludes = kMemoryPlanExcludes;
+  part.peak_bytes = plan.peak_bytes;
+  part.peak_step = static_cast<std::size_t>(plan.peak_step);
+  if (plan.peak_formula) part.peak_formula = plan.peak_formula->factored();
+  part.peak_tensors = plan.peak_tensors;
+  part.arena_bytes = plan.arena_bytes;
+  part.timeline = plan.timeline;
+  part.order.assign(plan.order.begin(), plan.order.end());
+  for (const std::int32_t place : plan.order) {
+    const Node& node = graph.nodes[static_cast<std::size_t>(place)];
+    part.names.push_back(display_name(graph, node));
+    part.op_types.push_back(node.op_type);
+  }
+  for (const PlannedTensor& tensor : plan.tensors)
+    part.tensors.push_back({.name = value_name(graph, tensor.value),
+                            .bytes = tensor.bytes,
+                            .first_step = tensor.first_step,
+                            .last_step = tensor.last_step,
+                            .offset = tensor.offset,
+                            .shared_by = value_names(graph, tensor.shared_by)});
+  for (const WeightBytes& weight : plan.weights)
+    part.weights.push_back(
+        {.type = weight.element, .tensors = weight.tensors, .elements = weight.elements, .bytes = weight.bytes});
+  if (!plan.kv_cache.pairs.empty())
+    part.kv_cache = {.bytes_per_token = plan.kv_cache.bytes_per_token,
+                     .past_bytes = plan.kv_cache.past_bytes,
+                     .shared_bytes = plan.kv_cache.shared_bytes,
+                     .separate_bytes = plan.kv_cache.separate_bytes,
+                     .written_bytes = plan.kv_cache.written_bytes,
+                     .copied_bytes = plan.kv_cache.copied_bytes,
+                     .pairs = plan.kv_cache.pairs.size()};
+  if (plan.reordered) {
+    part.reordered = {
+        .peak_bytes = plan.reordered->peak_bytes, .arena_bytes = plan.reordered->arena_bytes, .order = {}};
+    part.reordered->order.assign(plan.reordered->order.begin(), plan.reordered->order.end());
+  }
+  part.unsized = value_names(graph, plan.unsized);
+  return part;
+}
+
+EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, const EstimateRequest& request) {
+  Dim params, param_bytes;
+  for (const std::int32_t row : group.rows) {
+    params += analysis.nodes[static_cast<std::size_t>(row)].params;
+    param_bytes += analysis.nodes[static_cast<std::size_t>(row)].param_bytes;
+  }
+  const bool is_modelled = group.cost.mark != Mark::Unmodelled;
+  EstimateGroup part{
+      .rule = group.rule,
+      .nodes = {group.rows.begin(), group.rows.end()},
+      .joined_by = group.joined_by,
+      .counts = counts_of(group.cost, params, param_bytes, request.count, is_modelled),
+      .saved_bytes = count(group.saved),
+      .symbolic = {},
+  };
+  if (request.row_formulas && is_modelled) part.symbolic = formulas_of(group.cost, request.count);
+  return part;
+}
+
+EstimateTraffic traffic_part(const Graph& graph, const Analysis& analysis, const Traffic& traffic,
+                             const EstimateRequest& request, const Count& bytes) {
+  EstimateTraffic part{.model = traffic.model,
+                       .bytes_read = count(traffic.bytes_read),
+                       .bytes_written = count(traffic.bytes_written),
+                       .bytes = bytes,
+                       .groups = {},
+                       .stayed = {}};
+  part.groups.reserve(traffic.groups.size());
+  for (const TrafficGroup& group : traffic.groups) part.groups.push_back(group_part(group, analysis, request));
+  for (const ResidentTensor& tensor : traffic.stayed)
+    part.stayed.push_back({.value = value_name(graph, tensor.value),
+                           .bytes = tensor.bytes,
+                           .saved_bytes = tensor.bytes_saved,
+                           .in_memory = tensor.in_memory});
+  return part;
+}
+
+EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
+  const DeviceSpec& device = *request.device;
+  return {.device = device.id,
+          .device_name = device.name,
+          .power_mode = device.power_mode,
+          .measured = device.measured,
+          .precision = request.precision,
+          .traffic = request.traffic,
+          .totals = bound.totals,
+          .items = {},
+          .launch_overhead_seconds = device.launch_overhead_seconds.value,
+          .launch_is_assumed = device.launch_overhead_seconds.is_assumed(),
+          .predicted = {},
+          .parallel = {},
+          .energy = {},
+          .handover = {},
+          .nodes = std::move(bound.rows),
+          .groups = std::move(bound.groups)};
+}
+
+// Adds rates per second and bytes per token.
+void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
+  phase.is_timed = estimate.roofline.has_value();
+  if (!phase.tokens || *phase.tokens <= 0) return;
+  const double tokens = static_cast<double>(*phase.tokens);
+  if (const Count& bytes = estimate.totals.counts.bytes) phase.bytes_per_token = static_cast<double>(*bytes) / tokens;
+  if (!phase.is_timed || estimate.roofline->totals.seconds <= 0) return;
+  phase.tokens_per_second = tokens / estimate.roofline->totals.seconds;
+  if (phase.sequence_tokens)
+    phase.user_tokens_per_second = static_cast<double>(*phase.sequence_tokens) / estimate.roofline->totals.seconds;
+  const auto& parallel = estimate.roofline->parallel;
+  phase.device_tokens_per_second =
+      *phase.tokens_per_second / static_cast<double>(parallel ? parallel->devices.devices() : 1);
+}
+
+EstimateWork work_part(const OpCost& cost, std::optional<Convention> convention = std::nullopt) {
+  return {.macs = count(cost.macs),
+          .arith = count(cost.arith),
+          .special = count(cost.special),
+          .flops = !convention || *convention == Convention::Pagoda ? Count() : count(flops(cost, *convention)),
+          .bytes_read = count(cost.bytes_read),
+          .bytes_written = count(cost.bytes_written)};
+}
+
+EstimateTraining training_part(const Training& training, const EstimateRequest& request) {
+  const Convention convention = request.count;
+  const TrainingTotals& totals = training.totals;
+  const TrainingMemory& memory = training.memory;
+  EstimateTraining part;
+  part.optimizer = request.training->optimizer;
+  part.recompute = request.training->recompute;
+  part.trained_params = count(training.trained_elements);
+  part.forward = work_part(totals.forward, convention);
+  part.backward = work_part(totals.backward, convention);
+  part.dx = work_part(totals.dx, convention);
+  part.dw = work_part(totals.dw, convention);
+  part.recomputed = work_part(totals.recomputed, convention);
+  part.optimizer_work = work_part(totals.optimizer, convention);
+  part.step = work_part(totals.step, convention);
+  part.weight_bytes = count(memory.weight_bytes);
+  part.master_weight_bytes = count(memory.master_weight_bytes);
+  part.gradient_bytes = count(memory.gradient_bytes);
+  part.optimizer_state_bytes = count(memory.optimizer_state_bytes);
+  part.saved_activation_bytes = count(memory.saved_activation_bytes);
+  part.activation_peak_bytes = maybe(memory.activation_peak_bytes);
+  part.peak_bytes = maybe(memory.peak_bytes());
+  part.macs_formula = totals.step.macs.factored();
+  part.bytes_formula = formulas_of(totals.step, convention).bytes;
+  part.saved_activation_formula = memory.saved_activation_bytes.factored();
+  part.unmodelled_nodes = totals.unmodelled_nodes;
+  part.unmodelled_ops = totals.unmodelled_ops;
+  part.partial = training.partial;
+  part.nodes.reserve(training.rows.size());
+  for (const TrainingRow& row : training.rows) {
+    EstimateTraining::Node& node = part.nodes.emplace_back();
+    node.index = part.nodes.size() - 1;
+    node.dx = work_part(row.dx);
+    node.dw = work_part(row.dw);
+    node.gradient_bytes = count(row.gradient_bytes);
+    node.parameter_gradient_bytes = count(row.parameter_gradient_bytes);
+    node.saved_bytes = count(row.saved_bytes());
+    for (const SavedTensor& tensor : row.saved)
+      node.saved.push_back({.kind = tensor.kind, .what = tensor.what, .bytes = count(tensor.bytes)});
+    node.recomputed = row.recomputed;
+    node.problem = row.problem;
+  }
+  return part;
+}
+
+EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
+                         const std::vector<std::optional<EstimatePrediction>>& predictions) {
+  EstimateSweep part{.dims = {},
+                     .symbols = std::move(symbols),
+                     .device_bytes = {},
+                     .traffic = sweep.traffic,
+                     .ridge = sweep.ridge,
+                     .points = std::move(sweep.points),
+                     .measured = {},
+                     .joules = {},
+                     .engine = {},
+                     .calibration = {},
+                     .predicted = {}};
+  for (SweepAxis& axis : sweep.axes) part.dims.push_back(std::move(axis.dim));
+  for (const std::optional<EstimatePrediction>& each : predictions) {
+    part.predicted.emplace_back();
+    if (!each) continue;
+    part.predicted.back() = {.seconds = each->seconds, .low = each->low, .high = each->high};
+    part.engine = each->engine;
+    part.calibration = each->calibration;
+  }
+  return part;
+}
+
+std::vector<EstimateBudget> budgets_part(const std::vector<BudgetResult>& results) {
+  std::vector<EstimateBudget> part;
+  part.reserve(results.size());
+  for (const BudgetResult& result : results)
+    part.push_back({.budget = result.budget.kind,
+                    .limit = result.budget.text,
+                    .verdict = result.verdict,
+                    .value = result.value,
+                    .causes = result.causes});
+  return part;
+}
+
+}  // namespace
+
+EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings) {
+  Analysis& analysis = findings.analysis;
+  const Totals& totals = analysis.totals;
+  EstimateDocument estimate;
+  estimate.tool = request.tool;
+  estimate.model = model_part(model);
+  for (const std::string& name : analysis.free_dims) estimate.bindings.emplace(name, std::nullopt);
+  for (const auto& [name, size] : analysis.bindings) estimate.bindings.insert_or_assign(name, size);
+  estimate.renamed = analysis.renamed;
+  estimate.count = request.count;
+  estimate.precision = request.precision;
+
+  OpCost cost = totals.cost;
+  if (findings.traffic) {
+    cost.bytes_read = findings.traffic->bytes_read;
+    cost.bytes_written = findings.traffic->bytes_written;
+  }
+  EstimateTotals& sums = estimate.totals;
+  sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count);
+  if (findings.published) set_published(sums.counts, findings.published->total, !findings.published->failure.empty());
+  // A ratio of two lower bounds is not a bound.
+  if (!analysis.partial || request.count == Convention::Pagoda) sums.intensity = sums.counts.intensity();
+  sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);
+  sums.unmodelled_nodes = totals.unmodelled_nodes;
+  sums.unmodelled_ops = totals.unmodelled_ops;
+  sums.partial = analysis.partial;
+  if (const Dim once = flops(totals.at_load); once != Dim(0))
+    sums.at_load = {.macs = count(totals.at_load.macs),
+                    .arith = count(totals.at_load.arith),
+                    .special = count(totals.at_load.special),
+                    .flops = count(once)};
+
+  const std::optional<Dim>& peak = totals.activation_peak_bytes;
+  const auto is_free = [](const Dim* dim) { return !dim->is_constant(); };
+  const Dim* const sums_shown[] = {&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written};
+  if (request.formulas || request.row_formulas || (peak && is_free(&*peak)) ||
+      std::any_of(std::begin(sums_shown), std::end(sums_shown), is_free))
+    estimate.symbolic = {.totals = formulas_of(cost, request.count),
+                         .activation_peak_bytes = peak ? peak->factored() : std::string()};
+  if (findings.memory) estimate.memory = memory_part(model.main(), *findings.memory);
+  if (findings.traffic)
+    estimate.traffic = traffic_part(model.main(), analysis, *findings.traffic, request, sums.counts.bytes);
+  if (findings.bound) {
+    estimate.roofline = roofline_part(request, std::move(*findings.bound));
+    estimate.roofline->predicted = std::move(findings.predicted);
+    estimate.roofline->items = findings.items;
+    estimate.roofline->handover = std::move(findings.handover);
+    if (findings.group) estimate.roofline->parallel = parallel_part(model, request, *findings.group);
+  }
+  if (findings.phase) add_rates(estimate.phase.emplace(*findings.phase), estimate);
+  if (findings.training) {
+    estimate.training = training_part(*findings.training, request);
+    estimate.training->time = findings.step_time;
+    estimate.training->rows = std::move(findings.step_rows);
+  }
+  estimate.fit = findings.fit;
+  estimate.advice = std::move(findings.advice);
+  estimate.variants = std::move(findings.variants);
+  if (findings.sweep) {
+    estimate.sweep =
+        sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols), findings.predicted_points);
+    if (request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
+  }
+  if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
+
+  if (request.device)
+    if (std::string note = add_energy(*request.device, estimate); !note.empty())
+      analysis.diagnostics.push_back({.severity = Severity::Info, .node = {}, .message = std::move(note)});
+  if (request.measured)
+    if (std::string note = add_measured(*request.measured, estimate); !note.empty())
+      analysis.diagnostics.push_back({.severity = Severity::Warning, .node = {}, .message = std::move(note)});
+
+  // The rows contain all that the document needs; frees memory for it.
+  std::vector<TensorType>().swap(analysis.types);
+  std::vector<base::Boxed<TensorValue>>().swap(analysis.values);
+  estimate.nodes.reserve(analysis.nodes.size());
+  const OfRows of{
+      .model = model, .request = request, .findings = findings, .names = CallNames(model, analysis.nodes)};
+  for (NodeReport& report : analysis.nodes)
+    estimate.nodes.push_back(node_part(of, report, estimate.nodes.size()));
+  if (request.by_type) estimate.types = type_parts(estimate, request, analysis);
+  estimate.symbols = std::move(analysis.symbols);
+  estimate.diagnostics = std::move(analysis.diagnostics);
+  return estimate;
+}
+
+}  // namespace pagoda::estimate

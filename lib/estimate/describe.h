@@ -1,0 +1,124 @@
+// Assembles the computed results into an estimate document.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/fit.h"
+#include "pagoda/estimate/make_estimate.h"
+
+namespace pagoda::estimate {
+
+using namespace documents;
+
+// A run on several devices.
+struct GroupRun {
+  Share share;                // of one device, at its part of the batch
+  std::vector<Stage> stages;  // empty without a pipeline
+  LinkRate link;
+  Roofline bound;  // rows: of the share; totals: of one step on all devices
+  ParallelTime time;
+  std::vector<MemoryNeed> held;  // on one device of each stage; without a pipeline on one device
+
+  const MemoryNeed& largest_need() const;
+};
+
+struct Findings {
+  Analysis analysis;
+  std::optional<PagodaCounts> published = std::nullopt;  // for Convention::Pagoda: replaces flops, param_bytes, bytes
+  std::optional<MemoryPlan> memory = std::nullopt;
+  std::optional<Traffic> traffic = std::nullopt;  // replaces the bytes in the totals; empty: unfused
+  std::optional<Roofline> bound = std::nullopt;   // on the request's device
+  std::optional<GroupRun> group = std::nullopt;   // set for several devices: `bound` is then the group's
+  std::optional<EstimatePrediction> predicted = std::nullopt;
+  std::optional<EstimateHandover> handover = std::nullopt;
+  std::optional<EstimatePhase> phase = std::nullopt;  // rates not set yet
+  Count items = std::nullopt;                         // EstimateRoofline::items
+  std::optional<Training> training = std::nullopt;
+  std::optional<RooflineTotals> step_time = std::nullopt;  // of the training step
+  std::vector<EstimateTraining::Row> step_rows = {};
+  std::optional<EstimateFit> fit = std::nullopt;
+  std::vector<EstimateAdvice> advice = {};
+  std::vector<EstimateVariant> variants = {};
+  std::optional<Sweep> sweep = std::nullopt;
+  std::vector<std::optional<EstimatePrediction>> predicted_points = {};  // by point of the sweep
+  std::vector<std::string> swept_symbols = {};
+  std::vector<BudgetResult> budgets = {};
+};
+
+// Consumes the findings: large parts are moved, not copied.
+EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings);
+
+// The analysis at the requested sizes, and the sizes of the request's phase.
+struct Sized {
+  Analysis analysis;
+  std::optional<PhaseSizes> phase;
+};
+Sized sized(const Model& model, const EstimateRequest& request);
+
+// The items of a run: new tokens in a phase, else the batch size, if it is set.
+Count items_of(const EstimateRequest& request, const Sized& sized);
+// The requested traffic; empty: unfused.
+std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
+// Size of the last-level cache, shared by the whole device. Throws Error if it is not known.
+std::int64_t cache_bytes(const DeviceSpec& device);
+
+// Adds a warning before the diagnostics of the analysis, so that many of those cannot hide it.
+void warn(Analysis& analysis, std::string message);
+
+// Whether the request names an engine whose time is predicted.
+bool predicts(const EstimateRequest& request);
+// The time of a run under that engine, on the request's device, whose bound `findings` has; empty if the engine's
+// calibration has no rates for the device. Warnings join the analysis.
+std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings);
+// Whether the request names no engine, or one that predicts products of this precision.
+bool engine_runs(const EstimateRequest& request, Precision precision);
+// Why the engine does not predict the request's precisions or training; empty if it does.
+std::string engine_refusal(const EstimateRequest& request);
+// Whether products requested in int8 stay in float16, since the device has no int8 tensor units.
+bool lacks_int8(const EstimateRequest& request);
+// The analysis TensorRT runs: at the request's precision, or float16 if none is set or the device lacks it.
+Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis);
+// The lower bound on the time of a run on the request's device.
+RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
+// One device's part of a step and what it moves: the same on every kind of device, unless traffic stays in a cache.
+struct GroupShare {
+  Share share;
+  std::optional<Traffic> moved;
+};
+// Throws Error if the work cannot be divided among the devices.
+GroupShare share_of_group(const Model& model, const EstimateRequest& request, const Sized& sized);
+// One step on all devices of a request. Throws Error if the work cannot be divided among the devices.
+GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized);
+GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized, const GroupShare& part);
+// The request restricted to the sequences that one expert group processes.
+EstimateRequest of_one_group(const EstimateRequest& request);
+// The transfer and decoding after a prefill, on other devices. `as_filed` is the model before with_branches_taken(),
+// for another phase. Throws Error if no link is known.
+EstimateHandover handover_of(const Model& model, const Model& as_filed, const EstimateRequest& request,
+                             const Analysis& analysis);
+EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
+
+// Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
+void add_fit_and_advice(const Model& model, const Model& as_filed, const EstimateRequest& request, Findings& findings);
+// Time bounds and predictions for the other devices, precisions and traffic models of EstimateRequest. Warnings of the
+// predictions join `said`, each once.
+std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_filed, const EstimateRequest& request,
+                                         std::vector<Diagnostic>& said);
+// The model in a different phase, with its branch taken.
+Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase);
+// Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns what its
+// constants lack; empty: nothing, or it has none at all.
+std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
+// Adds the measured runs at the sizes of the estimate or of its sweep. Returns what the user must know of them; empty:
+// nothing. Throws Error if the file contains no such run.
+std::string add_measured(const Measured& measured, EstimateDocument& estimate);
+
+// Names of the batch dim in model files; the first one found is used.
+inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
+
+// The first size that, with free dims at 1, is negative or divides by 0; worded as the public function words it.
+std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
+
+}  // namespace pagoda::estimate

@@ -1,0 +1,88 @@
+// Joules of a run, and of each point of a sweep, by the device's constants.
+#include "pagoda/core/energy.h"
+
+#include <algorithm>
+#include <map>
+
+#include "describe.h"
+#include "pagoda/base/text.h"
+#include "pagoda/estimate/measured_runs.h"
+
+namespace pagoda::estimate {
+namespace {
+
+// The precision of most of the work; empty: not known.
+std::optional<Precision> main_precision(const EstimateRoofline& roofline) {
+  std::map<Precision, double> work;
+  for (const RowBound& row : roofline.nodes)
+    if (row.precision) work[*row.precision] += row.flops;
+  const auto most = std::max_element(work.begin(), work.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == work.end() ? std::nullopt : std::optional(most->first);
+}
+
+struct Run {
+  std::optional<double> flops, bytes, seconds;
+};
+
+// The run, or the training step if there is one.
+Run run_of(const EstimateDocument& estimate) {
+  const TotalWork work = total_work(estimate);
+  const auto& training = estimate.training;
+  return {.flops = work.flops,
+          .bytes = work.bytes,
+          .seconds = !training        ? std::optional(estimate.roofline->totals.seconds)
+                     : training->time ? std::optional(training->time->seconds)
+                                      : std::nullopt};
+}
+
+// Uses the roofline's time, not the time of W and Q as one kernel, since rows run one after another.
+std::optional<double> joules_at(const EnergyModel& model, const Run& run) {
+  if (!run.flops || !run.bytes || !run.seconds || !(*run.seconds > 0)) return std::nullopt;
+  return joules(model, *run.flops, *run.bytes, *run.seconds);
+}
+
+}  // namespace
+
+std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
+  // Constants are per FLOP, and for one device.
+  if (!estimate.roofline || estimate.roofline->parallel || estimate.count == Convention::Macs) return {};
+  EstimateRoofline& roofline = *estimate.roofline;
+  const std::optional<Precision> precision = main_precision(roofline);
+  const std::optional<EnergyModel> model = precision ? energy_model(device, *precision) : std::nullopt;
+  if (!model) {
+    const std::vector<std::string> missing = precision ? missing_energy(device, *precision) : std::vector<std::string>();
+    return missing.empty() ? "" : "device " + device.name + ": no joules, for it states no " + base::joined(missing, "; no ");
+  }
+  if (estimate.sweep)
+    for (const SweepPoint& point : estimate.sweep->points)
+      estimate.sweep->joules.push_back(
+          joules_at(*model, {.flops = real(point.flops),
+                             .bytes = real(point.bytes),
+                             .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt}));
+  const Run run = run_of(estimate);
+  const std::optional<double> joules = joules_at(*model, run);
+  if (!joules) return {};
+  const std::optional<double> items = real(roofline.items);
+  roofline.energy = EstimateEnergy{
+      .precision = *precision,
+      .joules_per_flop = model->joules_per_flop,
+      .joules_per_byte = model->joules_per_byte,
+      .constant_watts = model->constant_watts,
+      .joules = *joules,
+      .work_joules = model->joules_per_flop * *run.flops,
+      .traffic_joules = model->joules_per_byte * *run.bytes,
+      .constant_joules = model->constant_watts * *run.seconds,
+      .flops_per_joule = *run.flops / *joules,
+      .joules_per_item = items && *items > 0 ? std::optional(*joules / *items) : std::nullopt,
+      .time_balance = time_balance(*model),
+      .energy_balance = energy_balance(*model),
+      .race_to_idle = race_to_halt(*model)};
+  if (!roofline.predicted) return {};
+  EstimatePrediction& predicted = *roofline.predicted;
+  predicted.joules = joules_at(*model, {.flops = run.flops, .bytes = run.bytes, .seconds = predicted.seconds});
+  if (predicted.joules && items && *items > 0) predicted.joules_per_item = *predicted.joules / *items;
+  return {};
+}
+
+}  // namespace pagoda::estimate

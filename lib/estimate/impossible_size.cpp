@@ -1,0 +1,86 @@
+// Finds sizes that are impossible as numbers.
+#include <algorithm>
+
+#include "describe.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::estimate {
+namespace {
+
+bool is_impossible(const Dim& dim) {
+  try {
+    return !dim.is_constant() && dim.evaluate({}) < 0;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+// Searches the rows of an analysis or an estimate. Sizes with a symbol that is neither free nor data-dependent are
+// skipped: the symbol is swept.
+template <typename Row>
+std::string find_impossible(const std::vector<Row>& rows, const std::vector<std::string>& free,
+                            const std::vector<Symbol>& symbols) {
+  for (const Row& row : rows)
+    for (const OutputInfo& output : row.outputs) {
+      if (!output.type.shape) continue;
+      const auto dim = std::find_if(output.type.shape->begin(), output.type.shape->end(), is_impossible);
+      if (dim == output.type.shape->end()) continue;
+      std::string names, remedy;
+      bool is_swept = false;
+      for (const std::string& name : dim->symbols()) {
+        if (std::find(free.begin(), free.end(), name) != free.end()) {
+          names += (names.empty() ? "" : ", ") + name;
+          remedy += " --dim " + name + "=V";
+        } else {
+          is_swept = is_swept || std::none_of(symbols.begin(), symbols.end(),
+                                              [&](const Symbol& symbol) { return symbol.name == name; });
+        }
+      }
+      if (names.empty() || is_swept) continue;
+      return "with " + names + " taken as 1, " + dim->to_string() + " of " + base::printable(output.name) +
+             " is not a size; set" + remedy;
+    }
+  return {};
+}
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<Symbol> without(const std::vector<Symbol>& symbols, const std::vector<std::string>& names) {
+  std::vector<Symbol> rest;
+  std::copy_if(symbols.begin(), symbols.end(), std::back_inserter(rest),
+               [&](const Symbol& symbol) { return !holds(names, symbol.name); });
+  return rest;
+}
+
+const std::vector<std::string>& swept_symbols(const EstimateDocument& estimate) {
+  static const std::vector<std::string> kNone;
+  return estimate.sweep ? estimate.sweep->symbols : kNone;
+}
+
+}  // namespace
+
+std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept) {
+  std::vector<std::string> free = analysis.free_dims;
+  std::erase_if(free, [&](const std::string& name) { return holds(swept, name); });
+  return find_impossible(analysis.nodes, free, without(analysis.symbols, swept));
+}
+
+std::string impossible_size(const EstimateDocument& estimate) {
+  return find_impossible(estimate.nodes, free_dims(estimate), unset_symbols(estimate));
+}
+
+std::vector<std::string> free_dims(const EstimateDocument& estimate) {
+  std::vector<std::string> names;
+  for (const auto& [name, size] : estimate.bindings)
+    if (!size && !holds(swept_symbols(estimate), name)) names.push_back(name);
+  return names;
+}
+
+std::vector<Symbol> unset_symbols(const EstimateDocument& estimate) {
+  return without(estimate.symbols, swept_symbols(estimate));
+}
+
+}  // namespace pagoda::estimate

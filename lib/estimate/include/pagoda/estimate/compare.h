@@ -1,0 +1,42 @@
+// Compares two estimates row by row: the effect of a change to the network, of an optimiser or of a quantiser.
+//
+//   Comparison change = compare(before, after);
+//   for (const RowPair& pair : change.nodes) …
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/documents/estimate.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::estimate {
+
+// How two rows were matched, most reliable first.
+enum class Match : std::uint8_t {
+  Name,       // scope and name
+  Output,     // name of the first output
+  Structure,  // MACs, or without MACs: operator, output shape and arithmetic; in order
+  Operator,   // operator, in order
+  None,       // only in one of the models
+};
+std::string_view to_string(Match match);  // "name", "output", "structure", "operator", ""
+
+struct RowPair {
+  std::int32_t before = -1, after = -1;  // rows of the two estimates; -1: only in the other one
+  Match match = Match::None;
+};
+
+struct Comparison {
+  // Rows of `after` in order, then removed rows. `nodes`: the EstimateDocument::nodes that run or are unmodelled.
+  // `groups`: the EstimateTraffic::groups, matched by most shared work, if both estimates have kernels.
+  std::vector<RowPair> nodes, groups;
+  std::int64_t matched = 0, added = 0, removed = 0;  // nodes
+};
+
+// Both estimates must contain nodes, not sums by type.
+Comparison compare(const documents::EstimateDocument& before, const documents::EstimateDocument& after);
+
+}  // namespace pagoda::estimate
+#pragma GCC visibility pop

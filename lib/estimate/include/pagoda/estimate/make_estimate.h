@@ -1,0 +1,111 @@
+// Makes the estimate of a model.
+//
+//   Model model = load_model("resnet50.onnx");
+//   estimate::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
+//   request.device = documents::find_device("h200");
+//   documents::EstimateDocument estimate = estimate::make_estimate(model, request);
+//   estimate.totals.counts.flops;      // exact
+//   estimate.roofline->totals.seconds; // no run on that device is shorter
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/custom_operator.h"
+#include "pagoda/core/predict.h"
+#include "pagoda/core/serving.h"
+#include "pagoda/core/tensorrt.h"
+#include "pagoda/documents/estimate.h"
+#include "pagoda/documents/measured.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::estimate {
+
+// The link between devices, by name or by rate; if neither is set, the fastest in the device's file.
+struct LinkChoice {
+  std::string name = {};
+  std::optional<double> bytes_per_second = std::nullopt;  // in one direction
+};
+
+// Speculative decoding: draft tokens per step, and the probability that one is accepted.
+struct Speculation {
+  std::int64_t tokens = 0;
+  double acceptance = 0;
+};
+
+// The engine that predicts the time, as its calibration: eager PyTorch, a serving engine, TensorRT, or ONNX Runtime on
+// the CPU that it was measured on. Empty: no prediction.
+using EngineCalibration =
+    std::variant<std::monostate, Calibration, ServingCalibration, TensorRtCalibration, CpuCalibration>;
+
+struct EstimateRequest {
+  AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
+  std::vector<CustomOperator> custom_operators = {};  // user-defined operators for nodes without a rule
+  std::optional<PhaseOptions> phase = std::nullopt;   // of a language model with a cache
+  Convention count = Convention::Flops;               // the definition of "flops"
+  TrafficModel traffic = TrafficModel::Unfused;       // the definition of "bytes"
+  std::optional<DeviceSpec> device = std::nullopt;    // time bounds
+  std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
+  // Also predicts the time; needs a device. set_prediction() of engines.h sets it by name.
+  EngineCalibration engine = {};
+  std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
+  std::optional<ParallelOptions> parallel = std::nullopt;  // several identical devices; needs a device
+  LinkChoice link = {};
+  // For a prefill: its cache is handed over to the same number of these devices, which decode.
+  std::optional<DeviceSpec> decode_device = std::nullopt;
+  std::optional<Speculation> speculation = std::nullopt;  // of a decode step, which adds one token
+  std::optional<TrainingOptions> training = std::nullopt;
+  std::vector<SweepAxis> sweep = {};
+  std::vector<Budget> budgets = {};
+  std::optional<documents::Measured> measured = std::nullopt;  // measured runs of the model, compared with the bound
+  // Adds EstimateDocument::advice: tries other traffic models, precisions and batches on the device.
+  bool advice = false;
+  // Adds a variant for every combination of these; an empty list means the value requested above.
+  std::vector<DeviceSpec> other_devices = {};
+  std::vector<Precision> other_precisions = {};
+  std::vector<TrafficModel> other_traffic = {};
+  std::vector<ParallelOptions> other_parallel = {};
+  // Tokens of a prompt. Each variant of a decode step then also has the time of its prefill. 0: no prompt.
+  std::int64_t prompt = 0;
+  std::map<std::string, double> price_per_hour = {};  // by device
+  bool by_type = false;                               // also fills EstimateDocument::types
+  bool formulas = false;                              // totals as formulas, even if no dim is free
+  bool row_formulas = false;                          // formulas for each row as well
+  std::string tool = {};                              // name and version of the program
+};
+
+// The requested analysis: at the request's sizes, in its phase, with the dims of a sweep left free.
+Analysis analysis_of(const Model& model, const EstimateRequest& request);
+
+// Options that a caller was given for a part of the request. One whose part the request lacks is refused.
+struct Refinements {
+  bool in_place = false;                                      // of the memory plan
+  bool optimizer = false, recompute = false, frozen = false;  // of the training step
+  bool past = false, tokens = false;                          // of the phase
+  bool speculate = false, acceptance = false;                 // both of the speculation
+  bool engine = false, calibration = false;                   // of the prediction
+};
+
+// Names incompatible parts of a request, as onnx-estimate spells them, with the remedy; empty if there are none.
+std::string refusal(const EstimateRequest& request, const Refinements& given = {});
+
+// Computes everything requested. A merged decoder must be set to the branch of the request's phase: set_phase_flag().
+// Throws Error if there is a refusal(), if sizes contradict the model or each other, and if a time or a memory plan is
+// requested but a size is impossible with free dims at 1.
+documents::EstimateDocument make_estimate(const Model& model, const EstimateRequest& request = {});
+
+// The first size that is impossible (negative or a division by 0) with free dims taken as 1, and the dim to set; empty
+// if there is none: "with samples taken as 1, floor_div(samples, 5) - 1 of conv is not a size; set --dim samples=V".
+std::string impossible_size(const documents::EstimateDocument& estimate);
+
+// The dims set neither by a binding nor by a sweep.
+std::vector<std::string> free_dims(const documents::EstimateDocument& estimate);
+// The data-dependent sizes that no sweep sets.
+std::vector<Symbol> unset_symbols(const documents::EstimateDocument& estimate);
+
+}  // namespace pagoda::estimate
+#pragma GCC visibility pop

@@ -1,0 +1,351 @@
+// Answers a request; each part is computed after those it depends on.
+#include "pagoda/estimate/make_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "describe.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::estimate {
+namespace {
+
+bool is_swept(const EstimateRequest& request, std::string_view dim) {
+  return std::any_of(request.sweep.begin(), request.sweep.end(),
+                     [&](const SweepAxis& axis) { return axis.dim == dim; });
+}
+
+// Replaces "past" and "tokens" by the dims that contain them.
+std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::optional<PhaseSizes>& sizes) {
+  std::vector<SweepAxis> axes = request.sweep;
+  for (SweepAxis& axis : axes) {
+    if (sizes && axis.dim == "past" && !sizes->past_dim.empty()) axis.dim = sizes->past_dim;
+    if (sizes && axis.dim == "tokens" && !sizes->token_dim.empty()) axis.dim = sizes->token_dim;
+  }
+  return axes;
+}
+
+// A custom operator that no node uses is probably misspelt.
+void warn_of_custom_operators(const Model& model, const EstimateRequest& request, Analysis& analysis) {
+  for (const CustomOperator& stated : request.custom_operators) {
+    const auto is_stated = [&](const Node& node) {
+      return node.op_type == stated.op_type && plain_domain(node.domain) == plain_domain(stated.domain);
+    };
+    const bool is_used = std::any_of(model.graphs.begin(), model.graphs.end(), [&](const Graph& graph) {
+      return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_stated);
+    });
+    if (!is_used)
+      warn(analysis, "custom operator " + qualified(stated.domain, stated.op_type) + " is stated, and no node is one");
+  }
+}
+
+// The published tool walks the main graph alone.
+void warn_of_bodies(const Model& model, Analysis& analysis) {
+  std::size_t inside = 0;
+  for (const Graph& graph : model.graphs)
+    if (graph.parent >= 0) inside += graph.nodes.size();
+  if (inside > 0)
+    warn(analysis, "--count pagoda: the published tool counts no node within If, Loop or Scan; " +
+                       std::to_string(inside) + " nodes of this model are");
+}
+
+// The published rules multiply the counts of the graph, as exported, by the batch.
+PagodaCounts published_counts(const Model& model, const Analysis& analysis, const EstimateRequest& request) {
+  AnalyzeOptions as_exported = request.sizes;
+  as_exported.batch = 0;
+  as_exported.symbolic_batch = false;
+  const bool is_exported = request.sizes.batch == 0 && !is_swept(request, "batch") && !request.sizes.symbolic_batch;
+  PagodaCounts counts = pagoda_counts(model, is_exported ? analysis : analyze(model, as_exported),
+                                      std::max<std::int64_t>(request.sizes.batch, 1));
+  if (request.training) {  // its training step is three times everything except the parameters
+    counts.total = pagoda_training(counts.total);
+    for (PagodaCount& node : counts.nodes) node = pagoda_training(node);
+  }
+  return counts;
+}
+
+std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {
+  if (!request.speculation) return std::nullopt;
+  const auto [tokens, acceptance] = *request.speculation;
+  double expected = 0, chance = 1;  // Σ a^i for i up to `tokens`
+  for (std::int64_t i = 0; i <= tokens; ++i, chance *= acceptance) expected += chance;
+  return EstimateSpeculation{.tokens = tokens, .acceptance = acceptance, .tokens_per_step = expected};
+}
+
+EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const PhaseSizes& sizes,
+                       const Findings& findings) {
+  const KvCache cache =
+      (findings.memory ? *findings.memory : plan_memory(model, findings.analysis, {.reorder = false, .arena = false}))
+          .kv_cache;
+  return {.phase = request.phase->phase,
+          .tokens = sizes.tokens.evaluate({}),
+          .cache_bytes_per_token = cache.bytes_per_token.evaluate({}),
+          .bytes_per_token = {},
+          .is_timed = false,
+          .tokens_per_second = {},
+          .sequence_tokens = request.phase->tokens                   ? Count(*request.phase->tokens)
+                             : request.phase->phase == Phase::Decode ? Count(1)
+                                                                     : Count(),
+          .user_tokens_per_second = {},
+          .device_tokens_per_second = {},
+          .speculated = speculated(request)};
+}
+
+void warn_of_training(Findings& findings) {
+  const TrainingTotals& totals = findings.training->totals;
+  if (!findings.training->partial) return;
+  warn(findings.analysis, "the backward of " + std::to_string(totals.unmodelled_nodes) +
+                              (totals.unmodelled_nodes == 1 ? " node" : " nodes") + " is not modelled: " + base::joined(totals.unmodelled_ops));
+}
+
+// Warns of doubtful, assumed and missing rates that the times depend on.
+void warn_of_device(const DeviceSpec& device, Findings& findings) {
+  const auto nodes = [](std::int64_t rows) { return std::to_string(rows) + (rows == 1 ? " node" : " nodes"); };
+  if (!device.cautions.empty())
+    warn(findings.analysis,
+         "device " + device.name + ": " + base::joined(device.cautions, "; ") + "; measure again on an idle machine");
+  for (const AssumedPeak& peak : findings.bound->assumed) {
+    const std::string taken = peak.taken == peak.precision ? "packed into vector lanes of another format"
+                                                           : "at its " + std::string(to_string(peak.taken)) + " " +
+                                                                 std::string(to_string(peak.unit)) + " peak";
+    warn(findings.analysis, "device " + device.name + " states no " + std::string(to_string(peak.precision)) +
+                                " peak: products of " + nodes(peak.rows) + " are assumed to run " + taken);
+  }
+  for (const MissingPeak& peak : findings.bound->missing)
+    warn(findings.analysis, "device " + device.name + " states no " + std::string(to_string(peak.precision)) + " " +
+                                std::string(to_string(peak.unit)) + " peak, needed by " + nodes(peak.rows) +
+                                ": their work has no time; add the peak to the device's file");
+}
+
+// Adds times on the device: of the rows or, if traffic is fused, of their kernels.
+void add_times(const Model& model, const Model& as_filed, const EstimateRequest& request,
+               const RooflineOptions& options, Findings& findings) {
+  const Analysis& analysis = findings.analysis;
+  if (findings.group)
+    findings.bound = findings.group->bound;
+  else
+    findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
+                                      : roofline(analysis, *request.device, options);
+  warn_of_device(*request.device, findings);
+  findings.predicted = prediction_of(model, request, findings);
+  if (request.decode_device) findings.handover = handover_of(model, as_filed, request, findings.analysis);
+}
+
+std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,
+                                                const std::optional<Roofline>& bound, Convention convention) {
+  std::vector<EstimateTraining::Row> rows;
+  for (const StepRow& each : step_rows(findings.analysis, *findings.training)) {
+    const OpCost& cost = step.nodes[rows.size()].cost;
+    EstimateTraining::Row& row = rows.emplace_back();
+    row.node = each.row;
+    row.part = each.part;
+    if (bound) {
+      row.bound = bound->rows[rows.size() - 1];
+      continue;
+    }
+    row.bound.bound = Bound::Unknown;
+    if (convention != Convention::Pagoda) row.bound.flops = real(count(flops(cost, convention))).value_or(0);
+    row.bound.bytes = real(count(cost.bytes_read + cost.bytes_written)).value_or(0);
+  }
+  return rows;
+}
+
+// Returns the step as rows.
+Analysis add_training(const Model& model, const EstimateRequest& request, const RooflineOptions& options,
+                      Findings& findings) {
+  findings.training = train(model, findings.analysis, *request.training);
+  Analysis step = step_analysis(findings.analysis, *findings.training);
+  const std::optional<Roofline> bound =
+      request.device ? std::optional(roofline(step, *request.device, options)) : std::nullopt;
+  if (bound) findings.step_time = bound->totals;
+  findings.step_rows = rows_of_step(findings, step, bound, options.convention);
+  warn_of_training(findings);
+  return step;
+}
+
+// The request for one point of the sweep.
+EstimateRequest at_sizes(const EstimateRequest& request, const std::vector<std::int64_t>& sizes) {
+  EstimateRequest at = request;
+  at.sweep.clear();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::string& dim = request.sweep[i].dim;
+    if (dim == "batch")
+      at.sizes.batch = sizes[i];
+    else if (at.phase && dim == "past")
+      at.phase->past = sizes[i];
+    else if (at.phase && dim == "tokens")
+      at.phase->tokens = sizes[i];
+    else
+      at.sizes.dims[dim] = sizes[i];
+  }
+  return at;
+}
+
+// Counts remain totals; memory is for the device that needs most, time for a step on all devices.
+void share_point(const GroupRun& group, SweepPoint& point) {
+  const MemoryNeed& need = group.largest_need();
+  point.param_bytes = need.weights;
+  point.activation_peak_bytes = need.activations ? std::optional(need.cache + *need.activations) : std::nullopt;
+  point.memory_bytes = need.activations ? std::optional(need.total()) : std::nullopt;
+  point.time = group.bound.totals;
+  point.bound = group.bound.totals.bound();
+}
+
+// What takes a run of each size: shares of several devices and predictions. Warnings of a prediction join `analysis`,
+// each once, with the first size that raises it.
+std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, const Model& as_filed,
+                                                          const EstimateRequest& request, Sweep& sweep,
+                                                          Analysis& analysis) {
+  std::vector<std::optional<EstimatePrediction>> predictions;
+  if (predicts(request)) predictions.resize(sweep.points.size());
+  std::set<std::string> said;
+  for (const Diagnostic& each : analysis.diagnostics) said.insert(each.message);
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    SweepPoint& point = sweep.points[i];
+    if (!point.problem.empty()) continue;
+    const EstimateRequest at = at_sizes(request, point.sizes);
+    Sized start = sized(model, at);
+    Findings findings{.analysis = {}, .items = items_of(at, start)};
+    if (at.parallel) {
+      findings.group = run_on_group(model, at, start);
+      share_point(*findings.group, point);
+    }
+    if (!predicts(request)) continue;
+    findings.analysis = std::move(start.analysis);
+    findings.analysis.diagnostics.clear();
+    findings.traffic = traffic_of(model, at, findings.analysis);
+    add_times(model, as_filed, at, {.convention = at.count}, findings);
+    predictions[i] = std::move(findings.predicted);
+    for (const Diagnostic& each : findings.analysis.diagnostics)
+      if (said.insert(each.message).second) warn(analysis, sizes_text(sweep, point) + ": " + each.message);
+  }
+  return predictions;
+}
+
+}  // namespace
+
+std::int64_t cache_bytes(const DeviceSpec& device) {
+  for (const MemoryLevel& level : device.levels)
+    if (level.level != "dram" && !level.per_unit && level.capacity_bytes.known())
+      return static_cast<std::int64_t>(*level.capacity_bytes.value);
+  throw Error("--traffic resident: the capacity of a cache that all of " + device.id +
+              " shares is not known; give a device file that states it");
+}
+
+std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  switch (request.traffic) {
+    case TrafficModel::Unfused:
+      return std::nullopt;
+    case TrafficModel::Fused:
+      return traffic(model, analysis, {.model = TrafficModel::Fused});
+    case TrafficModel::Resident:
+      break;
+  }
+  return traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = cache_bytes(*request.device)});
+}
+
+void warn(Analysis& analysis, std::string message) {
+  analysis.diagnostics.insert(analysis.diagnostics.begin(),
+                              {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
+}
+
+namespace {
+
+// The analysis at the phase's sizes from the start, where that decides sizes that formulas leave open: whether the first
+// position of a Slice, a difference of two sizes, is negative.
+std::optional<Analysis> decided_by(const Model& model, const EstimateRequest& request, AnalyzeOptions sizes,
+                                   const Analysis& open, const PhaseSizes& phase) {
+  if (open.symbols.empty() || phase.dims.empty() || !phase.masks.empty()) return std::nullopt;
+  sizes.dims.insert(phase.dims.begin(), phase.dims.end());
+  Analysis bound = analyze(model, sizes, request.custom_operators);
+  if (bound.symbols.size() >= open.symbols.size()) return std::nullopt;
+  bound.diagnostics.insert(bound.diagnostics.end(), phase.diagnostics.begin(), phase.diagnostics.end());
+  return bound;
+}
+
+}  // namespace
+
+Sized sized(const Model& model, const EstimateRequest& request) {
+  AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
+  sizes.precision = request.precision;
+  Analysis analysis = analyze(model, sizes, request.custom_operators);
+  if (!request.phase) return {std::move(analysis), std::nullopt};
+  PhaseOptions options = *request.phase;
+  if (is_swept(request, "past")) options.past = std::nullopt;
+  PhaseSizes phase = phase_sizes(model, analysis, options);
+  if (std::optional<Analysis> decided = decided_by(model, request, sizes, analysis, phase))
+    return {std::move(*decided), std::move(phase)};
+  return {in_phase(analysis, phase), std::move(phase)};
+}
+
+Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
+
+EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& request) {
+  if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
+  // The published tool counts no branch.
+  const std::optional<Model> taken = request.count == Convention::Pagoda ? std::nullopt : with_branches_taken(as_filed);
+  const Model& model = taken ? *taken : as_filed;
+  Sized start = sized(model, request);
+  const Count items = items_of(request, start);
+  std::optional<GroupRun> group;
+  if (request.parallel && request.device) group = run_on_group(model, request, start);
+  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group), .items = items};
+  Analysis& analysis = findings.analysis;
+  warn_of_custom_operators(model, request, analysis);
+  const std::vector<SweepAxis> axes = axes_of(request, start.phase);
+  for (const SweepAxis& axis : axes)
+    for (std::string& symbol : axis_symbols(model, analysis, axis.dim))
+      findings.swept_symbols.push_back(std::move(symbol));
+
+  // Times and memory plans need sizes; a sweep has its own.
+  const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
+  if (axes.empty() && !problem.empty()) throw Error(problem);
+  if (request.memory) findings.memory = plan_memory(model, analysis, *request.memory);
+  if (start.phase) findings.phase = phase_of(model, request, *start.phase, findings);
+  findings.traffic = traffic_of(model, request, analysis);
+  const RooflineOptions bound_options{.convention = request.count};
+  if (request.device && problem.empty()) add_times(model, as_filed, request, bound_options, findings);
+  if (request.count == Convention::Pagoda) {
+    findings.published = published_counts(model, analysis, request);
+    if (const std::string& failure = findings.published->failure; !failure.empty())
+      warn(analysis, "no counts: " + failure);
+    warn_of_bodies(model, analysis);
+  }
+  const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
+  const Analysis& rows = request.training ? step : analysis;
+  if (request.device && axes.empty()) add_fit_and_advice(model, as_filed, request, findings);
+  findings.variants = variants_of(model, as_filed, request, analysis.diagnostics);
+  if (!axes.empty()) {
+    SweepOptions options{.count = request.count,
+                         .traffic = request.traffic,
+                         .l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0,
+                         .is_step = request.training.has_value(),
+                         .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
+    if (request.device) {
+      const std::string unswept = impossible_size(analysis, findings.swept_symbols);
+      if (!unswept.empty()) throw Error(unswept);
+      if (!request.parallel) options.time = SweepTime{*request.device, bound_options};
+    }
+    findings.sweep = sweep(model, rows, axes, options);
+    if (request.device && (request.parallel || predicts(request)))
+      findings.predicted_points = run_points(model, as_filed, request, *findings.sweep, analysis);
+    for (const SweepPoint& point : findings.sweep->points) {
+      if (point.problem.empty()) continue;
+      warn(analysis, sizes_text(*findings.sweep, point) + ": " + point.problem + "; the model does not work there");
+    }
+  }
+  BudgetOptions limits{.count = request.count,
+                       .traffic = findings.traffic ? &*findings.traffic : nullptr,
+                       .time = findings.bound ? &findings.bound->totals : nullptr};
+  if (findings.step_time) limits.time = &*findings.step_time;
+  if (findings.sweep) {
+    limits.sweep = &*findings.sweep;
+    limits.swept = findings.swept_symbols;
+  }
+  for (const Budget& limit : request.budgets) findings.budgets.push_back(check_budget(limit, rows, limits));
+  return describe(model, request, std::move(findings));
+}
+
+}  // namespace pagoda::estimate

@@ -1,0 +1,227 @@
+#include "pagoda/estimate/measured_runs.h"
+
+#include <algorithm>
+
+#include "describe.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::estimate {
+
+using namespace documents;
+
+namespace {
+
+std::optional<std::int64_t> integer_of(const base::Setting& setting) {
+  if (const auto* integer = std::get_if<std::int64_t>(&setting)) return *integer;
+  return std::nullopt;
+}
+
+// The dim of the estimate whose size a setting of a run gives; empty: none.
+std::string dim_of(const EstimateDocument& estimate, const std::string& setting) {
+  if (estimate.bindings.contains(setting)) return setting;
+  if (setting == "batch")
+    for (const char* name : kBatchNames)
+      if (estimate.bindings.contains(name)) return name;
+  return {};
+}
+
+// The size along an axis, looked up by the user's name or, with a single axis, by its symbols in formulas.
+std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t axis, const Bindings& sizes) {
+  auto size = sizes.find(sweep.dims[axis]);
+  if (sweep.dims.size() == 1)
+    for (const std::string& symbol : sweep.symbols)
+      if (size == sizes.end()) size = sizes.find(symbol);
+  return size == sizes.end() ? std::nullopt : std::optional(size->second);
+}
+
+// add_point() and add_run() keep the fastest run of a size and count the others in `slower`. They return why the sizes
+// of the run do not match the estimate; empty if they match.
+std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep, std::size_t& slower) {
+  sweep.measured.resize(sweep.points.size());
+  std::vector<std::int64_t> wanted;
+  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
+    if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
+  bool is_found = false;
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    if (sweep.points[i].sizes != wanted) continue;
+    EstimateMeasuredPoint& point = sweep.measured[i];
+    if (point.seconds) ++slower;
+    if (!point.seconds || *run.seconds < *point.seconds) point = {*run.seconds, joules_of(run)};
+    is_found = true;
+  }
+  return is_found ? "" : "no run has a size of the sweep";
+}
+
+std::string add_run(const Measured& measured, const MeasuredRun& run, const Bindings& sizes, EstimateDocument& estimate,
+                    std::size_t& slower) {
+  for (const auto& [dim, size] : sizes)
+    if (size != 1)
+      return "a run has " + dim + "=" + std::to_string(size) +
+             ", which the estimate takes as 1; set it with --batch or --dim";
+  if (estimate.measured) ++slower;
+  if (estimate.measured && estimate.measured->seconds <= *run.seconds) return "";
+  EstimateMeasured& part = estimate.measured.emplace();
+  part.source = measured.source;
+  part.seconds = *run.seconds;
+  part.joules = joules_of(run);
+  if (measured.spread && measured.runs.size() <= 1) {
+    part.shortest = measured.spread->min;
+    part.longest = measured.spread->max;
+  }
+  if (estimate.roofline && estimate.roofline->totals.seconds > 0)
+    part.bound_share = (estimate.training && estimate.training->time ? estimate.training->time->seconds
+                                                                     : estimate.roofline->totals.seconds) /
+                       part.seconds;
+  return "";
+}
+
+// Runs of several batches can be told apart only by an estimate that has one.
+void require_batch(const Measured& measured, const EstimateDocument& estimate) {
+  if (!dim_of(estimate, "batch").empty()) return;
+  std::vector<std::string> batches;
+  for (const MeasuredRun& run : measured.runs)
+    if (const auto found = run.config.find("batch"); found != run.config.end())
+      if (std::string text = base::setting_text(found->second); std::find(batches.begin(), batches.end(), text) == batches.end())
+        batches.push_back(std::move(text));
+  if (batches.size() > 1)
+    throw Error("--measured: the file has runs of batches " + base::joined(batches) +
+                ", and this estimate has no batch of its own; give --batch " + batches.front());
+}
+
+std::optional<double> at(const std::string& formula, const Bindings& sizes) {
+  const std::optional<Dim> dim = Dim::parse(formula);
+  return dim ? std::optional(static_cast<double>(dim->evaluate(sizes))) : std::nullopt;
+}
+
+// The point of a sweep at these sizes; null if there is none.
+const SweepPoint* swept(const EstimateSweep& sweep, const Bindings& sizes) {
+  std::vector<std::int64_t> wanted;
+  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
+    if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
+  const auto found = std::find_if(sweep.points.begin(), sweep.points.end(),
+                                  [&](const SweepPoint& point) { return point.sizes == wanted; });
+  return found == sweep.points.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::optional<double> joules_of(const MeasuredRun& run) {
+  if (!run.note.empty() || !run.seconds) return std::nullopt;
+  if (run.energy_joules || !run.watts) return run.energy_joules;
+  return *run.watts * *run.seconds;
+}
+
+std::string short_model_name(const EstimateDocument& estimate) {
+  std::string name = estimate.model.path.empty() ? estimate.model.name : estimate.model.path;
+  name.erase(0, name.find_last_of("/\\") + 1);  // npos + 1 is 0
+  if (name.ends_with(".onnx")) name.resize(name.size() - 5);
+  return name;
+}
+
+TotalWork total_work(const EstimateDocument& estimate) {
+  const EstimateCounts& totals = estimate.totals.counts;
+  if (!estimate.training || estimate.count == Convention::Pagoda)  // whose totals are already for the step
+    return {real(totals.flops), real(totals.bytes)};
+  const EstimateWork& step = estimate.training->step;
+  return {real(step.flops),
+          step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt};
+}
+
+std::optional<RunWork> run_work(const EstimateDocument& estimate, const MeasuredRun& run, std::string& problem) {
+  const Bindings sizes = run_sizes(estimate, run.config, problem);
+  if (!problem.empty()) return std::nullopt;
+  auto [flops, bytes] = total_work(estimate);
+  const SweepPoint* point = estimate.sweep ? swept(*estimate.sweep, sizes) : nullptr;
+  if (point != nullptr) {  // the published counts have no formulas
+    flops = real(point->flops);
+    bytes = real(point->bytes);
+  } else if (!sizes.empty() && estimate.symbolic && !estimate.training) {
+    flops = at(estimate.symbolic->totals.flops, sizes);
+    bytes = at(estimate.symbolic->totals.bytes, sizes);
+  } else if (std::any_of(sizes.begin(), sizes.end(), [](const auto& each) { return each.second != 1; })) {
+    flops = bytes = std::nullopt;  // the totals take free sizes as 1
+  }
+  if (!run.seconds || *run.seconds <= 0)
+    problem = "it has no time";
+  else if (!flops || *flops <= 0 || !bytes || *bytes <= 0)
+    problem = "the FLOPs or bytes of the estimate are unknown";
+  return problem.empty() ? std::optional(RunWork{*flops, *bytes}) : std::nullopt;
+}
+
+std::vector<MeasuredRun> whole_runs(const Measured& measured) {
+  if (!measured.runs.empty()) return measured.runs;
+  MeasuredRun run;
+  run.config = measured.env;
+  run.seconds = measured.seconds ? measured.seconds : measured.kernel_seconds();
+  return run.seconds ? std::vector{run} : std::vector<MeasuredRun>();
+}
+
+Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& config, std::string& problem) {
+  Bindings sizes;
+  for (const auto& [name, setting] : config) {
+    const std::optional<std::int64_t> size = integer_of(setting);
+    const std::string dim = dim_of(estimate, name);
+    if (!size || dim.empty()) continue;
+    const std::optional<std::int64_t>& bound = estimate.bindings.at(dim);
+    if (!bound)
+      sizes[dim] = *size;
+    else if (*bound != *size)
+      problem = "it ran " + dim + "=" + std::to_string(*size) + ", the estimate has " + std::to_string(*bound) +
+                "; leave the dim free, or estimate that size";
+  }
+  const auto mode = config.find("mode");
+  const std::string ran = mode == config.end() ? "" : base::setting_text(mode->second);
+  if (ran == "training" && !estimate.training)
+    problem = "it ran a training step, the estimate is of inference; estimate it with --training";
+  else if (ran == "inference" && estimate.training)
+    problem = "it ran inference, the estimate is of a training step; estimate it without --training";
+  return sizes;
+}
+
+std::string run_label(const MeasuredRun& run, const std::vector<MeasuredRun>& runs) {
+  std::vector<std::string> parts;
+  for (const auto& [name, setting] : run.config) {
+    const bool differs = std::any_of(runs.begin(), runs.end(), [&key = name, &value = setting](const auto& other) {
+      const auto found = other.config.find(key);
+      return found == other.config.end() || found->second != value;
+    });
+    if (differs) parts.push_back(name + "=" + base::setting_text(setting));
+  }
+  return base::joined(parts);
+}
+
+bool is_impossible(const EstimateDocument& estimate) {
+  return estimate.measured && estimate.roofline && !estimate.training && !estimate.roofline->totals.at_least &&
+         estimate.measured->seconds < estimate.roofline->totals.floor_seconds;
+}
+
+std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
+  std::size_t slower = 0;
+  require_batch(measured, estimate);
+  std::string problem = "it holds no time of a whole run";
+  bool is_found = false;
+  for (const MeasuredRun& run : whole_runs(measured)) {
+    if (!run.seconds || *run.seconds <= 0) continue;
+    std::string mismatch;
+    const Bindings sizes = run_sizes(estimate, run.config, mismatch);
+    if (mismatch.empty())
+      mismatch = estimate.sweep ? add_point(run, sizes, *estimate.sweep, slower)
+                                : add_run(measured, run, sizes, estimate, slower);
+    if (mismatch.empty())
+      is_found = true;
+    else
+      problem = mismatch;
+  }
+  if (!is_found) throw Error("--measured: no run of the file matches this estimate: " + problem);
+  std::string text;
+  if (is_impossible(estimate))
+    text = "--measured: the run took " + base::si_seconds(estimate.measured->seconds) + ", and whatever an engine fuses, " +
+           estimate.roofline->device + " needs " + base::si_seconds(estimate.roofline->totals.floor_seconds) +
+           " for this work: it is of another model, size or device, or of narrower arithmetic; give --precision for that";
+  if (slower == 0) return text;
+  return text + (text.empty() ? "" : "; ") + "--measured: the file has several runs of the same sizes; the fastest of each size is shown, without " +
+         std::to_string(slower) + (slower == 1 ? " slower one" : " slower ones");
+}
+
+}  // namespace pagoda::estimate

@@ -1,0 +1,158 @@
+// Which parts of a request do not go together, for every caller: the command line and the Python package refuse the
+// same combinations. No part of a request is silently ignored.
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "describe.h"
+
+namespace pagoda::estimate {
+namespace {
+
+using Others = std::initializer_list<std::pair<bool, const char*>>;
+
+// A part that has no effect without another one.
+struct Need {
+  bool is_given;
+  const char* option;
+  const char* other;
+  bool has_other;
+};
+
+std::string unmet(std::initializer_list<Need> needs) {
+  for (const Need& need : needs)
+    if (need.is_given && !need.has_other) return need.option + (" needs " + std::string(need.other));
+  return {};
+}
+
+// The first of the others that is given beside `what`.
+std::string beside(bool is_given, const std::string& what, Others others) {
+  if (is_given)
+    for (const auto& [is_other_given, name] : others)
+      if (is_other_given) return what + " does not go with " + name;
+  return {};
+}
+
+bool is_in(const EstimateRequest& request, Phase phase) { return request.phase && request.phase->phase == phase; }
+
+bool limits_seconds(const EstimateRequest& request) {
+  return std::any_of(request.budgets.begin(), request.budgets.end(),
+                     [](const Budget& budget) { return budget.kind == BudgetKind::Seconds; });
+}
+
+// The option that splits the model over several devices; null if none does.
+const char* splitting_option(const EstimateRequest& request) {
+  std::vector<ParallelOptions> groups = request.other_parallel;
+  if (request.parallel) groups.push_back(*request.parallel);
+  const auto split = std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.devices() > 1; });
+  if (split == groups.end()) return nullptr;
+  return split->tensor > 1 ? "--tensor-parallel" : split->pipeline > 1 ? "--pipeline-parallel" : "--expert-parallel";
+}
+
+std::string missing(const EstimateRequest& request, const Refinements& given) {
+  const bool has_device = request.device || !request.other_devices.empty();
+  const bool is_choice = !request.other_devices.empty() || !request.other_precisions.empty() ||
+                         !request.other_parallel.empty() || request.prompt > 0;
+  const bool is_decode = is_in(request, Phase::Decode);
+  const char* split = splitting_option(request);
+  const bool has_link = !request.link.name.empty() || request.link.bytes_per_second;
+  const bool speculates = given.speculate || request.speculation;
+  // clang-format off
+  return unmet({
+      {request.traffic == TrafficModel::Resident,  "--traffic resident",    "--device, whose cache it fills", has_device},
+      {!request.other_precisions.empty(),          "--what-if",             "--device",                       has_device},
+      {!request.price_per_hour.empty(),            "--price-per-hour",      "a table: several --device or --what-if", has_device && is_choice},
+      {request.prompt > 0,                         "--prompt",              "--phase decode",                 is_decode},
+      {request.prompt > 0,                         "--prompt",              "--device",                       has_device},
+      {predicts(request),                          "--predict",             "--device",                       has_device},
+      {split != nullptr,                           split,                   "--device",                       has_device},
+      {has_link,                                   "--link",                "--tensor-parallel, --pipeline-parallel, --expert-parallel or --decode-device",
+                                                                                                              split != nullptr || request.decode_device},
+      {given.calibration,                          "--calibration",         "--predict",                      predicts(request)},
+      {given.engine,                               "--engine",              "--predict",                      predicts(request)},
+      {limits_seconds(request),                    "--max-seconds",         "--device",                       has_device},
+      {given.past,                                 "--past",                "--phase",                        request.phase.has_value()},
+      {given.tokens,                               "--tokens",              "--phase",                        request.phase.has_value()},
+      {speculates,                                 "--speculate",           "--phase decode",                 is_decode},
+      {given.speculate,                            "--speculate",           "--acceptance",                   given.acceptance},
+      {given.acceptance,                           "--acceptance",          "--speculate",                    speculates},
+      {request.decode_device.has_value(),          "--decode-device",       "--phase prefill",                is_in(request, Phase::Prefill)},
+      {request.decode_device.has_value(),          "--decode-device",       "one --device",                   request.device && request.other_devices.empty()},
+      {given.in_place,                             "--in-place",            "--memory or --memory-timeline",  request.memory.has_value()},
+      {given.optimizer,                            "--optimizer",           "--training",                     request.training.has_value()},
+      {given.recompute,                            "--recompute",           "--training",                     request.training.has_value()},
+      {given.frozen,                               "--frozen",              "--training",                     request.training.has_value()},
+  });
+  // clang-format on
+}
+
+// A price of a device that is not asked for would have no effect.
+std::string idle_price(const EstimateRequest& request) {
+  for (const auto& [id, price] : request.price_per_hour) {
+    const auto is_it = [&id = id](const DeviceSpec& device) { return device.id == id; };
+    if (!(request.device && is_it(*request.device)) &&
+        std::none_of(request.other_devices.begin(), request.other_devices.end(), is_it))
+      return "--price-per-hour " + id + ": is the price of no --device of this request";
+  }
+  return {};
+}
+
+std::string contradiction(const EstimateRequest& request, const Refinements& given) {
+  const bool is_sweep = !request.sweep.empty(), is_training = request.training.has_value();
+  const bool is_published = request.count == Convention::Pagoda;
+  if (given.speculate && given.tokens)
+    return "--speculate sets the tokens of a step; it does not go with --tokens";
+  if (is_training && request.traffic != TrafficModel::Unfused)
+    return "--training counts unfused traffic; it does not go with --traffic " +
+           std::string(to_string(request.traffic));
+  if (is_training && request.training->recompute == Recompute::Segments && request.training->segment_starts.empty())
+    return "--recompute segments needs the nodes that begin a segment (TrainingOptions::segment_starts); "
+           "--recompute sqrt finds its own";
+  for (const SweepAxis& axis : request.sweep)
+    if (axis.dim == "batch" && request.sizes.batch > 0)
+      return "--sweep batch varies what --batch sets to one size; give one of the two";
+  if (is_published && request.traffic != TrafficModel::Unfused)
+    return "--count pagoda has traffic rules of its own; it does not go with --traffic";
+  if (is_published && !request.custom_operators.empty())
+    return "--count pagoda has rules of its own; it does not go with --custom-ops";
+
+  const bool has_devices = !request.other_devices.empty() || !request.other_parallel.empty() || request.prompt > 0;
+  const bool has_what_if = !request.other_precisions.empty();
+  const std::string table = request.other_devices.size() > 1 ? "--device with several"
+                            : has_what_if                    ? "--what-if"
+                            : request.prompt > 0             ? "--prompt"
+                                                             : "several numbers of devices";
+  const char* split = splitting_option(request);
+  std::string problem = beside(request.decode_device.has_value(), "--decode-device",
+                               {{is_sweep, "--sweep"},
+                                {is_training, "--training"},
+                                {has_what_if, "--what-if"},
+                                {has_devices, "several numbers of devices"}});
+  if (problem.empty())
+    problem = beside(has_devices || has_what_if, table + " is a table of its own; it",
+                     {{is_sweep, "--sweep of a size"},
+                      {request.count != Convention::Flops, "--count"},
+                      {has_devices && limits_seconds(request), "--max-seconds"}});
+  if (problem.empty() && split != nullptr)
+    problem = beside(true, split,
+                     {{is_training, "--training"},
+                      {predicts(request) && !std::holds_alternative<ServingCalibration>(request.engine),
+                       "--predict but --engine llm-serving"},
+                      {is_published, "--count pagoda"},
+                      {request.traffic == TrafficModel::Resident, "--traffic resident"}});
+  return problem;
+}
+
+}  // namespace
+
+std::string refusal(const EstimateRequest& request, const Refinements& given) {
+  if (std::string problem = engine_refusal(request); !problem.empty()) return problem;
+  if (std::string problem = missing(request, given); !problem.empty()) return problem;
+  if (std::string problem = idle_price(request); !problem.empty()) return problem;
+  return contradiction(request, given);
+}
+
+}  // namespace pagoda::estimate

@@ -1,0 +1,288 @@
+// Expands a study into experiments: products, stages, filters, order.
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "pagoda/base/sha256.h"
+#include "pagoda/base/text.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/lab/axes.h"
+#include "pagoda/lab/study.h"
+
+namespace pagoda::lab {
+namespace {
+
+using namespace bench;
+
+constexpr std::size_t kQuick = 10;
+
+// The model's forms and its name in labels.
+struct Named {
+  std::string label;
+  ModelForms forms;
+};
+
+Named resolve(const std::string& model, const Study& study) {
+  if (const auto it = study.models.find(model); it != study.models.end()) return {model, it->second};
+  if (model.ends_with(".onnx")) return {std::filesystem::path(model).stem().string(), {.onnx = model, .named = ""}};
+  return {model, {.onnx = "", .named = model}};
+}
+
+// Content hashes of files, each read once.
+class Hashes {
+ public:
+  // Empty if the file cannot be read.
+  std::string of(const std::string& path) {
+    const auto [it, is_new] = known_.try_emplace(path);
+    if (!is_new) return it->second;
+    std::error_code error;
+    std::ifstream file(path, std::ios::binary);
+    std::stringstream content;
+    if (std::filesystem::is_regular_file(path, error) && content << file.rdbuf())
+      it->second = base::hex(base::sha256(content.str()));
+    return it->second;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+documents::Config with_protocol(documents::Config config, const Study& study) {
+  config["seed"] = study.seed;
+  if (study.layers) config["layers"] = true;
+  if (study.verify) config["verify"] = true;
+  config["repeat"] = std::int64_t{0};
+  config["measure.budget_seconds"] = study.measure.budget_seconds;
+  config["measure.half_width"] = study.measure.half_width;
+  config["measure.warmup_seconds"] = study.measure.warmup_seconds;
+  config["measure.settle"] = study.measure.settle;
+  config["measure.min_iterations"] = study.measure.min_iterations;
+  config["measure.max_iterations"] = study.measure.max_iterations;
+  // Only if requested, so that the keys of older records do not change.
+  if (study.measure.warmup_iterations > 0) config["measure.warmup_iterations"] = study.measure.warmup_iterations;
+  return config;
+}
+
+// Throws Error for an axis that no experiment of the block can have: silently dropped, it would seem to have been
+// tried.
+void require_used_axes(const std::vector<Axis>& block) {
+  const auto texts = [&](std::string_view axis) {
+    std::vector<std::string> all;
+    for (const auto& [name, values] : block)
+      if (name == axis)
+        for (const base::Setting& value : values) all.push_back(base::setting_text(value));
+    return all;
+  };
+  const std::vector<std::string> backends = texts("backend"), modes = texts("mode");
+  for (const Axis& each : block) {
+    const std::string& axis = each.first;
+    const auto has = [&](const std::string& backend) { return has_axis(backend, axis); };
+    if (!backends.empty() && std::none_of(backends.begin(), backends.end(), has))
+      throw Error(axis + ": found backend " + base::joined(backends) + ", expected " + backends_with(axis) +
+                  " or a worker of your own");
+    if (axis == "optimizer" && std::find(modes.begin(), modes.end(), "training") == modes.end())
+      throw Error("optimizer: found mode " + (modes.empty() ? "inference" : base::joined(modes)) +
+                  ", expected training");
+  }
+}
+
+// Turns one point of the product into a config: leaves out axes that the backend does not have and fills in defaults.
+documents::Config make_config(const std::vector<std::pair<std::string, base::Setting>>& point, const Study& study) {
+  documents::Config config;
+  std::string backend;
+  for (const auto& [axis, value] : point)
+    if (axis == "backend") backend = base::setting_text(value);
+  for (const auto& [axis, value] : point)
+    if (has_axis(backend, axis)) config[axis] = value;
+  const auto fill = [&](const char* axis, const base::Setting& value) {
+    if (has_axis(backend, axis)) config.try_emplace(axis, value);
+  };
+  fill("mode", "inference");
+  fill("device", "cpu");
+  if (backend == "torch") fill("compile", "eager");
+  if (backend == "ort") fill("optimization", "all");
+  if (backend == "conv") fill("algorithm", "auto");
+  if (documents::text_of(config, "mode") != "training") config.erase("optimizer");
+  return with_protocol(std::move(config), study);
+}
+
+// The batch that all inputs of an ONNX file fix, so that it runs at no other; 1 where the batch is free, or where the
+// first axis of the inputs is none.
+std::int64_t batch_of_file(const std::string& path) {
+  try {
+    const Model model = load_model(path);
+    std::set<std::int64_t> first;
+    for (const ValueId input : model.main().inputs) {
+      const std::optional<Shape>& shape = model.main().value(input).declared.shape;
+      if (!shape) return 1;
+      if (std::any_of(shape->begin(), shape->end(), [](const Dim& size) { return !size.is_constant(); })) return 1;
+      if (!shape->empty()) first.insert(shape->front().value64().value_or(1));
+    }
+    if (first.size() != 1 || *first.begin() <= 1) return 1;
+    // The first axis may be the channels of a single image. Weights fix their number: no other can be analysed.
+    const auto unmodelled = [&](const AnalyzeOptions& options) {
+      return analyze(model, options).totals.unmodelled_nodes;
+    };
+    return unmodelled({.symbolic_batch = true}) > unmodelled({}) ? 1 : *first.begin();
+  } catch (const Error&) {
+    return 1;  // the engine says what is wrong with the file
+  }
+}
+
+// Fills in the model that the backend runs; returns the reason if it cannot.
+std::optional<std::string> set_model(documents::Config& config, const Study& study, Hashes& hashes) {
+  const std::string model = documents::text_of(config, "model"), backend = documents::text_of(config, "backend");
+  if (model.empty()) {
+    if (backend == "cmd" || study.backends.contains(backend)) return std::nullopt;
+    return "no model is named";
+  }
+  const Named named = resolve(model, study);
+  config["model"] = named.label;
+  const bool is_by_name = named.forms.onnx.empty() || (backend == "torch" && !named.forms.named.empty());
+  if (is_by_name) {
+    if (named.forms.named.empty()) return "[models] has neither a file nor a name for it";
+    if (named.forms.named != named.label) config["model_name"] = named.forms.named;
+    return std::nullopt;
+  }
+  config["model_file"] = named.forms.onnx;
+  const std::string hash = hashes.of(named.forms.onnx);
+  if (hash.empty()) return named.forms.onnx + ": cannot be read";
+  config["model_sha256"] = hash;
+  return std::nullopt;
+}
+
+// Calls `visit` with every point of the product, the last axis fastest.
+template <typename Visit>
+void product(const std::vector<Axis>& axes, Visit visit) {
+  std::vector<std::size_t> at(axes.size(), 0);
+  while (true) {
+    std::vector<std::pair<std::string, base::Setting>> point;
+    for (std::size_t i = 0; i < axes.size(); ++i) point.emplace_back(axes[i].first, axes[i].second[at[i]]);
+    visit(point);
+    std::size_t i = axes.size();
+    while (i > 0 && ++at[i - 1] == axes[i - 1].second.size()) at[--i] = 0;
+    if (i == 0) return;
+  }
+}
+
+// Orders experiments by their sizes, smallest first.
+bool smaller(const documents::Experiment& a, const documents::Experiment& b) {
+  const auto number = [](const documents::Experiment& e, const char* axis) -> std::optional<std::int64_t> {
+    const auto found = e.config.find(axis);
+    const auto pair = found == e.config.end() ? std::nullopt : height_and_width(found->second);
+    return pair ? std::optional((*pair)[0] * (*pair)[1]) : std::nullopt;
+  };
+  for (const char* size : {"batch", "input_size", "sequence"})
+    if (const auto x = number(a, size), y = number(b, size); x != y) return x < y;
+  return false;
+}
+
+// Repeatedly picks the experiment with the most values not covered yet, the smallest among equals, up to `limit`.
+std::vector<documents::Experiment> representative(const std::vector<documents::Experiment>& all, std::size_t limit) {
+  const auto values_of = [](const documents::Experiment& e) {
+    std::set<std::string> values;
+    for (const auto& [axis, value] : e.config)
+      if (documents::is_axis(axis)) values.insert(axis + "=" + base::setting_text(value));
+    return values;
+  };
+  std::vector<documents::Experiment> chosen;
+  std::set<std::string> shown;
+  std::vector<bool> taken(all.size(), false);
+  while (chosen.size() < std::min(limit, all.size())) {
+    std::size_t best = all.size(), best_gain = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (taken[i]) continue;
+      std::size_t gain = 0;
+      for (const std::string& value : values_of(all[i])) gain += !shown.contains(value);
+      if (best == all.size() || gain > best_gain || (gain == best_gain && smaller(all[i], all[best]))) {
+        best = i;
+        best_gain = gain;
+      }
+    }
+    taken[best] = true;
+    shown.merge(values_of(all[best]));
+    chosen.push_back(all[best]);
+  }
+  return chosen;
+}
+
+std::optional<std::regex> expression(const std::string& text, const char* what) {
+  if (text.empty()) return std::nullopt;
+  try {
+    return std::regex(text);
+  } catch (const std::regex_error& error) {
+    throw Error(std::string(what) + " \"" + text + "\": " + error.what() +
+                "; expected a regular expression as ECMAScript has them");
+  }
+}
+
+}  // namespace
+
+StudyPlan expand(const Study& study, const SupportCheck& also) {
+  StudyPlan plan;
+  Hashes hashes;
+  std::map<std::string, std::int64_t> batches;  // by file
+  std::set<std::string> keys, refused;
+  for (const std::vector<Axis>& block : study.blocks) {
+    require_used_axes(block);
+    product(block, [&](const std::vector<std::pair<std::string, base::Setting>>& point) {
+      documents::Config config = make_config(point, study);
+      std::optional<std::string> reason = set_model(config, study, hashes);
+      if (has_axis(documents::text_of(config, "backend"), "batch") && !config.contains("batch")) {
+        const std::string file = documents::text_of(config, "model_file");
+        const auto [batch, is_new] = batches.try_emplace(file, 1);
+        if (is_new) batch->second = batch_of_file(file);
+        config["batch"] = batch->second;
+      }
+      if (!reason) reason = unsupported_reason(config, study);
+      if (!reason && also) reason = also(config);
+      std::string id = documents::config_key(config);
+      if (reason) {
+        if (refused.insert(std::move(id)).second) plan.unsupported.push_back({std::move(config), std::move(*reason)});
+      } else if (keys.insert(id).second) {
+        plan.experiments.push_back({std::move(id), std::move(config)});
+      }
+    });
+  }
+  return plan;
+}
+
+void select_experiments(StudyPlan& plan, const StudySelection& selection) {
+  const auto filter = expression(selection.filter, "--filter"), exclude = expression(selection.exclude, "--exclude");
+  const auto unwanted = [&](const documents::Config& config) {
+    const std::string text = documents::config_label(config);
+    return (filter && !std::regex_search(text, *filter)) || (exclude && std::regex_search(text, *exclude));
+  };
+  std::erase_if(plan.experiments, [&](const documents::Experiment& e) { return unwanted(e.config); });
+  std::erase_if(plan.unsupported, [&](const UnsupportedExperiment& u) { return unwanted(u.config); });
+  if (selection.stage == StudyStage::Sanity && !plan.experiments.empty())
+    plan.experiments = {*std::min_element(plan.experiments.begin(), plan.experiments.end(), smaller)};
+  if (selection.stage == StudyStage::Quick) plan.experiments = representative(plan.experiments, kQuick);
+}
+
+std::vector<documents::Experiment> run_order(const StudyPlan& plan, const Study& study) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(study.seed));
+  std::vector<documents::Experiment> all;
+  for (std::int64_t repeat = 0; repeat < study.repeats; ++repeat) {
+    std::vector<documents::Experiment> round = plan.experiments;
+    // Fisher and Yates; std::shuffle differs between standard libraries. The modulo's bias is below 2⁻⁵⁰.
+    for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[random() % i]);
+    for (documents::Experiment& experiment : round) {
+      if (repeat > 0) {
+        experiment.config["repeat"] = repeat;
+        experiment.key = documents::config_key(experiment.config);
+      }
+      all.push_back(std::move(experiment));
+    }
+  }
+  return all;
+}
+
+}  // namespace pagoda::lab

@@ -1,0 +1,206 @@
+// FLOP per clock and SM of NVIDIA's compute capabilities.
+// Sources of the vector columns: results per clock and SM, "CUDA C++ Programming Guide", section "Arithmetic
+// Instructions", times the FLOP of a result; of the tensor columns (t_…): dense rates of the architecture whitepapers and
+// data sheets over SMs × clock, as the device files of data/devices source them one by one.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "pagoda/documents/device.h"
+#include "pagoda/lab/theory.h"
+
+namespace pagoda::lab {
+namespace {
+
+constexpr int kNone = 0;  // no such unit, or no figure
+
+struct GpuRow {
+  int capability;  // 10 × major + minor
+  // Vector units: multiply-adds per clock and SM, half2 counted as two. dp4a: instructions.
+  int fp64, fp32, fp16, bf16, int32, dp4a;
+  // Tensor cores: FLOP or OP per clock and SM, at the faster accumulator. Block scales are free; 10.3 reaches its 4-bit
+  // rate only with products of depth 96.
+  int t_fp64, t_tf32, t_fp16, t_bf16, t_fp8, t_int8, t_int4, t_fp4;
+  // Loads, B per clock and SM.
+  int l1, shared;
+};
+
+// clang-format off
+constexpr std::array<GpuRow, 10> kGpuRows = {{
+    // cc   64   32  f16 bf16  i32 dp4a | f64  tf32   f16  bf16    f8    i8     i4     f4 |  l1 shared
+    {  70,  32,  64, 128,   0,  64,  64,    0,    0, 1024,    0,     0,     0,     0,     0, 128, 128},
+    {  75,   2,  64, 128,   0,  64,  64,    0,    0, 1024,    0,     0,  2048,  4096,     0,  64, 128},
+    {  80,  32,  64, 256, 128,  64,  64,  128, 1024, 2048, 2048,     0,  4096,  8192,     0, 128, 128},
+    {  86,   2, 128, 128, 128,  64,  64,    0,  512, 1024, 1024,     0,  2048,  4096,     0, 128, 128},
+    {  87,   2, 128, 128, 128,  64,  64,    0, 1024, 2048, 2048,     0,  4096,  8192,     0, 128, 128},
+    {  89,   2, 128, 128, 128,  64,  64,    0,  512, 1024, 1024,  2048,  2048,  4096,     0, 128, 128},
+    {  90,  64, 128, 256, 256,  64,  64,  256, 2048, 4096, 4096,  8192,  8192,     0,     0, 128, 128},
+    { 100,  64, 128, 256, 256,   0,   0,  128, 4096, 8192, 8192, 16384, 16384,     0, 32768, 128, 128},
+    { 103,   0, 128, 256, 256,   0,   0,    0, 4096, 8192, 8192, 16384,     0,     0, 49152, 128, 128},
+    { 120,   2, 128, 128, 128, 128,   0,    0,  512, 1024, 1024,  2048,  2048,     0,  4096, 128, 128},
+}};
+// clang-format on
+static_assert(std::is_sorted(kGpuRows.begin(), kGpuRows.end(),
+                             [](const GpuRow& a, const GpuRow& b) { return a.capability < b.capability; }));
+
+const GpuRow* row_of(const GpuAttributes& gpu) {
+  const int capability = 10 * gpu.major + gpu.minor;
+  for (const GpuRow& row : kGpuRows)
+    if (row.capability == capability) return &row;
+  return nullptr;
+}
+
+std::optional<double> known(int value) {
+  if (value == kNone) return std::nullopt;
+  return value;
+}
+
+int vector_fma(const GpuRow& row, Precision precision) {
+  switch (precision) {
+    case Precision::Float64:
+      return row.fp64;
+    case Precision::Float32:
+      return row.fp32;
+    case Precision::Float16:
+      return row.fp16;
+    case Precision::Bfloat16:
+      return row.bf16;
+    case Precision::Int32:
+      return row.int32;
+    case Precision::Tf32:
+    case Precision::Float8:
+    case Precision::Float4:
+    case Precision::Int16:
+    case Precision::Int8:
+    case Precision::Int4:
+      return kNone;
+  }
+  return kNone;
+}
+
+int tensor_flops(const GpuRow& row, Precision precision) {
+  switch (precision) {
+    case Precision::Float64:
+      return row.t_fp64;
+    case Precision::Tf32:
+      return row.t_tf32;
+    case Precision::Float16:
+      return row.t_fp16;
+    case Precision::Bfloat16:
+      return row.t_bf16;
+    case Precision::Float8:
+      return row.t_fp8;
+    case Precision::Int8:
+      return row.t_int8;
+    case Precision::Int4:
+      return row.t_int4;
+    case Precision::Float4:
+      return row.t_fp4;
+    case Precision::Float32:
+    case Precision::Int32:
+    case Precision::Int16:
+      return kNone;
+  }
+  return kNone;
+}
+
+// GeForce cards of Ampere, Ada and Blackwell run products of floats with a float32 accumulator, and tf32, at half the
+// rate (device files rtx-3090, rtx-4090, rtx-5090).
+bool halves_float32_accumulate(const GpuAttributes& gpu, Precision precision, std::optional<Precision> accumulate) {
+  if (gpu.name.find("GeForce") == std::string::npos || gpu.major < 8) return false;
+  if (precision == Precision::Tf32) return true;
+  const bool floats =
+      precision == Precision::Float16 || precision == Precision::Bfloat16 || precision == Precision::Float8;
+  return floats && accumulate.value_or(Precision::Float32) == Precision::Float32;
+}
+
+// Plausible clocks and bus widths. Drivers have reported values outside these ranges, which no product has.
+bool credible_sm_clock(double hz) { return hz >= 2e8 && hz <= 5e9; }
+bool credible_memory_clock(double hz) { return hz >= 1e8 && hz <= 4e10; }
+bool credible_bus(int bits) { return bits >= 32 && bits <= 16384 && bits % 32 == 0; }
+
+// Operations that count as 2 per multiply-add: FMA instructions and library matrix products.
+bool is_fused(std::string_view op) { return op == "fma" || op == "gemm"; }
+
+std::optional<Unit> unit_of(const documents::Ceiling& ceiling) {
+  if (ceiling.unit_type == "vector" || ceiling.unit_type == "special") return Unit::Vector;
+  if (ceiling.unit_type == "tensor") return Unit::Tensor;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, Unit unit, std::string_view op,
+                                     std::optional<Precision> accumulate) {
+  const GpuRow* row = row_of(gpu);
+  if (row == nullptr) return std::nullopt;
+  if (op == "special") return 16;  // for every capability since 3.0 (programming guide)
+  if (op == "dp4a") {
+    const std::optional<double> rate = known(row->dp4a);
+    return rate ? std::optional(*rate * 8) : std::nullopt;  // 4 products and 4 sums
+  }
+  if (unit == Unit::Tensor) {
+    std::optional<double> rate = known(tensor_flops(*row, type));
+    if (rate && halves_float32_accumulate(gpu, type, accumulate)) *rate /= 2;
+    return rate;
+  }
+  const std::optional<double> rate = known(vector_fma(*row, type));
+  if (!rate) return std::nullopt;
+  return is_fused(op) ? 2 * *rate : *rate;
+}
+
+std::optional<double> bytes_per_clock(const GpuAttributes& gpu, std::string_view level) {
+  const GpuRow* row = row_of(gpu);
+  if (row == nullptr) return std::nullopt;
+  if (level == "l1") return known(row->l1);
+  if (level == "shared") return known(row->shared);
+  return std::nullopt;
+}
+
+std::optional<double> dram_bytes_per_second(const GpuAttributes& gpu) {
+  if (!credible_bus(gpu.memory_bus_bits) || !credible_memory_clock(gpu.memory_clock_hz)) return std::nullopt;
+  return gpu.memory_bus_bits * gpu.memory_clock_hz * 2 / 8;
+}
+
+std::optional<DeviceSpec> datasheet_of(const GpuAttributes& gpu) {
+  std::optional<DeviceSpec> spec = documents::device_of_driver(gpu.name);
+  const std::string capability = std::to_string(gpu.major) + "." + std::to_string(gpu.minor);
+  return spec && spec->compute_capability == capability ? spec : std::nullopt;
+}
+
+documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::Ceiling& ceiling) {
+  documents::CeilingTheory theory;
+  const double units = ceiling.units.value_or(gpu.sms);
+  const std::optional<DeviceSpec> sheet = datasheet_of(gpu);
+  std::optional<double> per_clock;
+  if (ceiling.kind == documents::CeilingKind::Compute) {
+    const std::optional<Precision> type = precision(ceiling.precision);
+    const std::optional<Unit> unit = unit_of(ceiling);
+    if (!type || !unit) return theory;
+    const std::optional<Precision> accumulate = precision(ceiling.accumulate);
+    per_clock = work_per_clock(gpu, *type, *unit, ceiling.op, accumulate);
+    if (sheet && is_fused(ceiling.op))
+      if (const Peak* peak = sheet->peak(*type, *unit, accumulate)) theory.datasheet = peak->flops_per_second.value;
+  } else if (ceiling.kind == documents::CeilingKind::Bandwidth) {
+    per_clock = bytes_per_clock(gpu, ceiling.level);
+    if (ceiling.level == "dram") {
+      theory.max_clock = theory.observed_clock = dram_bytes_per_second(gpu);
+      if (theory.max_clock) theory.source = "bus width x memory clock x 2";
+      if (sheet)
+        if (const MemoryLevel* level = sheet->level("dram")) theory.datasheet = level->bytes_per_second.value;
+    }
+  }
+  if (per_clock && units > 0) {
+    if (credible_sm_clock(gpu.sm_clock_hz)) theory.max_clock = *per_clock * units * gpu.sm_clock_hz;
+    if (ceiling.clock_hz) theory.observed_clock = *per_clock * units * *ceiling.clock_hz;
+    theory.source = std::to_string(static_cast<int>(*per_clock)) + " a clock and SM x SMs x clock";
+  }
+  return theory;
+}
+
+bool impossible(const documents::Ceiling& ceiling) {
+  return ceiling.value && ceiling.theory.observed_clock &&
+         *ceiling.value > kImpossibleAbove * *ceiling.theory.observed_clock;
+}
+
+}  // namespace pagoda::lab

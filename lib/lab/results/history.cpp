@@ -1,0 +1,196 @@
+// Speed-ups over a baseline, snapshot by snapshot, and the newest results of each series.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "pagoda/base/rank_test.h"
+#include "pagoda/base/statistics.h"
+#include "pagoda/lab/result_report.h"
+#include "results/groups.h"
+
+namespace pagoda::lab {
+namespace {
+
+using results::Group;
+
+// The groups of a snapshot by series and workload. With several modes, each mode has its own series: training and
+// inference never share a mean.
+using Table = std::map<std::string, std::map<std::string, Group>>;
+
+bool has_several_modes(const std::vector<Snapshot>& snapshots) {
+  std::string first;
+  for (const Snapshot& snapshot : snapshots)
+    for (const documents::Result& result : snapshot.results) {
+      const std::string mode = results::mode_of(result.config);
+      if (first.empty()) first = mode;
+      if (mode != first) return true;
+    }
+  return false;
+}
+
+Table table_of(const Snapshot& snapshot, bool names_mode) {
+  Table table;
+  for (Group& group : results::groups(snapshot.results)) {
+    if (group.repeats.empty()) continue;
+    const documents::Config& config = group.repeats.front()->config;
+    const std::string series = results::series_name(config) + (names_mode ? " " + results::mode_of(config) : "");
+    const std::string workload = results::workload_name(config);
+    table[series][workload] = std::move(group);
+  }
+  return table;
+}
+
+// Whether the group has all the wanted values, given as "AXIS=VALUE,…".
+bool fits(const Group& group, const std::map<std::string, std::string>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
+    return results::text_of(group.repeats.front()->config, pair.first) == pair.second;
+  });
+}
+
+std::map<std::string, std::string> values_of(const std::string& text) {
+  std::map<std::string, std::string> values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Error("baseline \"" + text + "\": found \"" + part +
+                  "\"; expected oldest, the name of a snapshot, or AXIS=VALUE,… like compile=eager");
+    values[part.substr(0, equals)] = part.substr(equals + 1);
+    begin = end + 1;
+  }
+  return values;
+}
+
+// The baseline of each workload of each series.
+class Baseline {
+ public:
+  Baseline(const std::vector<Snapshot>& snapshots, const std::vector<Table>& tables, const std::string& text)
+      : tables_(tables) {
+    const auto named =
+        std::find_if(snapshots.begin(), snapshots.end(), [&](const Snapshot& s) { return s.name == text; });
+    if (named != snapshots.end())
+      first_ = static_cast<std::size_t>(named - snapshots.begin()), last_ = first_ + 1;
+    else if (text == "oldest")
+      last_ = tables.size();
+    else
+      wanted_ = values_of(text), last_ = tables.size();
+  }
+
+  const Group* of(const std::string& series, const std::string& workload) const {
+    for (std::size_t i = first_; i < last_; ++i)
+      for (const auto& [name, groups] : tables_[i]) {
+        if (wanted_.empty() && name != series) continue;
+        const auto found = groups.find(workload);
+        if (found != groups.end() && fits(found->second, wanted_)) return &found->second;
+      }
+    return nullptr;
+  }
+
+ private:
+  const std::vector<Table>& tables_;
+  std::size_t first_ = 0, last_ = 0;
+  std::map<std::string, std::string> wanted_;
+};
+
+CurvePoint point_of(const std::string& workload, const Group& base, const Group& now) {
+  CurvePoint point{.workload = workload,
+                   .ratio = results::median_seconds(base) / results::median_seconds(now),
+                   .low = {},
+                   .high = {},
+                   .error = {},
+                   .code = {}};
+  const std::vector<double> a = results::units(base).logs, b = results::units(now).logs;
+  if (&base != &now) {
+    if (const auto shift = base::shift_interval(a, b, 0.95)) {
+      point.low = std::exp((*shift)[1]);
+      point.high = std::exp((*shift)[2]);
+    } else if (const auto welch = base::welch(a, b)) {
+      const double reach = base::student_quantile(0.975, welch->degrees) * welch->error;
+      point.low = std::exp(welch->difference - reach);
+      point.high = std::exp(welch->difference + reach);
+    }
+  }
+  for (const documents::Result* repeat : now.repeats) {
+    if (!repeat->verification) continue;
+    point.error = repeat->verification->error;
+    point.code = std::string(to_string(repeat->verification->code));
+  }
+  return point;
+}
+
+HistoryPoint summary_of(std::size_t snapshot, const std::vector<CurvePoint>& points) {
+  HistoryPoint result{.snapshot = snapshot, .workloads = points.size(), .geomean = 1, .low = {}, .high = {}};
+  std::vector<double> ratios;
+  double logs = 0, squares = 0;
+  bool all_known = true;
+  for (const CurvePoint& point : points) {
+    ratios.push_back(point.ratio);
+    logs += std::log(point.ratio);
+    all_known = all_known && point.low && point.high;
+    if (all_known) squares += std::pow(std::log(*point.high / *point.low) / 2, 2);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const double n = static_cast<double>(points.size());
+  result.geomean = std::exp(logs / n);
+  if (all_known) {
+    result.low = std::exp(logs / n - std::sqrt(squares) / n);
+    result.high = std::exp(logs / n + std::sqrt(squares) / n);
+  }
+  result.percentiles = {base::quantile(ratios, 0.05), base::quantile(ratios, 0.5), base::quantile(ratios, 0.95)};
+  return result;
+}
+
+}  // namespace
+
+std::vector<Snapshot> by_day(const std::vector<documents::Result>& results) {
+  std::map<std::string, Snapshot> days;
+  for (const documents::Result& result : results) {
+    const std::string time = results::text_of(result.metadata, "time"), day = time.substr(0, 10);
+    Snapshot& snapshot = days[day];
+    snapshot.name = day;
+    if (snapshot.time.empty() || time < snapshot.time) snapshot.time = time;
+    snapshot.results.push_back(result);
+  }
+  std::vector<Snapshot> list;
+  list.reserve(days.size());
+  for (auto& [day, snapshot] : days) list.push_back(std::move(snapshot));
+  return list;
+}
+
+History history(const std::vector<Snapshot>& snapshots, const std::string& baseline_text) {
+  std::vector<Table> tables;
+  History result{.baseline = baseline_text, .snapshots = {}, .dates = {}, .series = {}};
+  const bool names_mode = has_several_modes(snapshots);
+  for (const Snapshot& snapshot : snapshots) {
+    tables.push_back(table_of(snapshot, names_mode));
+    result.snapshots.push_back(snapshot.name);
+    result.dates.push_back(snapshot.time.substr(0, 10));
+  }
+  const Baseline baseline(snapshots, tables, baseline_text);
+  std::map<std::string, SeriesHistory> series;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    for (const auto& [name, groups] : tables[i]) {
+      std::vector<CurvePoint> points;
+      for (const auto& [workload, group] : groups)
+        if (const Group* base = baseline.of(name, workload)) points.push_back(point_of(workload, *base, group));
+      if (points.empty()) continue;
+      SeriesHistory& line = series[name];
+      line.name = name;
+      line.points.push_back(summary_of(i, points));
+      std::stable_sort(points.begin(), points.end(),
+                       [](const CurvePoint& a, const CurvePoint& b) { return a.ratio < b.ratio; });
+      line.latest = std::move(points);
+      line.latest_snapshot = snapshots[i].name;
+    }
+  }
+  if (series.empty())
+    throw Error("baseline \"" + baseline_text +
+                "\": no record is left to compare with; expected oldest, the name of a "
+                "snapshot, or AXIS=VALUE,… that some records have");
+  for (auto& [name, line] : series) result.series.push_back(std::move(line));
+  return result;
+}
+
+}  // namespace pagoda::lab

@@ -1,0 +1,302 @@
+#include "pagoda/lab/modes_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/text.h"
+#include "pagoda/estimate/measured_runs.h"
+#include "plot/outputs.h"
+#include "plot/text.h"
+#include "results/chart.h"
+
+namespace pagoda::lab {
+namespace {
+
+using documents::MeasuredRun;
+
+// "gpu 918 MHz" of gpu_hz=918000000.
+std::string setting_name(const std::string& name, const base::Setting& setting) {
+  const auto* whole = std::get_if<std::int64_t>(&setting);
+  if (whole != nullptr && name.ends_with("_hz"))
+    return name.substr(0, name.size() - 3) + " " + base::si_text(static_cast<double>(*whole), "Hz", {.digits = 4});
+  return name + "=" + base::setting_text(setting);
+}
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Settings with several values among the runs, without those that identify the workload.
+std::vector<std::string> mode_settings(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& same) {
+  std::map<std::string, std::vector<base::Setting>> values;
+  for (const MeasuredRun& run : runs)
+    for (const auto& [name, setting] : run.config) {
+      auto& known = values[name];
+      if (std::find(known.begin(), known.end(), setting) == known.end()) known.push_back(setting);
+    }
+  std::vector<std::string> names;
+  for (const auto& [name, known] : values)
+    if (known.size() > 1 && !is_in(same, name)) names.push_back(name);
+  return names;
+}
+
+std::string joined_settings(const MeasuredRun& run, const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    if (const auto found = run.config.find(name); found != run.config.end())
+      text += (text.empty() ? "" : ", ") + setting_name(name, found->second);
+  return text;
+}
+
+void finish(ModeStudy& study) {
+  auto& modes = study.modes;
+  std::stable_sort(modes.begin(), modes.end(), [](const ModeRun& a, const ModeRun& b) {
+    return a.seconds != b.seconds ? a.seconds < b.seconds : a.joules < b.joules;
+  });
+  double least = INFINITY;
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    modes[i].is_on_front = modes[i].joules < least;
+    least = std::min(least, modes[i].joules);
+    if (modes[i].joules < modes[study.least].joules) study.least = i;
+    const bool is_within = modes[i].seconds <= modes.front().seconds * (1 + study.slow_down) * (1 + 1e-12);
+    if (is_within && modes[i].joules < modes[study.chosen].joules) study.chosen = i;
+  }
+}
+
+// "2 runs without seconds or joules are left out"; empty if no run is left out.
+std::string left_out_text(const std::vector<ModeStudy>& studies) {
+  const std::size_t count = studies.front().left_out;
+  if (count == 0) return "";
+  return std::to_string(count) + (count == 1 ? " run" : " runs") + " without seconds or joules " +
+         (count == 1 ? "is" : "are") + " left out";
+}
+
+std::string percent(double part) { return base::rounded(100 * part) + " %"; }
+
+constexpr std::string_view kOnlyOne = "the only one";
+std::string mode_name(const ModeRun& mode) { return mode.name.empty() ? std::string(kOnlyOne) : mode.name; }
+// Whether each work was measured in one mode: then no mode can be chosen.
+bool has_choice(const std::vector<ModeStudy>& studies) {
+  return std::any_of(studies.begin(), studies.end(), [](const ModeStudy& study) { return study.modes.size() > 1; });
+}
+
+std::string text_of(const std::vector<ModeStudy>& studies, const std::string& title) {
+  base::Grid grid{.columns = {{.header = "work"},
+                              {.header = "modes", .is_number = true},
+                              {.header = "fastest", .is_number = true},
+                              {.header = "its energy", .is_number = true},
+                              {.header = "chosen"},
+                              {.header = "longer", .is_number = true},
+                              {.header = "saved", .is_number = true},
+                              {.header = "least energy of all", .is_number = true},
+                              {.header = "at", .is_number = true}},
+                  .rows = {}};
+  for (const ModeStudy& study : studies) {
+    const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen],
+                  &least = study.modes[study.least];
+    grid.rows.push_back({base::printable(study.work), std::to_string(study.modes.size()),
+                         base::si_seconds(fastest.seconds), base::si_text(fastest.joules, "J", {.trims = false}),
+                         base::printable(mode_name(chosen)),
+                         percent(chosen.seconds / fastest.seconds - 1), percent(study.saving()),
+                         base::si_text(least.joules, "J", {.trims = false}), base::rounded(least.seconds / fastest.seconds) + "×"});
+  }
+  std::string text = base::printable(title) + ": the least energy of the modes that take at most " +
+                     percent(studies.front().slow_down) + " longer than the fastest\n\n" + base::aligned(grid, 0) +
+                     "\n";
+  for (const ModeStudy& study : studies) {
+    text += "front" + (study.work.empty() ? "" : " of " + base::printable(study.work)) + ":\n";
+    for (const ModeRun& mode : study.modes)
+      if (mode.is_on_front)
+        text += "  " + base::si_seconds(mode.seconds) + "  " + base::si_text(mode.joules, "J", {.trims = false}) + "  " +
+                base::printable(mode.name) + "\n";
+  }
+  if (const std::string left_out = left_out_text(studies); !left_out.empty()) text += left_out + "\n";
+  return text;
+}
+
+std::string csv_of(const std::vector<ModeStudy>& studies) {
+  std::string text =
+      base::csv_line({"work", "mode", "seconds", "joules", "watts", "slow_down", "saving", "front", "chosen"});
+  for (const ModeStudy& study : studies)
+    for (std::size_t i = 0; i < study.modes.size(); ++i) {
+      const ModeRun &mode = study.modes[i], &fastest = study.modes.front();
+      base::CsvLine line;
+      line.name(study.work).name(mode.name).add(mode.seconds).add(mode.joules).add(mode.joules / mode.seconds);
+      line.add(mode.seconds / fastest.seconds - 1).add(1 - mode.joules / fastest.joules);
+      line.add(mode.is_on_front ? "yes" : "no").add(i == study.chosen ? "yes" : "no");
+      text += std::move(line).end();
+    }
+  return text;
+}
+
+// The settings of a mode that another one does not have: "gpu 918 MHz".
+std::string difference(const ModeRun& mode, const ModeRun& from) {
+  constexpr std::string_view kComma = ", ";
+  const auto settings = [&](const std::string& name) {
+    std::vector<std::string> list;
+    for (std::size_t begin = 0; begin < name.size();) {
+      const std::size_t end = std::min(name.find(kComma, begin), name.size());
+      list.push_back(name.substr(begin, end - begin));
+      begin = end + kComma.size();
+    }
+    return list;
+  };
+  std::vector<std::string> list = settings(mode.name);
+  const std::vector<std::string> others = settings(from.name);
+  std::erase_if(list, [&](const std::string& setting) { return is_in(others, setting); });
+  return base::joined(list);
+}
+
+// "ms" for values up to 0.4 s; times are then multiplied by 1000.
+std::pair<double, std::string> scale_of(double most, const std::string& unit) {
+  const double power = std::clamp(std::floor(std::log10(most) / 3), -3.0, 0.0);
+  constexpr std::array<std::string_view, 4> kPrefixes = {"", "m", "µ", "n"};
+  return {std::pow(1000, -power), std::string(kPrefixes[static_cast<std::size_t>(-power)]) + unit};
+}
+
+// One mode for each work: energy over time, in seconds and joules, since nothing can be compared with a fastest mode.
+results::LineChart chart_of_works(const std::vector<ModeStudy>& studies, const std::string& title) {
+  double longest = 0, most = 0;
+  for (const ModeStudy& study : studies) {
+    longest = std::max(longest, study.modes.front().seconds);
+    most = std::max(most, study.modes.front().joules);
+  }
+  const auto [time, seconds] = scale_of(longest, "s");
+  const auto [energy, joules] = scale_of(most, "J");
+  results::ChartLine line{.name = std::string(kOnlyOne), .points = {}, .dashes = {}, .color = 0};
+  line.points.reserve(studies.size());
+  for (const ModeStudy& study : studies) {
+    const ModeRun& mode = study.modes.front();
+    line.points.push_back({.x = time * mode.seconds, .y = energy * mode.joules, .label = study.work});
+  }
+  std::sort(line.points.begin(), line.points.end(),
+            [](const results::ChartPoint& a, const results::ChartPoint& b) { return a.x < b.x; });
+  const std::string left_out = left_out_text(studies);
+  return {.title = title,
+          .subtitle = "one mode for each work: nothing to choose" + (left_out.empty() ? "" : "; " + left_out),
+          .x_title = "time [" + seconds + "]",
+          .y_title = "energy [" + joules + "]",
+          .lines = {std::move(line)}};
+}
+
+// Energy over time, both relative to the fastest mode of the same work: all modes as a cloud, the front as a line, the
+// chosen mode large, with the settings that differ from the fastest.
+results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::string& title) {
+  if (!has_choice(studies)) return chart_of_works(studies, title);
+  constexpr double kMostEnergy = 1.25;  // of drawn modes off the front, like the longest time: far worse ones would
+                                        // press the front together
+  const double limit = 1 + studies.front().slow_down;
+  double longest = limit;
+  for (const ModeStudy& study : studies)
+    for (const ModeRun& mode : study.modes)
+      if (mode.is_on_front) longest = std::max(longest, mode.seconds / study.modes.front().seconds);
+  longest = 1 + 1.15 * (longest - 1);
+  std::size_t drawn = 0, all = 0;
+  results::LineChart chart{
+      .title = title, .subtitle = {}, .x_title = "time, × the fastest", .y_title = "energy, × that of the fastest"};
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    const ModeStudy& study = studies[i];
+    results::ChartLine line{
+        .name = study.work.empty() ? "front" : study.work, .points = {}, .dashes = {}, .color = i % 6};
+    for (std::size_t at = 0; at < study.modes.size(); ++at) {
+      const ModeRun &mode = study.modes[at], &fastest = study.modes.front();
+      const results::ChartPoint point{.x = mode.seconds / fastest.seconds, .y = mode.joules / fastest.joules};
+      const bool is_shown = mode.is_on_front || (point.x <= longest && point.y <= kMostEnergy);
+      drawn += is_shown ? 1 : 0, ++all;
+      if (!is_shown) continue;
+      std::vector<results::ChartPoint>& points = mode.is_on_front ? line.points : line.cloud;
+      points.push_back(point);
+      points.back().is_marked = at == study.chosen;
+      if (at == study.chosen && at != 0) points.back().label = difference(mode, fastest);
+    }
+    chart.lines.push_back(std::move(line));
+  }
+  const std::string left_out = left_out_text(studies);
+  chart.subtitle = "lines: front of time and energy; large: the least energy within the limit; faint: other modes" +
+                   (drawn < all ? ", " + std::to_string(all - drawn) + " of " + std::to_string(all) + " beyond" : "") +
+                   (left_out.empty() ? "" : "; " + left_out);
+  chart.reference = 1;
+  chart.reference_name = "fastest mode";
+  chart.limit = limit;
+  chart.limit_name = "+" + present::plot::plain(100 * studies.front().slow_down) + " %";
+  return chart;
+}
+
+results::PageTable table_of(const std::vector<ModeStudy>& studies) {
+  results::PageTable table{.title = "Chosen modes", .columns = {"work", "mode", "time", "energy", "longer", "energy saved"}, .rows = {}};
+  for (const ModeStudy& study : studies) {
+    const ModeRun& chosen = study.modes[study.chosen];
+    table.rows.push_back(
+        {study.work, mode_name(chosen), base::si_seconds(chosen.seconds), base::si_text(chosen.joules, "J", {.trims = false}),
+         percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
+  }
+  return table;
+}
+
+std::string verdict_of(const std::vector<ModeStudy>& studies) {
+  if (!has_choice(studies))
+    return (studies.size() > 1 ? "one mode for each work, " : "one mode, ") + std::string(kOnlyOne) +
+           ": nothing to choose";
+  const ModeStudy& study = *std::max_element(
+      studies.begin(), studies.end(), [](const ModeStudy& a, const ModeStudy& b) { return a.saving() < b.saving(); });
+  if (study.chosen == 0) return "the fastest mode also takes the least energy";
+  return (studies.size() > 1 ? "up to " : "") + percent(study.saving()) + " less energy for " +
+         percent(study.modes[study.chosen].seconds / study.modes.front().seconds - 1) + " more time";
+}
+
+std::vector<std::string> facts_of(const std::vector<ModeStudy>& studies) {
+  const std::string left_out = left_out_text(studies);
+  return left_out.empty() ? std::vector<std::string>() : std::vector{left_out};
+}
+
+}  // namespace
+
+std::vector<ModeStudy> study_modes(const documents::Measured& measured, double slow_down,
+                                   const std::vector<std::string>& same, std::string_view subject) {
+  const std::vector<MeasuredRun> runs = estimate::whole_runs(measured);
+  const std::vector<std::string> settings = mode_settings(runs, same);
+  std::vector<ModeStudy> studies;
+  std::size_t left_out = 0;
+  for (const MeasuredRun& run : runs) {
+    const std::optional<double> joules = estimate::joules_of(run);
+    if (!run.seconds || !(*run.seconds > 0) || !joules || !(*joules > 0)) {
+      ++left_out;
+      continue;
+    }
+    const std::string work = joined_settings(run, same);
+    auto study = std::find_if(studies.begin(), studies.end(), [&](const ModeStudy& each) { return each.work == work; });
+    if (study == studies.end())
+      study = studies.insert(studies.end(), {.work = work, .slow_down = slow_down, .modes = {}});
+    study->modes.push_back({.name = joined_settings(run, settings), .seconds = *run.seconds, .joules = *joules});
+  }
+  if (studies.empty())
+    throw Error(std::string(subject) + ": none of " + std::to_string(left_out) +
+                " runs has seconds and joules; expected a table of power modes, or runs with joules");
+  for (ModeStudy& study : studies) {
+    study.left_out = left_out;
+    finish(study);
+  }
+  return studies;
+}
+
+std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat format, const std::string& title) {
+  switch (format) {
+    case ReportFormat::Csv:
+      return csv_of(studies);
+    case ReportFormat::Svg:
+      return results::draw(chart_of(studies, title));
+    case ReportFormat::Png:
+      return present::plot::rasterize(results::draw(chart_of(studies, title)), "png");
+    case ReportFormat::Html:
+      return results::page(
+          {title, verdict_of(studies), facts_of(studies), {picture_of(chart_of(studies, title))}, {table_of(studies)}});
+    case ReportFormat::Text:
+      break;
+  }
+  return text_of(studies, title);
+}
+
+}  // namespace pagoda::lab

@@ -1,0 +1,224 @@
+// Tables of runs with joules, from CSV, from measured runs and from profiled kernels.
+#include "pagoda/measured/energy_table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/fail.h"
+#include "pagoda/base/text.h"
+#include "pagoda/estimate/measured_runs.h"
+
+namespace pagoda::measured {
+namespace {
+
+// The factor of a unit: 1e9 for "GFLOP" with noun "flop"; 0 if it is not such a unit.
+double factor_of(std::string_view text, std::string_view noun) {
+  std::string unit = base::lower(text);
+  const bool is_milli = text.starts_with('m');
+  if (unit.ends_with("s") && unit.ends_with(std::string(noun) + "s")) unit.pop_back();  // "FLOPs"
+  if (!unit.ends_with(noun)) return 0;
+  unit.resize(unit.size() - noun.size());
+  constexpr std::array<std::pair<std::string_view, double>, 8> kPrefixes = {
+      {{"", 1}, {"k", 1e3}, {"g", 1e9}, {"t", 1e12}, {"p", 1e15}, {"u", 1e-6}, {"n", 1e-9}, {"\u00b5", 1e-6}}};
+  for (const auto& [prefix, factor] : kPrefixes)
+    if (unit == prefix) return factor;
+  return unit == "m" ? (is_milli ? 1e-3 : 1e6) : 0;
+}
+
+struct Column {
+  std::size_t at = 0;
+  double factor = 1;
+};
+
+class Header {
+ public:
+  Header(const std::vector<std::string>& cells, std::string place) : place_(std::move(place)) {
+    for (const std::string& cell : cells) {
+      const std::size_t open = cell.find_first_of("([");
+      std::string name = base::lower(cell.substr(0, open));
+      while (!name.empty() && (name.back() == ' ' || name.back() == '_')) name.pop_back();
+      names_.push_back(std::move(name));
+      units_.push_back(open == std::string::npos ? ""
+                                                 : cell.substr(open + 1, cell.find_first_of(")]/", open) - open - 1));
+    }
+  }
+
+  std::optional<Column> find(std::initializer_list<std::string_view> names, std::string_view noun) {
+    for (const std::string_view name : names)
+      for (std::size_t i = 0; i < names_.size(); ++i) {
+        if (names_[i] != name) continue;
+        const double factor = units_[i].empty() ? 1 : factor_of(units_[i], noun);
+        if (!(factor > 0))
+          base::fail(place_, "column \"" + names_[i] + "\": \"" + units_[i] + "\" is not a unit of it");
+        taken_.push_back(i);
+        return Column{i, factor};
+      }
+    return std::nullopt;
+  }
+  Column need(std::initializer_list<std::string_view> names, std::string_view noun) {
+    if (const auto found = find(names, noun)) return *found;
+    base::fail(place_, "has no column \"" + std::string(*names.begin()) +
+                           "\"; expected flops, bytes, seconds, and joules or watts");
+  }
+  bool is_taken(std::size_t i) const { return std::find(taken_.begin(), taken_.end(), i) != taken_.end(); }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::string place_;
+  std::vector<std::string> names_, units_;
+  std::vector<std::size_t> taken_;
+};
+
+base::Setting setting_of(const std::string& cell) {
+  std::int64_t whole = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), whole);
+  if (!cell.empty() && error == std::errc() && end == cell.data() + cell.size()) return whole;
+  if (const auto real = base::printed_number(cell)) return *real;
+  return cell;
+}
+
+// "resnet50 batch=8": model, name or label, then the batch.
+std::string label_of(const base::Settings& config) {
+  std::string label, sizes;
+  for (const auto& [name, setting] : config) {
+    if (name == "batch" || name == "bs") sizes += " batch=" + base::setting_text(setting);
+    if (name != "model" && name != "name" && name != "label") continue;
+    label += (label.empty() ? "" : " ") + base::setting_text(setting);
+  }
+  return (label.empty() ? "run" : label) + sizes;
+}
+
+// Why a run cannot be fitted; empty if it can.
+std::string problem_of(const EnergyRun& run) {
+  const auto is_positive = [](double value) { return std::isfinite(value) && value > 0; };
+  if (!is_positive(run.seconds)) return "no time";
+  if (!is_positive(run.joules)) return "no joules";
+  if (!is_positive(run.flops)) return "no FLOPs";
+  return is_positive(run.bytes) ? "" : "no bytes";
+}
+
+void add(EnergyTable& table, EnergyRun run) {
+  const std::string problem = problem_of(run);
+  if (problem.empty())
+    table.rows.push_back(std::move(run));
+  else
+    table.left_out.push_back(run.label + ": " + problem);
+}
+
+std::optional<double> sum_of(const std::map<std::string, std::optional<double>>& flops) {
+  double sum = 0;
+  for (const auto& [precision, amount] : flops) {
+    if (!amount) return std::nullopt;
+    sum += *amount;
+  }
+  return flops.empty() ? std::nullopt : std::optional(sum);
+}
+
+void add_kernel(EnergyTable& table, const documents::MeasuredKernel& kernel) {
+  const documents::LevelBytes& moved = kernel.bytes;
+  std::optional<double> bytes = moved.dram;
+  if (!bytes && moved.dram_read && moved.dram_write) bytes = *moved.dram_read + *moved.dram_write;
+  add(table, {.label = kernel.node.empty() ? kernel.name : kernel.node,
+              .config = {{"kernel", kernel.name}},
+              .flops = sum_of(kernel.flops).value_or(0),
+              .bytes = bytes.value_or(0),
+              .seconds = kernel.seconds.value_or(0),
+              .joules = kernel.energy_joules.value_or(0)});
+}
+
+}  // namespace
+
+EnergyTable read_energy_csv(std::string_view text, std::string_view subject) {
+  base::CsvReader reader(text, subject);
+  std::vector<std::string> cells;
+  do {
+    if (!reader.next(cells)) base::fail(subject, "holds no table; expected columns flops, bytes, seconds and joules");
+  } while (cells.front().starts_with('#'));
+  Header header(cells, reader.place());
+  const Column flops = header.need({"flops", "flop", "work"}, "flop"),
+               bytes = header.need({"bytes", "traffic", "dram_bytes"}, "b"),
+               seconds = header.need({"measured_seconds", "seconds", "time"}, "s");
+  const auto joules = header.find({"measured_joules", "joules", "energy"}, "j");
+  const Column energy = joules ? *joules : header.need({"measured_watts", "watts", "power"}, "w");
+  EnergyTable table;
+  while (reader.next(cells)) {
+    if (cells.front().starts_with('#')) continue;
+    const auto value = [&](const Column& column) {
+      return column.at < cells.size() ? base::printed_number(cells[column.at]).value_or(0) * column.factor : 0;
+    };
+    EnergyRun run{.label = {},
+                  .config = {},
+                  .flops = value(flops),
+                  .bytes = value(bytes),
+                  .seconds = value(seconds),
+                  .joules = joules ? value(energy) : value(energy) * value(seconds)};
+    for (std::size_t i = 0; i < std::min(cells.size(), header.names().size()); ++i)
+      if (!header.is_taken(i)) run.config[header.names()[i]] = setting_of(cells[i]);
+    run.label = label_of(run.config);
+    const bool is_measured = run.seconds > 0 || run.joules > 0;  // unmeasured points of a sweep have neither
+    if (is_measured) add(table, std::move(run));
+  }
+  return table;
+}
+
+void add_energy_runs(EnergyTable& table, const documents::Measured& measured,
+                     const documents::EstimateDocument* estimate, std::string_view subject) {
+  if (estimate == nullptr) {
+    if (measured.kernels.empty())
+      base::fail(subject, "holds whole runs, whose work it does not say; give the model's estimate with --estimate");
+    for (const documents::MeasuredKernel& kernel : measured.kernels) add_kernel(table, kernel);
+    return;
+  }
+  for (const documents::MeasuredRun& run : estimate::whole_runs(measured)) {
+    std::string problem;
+    const auto work = estimate::run_work(*estimate, run, problem);
+    base::Settings config = run.config;
+    config["model"] = estimate::short_model_name(*estimate);
+    const std::string label = label_of(config);
+    if (!work) {
+      table.left_out.push_back(label + ": " + problem);
+      continue;
+    }
+    EnergyRun row{.label = label,
+                  .config = std::move(config),
+                  .flops = work->flops,
+                  .bytes = work->bytes,
+                  .seconds = run.seconds.value_or(0),
+                  .joules = estimate::joules_of(run).value_or(0)};
+    if (!run.note.empty())
+      table.left_out.push_back(label + ": " + run.note);
+    else
+      add(table, std::move(row));
+  }
+}
+
+EnergyFit fit_energy(const std::vector<EnergyRun>& rows, const EnergyFitOptions& options) {
+  std::vector<EnergyRow> fitted;
+  fitted.reserve(rows.size());
+  for (const EnergyRun& run : rows) fitted.push_back({{run.flops, run.bytes}, run.seconds, run.joules});
+  return fit_energy({"joules_per_flop", "joules_per_byte"}, fitted, options);
+}
+
+std::vector<std::pair<std::string, std::vector<EnergyRun>>> grouped_by(const std::vector<EnergyRun>& rows,
+                                                                       const std::vector<std::string>& settings) {
+  std::vector<std::pair<std::string, std::vector<EnergyRun>>> groups;
+  for (const EnergyRun& run : rows) {
+    std::string key;
+    for (const std::string& name : settings) {
+      const auto found = run.config.find(name);
+      if (found == run.config.end())
+        throw Error(run.label + ": has no setting \"" + name +
+                    "\"; known: " + base::joined(run.config, ", ", [](const auto& each) { return each.first; }));
+      key += (key.empty() ? "" : ", ") + name + "=" + base::setting_text(found->second);
+    }
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == key; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
+    group->second.push_back(run);
+  }
+  return groups;
+}
+
+}  // namespace pagoda::measured
