@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 
 namespace pagoda::base {
@@ -168,6 +169,15 @@ std::string elide(std::string_view text, std::size_t width) {
   while (used + marks[tail - 1].second <= tail_width) used += marks[--tail].second;
   const std::string_view end = tail == marks.size() ? std::string_view() : text.substr(marks[tail].first);
   return std::string(text.substr(0, marks[head].first)) + "…" + std::string(end);
+}
+
+std::string concatenated(std::initializer_list<std::string_view> pieces) {
+  std::size_t length = 0;
+  for (const std::string_view piece : pieces) length += piece.size();
+  std::string result;
+  result.reserve(length);
+  for (const std::string_view piece : pieces) result += piece;
+  return result;
 }
 
 std::string grouped(Int value) {

@@ -3,9 +3,23 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "pagoda/base/cat.h"
 
 namespace pagoda::base {
 namespace {
+
+TEST_CASE("cat() joins texts, characters and integers of every width") {
+  const std::string owned = "owned";
+  CHECK(cat() == "");
+  CHECK(cat("a", owned, std::string_view("view"), 'c') == "aownedviewc");
+  CHECK(cat(0, "/", -1, "/", std::size_t{42}) == "0/-1/42");
+  CHECK(cat(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808");
+  CHECK(cat(std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615");
+}
 
 TEST_CASE("SI numbers have three significant digits, rounded half up, and are exact below 1000") {
   struct Row {
