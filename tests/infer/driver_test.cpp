@@ -315,3 +315,58 @@ TEST_CASE("activation peak follows lifetimes: views share, dead values go, outpu
   const Analysis symbolic = analyze(test::graph("x:f32[N,4] -> a = Relu(x); b = Exp(a); c = Neg(b); d = Add(c, a)"));
   CHECK(symbolic.totals.activation_peak_bytes->to_string() == "48*N");
 }
+
+TEST_CASE("a node whose work cannot be counted keeps its weights, in the type that the precision stores") {
+  const Model model = test::graph("x:f32, w:f32[300,400]=const -> y = MatMul(x, w)");
+  struct Row {
+    std::optional<Precision> precision;
+    int bytes;  // of a weight
+  };
+  for (const Row& row : {Row{std::nullopt, 4}, Row{Precision::Float16, 2}, Row{Precision::Int8, 1}}) {
+    const Analysis analysis = analyze(model, {.precision = row.precision});
+    CAPTURE(row.bytes);
+    CHECK(analysis.totals.unmodelled_nodes == 1);
+    CHECK(analysis.totals.params == Dim(120'000));
+    CHECK(analysis.totals.param_bytes == Dim(120'000 * row.bytes));
+    CHECK(analysis.nodes.at(0).params == Dim(120'000));
+  }
+}
+
+TEST_CASE("a node that fails after its work was counted has one row, which keeps its weights") {
+  const Analysis analysis = analyze(
+      test::graph("q:f32[1,2,3,4], k:f32[1,2,5,4], v:f32[1,2,5,4]=const -> y = ai.onnx.preview.FlexAttention(q, k, v) "
+                  "{softmax_precision=99, score_mod=(s:f32[1,2,3,5] -> t = Relu(s))}"));
+  REQUIRE(analysis.nodes.size() == 1);
+  CHECK(analysis.nodes[0].problem == "attribute softmax_precision is 99, which is not a known element type");
+  CHECK(analysis.nodes[0].params == Dim(1 * 2 * 5 * 4));
+  CHECK(analysis.totals.params == analysis.nodes[0].params);
+}
+
+TEST_CASE("a condition that fails within its branches leaves the assumptions of later nodes in place") {
+  std::string deep = "a = Relu(x)";
+  for (int depth = 0; depth <= kMaxBodyDepth; ++depth)
+    deep = "v" + std::to_string(depth) + " = If(c) {then_branch=( -> " + deep + "), else_branch=( -> e" +
+           std::to_string(depth) + " = Identity(x))}";
+  const Analysis analysis = analyze(test::graph("x:f32[2*A], z:f32[3*B], c:bool[] -> " + deep + "; y = Add(x, z)"));
+  CHECK(analysis.totals.unmodelled_nodes > 0);
+  REQUIRE(analysis.requirements.size() == 1);
+  CHECK(broken_requirement(analysis, {{"A", 3}, {"B", 2}}) == "");
+  CHECK(broken_requirement(analysis, {{"A", 3}, {"B", 3}}) != "");
+}
+
+TEST_CASE("counts that exceed 128 bits end the analysis with the name of the node") {
+  const char* const product =
+      "x:f32[4611686018427387904,4611686018427387904], w:f32[4611686018427387904,4611686018427387904]=const -> ";
+  struct Row {
+    std::string graph;
+    const char* node;
+  };
+  for (const Row& row :
+       {Row{product + std::string("y = MatMul(x, w) @ head.out"), "head.out"},
+        Row{"c:bool=true, " + std::string(product) +
+                "y = If(c) {then_branch=( -> t = MatMul(x, w) @ inner), else_branch=( -> e = Relu(x))} @ outer",
+            "inner"}}) {
+    CAPTURE(row.graph);
+    CHECK(message_of(test::graph(row.graph), {}).starts_with(std::string(row.node) + ": a count exceeds 128 bits"));
+  }
+}

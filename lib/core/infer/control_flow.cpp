@@ -226,10 +226,12 @@ void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& st
     GraphResult else_result = walk_in_branch(false);
     return weigh_branches(frame, node_index, state, taken, std::move(then_result), std::move(else_result));
   } else {
-    ++session_.undecided;
-    result = walk_branch(true);
-    GraphResult other = walk_branch(false);
-    --session_.undecided;
+    const auto walk_either = [&](bool taken) {
+      const Scoped<int> undecided(session_.undecided, session_.undecided + 1);
+      return walk_branch(taken);
+    };
+    result = walk_either(true);
+    GraphResult other = walk_either(false);
     const Int then_flops = total_flops(result.rows);
     const Int else_flops = total_flops(other.rows);
     session_.note(Severity::Info, state.display_name,

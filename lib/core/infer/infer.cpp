@@ -17,6 +17,12 @@ constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, n
 // ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
 std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 
+// An Error of a rule, with the name of its node.
+class NodeError : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace
 
 std::int64_t Walker::opset_of(std::string_view domain) const {
@@ -78,30 +84,50 @@ void Walker::store_outputs(const Frame& frame, OpContext::State& state) const {
   for (std::size_t i = 0; i < state.outputs.size(); ++i) store(frame.id, state.node.outputs[i], state.outputs[i]);
 }
 
+namespace {
+
+// While it lives, the tensors of a node have the types in which the precision stores them. A rule that throws leaves
+// them as they were, too.
+class StoredTypes {
+ public:
+  explicit StoredTypes(OpContext::State& state) : state_(state), inputs_(state.inputs) {
+    narrowed_.reserve(inputs_.size());
+    for (const ValueInfo*& input : inputs_)
+      if (input != nullptr && input->stored != ElementType::Undefined) {
+        narrowed_.push_back(*input);
+        narrowed_.back().type = stored_type(*input);
+        input = &narrowed_.back();
+      }
+    for (const ValueInfo& output : state.outputs) outputs_.push_back(stored_type(output));
+    exchange();
+  }
+  ~StoredTypes() { exchange(); }
+  StoredTypes(const StoredTypes&) = delete;
+  StoredTypes& operator=(const StoredTypes&) = delete;
+
+ private:
+  void exchange() noexcept {
+    state_.inputs.swap(inputs_);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) std::swap(state_.outputs[i].type, outputs_[i]);
+  }
+
+  OpContext::State& state_;
+  std::vector<const ValueInfo*> inputs_;
+  std::vector<ValueInfo> narrowed_;
+  std::vector<TensorType> outputs_;
+};
+
+}  // namespace
+
 // Rules infer types and count bytes in them: for the cost, narrowed tensors temporarily get their stored type. Only
 // products compute in it.
 OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
   OpContext op(state);
   const auto counted = [&] { return state.custom != nullptr ? ops::cost_custom(*state.custom, op) : rule.cost(op); };
   if (storage_.operands == ElementType::Undefined) return counted();
-  const std::vector<const ValueInfo*> inputs = state.inputs;
-  std::vector<ValueInfo> narrowed;
-  narrowed.reserve(inputs.size());
-  for (const ValueInfo*& input : state.inputs)
-    if (input != nullptr && input->stored != ElementType::Undefined) {
-      narrowed.push_back(*input);
-      narrowed.back().type = stored_type(*input);
-      input = &narrowed.back();
-    }
-  std::vector<TensorType> outputs;
-  for (ValueInfo& output : state.outputs) {
-    outputs.push_back(output.type);
-    output.type = stored_type(output);
-  }
+  const StoredTypes narrowed(state);
   OpCost cost = counted();
   if (!multiplies_operands(state.facts) && cost.precision == storage_.operands) cost.precision = storage_.floats;
-  state.inputs = inputs;
-  for (std::size_t i = 0; i < outputs.size(); ++i) state.outputs[i].type = std::move(outputs[i]);
   return cost;
 }
 
@@ -212,7 +238,7 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
     state.inputs.push_back(info == nullptr || info->absent ? nullptr : info);
   }
 
-  const std::size_t first_symbol = session_.symbols.size();
+  const std::size_t first_symbol = session_.symbols.size(), first_row = frame.rows.size();
   state.custom = op.custom;
   if (op.rule != nullptr && op.function == nullptr && op.structure == nullptr)
     state.facts = ops::facts_of(*op.rule, node);
@@ -232,10 +258,14 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
     if (stop.kind == RuleStop::Kind::UnknownInput) cause = Cause::UnknownInput;
   } catch (const TooComplex& too_complex) {
     problem = too_complex.what();
+  } catch (const NodeError&) {
+    throw;
+  } catch (const Error& error) {
+    throw NodeError(state.display_name + ": " + error.what());
   }
   adopt_declared(frame, state, first_symbol);
   store_outputs(frame, state);
-  if (!problem.empty()) unmodelled(frame, node_index, state, problem, cause);
+  if (!problem.empty()) unmodelled(frame, node_index, first_row, state, problem, cause);
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i] != kAbsent)
       frame.values[static_cast<std::size_t>(node.outputs[i])] = std::move(state.outputs[i]);

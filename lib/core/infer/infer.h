@@ -143,8 +143,9 @@ class Walker {
   void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
   NodeReport row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state);
   void count_parameters(NodeReport& row, const OpContext::State& state);
-  void unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, const std::string& problem,
-                  Cause cause);
+  // Adds the node's row in place of those that it has so far, from `first_row` on.
+  void unmodelled(Frame& frame, std::size_t node_index, std::size_t first_row, const OpContext::State& state,
+                  const std::string& problem, Cause cause);
   // Appends the rows of a body, each executed `times` times; one aggregated row when there are too many.
   void splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
               const Dim& times);

@@ -59,13 +59,18 @@ void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
   param_bytes_ += row.param_bytes;
 }
 
-void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, const std::string& problem,
-                        Cause cause) {
+void Walker::unmodelled(Frame& frame, std::size_t node_index, std::size_t first_row, const OpContext::State& state,
+                        const std::string& problem, Cause cause) {
   NodeReport row = row_of(frame, node_index, state);
   row.cost.mark = Mark::Unmodelled;
   count_parameters(row, state);
   session_.note(Severity::Warning, state.display_name, "not modelled: " + problem, cause);
   row.problem = problem;
+  for (std::size_t i = first_row; i < frame.rows.size(); ++i) {
+    row.params += frame.rows[i].params;
+    row.param_bytes += frame.rows[i].param_bytes;
+  }
+  frame.rows.resize(first_row);
   frame.rows.push_back(std::move(row));
 }
 
