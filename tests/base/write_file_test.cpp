@@ -48,7 +48,7 @@ TEST_CASE("a replaced file keeps its permissions, a link stays a link") {
 TEST_CASE("a write that fails leaves the old file and says why") {
   CHECK_THROWS_WITH_AS(base::write_file("/nonexistent/out.json", "x"),
                        "cannot write /nonexistent/out.json: No such file or directory", Error);
-  if (fs::exists("/dev/full")) CHECK_THROWS_AS(base::write_file("/dev/full", "x"), Error);
+  CHECK_THROWS_AS(base::write_file("/dev/full", "x"), Error);
   const Directory directory;
   CHECK_THROWS_AS(base::write_file(directory.path, "x"), Error);
   CHECK(directory.files() == 0);
@@ -67,6 +67,17 @@ TEST_CASE("whether a file can be written is known beforehand, and nothing change
                        "cannot write /nonexistent/out.json: No such file or directory", Error);
   CHECK_THROWS_WITH_AS(check_writable(directory.path), doctest::Contains("Is a directory"), Error);
   CHECK_NOTHROW(check_writable("/dev/null"));
+}
+
+TEST_CASE("files that killed processes of the same number left do not block later ones") {
+  const Directory directory;
+  const std::string file = directory.path + "/out.json", stale = file + ".tmp" + std::to_string(getpid());
+  for (const std::string& name : {stale, stale + "-1"}) std::ofstream(name) << "half";
+  CHECK_NOTHROW(check_writable(file));
+  base::write_file(file, "whole");
+  CHECK(test::read_file(file) == "whole");
+  CHECK(test::read_file(stale) == "half");  // its process may still run, in another container
+  CHECK(directory.files() == 3);
 }
 
 TEST_CASE("what is not a regular file is written to directly") { CHECK_NOTHROW(base::write_file("/dev/null", "x")); }

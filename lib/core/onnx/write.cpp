@@ -28,20 +28,11 @@ OutputFile::OutputFile(std::string path, const std::string& input) : path_(std::
   // Creates the file without a name if the file system supports it, so that nothing is left when the process is killed.
   file_ = base::OpenFile::nameless(base::folder_of(path_));
   if (file_) return;
-  with_free_name([this](const std::string& name) {
+  temporary_ = base::with_free_name(path_, [this](const std::string& name) {
     file_ = base::OpenFile::created(name);
     return static_cast<bool>(file_);
   });
-}
-
-template <typename Make>
-void OutputFile::with_free_name(const Make& make) {
-  for (int attempt = 0;; ++attempt) {
-    temporary_ =
-        path_ + ".part" + std::to_string(base::process_number()) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
-    if (make(temporary_)) return;
-    if (errno != EEXIST) fail();
-  }
+  if (temporary_.empty()) fail();
 }
 
 OutputFile::~OutputFile() {
@@ -72,7 +63,9 @@ void OutputFile::flush() {
 
 void OutputFile::commit() {
   flush();
-  if (temporary_.empty()) with_free_name([this](const std::string& name) { return file_.give_name(name); });
+  if (temporary_.empty())
+    temporary_ = base::with_free_name(path_, [this](const std::string& name) { return file_.give_name(name); });
+  if (temporary_.empty()) fail();
   // Some file systems report a full disk only when the file is closed.
   if (file_.close() && base::move_file(temporary_, path_)) return;
   const int error = errno;

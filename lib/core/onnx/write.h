@@ -24,8 +24,6 @@ class OutputFile {
 
  private:
   void flush();
-  template <typename Make>
-  void with_free_name(const Make& make);  // calls `make` with names beside the path until it creates a file
   [[noreturn]] void fail() const;
 
   std::string path_, temporary_, buffer_;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,6 +45,10 @@ bool move_file(const std::string& from, const std::string& to);  // replaces `to
 bool remove_file(const std::string& path);
 std::string make_unique_folder(const std::string& prefix);  // only its owner may enter it; empty: it failed
 unsigned long process_number();
+// Calls `make` with names beside `path` for a temporary file, until `make` succeeds or fails for another reason than
+// that there is such a file: a process that was killed may have left one, and in containers all processes may have the
+// same number. Returns the name; empty if it failed.
+std::string with_free_name(const std::string& path, const std::function<bool(const std::string& name)>& make);
 
 // A descriptor, closed on destruction.
 class OpenFile {
