@@ -43,8 +43,9 @@ Name NameArena::add(std::string_view text) {
   if (bytes > size_ - used_) {
     if (bytes > kLargestBlock / 8) return {text};
     const std::size_t size = std::clamp(2 * size_, std::max(bytes + sizeof(Name::Block), kFirstBlock), kLargestBlock);
+    Name::Block* const block = Name::allocate(size);  // may throw: the arena keeps its block
     leave_block();
-    block_ = Name::allocate(size);
+    block_ = block;
     used_ = sizeof(Name::Block);
     size_ = size;
   }
