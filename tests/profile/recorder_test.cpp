@@ -14,6 +14,7 @@
 
 #include "pagoda/base/record_line.h"
 #include "pagoda/measured/record.h"
+#include "support/comma_locale.h"
 #include "support/files.h"
 
 namespace pagoda::tools::profile {
@@ -364,6 +365,37 @@ TEST_CASE("times come later, on any thread, and find their launch; those that ne
   CHECK(record.launches[0].values == std::vector<double>{2e-6});
   CHECK(record.lost_launches == 1);
   CHECK(fake.calls.empty());
+}
+
+TEST_CASE("times of a graph's kernels find its launch until those of thousands of later launches arrived") {
+  constexpr std::uint32_t kLaunches = 5000;
+  Fake fake;
+  Settings settings;
+  settings.collect = Collect::Times;
+  Run run(settings, fake);
+  for (std::uint32_t launch = 1; launch <= kLaunches; ++launch) run.launch("graph", 1, true);
+  for (std::uint32_t launch = 1; launch <= kLaunches; ++launch)
+    for (const char* kernel : {"first", "second"}) run.recorder().kernel_timed(launch, kernel, 1e-6);
+  run.recorder().kernel_timed(kLaunches, "late", 1e-6);
+  run.recorder().kernel_timed(1, "forgotten", 1e-6);
+  const ProcessRecord record = run.finish();
+  REQUIRE(record.launches.size() == 2 * kLaunches + 1);
+  CHECK(record.launches.back().kernel == "late");
+  CHECK(record.lost_launches == 0);
+}
+
+TEST_CASE("times are written with a decimal point in every locale") {
+  const test::CommaLocale locale;
+  Fake fake;
+  Settings settings;
+  settings.collect = Collect::Times;
+  Run run(settings, fake);
+  run.launch("kernel");
+  run.recorder().kernel_timed(1, "gemm", 2.5e-6);
+  run.recorder().energy(1.5, 0.25);
+  const ProcessRecord record = run.finish();
+  REQUIRE(record.launches.size() == 1);
+  CHECK(record.launches[0].values == std::vector<double>{2.5e-6});
 }
 
 TEST_CASE("contexts have sessions of their own, and the end of one reads it") {

@@ -3,16 +3,17 @@
 #include "recorder.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <exception>
+#include <utility>
 
 namespace pagoda::tools::profile {
 namespace {
 
+// Not by printf(): the program may have set a locale whose decimal point is a comma.
 std::string text_of(double value) {
   char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.17g", value);
-  return buffer;
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 17).ptr};
 }
 
 constexpr const char* kDuringCapture =
@@ -215,12 +216,26 @@ void Recorder::kernel_timed(std::uint32_t correlation, const std::string& kernel
   if (found == untimed_.end()) return;  // not wanted
   Pending timed = found->second;
   timed.site.kernel = kernel;
-  if (!found->second.site.is_graph) {  // a graph launch has many kernels
-    inner_.erase(found->second.site.outer_correlation);
-    untimed_.erase(found);
+  // Nothing says which kernel of a graph launch is the last: its times count until those of many later launches began.
+  constexpr std::size_t kMostGraphs = 4096;
+  if (!timed.site.is_graph) {
+    forget(found->first);
+  } else if (!std::exchange(found->second.is_timed, true)) {
+    timed_graphs_.push_back(found->first);
+    if (timed_graphs_.size() > kMostGraphs) {
+      forget(timed_graphs_.front());
+      timed_graphs_.pop_front();
+    }
   }
   const State& state = contexts_[timed.site.context];
   write(timed.site.context, state, timed, {seconds});
+}
+
+void Recorder::forget(std::uint32_t correlation) {
+  const auto found = untimed_.find(correlation);
+  if (found == untimed_.end()) return;
+  inner_.erase(found->second.site.outer_correlation);
+  untimed_.erase(found);
 }
 
 void Recorder::iteration_begins() {
@@ -336,6 +351,7 @@ void Recorder::finish() {
   for (const auto& [correlation, pending] : untimed_) untimed += pending.site.is_graph ? 0 : 1;
   if (untimed > 0) sink_->line({"lost", std::to_string(untimed), "no time of them arrived before the process ended"});
   untimed_.clear();
+  timed_graphs_.clear();
   inner_.clear();
   if (captured_ > 0)
     sink_->line({"note", std::to_string(captured_) +
@@ -353,6 +369,7 @@ void Recorder::after_fork_in_child() {
   for (auto& [context, state] : contexts_) static_cast<void>(state.session.release());
   contexts_.clear();
   untimed_.clear();
+  timed_graphs_.clear();
   captures_.clear();
   inner_.clear();
   wanted_ = written_ = ranges_ = captured_ = 0;

@@ -7,6 +7,7 @@
 #include <regex.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -106,6 +107,7 @@ class Recorder {
     OpenRanges ranges;
     std::int64_t iteration = 0, launches = 1;
     const char* uncounted = nullptr;  // why its values are not valid
+    bool is_timed = false;            // a graph launch: the time of one of its kernels arrived
   };
   struct State {
     std::unique_ptr<CounterSession> session;
@@ -137,6 +139,7 @@ class Recorder {
   void leave_uncounted(Context context, const Pending& pending, const char* why);
   void write(Context context, const State& state, const Pending& pending, const std::vector<double>& values);
   void iteration_begins();
+  void forget(std::uint32_t correlation);  // of a launch in untimed_
   void fail(State& state, Context context, const std::string& why);
 
   const Settings settings_;
@@ -146,6 +149,7 @@ class Recorder {
   std::mutex mutex_;
   std::map<Context, State> contexts_;
   std::map<std::uint32_t, Pending> untimed_;
+  std::deque<std::uint32_t> timed_graphs_;        // of untimed_, in the order of their first times
   std::set<std::uint64_t> captures_;              // streams
   std::map<std::uint32_t, std::uint32_t> inner_;  // the driver's correlation of a launch, by the runtime's
   std::uint64_t wanted_ = 0, written_ = 0, ranges_ = 0, captured_ = 0;

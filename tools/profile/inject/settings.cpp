@@ -1,8 +1,7 @@
 // Settings as text lines: reading them inside a foreign program needs no library.
 #include "settings.h"
 
-#include <cstdlib>
-
+#include "pagoda/base/number.h"
 #include "pagoda/base/record_line.h"
 
 namespace pagoda::tools::profile {
@@ -13,7 +12,7 @@ using base::split_line;
 
 constexpr std::string_view kCollect[] = {"times", "launches", "ranges"};
 
-std::uint64_t number(const std::string& word) { return std::strtoull(word.c_str(), nullptr, 10); }
+std::uint64_t number(const std::string& word) { return base::parse_number<std::uint64_t>(word).value_or(0); }
 
 }  // namespace
 
