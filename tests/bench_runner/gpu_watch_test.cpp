@@ -57,6 +57,20 @@ TEST_CASE("devices of NVIDIA have an index") {
     CHECK_FALSE(tools::bench::cuda_index(other));
 }
 
+TEST_CASE("a device that is neither the processor nor a numbered GPU is refused with the forms that are known") {
+  CHECK_FALSE(tools::bench::gpu_of("cpu"));
+  CHECK(tools::bench::gpu_of("cuda") == 0);
+  CHECK(tools::bench::gpu_of("cuda:2") == 2);
+  for (const char* other : {"cuda:x", "cuda:", "cuda:-1", "cuda:99999999999", "cuda:1x", "cudax", "tensorrt", ""}) {
+    CAPTURE(other);
+    CHECK_THROWS_WITH_AS(
+        tools::bench::gpu_of(other),
+        ("device '" + std::string(other) + "' is not known; expected cpu, cuda, or cuda:N for GPU number N, as cuda:1")
+            .c_str(),
+        Error);
+  }
+}
+
 TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driver in its record") {
   const test::Workshop shop;
   for (const char* name : {"libcuda.so.1", "libnvidia-ml.so.1"}) fs::create_symlink(PAGODA_FAKE_GPU, shop.path(name));

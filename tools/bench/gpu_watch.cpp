@@ -2,12 +2,13 @@
 #include "gpu_watch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "cuda_driver.h"
 #include "disturbance.h"
+#include "pagoda/base/number.h"
+#include "tool.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -125,13 +126,17 @@ void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double 
 std::optional<int> cuda_index(const std::string& device) {
   if (device == "cuda" || device == "tensorrt") return 0;
   for (const std::string prefix : {"cuda:", "tensorrt:"}) {
-    int index = 0;
-    const char *begin = device.data() + prefix.size(), *end = device.data() + device.size();
     if (!device.starts_with(prefix)) continue;
-    if (const auto r = std::from_chars(begin, end, index); r.ec == std::errc() && r.ptr == end && index >= 0)
-      return index;
+    const auto index = base::parse_number<int>(std::string_view(device).substr(prefix.size()));
+    if (index && *index >= 0) return index;
   }
   return std::nullopt;
+}
+
+std::optional<int> gpu_of(const std::string& device) {
+  if (device == "cpu") return std::nullopt;
+  if (const auto index = cuda_index(device); index && device.starts_with("cuda")) return index;
+  throw UsageError("device '" + device + "' is not known; expected cpu, cuda, or cuda:N for GPU number N, as cuda:1");
 }
 
 std::string pci_bus_id(int index) {

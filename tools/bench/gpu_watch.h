@@ -43,6 +43,8 @@ void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double 
 
 // "cuda:1" → 1, "cuda" and "tensorrt" → 0; empty: not an NVIDIA GPU.
 std::optional<int> cuda_index(const std::string& device);
+// The same of a device that is "cpu" (empty), "cuda" or "cuda:N". Throws UsageError for others.
+std::optional<int> gpu_of(const std::string& device);
 // `index` is the CUDA driver's number in this environment (CUDA_VISIBLE_DEVICES); creates no context. Empty if there is
 // no driver or no such device.
 std::string pci_bus_id(int index);

@@ -45,10 +45,8 @@ struct Flags {
 };
 
 ConvLibrary library_for(const Flags& flags) {
-  if (!flags.device.starts_with("cuda")) return onednn_library(flags.threads);
-  const std::size_t colon = flags.device.find(':');
-  return cudnn_library(colon == std::string::npos ? 0 : std::stoi(flags.device.substr(colon + 1)),
-                       flags.math == "tf32");
+  const std::optional<int> gpu = bench::gpu_of(flags.device);
+  return gpu ? cudnn_library(*gpu, flags.math == "tf32") : onednn_library(flags.threads);
 }
 
 std::string fixed(double value, int digits) {
@@ -104,7 +102,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
                    {"repeat", std::int64_t{0}}};
   if (c.has_size()) result.config["input_size"] = c.size;
   if (flags.threads > 0) result.config["threads"] = std::int64_t{flags.threads};
-  if (flags.device.starts_with("cuda")) result.config["math"] = flags.math;
+  if (flags.device != "cpu") result.config["math"] = flags.math;
   result.key = documents::config_key(result.config);
   result.metadata = {{"time", base::utc_now()},
                      {"version." + library.name, library.version},
@@ -145,7 +143,8 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
 }
 
 const char* kHeader =
-    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace [MiB] "
+    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace "
+    "[MiB] "
     " worst error  check\n";
 
 std::string padded(std::string text, std::size_t width, bool right) {
@@ -239,7 +238,7 @@ bool run_case(const Case& c, const LayerList& list, const ConvLibrary& library, 
 }
 
 int run(const Flags& flags) {
-  const bool is_cuda = flags.device.starts_with("cuda");
+  const bool is_cuda = bench::gpu_of(flags.device).has_value();
   const ConvLibrary library = library_for(flags);
   std::vector<std::string> algorithms = flags.algorithms;
   if (algorithms.empty()) algorithms = library.algorithms;
@@ -297,7 +296,7 @@ int list_algorithms(const Flags& flags) {
       {"winograd_nonfused",      "… in several kernels"},
   };
   // clang-format on
-  const bool is_cuda = flags.device.starts_with("cuda");
+  const bool is_cuda = bench::gpu_of(flags.device).has_value();
   std::cout << (is_cuda ? "cuDNN" : "oneDNN") << '\n';
   for (const Row& row : is_cuda ? std::span<const Row>(kCuda) : std::span<const Row>(kCpu))
     std::cout << padded(row.name, 23, false) << row.meaning << '\n';
@@ -378,7 +377,7 @@ int conv_command(int argc, char** argv) {
   refuse_beside(app, "--list-models", {"MODEL"});
   refuse_beside(app, "--support",
                 {"MODEL", "--algorithm", "--input-size", "--batch", "--device", "--math", "--threads"});
-  const bool is_cuda = flags.device.starts_with("cuda");
+  const bool is_cuda = bench::gpu_of(flags.device).has_value();
   if (is_cuda && flags.threads > 0) throw UsageError("--threads is for --device cpu, found " + flags.device);
   if (!is_cuda && app.count("--math") > 0) throw UsageError("--math is for --device cuda, found " + flags.device);
   if (flags.list_algorithms) return list_algorithms(flags);

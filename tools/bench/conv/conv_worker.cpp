@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "conv_study.h"
+#include "gpu_watch.h"
 #include "pagoda/base/error.h"
 #include "pagoda/documents/experiment.h"
 #include "worker_json.h"
@@ -28,10 +29,9 @@ std::string text_or(const Config& config, const char* axis, const char* otherwis
 ConvLibrary library_for(const Config& config) {
   const std::string device = text_or(config, "device", "cpu");
   if (text_of(config, "algorithm") == "reference") return reference_library();
-  if (!device.starts_with("cuda")) return onednn_library(static_cast<int>(integer_of(config, "threads").value_or(0)));
-  const std::size_t colon = device.find(':');
-  return cudnn_library(colon == std::string::npos ? 0 : std::stoi(device.substr(colon + 1)),
-                       text_of(config, "math") == "tf32");
+  const std::optional<int> gpu = bench::gpu_of(device);
+  return gpu ? cudnn_library(*gpu, text_of(config, "math") == "tf32")
+             : onednn_library(static_cast<int>(integer_of(config, "threads").value_or(0)));
 }
 
 LayerList layers_of(const Config& config) {

@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <sstream>
 
+#include "gpu_watch.h"
 #include "matmul.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
@@ -49,11 +52,13 @@ std::vector<ProductShape> shapes_of(const Flags& flags) {
   std::vector<ProductShape> list;
   for (const std::int64_t size : flags.sizes) list.push_back({size, size, size});
   for (const std::string& text : flags.shapes) {
-    ProductShape s;
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &s.m, &s.n, &s.k, &rest) != 3 || s.m < 1 || s.n < 1 || s.k < 1)
+    std::vector<std::int64_t> sizes;
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, 'x');)
+      sizes.push_back(base::parse_number<std::int64_t>(part).value_or(0));
+    if (sizes.size() != 3 || std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 1; }))
       throw Error("--shape " + text + ": expected MxNxK, like 128x3072x768");
-    list.push_back(s);
+    list.push_back({sizes[0], sizes[1], sizes[2]});
   }
   if (list.empty())
     for (const std::int64_t size : {128, 256, 512, 1024}) list.push_back({size, size, size});
@@ -202,24 +207,21 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
 }
 
 int run(Flags flags) {
-  const bool is_cuda = flags.device.starts_with("cuda");
+  const std::optional<int> gpu = bench::gpu_of(flags.device);
   std::optional<documents::CeilingsDocument> ceilings;
   if (!flags.ceilings.empty()) ceilings = documents::load_ceilings(flags.ceilings);
   if (!flags.csv.empty()) base::check_writable(flags.csv);
   const std::vector<ProductShape> shapes = shapes_of(flags);
-  const std::size_t colon = flags.device.find(':');
   std::vector<Row> rows;
   for (const std::string& name : flags.libraries) {
     std::string missing;
     if (name == "torch") {
       for (const std::string& type : flags.types)
         if (missing.empty()) missing = run_torch(type, shapes, flags, rows);
-    } else if ((name == "cublaslt") != is_cuda) {
-      missing = name + " runs on " + (is_cuda ? "the CPU" : "GPUs: --device cuda");
+    } else if ((name == "cublaslt") != gpu.has_value()) {
+      missing = name + " runs on " + (gpu ? "the CPU" : "GPUs: --device cuda");
     } else {
-      const ProductLibrary library =
-          is_cuda ? cublaslt_products(colon == std::string::npos ? 0 : std::stoi(flags.device.substr(colon + 1)))
-                  : onednn_products(flags.threads);
+      const ProductLibrary library = gpu ? cublaslt_products(*gpu) : onednn_products(flags.threads);
       missing = library.unavailable;
       for (const std::string& type : flags.types)
         if (missing.empty()) run_native(library, type, shapes, flags, rows);
@@ -264,7 +266,7 @@ int matmul_command(int argc, char** argv) {
   app.add_option("--csv", flags.csv, "file: a row a product");
   app.add_option("--python", flags.python, "runs torch (default: $PAGODA_PYTHON or python3)");
   if (!parse(app, argc, argv)) return kDone;
-  const bool is_cuda = flags.device.starts_with("cuda");
+  const bool is_cuda = bench::gpu_of(flags.device).has_value();
   if (flags.libraries.empty()) flags.libraries = {is_cuda ? "cublaslt" : "onednn"};
   const auto has = [&](const char* name) {
     return std::find(flags.libraries.begin(), flags.libraries.end(), name) != flags.libraries.end();
