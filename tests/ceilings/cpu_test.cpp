@@ -1,10 +1,12 @@
 // The CPU's kernels: their machine code, their results, and the sources of facts about this machine.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "code_audit.h"
 #include "cpu_run.h"
@@ -13,6 +15,7 @@
 #include "report.h"
 #include "runs.h"
 #include "support/workshop.h"
+#include "workers.h"
 
 namespace {
 
@@ -104,11 +107,29 @@ TEST_CASE("the topology knows cores and caches, and /sys agrees with hwloc on th
   for (const Cpu& cpu : topology.cpus) allowed.push_back(cpu.id);
   const Topology sysfs = read_topology_sysfs("/sys/devices/system", allowed);
   CHECK(sysfs.cpus.size() == topology.cpus.size());
-  if (!sysfs.caches.empty())
-    for (int level = 1; level <= topology.last_level(); ++level) {
-      const Cache *a = topology.cache(level, allowed.front()), *b = sysfs.cache(level, allowed.front());
-      if (a && b) CHECK(a->bytes == b->bytes);
-    }
+  std::size_t both = 0;
+  for (int level = 1; level <= topology.last_level(); ++level) {
+    const Cache *a = topology.cache(level, allowed.front()), *b = sysfs.cache(level, allowed.front());
+    if (a == nullptr || b == nullptr) continue;
+    CHECK(a->bytes == b->bytes);
+    ++both;
+  }
+  CHECK((both > 0 || sysfs.caches.empty()));
+}
+
+TEST_CASE("what a worker throws reaches the caller, and the workers go on") {
+  Workers workers(std::vector<int>(3, read_topology().cpus.front().id));
+  for (const std::size_t bad : {0, 2}) {
+    CAPTURE(bad);
+    const auto fail = [&](std::size_t worker) {
+      if (worker == bad) throw std::runtime_error("no memory");
+    };
+    CHECK_THROWS_WITH_AS(workers.run(fail), "no memory", std::runtime_error);
+    CHECK_THROWS_WITH_AS(workers.sample(fail, 1, nullptr), "no memory", std::runtime_error);
+    std::atomic<int> ran = 0;
+    workers.sample([&](std::size_t) { ++ran; }, 1, nullptr);
+    CHECK(ran == 3);
+  }
 }
 
 TEST_CASE("a planted machine of two packages, two threads a core and two nodes is read as such") {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -80,6 +81,17 @@ struct Workers::State {
   std::size_t busy = 0;
   bool stop = false;
   std::atomic<std::size_t> arrived{0};
+  std::exception_ptr failure;           // the first of the round
+  std::atomic<bool> has_failed{false};  // nobody waits for a worker that failed
+
+  ~State() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    wake.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
 
   void loop(std::size_t worker) {
     cpu_set_t set;
@@ -95,18 +107,23 @@ struct Workers::State {
       seen = round;
       const auto* work = job;
       lock.unlock();
-      (*work)(worker);
+      std::exception_ptr thrown;
+      try {
+        (*work)(worker);
+      } catch (...) {
+        thrown = std::current_exception();
+        has_failed = true;
+      }
       lock.lock();
+      if (!failure) failure = thrown;
       if (--busy == 0) idle.notify_one();
     }
   }
 
   // All workers leave together. Yields, so that two workers on the same CPU do not block each other for long.
   void barrier() {
-    const std::size_t n = cpus.size();
-    const std::size_t ticket = arrived.fetch_add(1);
-    const std::size_t full = (ticket / n + 1) * n;
-    for (int spins = 0; arrived.load() < full; ++spins)
+    arrived.fetch_add(1);
+    for (int spins = 0; arrived.load() < cpus.size() && !has_failed; ++spins)
       if (spins > 20000) std::this_thread::yield();
   }
 };
@@ -116,14 +133,7 @@ Workers::Workers(std::vector<int> cpus) : state_(std::make_unique<State>()) {
   for (std::size_t i = 0; i < state_->cpus.size(); ++i) state_->threads.emplace_back([this, i] { state_->loop(i); });
 }
 
-Workers::~Workers() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->wake.notify_all();
-  for (std::thread& thread : state_->threads) thread.join();
-}
+Workers::~Workers() = default;
 
 std::size_t Workers::size() const { return state_->cpus.size(); }
 const std::vector<int>& Workers::cpus() const { return state_->cpus; }
@@ -132,9 +142,12 @@ void Workers::run(const std::function<void(std::size_t)>& job) {
   std::unique_lock lock(state_->mutex);
   state_->job = &job;
   state_->busy = state_->cpus.size();
+  state_->arrived = 0;
+  state_->has_failed = false;
   ++state_->round;
   state_->wake.notify_all();
   state_->idle.wait(lock, [&] { return state_->busy == 0; });
+  if (const std::exception_ptr failure = std::exchange(state_->failure, nullptr)) std::rethrow_exception(failure);
 }
 
 Sample Workers::sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel* chain) {

@@ -37,7 +37,7 @@ class Workers {
   std::size_t size() const;
   const std::vector<int>& cpus() const;
 
-  // Runs job(worker) on all workers at once and waits for the end.
+  // Runs job(worker) on all workers at once and waits for the end. Throws what the first worker that failed threw.
   void run(const std::function<void(std::size_t)>& job);
 
   // Runs `work(worker)` on all workers at once, between two readings of the core's clock if a chain is given. The rate
