@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/result.h"
@@ -22,6 +23,15 @@ void merge(ResultSet& set, std::map<std::string, std::size_t>& index, Result res
   }
 }
 
+bool is_json(std::string_view text) {
+  try {
+    (void)base::parse_json(text, "", "");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 void add_lines(ResultSet& set, std::map<std::string, std::size_t>& index, std::string_view text,
                std::string_view subject) {
   while (!text.empty()) {
@@ -36,8 +46,11 @@ void add_lines(ResultSet& set, std::map<std::string, std::size_t>& index, std::s
     if (line.find_first_not_of(" \r\t") == std::string_view::npos) continue;
     try {
       merge(set, index, parse_result(line, subject));
-    } catch (const Error&) {
-      ++set.torn;
+    } catch (const Error& error) {
+      if (!is_json(line))
+        ++set.torn;
+      else if (++set.unreadable == 1)
+        set.unreadable_reason = error.what();
     }
   }
 }

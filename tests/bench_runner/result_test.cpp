@@ -120,6 +120,17 @@ TEST_CASE("a line torn at any byte is recognised, and the next append starts a l
   }
 }
 
+TEST_CASE("whole lines that are no results are not called torn, and the first one says why") {
+  const documents::ResultSet set =
+      documents::parse_results(documents::write_result(sample(1)) +
+                                   "\n{\"schema\":\"pagoda.result/9\",\"key\":\"a\"}\n[1]\n{\"schema\": \"pago\n",
+                               "results.jsonl");
+  CHECK(set.results.size() == 1);
+  CHECK(set.torn == 1);
+  CHECK(set.unreadable == 2);
+  CHECK(set.unreadable_reason.find("expected schema pagoda.result/1") != std::string::npos);
+}
+
 TEST_CASE("files of several hosts merge by key, the last line of a key counting") {
   const Folder folder;
   documents::Result again = sample(1);

@@ -171,6 +171,8 @@ std::string status_text(const PlanFile& plan, const documents::ResultSet& result
   out << '\n';
   if (!plan.unsupported.empty()) out << "unsupported  " << plan.unsupported.size() << " (--list names them)\n";
   if (results.torn > 0) out << "torn lines   " << results.torn << ", to be run again\n";
+  if (results.unreadable > 0)
+    out << "unreadable   " << results.unreadable << ", to be run again: " << results.unreadable_reason << '\n';
   if (results.duplicates > 0) out << "superseded   " << results.duplicates << " earlier lines of the same keys\n";
   out << why_not_ok(plan, results);
   return out.str();

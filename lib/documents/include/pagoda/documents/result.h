@@ -131,8 +131,11 @@ void append_result(const std::string& path, const Result& result);
 
 struct ResultSet {
   std::vector<Result> results;  // unique keys: the last line of a key wins; in the order of first lines
-  std::int64_t torn = 0;        // lines that are not valid results; their experiments must run again
-  std::int64_t duplicates = 0;  // lines superseded by a later line with the same key
+  // Lines that are left out, so that their experiments run again: torn ones end early, unreadable ones hold no result
+  // that this version reads.
+  std::int64_t torn = 0, unreadable = 0;
+  std::string unreadable_reason;  // of the first
+  std::int64_t duplicates = 0;    // lines superseded by a later line with the same key
 };
 ResultSet parse_results(std::string_view jsonl, std::string_view subject);
 // Loads a file, or every *.jsonl in a folder in name order. A folder without any gives an empty set.
