@@ -11,8 +11,8 @@
 // holds Graphs (graph.h) and is read without weights (model.h); analyze() walks it (analyze.h) with one rule per
 // operator (rule.h) and gives OpCosts (cost.h). On top of an analysis: the bytes that fused or cached kernels move
 // (traffic.h), the memory it takes (memory.h), the least time on a device (device.h, roofline.h), a training step
-// (train.h), many sizes at once (sweep.h), limits (budget.h). What cannot be used
-// throws Error; what cannot be told is a Diagnostic (error.h).
+// (train.h), many sizes at once (sweep.h), limits (budget.h). Input that cannot be used throws Error (error.h); what an
+// analysis cannot determine is reported as a Diagnostic (diagnostic.h).
 //
 // What a machine did has headers of its own, to be included where they are needed: roofs (ceilings.h), profiles and
 // counters (measured.h, import.h, metrics.h) joined with the estimate (join.h), charts (plot.h), studies and their
