@@ -87,7 +87,9 @@ std::string shortest(double value) {
   std::string scientific = decimal(value, std::chars_format::scientific, digits);
   while (digits < kEnough && value_of(scientific) != value)
     scientific = decimal(value, std::chars_format::scientific, ++digits);
-  const int power = std::atoi(scientific.c_str() + scientific.find('e') + 1);
+  const std::size_t exponent = scientific.find('e') + 1;  // behind it a sign and digits
+  const int digits_before = parse_number<int>(scientific.substr(exponent + 1)).value_or(0);
+  const int power = scientific[exponent] == '-' ? -digits_before : digits_before;
   if (std::abs(power) > kEnough + 10) return scientific;
   const std::string fixed = decimal(value, std::chars_format::fixed, std::max(0, digits - power));
   return fixed.size() <= scientific.size() ? fixed : scientific;

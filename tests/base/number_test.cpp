@@ -59,6 +59,29 @@ std::vector<double> samples() {
   return values;
 }
 
+TEST_CASE("a text is a number as a whole or not at all") {
+  struct Row {
+    const char* text;
+    std::optional<std::int32_t> integer;
+    std::optional<double> real;
+  };
+  constexpr auto kNone = std::nullopt;
+  for (const Row& row :
+       {Row{"12", 12, 12}, Row{"-7", -7, -7}, Row{"0012", 12, 12}, Row{"2147483648", kNone, 2147483648.},
+        Row{"1.5", kNone, 1.5}, Row{"2e3", kNone, 2000}, Row{"1e999", kNone, kNone}, Row{"1,5", kNone, kNone},
+        Row{"", kNone, kNone}, Row{" 1", kNone, kNone}, Row{"1 ", kNone, kNone}, Row{"+1", kNone, kNone},
+        Row{"x", kNone, kNone}, Row{"0x10", kNone, kNone},
+        Row{"99999999999999999999999", kNone, 99999999999999999999999.}}) {
+    CAPTURE(row.text);
+    CHECK(base::parse_number<std::int32_t>(row.text) == row.integer);
+    CHECK(base::parse_number<double>(row.text) == row.real);
+  }
+  CHECK_FALSE(base::parse_number<std::uint32_t>("-1"));
+  CHECK(base::leading_number<int>("32 KiB") == 32);
+  CHECK(base::leading_number<double>("0.50 0.40") == 0.5);
+  CHECK_FALSE(base::leading_number<int>("KiB 32"));
+}
+
 TEST_CASE("numbers print alike with and without <charconv>") {
   for (const double value : samples()) {
     CAPTURE(value);

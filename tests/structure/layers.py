@@ -13,6 +13,7 @@ Rules, all read from the files themselves:
 * No two public types have the same name, and no two types of the library the same qualified name.
 * Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
 * A header that lib or tools name, in comments too, exists.
+* lib and tools read numbers with base::parse_number() and base::leading_number() alone, which no locale changes.
 * Every source of lib and tests is named in a CMakeLists.txt, or in a shell script beside it that compiles it.
 """
 import collections
@@ -236,6 +237,14 @@ def missing_headers(tree):
                 yield f"{path}: names {header}, which does not exist; name the public header that is meant"
 
 
+def locale_numbers(tree):
+    reader = r"\b(sto(?:i|l|ll|ul|ull|f|d|ld)|strto\w+|ato(?:i|l|ll|f)|\w*scanf)\s*\("
+    for path in tree.sources:
+        if path.startswith(("lib/", "tools/")):
+            for name in sorted(set(re.findall(reader, without_comments(tree.text[path])))):
+                yield f"{path}: reads numbers with {name}(); use base::parse_number() or base::leading_number()"
+
+
 def uncompiled(tree):
     named = set()
     for path, text in tree.cmake().items():
@@ -382,7 +391,8 @@ def check(root, known_edges, known):
     """Violations of the rules that are not known ones, as sentences."""
     tree = Tree(root)
     found = [sentence for rule in (upward_includes, private_includes, foreign_includes, hidden_headers, upward_links,
-                                   include_directories, names, missing_headers, uncompiled) for sentence in rule(tree)]
+                                   include_directories, names, missing_headers, locale_numbers, uncompiled)
+             for sentence in rule(tree)]
     stale = [f"KNOWN: \"{entry}\" no longer occurs; remove the entry" for entry in known if entry not in found]
     return [entry for entry in found if entry not in known] + stale + list(circles(tree, known_edges))
 

@@ -61,6 +61,9 @@ OFFENCES = [
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda { struct Session { int a; }; }", "generic name Session"),
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda::inline core { int select(int a = f({1})); }", "generic name select"),
     ("lib/low/a/inner.h", "// as pagoda/gone.h says", "lib/low/a/inner.h: names pagoda/gone.h"),
+    ("lib/low/a/one.cpp", "int two = std::stoi(text);", "reads numbers with stoi()"),
+    ("lib/low/a/one.cpp", "double two = strtod(text, nullptr);", "reads numbers with strtod()"),
+    ("tools/tool/main.cpp", 'int read = std::sscanf(text, "%d", &two);', "reads numbers with sscanf()"),
     ("lib/low/a/lost.cpp", "", "lib/low/a/lost.cpp: compiled by nothing"),
     ("tests/a/lost_test.cpp", "", "tests/a/lost_test.cpp: compiled by nothing"),
 ]
@@ -72,6 +75,7 @@ INNOCENT = [
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda { struct Box { struct Pure {}; int order(); }; struct Pure; }"),
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda::low { int select(); }"),
     ("lib/low/include/pagoda/low/one.h", 'inline const char* kText = "struct Pure {};"; // struct Pure {};'),
+    ("lib/low/a/one.cpp", 'const char* kText = "std::stoi(text)";  // not std::stoi(text)'),
     ("lib/high/top.cpp", "namespace pagoda { namespace { struct One {}; } struct Top top() { struct Inner {}; return {}; } }"),
 ]
 

@@ -3,6 +3,7 @@
 
 #include "cuda_driver.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
 #include "system_files.h"
@@ -11,7 +12,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -69,11 +69,8 @@ constexpr AxisFlag kAxisFlags[] = {
 // true, false, an integer, a number, or a text.
 Setting plain(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
-  std::int64_t integer = 0;
-  double real = 0;
-  const char *begin = text.data(), *end = begin + text.size();
-  if (const auto r = std::from_chars(begin, end, integer); r.ec == std::errc() && r.ptr == end) return integer;
-  if (const auto r = std::from_chars(begin, end, real); r.ec == std::errc() && r.ptr == end) return real;
+  if (const auto integer = base::parse_number<std::int64_t>(text)) return *integer;
+  if (const auto real = base::parse_number<double>(text)) return *real;
   return text;
 }
 

@@ -3,10 +3,12 @@
 // of that time; items, the number of items per run (default: the batch).
 #include "cmd_worker.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <regex>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/documents/experiment.h"
 #include "session.h"
@@ -51,7 +53,11 @@ Finished execute(const std::string& command) {
 std::vector<double> printed_times(const std::string& text, const std::regex& pattern, double scale) {
   std::vector<double> times;
   for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it)
-    if (it->size() > 1 && (*it)[1].matched) times.push_back(std::strtod((*it)[1].str().c_str(), nullptr) * scale);
+    if (it->size() > 1 && (*it)[1].matched) {
+      const std::string found = (*it)[1];
+      const std::size_t begin = std::min(found.find_first_not_of(" \t+"), found.size());
+      if (const auto time = base::leading_number<double>(found.substr(begin))) times.push_back(*time * scale);
+    }
   return times;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "system_files.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 std::optional<double> clock_hz(const SystemFiles& files) {
   if (const auto khz = files.real("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")) return 1e3 * *khz;
-  if (const auto mhz = files.field("/proc/cpuinfo", "cpu MHz")) return 1e6 * std::strtod(mhz->c_str(), nullptr);
+  if (const auto mhz = base::parse_number<double>(files.field("/proc/cpuinfo", "cpu MHz").value_or("")))
+    return 1e6 * *mhz;
   return std::nullopt;
 }
 

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 
+#include "pagoda/base/number.h"
 #include "system_files.h"
 
 namespace pagoda::tools::bench {
@@ -33,7 +33,7 @@ double seconds_since(Clock::time_point then) { return std::chrono::duration<doub
 
 // How many processes the kernel has killed for lack of memory since the machine started.
 std::int64_t kernel_kills() {
-  return std::atoll(SystemFiles().field("/proc/vmstat", "oom_kill").value_or("0").c_str());
+  return base::parse_number<std::int64_t>(SystemFiles().field("/proc/vmstat", "oom_kill").value_or("")).value_or(0);
 }
 
 void kill_by_hand(pid_t pid) {
@@ -116,10 +116,10 @@ std::int64_t Process::group_bytes() const {
   static const std::int64_t kPage = ::sysconf(_SC_PAGESIZE);
   std::int64_t pages = 0;
   for (const std::string& name : SystemFiles().names("/proc")) {
-    const pid_t pid = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
-    if (pid <= 0 || ::getpgid(pid) != child_.pid()) continue;
+    const auto pid = base::parse_number<pid_t>(name);
+    if (!pid || *pid <= 0 || ::getpgid(*pid) != child_.pid()) continue;
     const auto sizes = words(SystemFiles().text("/proc/" + name + "/statm").value_or(""));
-    if (sizes.size() > 1) pages += std::atoll(sizes[1].c_str());
+    if (sizes.size() > 1) pages += base::parse_number<std::int64_t>(sizes[1]).value_or(0);
   }
   return pages * kPage;
 }

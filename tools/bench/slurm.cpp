@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -12,10 +11,11 @@
 #include <sstream>
 
 #include "pagoda/base/files.h"
-#include "pagoda/base/text.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
+#include "pagoda/base/text.h"
 #include "pagoda/present/report.h"
 
 namespace pagoda::tools::bench {
@@ -61,12 +61,7 @@ std::vector<std::string> fields(const std::string& line) {
   return result;
 }
 
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
-                                                                                   : std::nullopt;
-}
+constexpr auto integer = base::parse_number<std::int64_t>;
 
 // Quotes a word for the shell and for #SBATCH lines, where sbatch accepts the same quotes.
 std::string quoted(const std::string& text) {

@@ -10,6 +10,7 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/number.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/core/roofline.h"
@@ -37,15 +38,14 @@ std::vector<Row> read_rows(const std::string& path) {
       if (columns.at(name) >= fields.size()) throw Error(where + ": fewer fields than the header has");
       return fields[columns.at(name)];
     };
-    try {
-      const std::string layout = columns.count("layout") == 0 ? "nchw" : field("layout");
-      if (layout != "nchw" && layout != "nhwc")
-        throw Error(where + ": layout \"" + layout + "\"; expected nchw or nhwc");
-      rows.push_back({field("model"), field("family"), field("device"), layout == "nhwc", std::stoll(field("batch")),
-                      std::stod(field("seconds"))});
-    } catch (const std::logic_error&) {
-      throw Error(where + ": batch and seconds have to be numbers");
-    }
+    const std::string layout = columns.count("layout") == 0 ? "nchw" : field("layout");
+    if (layout != "nchw" && layout != "nhwc") throw Error(where + ": layout \"" + layout + "\"; expected nchw or nhwc");
+    const auto batch = base::parse_number<std::int64_t>(field("batch"));
+    const auto seconds = base::parse_number<double>(field("seconds"));
+    if (!batch || *batch < 1 || !seconds || !(*seconds > 0))
+      throw Error(where + ": batch \"" + field("batch") + "\" and seconds \"" + field("seconds") +
+                  "\"; expected numbers above 0");
+    rows.push_back({field("model"), field("family"), field("device"), layout == "nhwc", *batch, *seconds});
   }
   if (rows.empty())
     throw Error(path + ": holds no runs; expected CSV with columns model, family, batch, device and seconds");

@@ -7,6 +7,7 @@
 
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
@@ -42,14 +43,13 @@ std::map<Configuration, std::vector<double>> read_runs(const std::string& path) 
     const std::string precision = field("precision");
     if (precision != "fp16" && precision != "int8")
       throw Error(file.place() + ": precision \"" + precision + "\"; expected fp16 or int8");
-    try {
-      const double seconds = std::stod(field("seconds"));
-      static_cast<void>(std::stoll(field("batch")) + std::stoll(field("sequence")));
-      if (!(seconds > 0)) throw std::invalid_argument("seconds");
-      runs[{field("device"), field("model"), field("sequence"), field("batch"), precision}].push_back(seconds);
-    } catch (const std::logic_error&) {
+    const auto seconds = base::parse_number<double>(field("seconds"));
+    const auto is_count = [&](const char* name) {
+      return base::parse_number<std::int64_t>(field(name)).value_or(0) > 0;
+    };
+    if (!seconds || !(*seconds > 0) || !is_count("batch") || !is_count("sequence"))
       throw Error(file.place() + ": batch, sequence and seconds have to be numbers above 0");
-    }
+    runs[{field("device"), field("model"), field("sequence"), field("batch"), precision}].push_back(*seconds);
   }
   if (runs.empty()) throw Error(path + ": holds no runs");
   return runs;
@@ -71,8 +71,9 @@ std::vector<TensorRtRun> load_runs(const std::string& path) {
     }
     const Configuration sizes(configuration.begin() + 1, configuration.end());
     if (!kernels.contains(sizes)) {
-      const Analysis analysis = analyze(models.at(name), {.batch = std::stoll(configuration[3]),
-                                                          .dims = {{"sequence", std::stoll(configuration[2])}},
+      const auto size = [&](int column) { return *base::parse_number<std::int64_t>(configuration[column]); };
+      const Analysis analysis = analyze(models.at(name), {.batch = size(3),
+                                                          .dims = {{"sequence", size(2)}},
                                                           .precision = is_int8 ? Precision::Int8 : Precision::Float16});
       kernels[sizes] = tensorrt_kernels(models.at(name), analysis);
     }

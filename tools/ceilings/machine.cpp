@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <map>
-#include <sstream>
 
 #ifdef PAGODA_HWLOC
 #include <hwloc.h>
 #endif
 
+#include "pagoda/base/number.h"
 #include "system_files.h"
 
 namespace pagoda::tools::ceilings {
@@ -92,9 +92,9 @@ Topology read_topology_sysfs(const std::string& root, const std::vector<int>& al
   std::map<std::pair<int, int>, int> cores;  // package, core id → index
   std::map<int, int> node_of;
   for (const std::string& name : files.names("/node")) {
-    int node = 0;
-    if (std::sscanf(name.c_str(), "node%d", &node) == 1)
-      for (const int cpu : cpu_list(line(files, "/node/" + name + "/cpulist"))) node_of[cpu] = node;
+    if (!name.starts_with("node")) continue;
+    if (const auto node = base::parse_number<int>(name.substr(4)))
+      for (const int cpu : cpu_list(line(files, "/node/" + name + "/cpulist"))) node_of[cpu] = *node;
   }
   std::set<std::pair<int, std::string>> seen;
   for (const int id : allowed) {
@@ -135,12 +135,16 @@ Limits read_limits(const std::string& root) {
   const SystemFiles files(root);
   Limits limits;
   const std::string group = files.cgroup_folder();
-  std::istringstream quota(line(files, group + "/cpu.max"));
-  double allowed = 0, period = 0;
-  if (quota >> allowed >> period && period > 0) limits.cpus = allowed / period;
-  if (const auto kib = files.field("/proc/meminfo", "MemAvailable"))
-    limits.memory_bytes = std::atoll(kib->c_str()) * 1024;
-  if (const auto kib = files.field("/proc/meminfo", "MemTotal")) limits.whole_bytes = std::atoll(kib->c_str()) * 1024;
+  const std::vector<std::string> quota = words(line(files, group + "/cpu.max"));
+  const auto number = [&](std::size_t i) { return base::parse_number<double>(i < quota.size() ? quota[i] : ""); };
+  if (const auto allowed = number(0), period = number(1); allowed && period && *period > 0)
+    limits.cpus = *allowed / *period;
+  const auto bytes = [&](const char* name) -> std::optional<std::int64_t> {
+    const auto kib = base::leading_number<std::int64_t>(files.field("/proc/meminfo", name).value_or(""));
+    return kib ? std::optional(*kib * 1024) : std::nullopt;
+  };
+  limits.memory_bytes = bytes("MemAvailable");
+  limits.whole_bytes = bytes("MemTotal");
   const auto most = files.number(group + "/memory.max"), used = files.number(group + "/memory.current");
   if (most && used) limits.memory_bytes = std::min(limits.memory_bytes.value_or(*most - *used), *most - *used);
   if (most) limits.whole_bytes = std::min(limits.whole_bytes.value_or(*most), *most);
@@ -154,7 +158,13 @@ bool CpuMachine::has(std::string_view feature) const {
 CpuMachine read_machine() {
   const SystemFiles files;
   const auto fact = [info = line(files, "/proc/cpuinfo")](const char* name) { return field(info, name).value_or(""); };
-  const auto number = [&](const char* name) { return static_cast<int>(std::strtol(fact(name).c_str(), nullptr, 0)); };
+  const auto number = [&](const char* name) {
+    const std::string text = fact(name);
+    const bool is_hex = text.starts_with("0x");
+    int value = 0;
+    std::from_chars(text.data() + (is_hex ? 2 : 0), text.data() + text.size(), value, is_hex ? 16 : 10);
+    return value;
+  };
   CpuMachine machine;
   lab::CpuIdentity& identity = machine.identity;
   identity = {.vendor = fact("vendor_id"),

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include "pagoda/base/number.h"
 
 namespace pagoda::tools {
 
@@ -24,17 +25,11 @@ std::optional<std::string> SystemFiles::text(const std::string& path) const {
 }
 
 std::optional<std::int64_t> SystemFiles::number(const std::string& path) const {
-  const std::string content = text(path).value_or("");
-  char* end = nullptr;
-  const long long value = std::strtoll(content.c_str(), &end, 10);
-  return end == content.c_str() ? std::nullopt : std::optional<std::int64_t>(value);
+  return base::leading_number<std::int64_t>(text(path).value_or(""));
 }
 
 std::optional<double> SystemFiles::real(const std::string& path) const {
-  const std::string content = text(path).value_or("");
-  char* end = nullptr;
-  const double value = std::strtod(content.c_str(), &end);
-  return end == content.c_str() ? std::nullopt : std::optional(value);
+  return base::leading_number<double>(text(path).value_or(""));
 }
 
 bool SystemFiles::exists(const std::string& path) const {
@@ -72,8 +67,9 @@ std::optional<SystemFiles::Jiffies> SystemFiles::jiffies(std::string_view cpu) c
   if (fields.size() < 8) return std::nullopt;
   Jiffies result;
   // user nice system idle iowait irq softirq steal; user and nice already include guest and guest_nice, which follow.
-  for (std::size_t i = 0; i < 8; ++i) result.all += std::strtod(fields[i].c_str(), nullptr);
-  result.stolen = std::strtod(fields[7].c_str(), nullptr);
+  const auto jiffies = [&](std::size_t i) { return base::parse_number<double>(fields[i]).value_or(0); };
+  for (std::size_t i = 0; i < 8; ++i) result.all += jiffies(i);
+  result.stolen = jiffies(7);
   return result;
 }
 
@@ -104,10 +100,11 @@ std::vector<int> cpu_list(std::string_view text) {
   std::vector<int> result;
   std::istringstream parts{std::string(text)};
   for (std::string part; std::getline(parts, part, ',');) {
-    int from = 0, to = 0;
-    const int read = std::sscanf(part.c_str(), "%d-%d", &from, &to);
-    if (read < 1 || from < 0) continue;
-    for (int cpu = from; cpu <= (read == 2 ? to : from) && cpu - from < kMost; ++cpu) result.push_back(cpu);
+    const std::size_t dash = part.find('-');
+    const auto from = base::parse_number<int>(part.substr(0, dash));
+    const auto to = dash == std::string::npos ? from : base::parse_number<int>(part.substr(dash + 1));
+    if (!from || !to || *from < 0) continue;
+    for (int cpu = *from; cpu <= *to && cpu - *from < kMost; ++cpu) result.push_back(cpu);
   }
   return result;
 }

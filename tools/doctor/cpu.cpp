@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "doctor.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "power.h"
 #include "system_files.h"
@@ -156,8 +157,8 @@ Finding cgroup_cpu(const SystemFiles& files, const std::string& folder, std::opt
     const std::vector<std::string> parts = words(*text);
     finding.found = "cpu.max is " + *text;
     if (parts.size() == 2 && parts[0] != "max") {
-      const double period = std::strtod(parts[1].c_str(), nullptr);
-      if (period > 0) share = std::strtod(parts[0].c_str(), nullptr) / period;
+      const auto quota = base::parse_number<double>(parts[0]), period = base::parse_number<double>(parts[1]);
+      if (quota && period && *period > 0) share = *quota / *period;
     }
   } else if (const auto quota = files.number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")) {  // version 1
     const double period = static_cast<double>(files.number("/sys/fs/cgroup/cpu/cpu.cfs_period_us").value_or(100000));
@@ -169,9 +170,9 @@ Finding cgroup_cpu(const SystemFiles& files, const std::string& folder, std::opt
     return finding;
   }
   const auto throttled = files.field(folder + "/cpu.stat", "nr_throttled");
-  const std::int64_t times = throttled ? std::atoll(throttled->c_str()) : 0;
   if (throttled) finding.found += ", throttled " + *throttled + " times";
-  const bool is_throttled_now = throttled && throttled_before && times > *throttled_before;
+  const auto times = base::parse_number<std::int64_t>(throttled.value_or(""));
+  const bool is_throttled_now = times && throttled_before && *times > *throttled_before;
   const bool is_short = share && *share < static_cast<double>(cpus.size());
   finding.state = is_throttled_now || is_short ? State::Warning : State::Good;
   if (finding.state == State::Warning) {
@@ -190,8 +191,8 @@ Finding cgroup_memory(const SystemFiles& files, const std::string& folder) {
   Finding finding{.id = "cpu.memory_limit", .title = "memory limit of the container"};
   std::optional<std::int64_t> limit = files.number(folder + "/memory.max");
   if (!limit) limit = files.number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-  const auto total = files.field("/proc/meminfo", "MemTotal");
-  const std::int64_t physical = total ? 1024 * std::atoll(total->c_str()) : 0;
+  const auto kib = base::leading_number<std::int64_t>(files.field("/proc/meminfo", "MemTotal").value_or(""));
+  const std::int64_t physical = 1024 * kib.value_or(0);
   if (!limit || (physical > 0 && *limit >= physical)) {
     finding.state = State::Good;
     finding.found = physical > 0 ? "none below the machine's " + std::to_string(physical >> 20) + " MiB" : "none";
@@ -226,14 +227,14 @@ Finding perf_events(const SystemFiles& files, bool is_administrator) {
 Finding load(const SystemFiles& files, const std::vector<int>& cpus) {
   Finding finding{.id = "cpu.load", .title = "other load", .guide = InForce::Unknown};
   const std::vector<std::string> fields = words(files.text("/proc/loadavg").value_or(""));
-  if (fields.empty()) {
+  const auto running = fields.empty() ? std::nullopt : base::parse_number<double>(fields[0]);
+  if (!running) {
     finding.found = "/proc/loadavg does not tell";
     return finding;
   }
-  const double running = std::strtod(fields[0].c_str(), nullptr);
   finding.found =
       fields[0] + " runnable over the last minute on " + std::to_string(cpus.size()) + " CPUs (/proc/loadavg)";
-  const bool is_busy = running > 0.3 * static_cast<double>(std::max<std::size_t>(cpus.size(), 1));
+  const bool is_busy = *running > 0.3 * static_cast<double>(std::max<std::size_t>(cpus.size(), 1));
   finding.state = is_busy ? State::Warning : State::Good;
   finding.guide = is_busy ? InForce::No : InForce::Yes;
   if (is_busy) {
@@ -306,8 +307,7 @@ std::vector<Finding> examine_cpu(const Surroundings& surroundings) {
           pinning(files, cpus),
           load(files, cpus),
           steal(before, after),
-          cgroup_cpu(files, folder,
-                     throttled ? std::optional<std::int64_t>(std::atoll(throttled->c_str())) : std::nullopt, cpus),
+          cgroup_cpu(files, folder, base::parse_number<std::int64_t>(throttled.value_or("")), cpus),
           cgroup_memory(files, folder),
           placement(files),
           perf_events(files, is_administrator),

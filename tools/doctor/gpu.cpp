@@ -9,6 +9,7 @@
 #include "cuda_driver.h"
 #include "doctor.h"
 #include "nvml_library.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "system_files.h"
 
@@ -106,7 +107,7 @@ Finding cuda(const Surroundings& surroundings) {
     return finding;
   }
   finding.found = "cuInit says " + answer;
-  const CudaError& error = cuda_error(std::atoi(answer.c_str() + answer.find(' ')));
+  const CudaError& error = cuda_error(base::parse_number<int>(answer.substr(answer.find(' ') + 1)).value_or(-1));
   finding.wrong = error.found;
   finding.remedy = error.remedy;
   return finding;
@@ -116,7 +117,9 @@ Finding cuda(const Surroundings& surroundings) {
 bool is_administrator(const Surroundings& surroundings, const SystemFiles& files) {
   if (surroundings.is_administrator) return *surroundings.is_administrator;
   const auto set = files.field("/proc/self/status", "CapEff");
-  return set && (std::strtoull(set->c_str(), nullptr, 16) >> 21 & 1) != 0;
+  std::uint64_t bits = 0;
+  if (set) std::from_chars(set->data(), set->data() + set->size(), bits, 16);
+  return (bits >> 21 & 1) != 0;
 }
 
 Finding privilege(const Surroundings& surroundings, const SystemFiles& files) {

@@ -1,10 +1,10 @@
 #include "outputs.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <set>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/model.h"
@@ -63,12 +63,11 @@ std::string for_viewer(const Arguments& arguments, const EstimateRequest& reques
 // Splits "unet.onnx:50" into path and number of runs.
 std::pair<std::string, std::int64_t> path_and_runs(const std::string& text) {
   const std::size_t colon = text.rfind(':');
-  const std::string runs = colon == std::string::npos ? "" : text.substr(colon + 1);
-  const bool is_number = !runs.empty() && runs.size() < 10 &&
-                         std::all_of(runs.begin(), runs.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  if (!is_number || colon == 0) return {text, 1};
-  if (std::stoll(runs) == 0) throw UsageError("'" + text + "' runs 0 times; expected at least 1");
-  return {text.substr(0, colon), std::stoll(runs)};
+  if (colon == std::string::npos || colon == 0) return {text, 1};
+  const auto runs = base::parse_number<std::uint32_t>(std::string_view(text).substr(colon + 1));
+  if (!runs) return {text, 1};
+  if (*runs == 0) throw UsageError("'" + text + "' runs 0 times; expected at least 1");
+  return {text.substr(0, colon), *runs};
 }
 
 // Names of the inputs and of their dims.

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/terminal.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
@@ -39,8 +40,8 @@ estimate::LinkChoice link_of(const std::string& text) {
 
 std::size_t terminal_width() {
   if (!base::is_output_terminal()) return 0;
-  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0)
-    return static_cast<std::size_t>(std::atoi(columns));
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr)
+    if (const auto width = base::parse_number<std::size_t>(columns); width.value_or(0) > 0) return *width;
   return base::output_columns();
 }
 

@@ -1,6 +1,5 @@
 // Parses sizes, axes, devices, budgets and prices: NAME=V and lists of them.
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "pagoda/base/number.h"
@@ -12,11 +11,10 @@ namespace pagoda::tools {
 namespace {
 
 std::int64_t size_of(std::string_view text, const std::string& whole) {
-  std::int64_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
+  const auto size = base::parse_number<std::int64_t>(text);
+  if (!size || *size < 0)
     throw UsageError("'" + std::string(text) + "' in '" + whole + "' is not a size; expected an integer of at least 0");
-  return size;
+  return *size;
 }
 
 struct Assignment {
@@ -41,12 +39,11 @@ void assign(Map& map, const std::string& name, typename Map::mapped_type value, 
 }
 
 double price_of(std::string_view text, const std::string& whole) {
-  double price = 0;
-  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), price);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || !(price >= 0))
+  const auto price = base::parse_number<double>(text);
+  if (!price || !(*price >= 0))
     throw UsageError("--price-per-hour: '" + std::string(text) + "' in '" + whole +
                      "' is not a price; expected an amount of at least 0, such as h200=3.50");
-  return price;
+  return *price;
 }
 
 }  // namespace

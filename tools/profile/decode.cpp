@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pagoda/base/error.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/record_line.h"
 
 namespace pagoda::tools::profile {
@@ -39,11 +40,11 @@ Notes read_notes(const fs::path& path) {
     const std::vector<std::string> words = base::split_line(line);
     if (words.size() < 2) continue;
     if (words[0] == "chip") notes.chip = words[1];
-    if (words[0] == "ranges") notes.ranges = std::strtoull(words[1].c_str(), nullptr, 10);
+    if (words[0] == "ranges") notes.ranges = base::parse_number<std::size_t>(words[1]).value_or(0);
     if (words[0] != "metric" && words[0] != "peak") continue;
     notes.metrics.push_back({words[1], {}});
     for (std::size_t i = 2; i < words.size(); ++i)
-      notes.metrics.back().values.push_back(std::strtod(words[i].c_str(), nullptr));
+      notes.metrics.back().values.push_back(base::parse_number<double>(words[i]).value_or(0));
   }
   if (notes.chip.empty() || notes.ranges == 0 || notes.metrics.empty())
     throw Error(path.string() + ": names no chip, no ranges or no metric; take the file that --keep-raw wrote");

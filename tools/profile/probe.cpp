@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cuda_driver.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 
 namespace pagoda::tools::profile {
@@ -78,11 +79,11 @@ void understand(const std::string& line, Probe& result, std::string& stage) {
     result.problem = rest;
     result.is_driver_old = true;
   }
-  if (kind == "driver") result.driver = std::atoi(rest.c_str());
+  if (kind == "driver") result.driver = base::parse_number<int>(rest).value_or(0);
   if (kind == "device") {
     const std::size_t first = rest.find('\t'), second = rest.rfind('\t');
-    result.devices.push_back(
-        {std::atoi(rest.c_str()), rest.substr(first + 1, second - first - 1), rest.substr(second + 1)});
+    result.devices.push_back({base::parse_number<int>(rest.substr(0, first)).value_or(0),
+                              rest.substr(first + 1, second - first - 1), rest.substr(second + 1)});
   }
 }
 

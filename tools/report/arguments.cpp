@@ -32,12 +32,9 @@ Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longe
 // Converts "5%" to 0.05; returns an error message, or an empty text.
 std::string percent(std::string& text) {
   const bool is_percent = text.ends_with('%');
-  const char *begin = text.data(), *end = begin + text.size() - (is_percent ? 1 : 0);
-  double value = 0;
-  const auto [stop, error] = base::read_number(begin, end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value) || value < 0)
-    return text + ": expected 0 or more, as 0.05 or 5%";
-  text = base::shortest(is_percent ? value / 100 : value);
+  const auto value = base::parse_number<double>(std::string_view(text).substr(0, text.size() - (is_percent ? 1 : 0)));
+  if (!value || !std::isfinite(*value) || *value < 0) return text + ": expected 0 or more, as 0.05 or 5%";
+  text = base::shortest(is_percent ? *value / 100 : *value);
   return {};
 }
 

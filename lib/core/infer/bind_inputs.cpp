@@ -6,6 +6,7 @@
 
 #include "infer/batch_axis.h"
 #include "infer/exporter_dims.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
@@ -173,12 +174,9 @@ class Binder {
     const auto found = std::find(names_.begin(), names_.end(), size.substr(0, dot));
     if (dot == std::string::npos || found == names_.end()) return;
     const auto index = static_cast<std::size_t>(found - names_.begin());
-    const std::string axis = size.substr(dot + 1);
-    const bool is_axis = !axis.empty() && axis.size() < 3 && axis.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_axis || !bound_.types[index].shape) return;
-    const auto position = static_cast<std::size_t>(std::stoi(axis));
-    if (position >= bound_.types[index].shape->size() || !(*bound_.types[index].shape)[position].is_constant()) return;
-    follow(index, position, std::nullopt);
+    const auto axis = base::parse_number<std::size_t>(std::string_view(size).substr(dot + 1));
+    const std::optional<Shape>& shape = bound_.types[index].shape;
+    if (axis && shape && *axis < shape->size() && (*shape)[*axis].is_constant()) follow(index, *axis, std::nullopt);
   }
 
   // Solves formulas such as past + seq for a single unknown.

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "pagoda/base/number.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core::wire {
@@ -273,8 +273,9 @@ bool StoredTensor::is_small() const { return keeps_value(element, elements) && a
 
 void read_external_entry(std::string_view key, std::string_view value, Extent& extent, std::string& problem) {
   const auto number = [&](std::uint64_t& target) {
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), target);
-    if (error != std::errc{} || end != value.data() + value.size())
+    const auto bytes = base::parse_number<std::uint64_t>(value);
+    target = bytes.value_or(target);
+    if (!bytes)
       problem = "its external " + std::string(key) + " is " + quoted_name(value) + ", expected a number of bytes";
   };
   if (key == "location") extent.location = value;

@@ -29,11 +29,9 @@ double hit_rate(double bytes, double l2_bytes) { return 1 / (1 + std::pow(bytes 
 
 // 89 for "8.9"; nullopt if the text is not a version.
 std::optional<int> capability_of(const std::string& version) {
-  double number = 0;
-  const auto [end, error] = base::read_number(version.data(), version.data() + version.size(), number);
-  if (error != std::errc() || end != version.data() + version.size() || !(number >= 0 && number < 1000))
-    return std::nullopt;
-  return static_cast<int>(std::lround(10 * number));
+  const auto number = base::parse_number<double>(version);
+  return number && *number >= 0 && *number < 1000 ? std::optional(static_cast<int>(std::lround(10 * *number)))
+                                                  : std::nullopt;
 }
 
 double product_work(const TensorRtKernel& kernel, double peak, double units) {

@@ -1,8 +1,8 @@
 // Axes of sweeps: reading their text, and finding the symbols that they set.
 #include <algorithm>
-#include <charconv>
 
 #include "infer/bind_inputs.h"
+#include "pagoda/base/number.h"
 #include "pagoda/core/sweep.h"
 
 namespace pagoda::inline core {
@@ -30,11 +30,9 @@ class ListReader {
   }
 
   std::int64_t number(std::string_view text) const {
-    std::int64_t size = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
-      fail("'" + std::string(text) + "' is not a size");
-    return size;
+    const auto size = base::parse_number<std::int64_t>(text);
+    if (!size || *size < 0) fail("'" + std::string(text) + "' is not a size");
+    return *size;
   }
 
   void add(std::int64_t size) {

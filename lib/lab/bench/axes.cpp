@@ -4,9 +4,9 @@
 #include "pagoda/lab/study.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/sweep.h"
 
@@ -60,13 +60,6 @@ bool among(std::string_view list, std::string_view word) {
   return list.find(wanted) != std::string_view::npos;
 }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole ? std::optional(number) : std::nullopt;
-}
-
 [[noreturn]] void fail_list(const AxisRow& axis, std::string_view found) {
   throw Error(std::string(axis.name) + ": found " + std::string(found) +
               ", expected integers of at least 1, or ranges like 1,2,4..64" +
@@ -115,8 +108,8 @@ std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting&
   const auto* text = std::get_if<std::string>(&size);
   const std::size_t cross = text ? text->find('x') : std::string::npos;
   if (cross == std::string::npos) return std::nullopt;
-  const auto height = whole_number(std::string_view(*text).substr(0, cross)),
-             width = whole_number(std::string_view(*text).substr(cross + 1));
+  const auto height = base::parse_number<std::int64_t>(std::string_view(*text).substr(0, cross)),
+             width = base::parse_number<std::int64_t>(std::string_view(*text).substr(cross + 1));
   if (!height || !width || *height < 1 || *width < 1) return std::nullopt;
   return {{*height, *width}};
 }

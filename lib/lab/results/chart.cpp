@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "pagoda/base/error.h"
+#include "pagoda/base/number.h"
 #include "plot/draw.h"
 #include "plot/page_files.h"
 #include "plot/svg.h"
@@ -361,7 +362,9 @@ std::string stacked(const std::vector<Picture>& pictures) {
     if (svg.empty()) continue;
     inside += "<g transform=\"translate(0 " + px(height) + ")\">\n" + svg + "</g>\n";
     const std::size_t at = svg.find("viewBox=\"0 0 " + px(kPictureWidth) + " ");
-    height += std::stod(svg.substr(at + 14 + px(kPictureWidth).size()));
+    double own = 0;
+    base::read_number(svg.data() + at + 14 + px(kPictureWidth).size(), svg.data() + svg.size(), own);
+    height += own;
   }
   if (inside.empty()) throw Error("there is nothing to draw: no record has a time");
   const std::string size = px(kPictureWidth) + " " + px(height);

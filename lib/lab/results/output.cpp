@@ -4,6 +4,7 @@
 #include <map>
 
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
 #include "plot/outputs.h"
@@ -253,7 +254,7 @@ std::string history_report(const History& h, ReportFormat format, const std::str
   document.csv = table;
   for (auto& row : table.rows)
     for (std::size_t i = 4; i < row.size(); ++i)
-      if (!row[i].empty()) row[i] = ratio_text(std::stod(row[i]));
+      if (!row[i].empty()) row[i] = ratio_text(*base::parse_number<double>(row[i]));
   document.tables = {std::move(table)};
   return written(document, format);
 }
@@ -317,7 +318,7 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
   document.csv = table;
   for (auto& row : table.rows)
     for (const std::size_t i : {3U, 4U, 5U})
-      if (!row[i].empty()) row[i] = ratio_text(std::stod(row[i]));
+      if (!row[i].empty()) row[i] = ratio_text(*base::parse_number<double>(row[i]));
   document.tables = {std::move(table)};
   return written(document, format);
 }

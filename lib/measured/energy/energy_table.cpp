@@ -1,9 +1,9 @@
 // Tables of runs with joules, from CSV, from measured runs and from profiled kernels.
 #include "pagoda/measured/energy_table.h"
+#include "pagoda/base/number.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "pagoda/base/csv_reader.h"
@@ -73,9 +73,7 @@ class Header {
 };
 
 base::Setting setting_of(const std::string& cell) {
-  std::int64_t whole = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), whole);
-  if (!cell.empty() && error == std::errc() && end == cell.data() + cell.size()) return whole;
+  if (const auto whole = base::parse_number<std::int64_t>(cell)) return *whole;
   if (const auto real = base::printed_number(cell)) return *real;
   return cell;
 }

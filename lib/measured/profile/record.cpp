@@ -1,6 +1,6 @@
 // Reads the records of the injected library (format: tools/profile/inject/record_file.h).
-#include "pagoda/base/number.h"
 #include "pagoda/measured/record.h"
+#include "pagoda/base/number.h"
 
 #include <algorithm>
 
@@ -11,11 +11,8 @@ namespace {
 
 template <typename Number>
 Number number(const std::string& word, std::string_view subject, std::size_t line) {
-  Number value{};
-  const auto [end, error] = base::read_number(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size())
-    throw Error(std::string(subject) + ", line " + std::to_string(line) + ": \"" + word + "\" is not a number");
-  return value;
+  if (const auto value = base::parse_number<Number>(word)) return *value;
+  throw Error(std::string(subject) + ", line " + std::to_string(line) + ": \"" + word + "\" is not a number");
 }
 
 class Reader {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/number.h"
 #include "pagoda/documents/dim_json.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
@@ -47,7 +48,7 @@ void amounts(base::JsonWriter& json, std::string_view key, const Rows& rows, Get
 // Six digits of times that are derived from counts and roofs, so that a page stays small.
 std::optional<double> rounded(const std::optional<double>& seconds) {
   if (!seconds || *seconds == 0) return seconds;
-  return std::stod(number(*seconds, 6));
+  return base::parse_number<double>(number(*seconds, 6));
 }
 
 // Leaves out a column that is null throughout.

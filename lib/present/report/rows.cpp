@@ -155,7 +155,7 @@ std::string memory_share(double used, double whole) {
   std::string text = share_cell(whole > 0 ? used / whole : 0);
   for (int digits = 4; digits <= 9 && used != whole && text == share_cell(1); ++digits) {
     const std::string longer = base::rounded(100 * used / whole, digits);
-    if (std::stod(longer) != 100) text = longer;
+    if (longer != "100") text = longer;
   }
   return text + " %";
 }
