@@ -11,6 +11,7 @@
 #include "pagoda/documents/device.h"
 #include "support/files.h"
 #include "support/json_schema.h"
+#include "support/sometimes.h"
 
 namespace {
 
@@ -164,8 +165,9 @@ TEST_CASE("every measured machine in data/measured fits the schema, is listed, a
       CHECK(c.value.has_value());
       CHECK(c.kernel != "");
     }
+    test::Sometimes is_order("the order of levels");
     for (const documents::CeilingCheck& check : document.checks)
-      if (check.name == "ert" || check.name == "levels in order") CHECK(check.passed);
+      if (is_order(check.name == "ert" || check.name == "levels in order")) CHECK(check.passed);
     const DeviceSpec device = documents::load_device(entry.path());
     CHECK(device.peak(Precision::Float32, Unit::Vector)->flops_per_second.value.value() > 1e11);
     CHECK(device.level("dram")->bytes_per_second.value.value() > 1e10);
@@ -207,7 +209,7 @@ TEST_CASE("two runs differ where their intervals are further apart than the tole
     ceiling.status = c.status;
     const auto changes = documents::compare_ceilings(now, sample(), 0.01);
     REQUIRE(changes.size() == c.changes);
-    if (c.changes == 1) CHECK(changes[0].worse == c.worse);
+    CHECK((!changes.empty() && changes[0].worse) == c.worse);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "pagoda/core/traffic.h"
 #include "support/files.h"
 #include "support/json_schema.h"
+#include "support/sometimes.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -39,7 +40,8 @@ Int number(const Dim& dim, const Bindings& bindings) { return dim.evaluate(bindi
 }  // namespace
 
 TEST_CASE("the liveness of every model equals an oracle that recounts every step") {
-  for_each_point([](const Model& model, const Analysis& analysis, const Bindings& bindings) {
+  test::Sometimes has_formula("a formula of the peak");
+  for_each_point([&](const Model& model, const Analysis& analysis, const Bindings& bindings) {
     const test::Oracle oracle(model, analysis, bindings);
     const MemoryPlan plan = plan_memory(model, analysis, {.bindings = bindings, .arena = false});
     std::vector<Int> expected = oracle.alive(plan.order);
@@ -47,7 +49,7 @@ TEST_CASE("the liveness of every model equals an oracle that recounts every step
       if (tensor.body_of >= 0) expected[static_cast<std::size_t>(tensor.first_step)] += tensor.bytes;
     CHECK(plan.timeline == expected);
     CHECK(plan.peak_bytes == *std::max_element(expected.begin(), expected.end()));
-    if (plan.peak_formula) CHECK(number(*plan.peak_formula, bindings) == plan.peak_bytes);
+    if (has_formula(plan.peak_formula)) CHECK(number(*plan.peak_formula, bindings) == plan.peak_bytes);
     CHECK(plan.peak_formula == analysis.totals.activation_peak_bytes);
     CHECK(plan.unsized.empty());
     Int together = 0;
@@ -130,7 +132,8 @@ TEST_CASE("caches of the language models, per token") {
 }
 
 TEST_CASE("fusion never adds traffic, a cache never adds to it, and every group moves what an oracle says") {
-  for_each_point([](const Model& model, const Analysis& analysis, const Bindings& bindings) {
+  test::Sometimes is_fused("a group of several rows");
+  for_each_point([&](const Model& model, const Analysis& analysis, const Bindings& bindings) {
     const test::Oracle oracle(model, analysis, bindings);
     const Traffic unfused = traffic(model, analysis);
     const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
@@ -141,7 +144,7 @@ TEST_CASE("fusion never adds traffic, a cache never adds to it, and every group 
       CHECK(number(group.saved, bindings) >= 0);
       CHECK(number(group.cost.bytes_read, bindings) >= 0);
       CHECK(number(group.cost.bytes_written, bindings) >= 0);
-      if (group.rows.size() > 1) CHECK(number(group.cost.bytes(), bindings) == oracle.group_bytes(group));
+      if (is_fused(group.rows.size() > 1)) CHECK(number(group.cost.bytes(), bindings) == oracle.group_bytes(group));
     }
     CHECK(fused.bytes() + saved == unfused.bytes());
 
@@ -152,9 +155,9 @@ TEST_CASE("fusion never adds traffic, a cache never adds to it, and every group 
       const Traffic resident =
           traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = l2, .bindings = bindings});
       const Int bytes = *resident.bytes().value();
-      if (l2 == 0) CHECK(bytes == fused_bytes);
+      CHECK((l2 > 0 || bytes == fused_bytes));
       CHECK(bytes <= fused_bytes);
-      if (l2 == std::int64_t{1} << 40) CHECK(bytes <= before);  // an unlimited cache is the best
+      CHECK((l2 < std::int64_t{1} << 40 || bytes <= before));  // an unlimited cache is the best
       before = std::min(before, bytes);
     }
   });

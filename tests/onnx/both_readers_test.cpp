@@ -13,6 +13,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/onnx/to_model.h"
 #include "support/files.h"
+#include "support/sometimes.h"
 
 namespace pagoda::test {
 namespace {
@@ -146,9 +147,9 @@ std::string cause_of(const std::string& bytes, const Reading& walk) {
   return again.model && describe(*again.model) == describe(*walk.model) ? causes()[0].cause : "";
 }
 
-void compare_damaged(const std::string& bytes, std::map<std::string, int>& differences) {
+void compare_damaged(const std::string& bytes, std::map<std::string, int>& differences, Sometimes& is_read) {
   const Reading walk = by_walk(bytes), classes = by_classes(bytes);
-  if (walk.model && classes.model)
+  if (is_read(walk.model && classes.model))
     CHECK(without_places(*walk.model) == without_places(*classes.model));
   else if (walk.model || classes.model)
     ++differences[cause_of(bytes, walk)];
@@ -156,18 +157,19 @@ void compare_damaged(const std::string& bytes, std::map<std::string, int>& diffe
 
 TEST_CASE("of damaged models both readers make the same, or one has a listed cause to refuse") {
   std::map<std::string, int> differences;
+  Sometimes is_read("a damaged model that both read");
   int files = 0;
   for (const Sample& sample : sample_models()) {
     CAPTURE(sample.name);
     std::string bytes = sample.bytes;
     for (std::size_t length = 0; length < bytes.size(); length += length < 1000 ? 1 : 7, ++files)
-      compare_damaged(bytes.substr(0, length), differences);
+      compare_damaged(bytes.substr(0, length), differences, is_read);
     for (std::size_t byte = 0; byte<bytes.size(); byte += byte> 200 && bytes[byte] == bytes[byte - 1] ? 17 : 1)
       for (int bit = 0; bit < 8; ++bit, ++files) {
         CAPTURE(byte);
         CAPTURE(bit);
         bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
-        compare_damaged(bytes, differences);
+        compare_damaged(bytes, differences, is_read);
         bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
       }
   }
@@ -180,7 +182,7 @@ TEST_CASE("of damaged models both readers make the same, or one has a listed cau
     const std::string& other = samples[random() % samples.size()].bytes;
     const std::size_t at = random() % bytes.size(), cut = random() % 40;
     bytes.replace(at, cut, other, random() % other.size(), cut);
-    compare_damaged(bytes, differences);
+    compare_damaged(bytes, differences, is_read);
   }
   CHECK(differences[""] == 0);
   for (const auto& difference : differences) MESSAGE(difference.second << " of " << files << ": " << difference.first);

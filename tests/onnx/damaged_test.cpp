@@ -8,6 +8,7 @@
 #include "onnx/sample_models.h"
 #include "onnx/wire.h"
 #include "pagoda/core/model.h"
+#include "support/sometimes.h"
 
 namespace pagoda::test {
 namespace {
@@ -73,6 +74,7 @@ TEST_CASE("every flipped bit gives an error or a model that equals its skeleton"
 }
 
 TEST_CASE("random bytes, overwritten and spliced models do not crash") {
+  test::Sometimes is_read("a damaged file that is read");
   std::mt19937 random(1);
   const std::vector<Sample> samples = sample_models();
   for (int round = 0; round < 3000; ++round) {
@@ -94,7 +96,7 @@ TEST_CASE("random bytes, overwritten and spliced models do not crash") {
       }
       if (bytes.empty()) bytes = "x";
     }
-    if (parse_error(bytes).empty()) CHECK_NOTHROW(parse_model(as_bytes(skeleton(as_bytes(bytes)))));
+    if (is_read(parse_error(bytes).empty())) CHECK_NOTHROW(parse_model(as_bytes(skeleton(as_bytes(bytes)))));
   }
 }
 

@@ -53,7 +53,7 @@ void check_row(const Model& model, const estimate::EstimateRequest& request, con
   CHECK(row.largest_batch == run.fit->largest_batch);
   CHECK(row.longest_context == run.fit->longest_context);
   CHECK(row.items_per_second == run.phase->tokens_per_second);
-  if (row.devices() > 1) CHECK(row.device_items_per_second == run.phase->device_tokens_per_second);
+  CHECK((row.devices() == 1 || row.device_items_per_second == run.phase->device_tokens_per_second));
   REQUIRE(row.predicted);
   CHECK(row.predicted->seconds == run.roofline->predicted->seconds);
   CHECK(row.predicted->high == run.roofline->predicted->high);

@@ -14,6 +14,7 @@
 #include "predict/here_file.h"
 #include "support/files.h"
 #include "support/json_schema.h"
+#include "support/sometimes.h"
 #include "support/text_graph.h"
 #include "support/workshop.h"
 
@@ -152,9 +153,10 @@ TEST_CASE("real models keep the kernels of their optimised graph") {
     CHECK(count(list, KernelClass::BatchedMatmul) == c.batched);
     CHECK(count(list, KernelClass::LayerNorm) == c.norms);
     CHECK(list.unknown_rows == 0);
+    test::Sometimes is_product("work of tensor units");
     for (const KernelLaunch& kernel : list.kernels) {
       CHECK(kernel.kind != KernelClass::Depthwise);
-      if (place_of(kernel.kind) == Place::Tensor) CHECK(kernel.width > 0);
+      if (is_product(place_of(kernel.kind) == Place::Tensor)) CHECK(kernel.width > 0);
     }
   }
 }

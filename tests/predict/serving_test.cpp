@@ -17,6 +17,7 @@
 #include "pagoda/documents/serving.h"
 #include "support/files.h"
 #include "support/json_schema.h"
+#include "support/sometimes.h"
 
 using namespace pagoda;
 using doctest::Approx;
@@ -229,7 +230,7 @@ TEST_CASE("a decoder is lowered to the kernels of an engine, however it is expor
     for (const ServingKernel& kernel : time.kernels) ++kinds[kernel.kind];
     CHECK(kinds["product"] == 6 * 4 + 1);  // QKV, output, gate and up, down; the head
     CHECK(kinds["attention"] == 6);
-    if (reference > 0) CHECK(time.seconds == Approx(reference).epsilon(0.05));
+    CHECK(time.seconds == Approx(reference > 0 ? reference : time.seconds).epsilon(0.05));
     reference = time.seconds;
   }
 }
@@ -262,6 +263,7 @@ TEST_CASE("predictions of decoders lie above what the data sheets allow, and clo
 }
 
 TEST_CASE("bounds lie below published runs of 70 B on four devices, and predictions of their steps are near them") {
+  test::Sometimes has_first("a time to the first token");
   // Llama 3.1's head has more columns than the measured model's, which raises a step by 1 %: bounds that hold with it
   // hold without it.
   const Model model = skeleton("llama_3_1_70b");
@@ -285,7 +287,7 @@ TEST_CASE("bounds lie below published runs of 70 B on four devices, and predicti
     const double all = number(row, "batch") * number(row, "output") / number(row, "tokens_per_second");
     CHECK(first.totals.seconds + (number(row, "output") - 1) * step.totals.seconds < all);
     // One sequence's prompt alone; of many, prompts and steps mix.
-    if (!row.at("first_token_seconds").empty())
+    if (has_first(!row.at("first_token_seconds").empty()))
       CHECK(run(Phase::Prefill, 1).totals.seconds < number(row, "first_token_seconds") + kRounding);
     if (row.at("step_seconds").empty()) continue;
     CHECK(step.totals.seconds < number(row, "step_seconds") + kRounding);

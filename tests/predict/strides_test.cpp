@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "support/sometimes.h"
+
 using namespace pagoda;
 
 TEST_CASE("a reshape is a view exactly where memory allows it") {
@@ -32,8 +34,9 @@ TEST_CASE("a reshape is a view exactly where memory allows it") {
     const auto got = view_as(c.sizes, c.strides, c.wanted);
     REQUIRE(got.has_value() == c.expected.has_value());
     if (!got) continue;
+    test::Sometimes has_stride("a stride that matters");
     for (std::size_t i = 0; i < c.wanted.size(); ++i)
-      if (c.wanted[i] != 1) CHECK((*got)[i] == (*c.expected)[i]);
+      if (has_stride(c.wanted[i] != 1)) CHECK((*got)[i] == (*c.expected)[i]);
   }
 }
 

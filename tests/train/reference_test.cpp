@@ -10,6 +10,7 @@
 #include "pagoda/core/train.h"
 #include "support/files.h"
 #include "support/json_schema.h"
+#include "support/sometimes.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -101,6 +102,7 @@ TEST_CASE("trained parameters are those of the source network") {
 }
 
 TEST_CASE("binding the formulas of a step equals training with the sizes bound first, row by row") {
+  test::Sometimes has_bound("a peak bound afterwards"), has_formula("a formula of the peak");
   for (const json& row : reference()["contractions"]) {
     const Bindings bindings = row["bindings"].get<Bindings>();
     if (bindings.empty()) continue;
@@ -120,14 +122,14 @@ TEST_CASE("binding the formulas of a step equals training with the sizes bound f
       if (differs.first != a.end())
         FAIL_CHECK("bound first: " << *differs.first << "\nbound after: " << *differs.second);
       REQUIRE(first.memory.activation_peak_bytes.has_value());
-      if (after.memory.activation_peak_bytes)
+      if (has_bound(after.memory.activation_peak_bytes))
         CHECK(*after.memory.activation_peak_bytes == *first.memory.activation_peak_bytes);
       // With a batch of 1 there is no broadcast along the batch: the work must be the same nevertheless.
       Bindings ones = bindings;
       for (auto& [dim, size] : ones) size = 1;
       const Training one = train(model, analyze(model, {.dims = ones}), options);
       CHECK(flops(one.totals.step) == flops(training.totals.step.bind(ones)));
-      if (training.memory.activation_peak_bytes)
+      if (has_formula(training.memory.activation_peak_bytes))
         CHECK(*one.memory.activation_peak_bytes->value() <= *training.memory.activation_peak_bytes->bind(ones).value());
     }
   }

@@ -8,6 +8,7 @@
 
 #include "bench.h"
 #include "cuda/tcgen05_layout.h"
+#include "support/sometimes.h"
 
 namespace {
 
@@ -85,6 +86,7 @@ void check_products(Bench& bench, const ceilings::Experiment& e) {
 
 TEST_CASE("products of warps and warpgroups are right, as many as are credited, from operands that are visible") {
   if (capabilities("tensor").empty()) std::exit(77);
+  pagoda::test::Sometimes is_listed("an architecture of the list");
   for (const int capability : capabilities("tensor")) {
     CAPTURE(capability);
     Bench bench(capability, {"tensor"}, {"mma"});
@@ -98,7 +100,7 @@ TEST_CASE("products of warps and warpgroups are right, as many as are credited, 
     }
     // mma.sync with float16 (75), bfloat16, tf32, int8, float64 (80, 90, 100), fp8 (89, 120); five of wgmma.
     const std::map<int, int> kernels = {{75, 1}, {80, 5}, {89, 5}, {90, 10}, {100, 5}, {103, 4}, {120, 5}};
-    if (kernels.count(capability)) CHECK(seen == 2 * kernels.at(capability));
+    if (is_listed(kernels.count(capability))) CHECK(seen == 2 * kernels.at(capability));
   }
 }
 
