@@ -1,7 +1,7 @@
 // Judges pairs of measurements of ERT's kernel and our roof.
 #include <algorithm>
-#include <cstdio>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/lab/ert.h"
@@ -9,12 +9,12 @@
 namespace pagoda::lab {
 namespace {
 
+std::string percent(double share, int digits) { return base::decimal(100 * share, std::chars_format::fixed, digits); }
+
 std::string describe(const documents::ErtPoint& point) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%s of a %s at %lld FLOP per element: %.2f %% [%.2f, %.2f]", point.level.c_str(),
-                point.scope.c_str(), static_cast<long long>(point.flops_per_element), 100 * point.ratio,
-                100 * (*point.interval)[0], 100 * (*point.interval)[1]);
-  return text;
+  return point.level + " of a " + point.scope + " at " + std::to_string(point.flops_per_element) +
+         " FLOP per element: " + percent(point.ratio, 2) + " % [" + percent((*point.interval)[0], 2) + ", " +
+         percent((*point.interval)[1], 2) + "]";
 }
 
 }  // namespace
@@ -42,12 +42,10 @@ documents::CeilingCheck judge(documents::ErtComparison& comparison) {
   }
   if (!faster.empty()) return {"ert", false, "faster than our roof: " + faster};
   if (!undecided.empty()) return {"ert", false, "too few pairs to tell at " + undecided};
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "nowhere surely faster than our roof (%zu points of at least %zu pairs, all together at %.0f %%; "
-                "intervals up to +-%.1f %%); closest at ",
-                comparison.points.size(), fewest, 100 * comparison.confidence, 100 * blind);
-  return {"ert", true, text + describe(*highest)};
+  return {"ert", true,
+          "nowhere surely faster than our roof (" + std::to_string(comparison.points.size()) + " points of at least " +
+              std::to_string(fewest) + " pairs, all together at " + percent(comparison.confidence, 0) +
+              " %; intervals up to +-" + percent(blind, 1) + " %); closest at " + describe(*highest)};
 }
 
 }  // namespace pagoda::lab

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::lab {
@@ -19,12 +19,9 @@ constexpr std::size_t kFewest = 5;    // minimum points of a plateau
 constexpr double kNoiseFloor = 1e-3;  // of ln(bandwidth): no timer is more precise
 
 std::string size_text(double bytes) {
-  char text[32];
-  if (bytes >= 1 << 20)
-    std::snprintf(text, sizeof text, "%.3g MiB", bytes / (1 << 20));
-  else
-    std::snprintf(text, sizeof text, "%.3g KiB", bytes / (1 << 10));
-  return text;
+  const bool is_large = bytes >= 1 << 20;
+  return base::decimal(bytes / (is_large ? 1 << 20 : 1 << 10), std::chars_format::general, 3) +
+         (is_large ? " MiB" : " KiB");
 }
 
 // Prefix sums, which give the squared error of any piece in O(1).
@@ -167,10 +164,8 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
       // Skip the level's own edges, within the spacing of the sweep's points.
       if (begin > 0 && (near(sweep[e.at - 1].bytes, begin) || near(sweep[e.at].bytes, begin))) continue;
       if (outer > 0 && (near(sweep[e.at - 1].bytes, outer) || near(sweep[e.at].bytes, outer))) continue;
-      char text[96];
-      std::snprintf(text, sizeof text, "a step of %+.0f %% inside it, at %s", 100 * std::expm1(e.step),
-                    size_text(e.bytes).c_str());
-      doubt(plateau, text);
+      doubt(plateau, "a step of " + base::decimal(100 * std::expm1(e.step), std::chars_format::fixed, 0) +
+                         " % inside it, at " + size_text(e.bytes));
     }
   }
   return result;
