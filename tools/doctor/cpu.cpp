@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -21,11 +20,7 @@ namespace {
 
 constexpr const char* kCpus = "/sys/devices/system/cpu/";
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
-  return text;
-}
+std::string percent(double share) { return base::decimal(100 * share, std::chars_format::fixed, 1) + " %"; }
 
 bool is_virtual(const SystemFiles& files) {
   const std::optional<std::string> info = files.text("/proc/cpuinfo");
@@ -47,37 +42,31 @@ Finding governor(const SystemFiles& files, const std::vector<int>& cpus) {
   for (const auto& [name, list] : by_governor)
     finding.found += (finding.found.empty() ? "" : ", ") + name + " on CPUs " + cpu_list_text(list);
   const bool is_fast = by_governor.size() == 1 && by_governor.begin()->first == "performance";
-  finding.state = is_fast ? State::Good : State::Warning;
-  finding.guide = is_fast ? InForce::Yes : InForce::No;
-  if (!is_fast) {
-    finding.wrong = "the clock follows the load, so that short runs see a slower CPU than long ones";
-    finding.remedy = "cpupower frequency-set -g performance (as root)";
-  }
+  finding.judge(!is_fast, State::Warning,
+                "the clock follows the load, so that short runs see a slower CPU than long ones",
+                "cpupower frequency-set -g performance (as root)");
   return finding;
 }
 
 Finding turbo(const SystemFiles& files) {
   Finding finding{.id = "cpu.turbo", .title = "turbo", .guide = InForce::Unknown};
   std::optional<bool> is_on;
+  std::string remedy;
   if (const auto no_turbo = files.number(std::string(kCpus) + "intel_pstate/no_turbo")) {
     is_on = *no_turbo == 0;
     finding.found = "intel_pstate/no_turbo is " + std::to_string(*no_turbo);
-    finding.remedy = "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo (as root)";
+    remedy = "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo (as root)";
   } else if (const auto boost = files.number(std::string(kCpus) + "cpufreq/boost")) {
     is_on = *boost != 0;
     finding.found = "cpufreq/boost is " + std::to_string(*boost);
-    finding.remedy = "echo 0 > /sys/devices/system/cpu/cpufreq/boost (as root)";
+    remedy = "echo 0 > /sys/devices/system/cpu/cpufreq/boost (as root)";
   }
   if (!is_on) {
     finding.found = "neither intel_pstate/no_turbo nor cpufreq/boost in /sys";
     return finding;
   }
-  finding.state = *is_on ? State::Warning : State::Good;
-  finding.guide = *is_on ? InForce::No : InForce::Yes;
-  if (*is_on)
-    finding.wrong = "the clock depends on temperature and on how many cores work; comparisons over minutes drift";
-  else
-    finding.remedy.clear();
+  finding.judge(*is_on, State::Warning,
+                "the clock depends on temperature and on how many cores work; comparisons over minutes drift", remedy);
   return finding;
 }
 
@@ -96,13 +85,10 @@ Finding smt(const SystemFiles& files, const std::vector<int>& cpus) {
   if (!cores.empty())
     finding.found += "; " + std::to_string(cpus.size()) + " CPUs on " + std::to_string(cores.size()) + " cores";
   const bool shares = !cores.empty() && cores.size() < cpus.size();
-  finding.state = shares ? State::Warning : State::Good;
-  if (shares) {
-    finding.wrong = "two threads of a run may share a core, and its time then depends on where they land";
-    finding.remedy =
-        "use as many threads as cores and pin them to one CPU of each (taskset), or echo off > "
-        "/sys/devices/system/cpu/smt/control (as root)";
-  }
+  finding.judge(shares, State::Warning,
+                "two threads of a run may share a core, and its time then depends on where they land",
+                "use as many threads as cores and pin them to one CPU of each (taskset), or echo off > "
+                "/sys/devices/system/cpu/smt/control (as root)");
   return finding;
 }
 
@@ -118,14 +104,9 @@ Finding pinning(const SystemFiles& files, const std::vector<int>& cpus) {
   finding.found = "may run on CPUs " + cpu_list_text(cpus) + " of " + *online +
                   (isolated.empty() ? ", none isolated" : ", isolated " + isolated);
   const bool is_pinned = cpus.size() < all.size() || all.size() == 1;
-  finding.state = is_pinned ? State::Good : State::Note;
-  finding.guide = is_pinned ? InForce::Yes : InForce::No;
-  if (!is_pinned) {
-    finding.wrong = "threads may move between CPUs, and lose their caches each time";
-    finding.remedy = "taskset -c " +
-                     cpu_list_text({cpus.begin(), cpus.begin() + static_cast<std::ptrdiff_t>((cpus.size() + 1) / 2)}) +
-                     " COMMAND, or isolcpus= at boot";
-  }
+  const std::vector<int> half(cpus.begin(), cpus.begin() + static_cast<std::ptrdiff_t>((cpus.size() + 1) / 2));
+  finding.judge(!is_pinned, State::Note, "threads may move between CPUs, and lose their caches each time",
+                "taskset -c " + cpu_list_text(half) + " COMMAND, or isolcpus= at boot");
   return finding;
 }
 
@@ -140,12 +121,9 @@ Finding steal(const std::optional<SystemFiles::Jiffies>& before, const std::opti
   const double span = after->all - before->all;
   const double now = span > 0 ? (after->stolen - before->stolen) / span : 0;
   finding.found = percent(ever) + " since boot, " + percent(now) + " just now (/proc/stat)";
-  const bool is_stolen = ever > kNotable || now > kNotable;
-  finding.state = is_stolen ? State::Warning : State::Good;
-  if (is_stolen) {
-    finding.wrong = "the host gives this machine's CPUs to others; runs are longer than their work";
-    finding.remedy = "measure on a machine of one's own, or at another time; compare minima and medians, never means";
-  }
+  finding.judge(ever > kNotable || now > kNotable, State::Warning,
+                "the host gives this machine's CPUs to others; runs are longer than their work",
+                "measure on a machine of one's own, or at another time; compare minima and medians, never means");
   return finding;
 }
 
@@ -174,16 +152,12 @@ Finding cgroup_cpu(const SystemFiles& files, const std::string& folder, std::opt
   const auto times = base::parse_number<std::int64_t>(throttled.value_or(""));
   const bool is_throttled_now = times && throttled_before && *times > *throttled_before;
   const bool is_short = share && *share < static_cast<double>(cpus.size());
-  finding.state = is_throttled_now || is_short ? State::Warning : State::Good;
-  if (finding.state == State::Warning) {
-    finding.wrong = is_throttled_now
-                        ? "the quota is used up right now: everything stands still for parts of each period"
-                        : "the quota is less than the CPUs that threads are started on; they will be stopped "
-                          "in the middle of runs";
-    finding.remedy =
-        "use no more threads than the quota has CPUs, or start the container without --cpus and with "
-        "--cpuset-cpus instead";
-  }
+  finding.judge(is_throttled_now || is_short, State::Warning,
+                is_throttled_now ? "the quota is used up right now: everything stands still for parts of each period"
+                                 : "the quota is less than the CPUs that threads are started on; they will be stopped "
+                                   "in the middle of runs",
+                "use no more threads than the quota has CPUs, or start the container without --cpus and with "
+                "--cpuset-cpus instead");
   return finding;
 }
 
@@ -216,11 +190,9 @@ Finding perf_events(const SystemFiles& files, bool is_administrator) {
   }
   finding.found = "perf_event_paranoid is " + std::to_string(*level);
   // Up to 2, a process may count its own events. Above (Debian, Ubuntu), only with CAP_PERFMON.
-  finding.state = *level <= 2 || is_administrator ? State::Good : State::Warning;
-  if (finding.state == State::Warning) {
-    finding.wrong = "a process may not even count its own cycles; the observed clock and its theory are left out";
-    finding.remedy = "sysctl kernel.perf_event_paranoid=2 (as root)";
-  }
+  finding.judge(*level > 2 && !is_administrator, State::Warning,
+                "a process may not even count its own cycles; the observed clock and its theory are left out",
+                "sysctl kernel.perf_event_paranoid=2 (as root)");
   return finding;
 }
 
@@ -235,12 +207,8 @@ Finding load(const SystemFiles& files, const std::vector<int>& cpus) {
   finding.found =
       fields[0] + " runnable over the last minute on " + std::to_string(cpus.size()) + " CPUs (/proc/loadavg)";
   const bool is_busy = *running > 0.3 * static_cast<double>(std::max<std::size_t>(cpus.size(), 1));
-  finding.state = is_busy ? State::Warning : State::Good;
-  finding.guide = is_busy ? InForce::No : InForce::Yes;
-  if (is_busy) {
-    finding.wrong = "something else is working on this machine";
-    finding.remedy = "stop it, or wait; top shows what it is";
-  }
+  finding.judge(is_busy, State::Warning, "something else is working on this machine",
+                "stop it, or wait; top shows what it is");
   return finding;
 }
 
@@ -250,11 +218,8 @@ Finding power(const SystemFiles& files) {
     if (name.starts_with("intel-rapl:") && name.find(':', 11) == std::string::npos) {
       const bool can_read = files.number("/sys/class/powercap/" + name + "/energy_uj").has_value();
       finding.found = name + (can_read ? "/energy_uj can be read" : "/energy_uj cannot be read by this user");
-      finding.state = can_read ? State::Good : State::Warning;
-      if (!can_read) {
-        finding.wrong = "energy per inference is left out";
-        finding.remedy = "chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj (as root), or run as root";
-      }
+      finding.judge(!can_read, State::Warning, "energy per inference is left out",
+                    "chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj (as root), or run as root");
       return finding;
     }
   if (const std::vector<Rail> rails = read_ina3221(files); !rails.empty()) {
@@ -274,7 +239,7 @@ Finding power(const SystemFiles& files) {
 }
 
 Finding placement(const SystemFiles& files) {
-  Finding finding{.id = "cpu.memory_placement", .title = "memory placement", .state = State::Good};
+  Finding finding{.id = "cpu.memory_placement", .title = "memory placement"};
   const std::string pages = files.text("/sys/kernel/mm/transparent_hugepage/enabled").value_or("");
   std::size_t nodes = 0;
   for (const std::string& name : files.names("/sys/devices/system/node"))
@@ -282,11 +247,9 @@ Finding placement(const SystemFiles& files) {
   const bool balances = files.number("/proc/sys/kernel/numa_balancing").value_or(0) != 0;
   finding.found = std::to_string(std::max<std::size_t>(nodes, 1)) + " memory node" + (nodes > 1 ? "s" : "") +
                   (pages.empty() ? "" : ", huge pages " + pages) + (balances ? ", NUMA balancing on" : "");
-  if (nodes > 1 && balances) {
-    finding.state = State::Warning;
-    finding.wrong = "the kernel moves pages between memory nodes while a run goes on";
-    finding.remedy = "numactl --cpunodebind=0 --membind=0 COMMAND, or sysctl kernel.numa_balancing=0 (as root)";
-  }
+  finding.judge(nodes > 1 && balances, State::Warning,
+                "the kernel moves pages between memory nodes while a run goes on",
+                "numactl --cpunodebind=0 --membind=0 COMMAND, or sysctl kernel.numa_balancing=0 (as root)");
   return finding;
 }
 

@@ -37,6 +37,9 @@ struct Finding {
   std::string wrong = {};   // empty if nothing is wrong
   std::string remedy = {};  // a command if there is one; empty if there is nothing to do
   InForce guide = InForce::NotOfTheGuide;
+
+  // Good, or `bad` for the reason `why` with its remedy; a recommendation of the guide is in force where it is good.
+  void judge(bool is_bad, State bad, std::string why, std::string cure);
 };
 
 struct Surroundings {

@@ -134,14 +134,11 @@ Finding privilege(const Surroundings& surroundings, const SystemFiles& files) {
   finding.found = (value.empty() ? "no RmProfilingAdminOnly" : "RmProfilingAdminOnly: " + value) +
                   std::string(" in /proc/driver/nvidia/params; this process ") + (is_admin ? "has" : "has not") +
                   " CAP_SYS_ADMIN";
-  finding.state = value == "0" || is_admin ? State::Good : State::Problem;
-  if (finding.state == State::Problem) {
-    finding.wrong = "the driver lets only administrators read counters (ERR_NVGPUCTRPERM); times can be taken without";
-    finding.remedy =
-        "run as root (containers: --cap-add=SYS_ADMIN), or for everybody: echo 'options nvidia "
-        "NVreg_RestrictProfilingToAdminUsers=0' > /etc/modprobe.d/nvidia-profiling.conf, then load the "
-        "module again (as root)";
-  }
+  finding.judge(value != "0" && !is_admin, State::Problem,
+                "the driver lets only administrators read counters (ERR_NVGPUCTRPERM); times can be taken without",
+                "run as root (containers: --cap-add=SYS_ADMIN), or for everybody: echo 'options nvidia "
+                "NVreg_RestrictProfilingToAdminUsers=0' > /etc/modprobe.d/nvidia-profiling.conf, then load the "
+                "module again (as root)");
   return finding;
 }
 
@@ -233,12 +230,8 @@ Finding autoboost(const Nvml& nvml) {
                                            : "these GPUs have no such switch (Pascal and later); see locked clocks";
     return finding;
   }
-  finding.guide = is_on ? InForce::No : InForce::Yes;
-  finding.state = is_on ? State::Warning : State::Good;
-  if (is_on) {
-    finding.wrong = "the GPU raises its clock by itself";
-    finding.remedy = "nvidia-smi --auto-boost-default=0 (as root)";
-  }
+  finding.judge(is_on, State::Warning, "the GPU raises its clock by itself",
+                "nvidia-smi --auto-boost-default=0 (as root)");
   return finding;
 }
 
@@ -323,14 +316,10 @@ Finding counter_users(const SystemFiles& files) {
       if (whats.find(holder.what) == std::string::npos) append(whats, std::string(holder.what));
     }
   }
-  if (finding.found.empty()) {
-    finding.state = State::Good;
+  finding.judge(!finding.found.empty(), State::Problem, whats + "; the hardware counts for one client at a time",
+                "dcgmi profile --pause (and --resume afterwards) for DCGM; stop the others");
+  if (finding.found.empty())
     finding.found = "none of the known ones is running here; those outside of a container cannot be seen";
-    return finding;
-  }
-  finding.state = State::Problem;
-  finding.wrong = whats + "; the hardware counts for one client at a time";
-  finding.remedy = "dcgmi profile --pause (and --resume afterwards) for DCGM; stop the others";
   return finding;
 }
 
@@ -361,14 +350,10 @@ Finding sharing(const Nvml& nvml) {
     if (nvml.devices().empty()) finding.guide = InForce::NotOfTheGuide;
     return finding;
   }
-  finding.guide = others > 0 ? InForce::No : InForce::Yes;
-  if (others == 0) {
-    finding.found = "none";
-    return finding;
-  }
-  finding.state = State::Warning;
-  finding.wrong = "they take time and bandwidth, and their traffic is in the counters of L2 and DRAM";
-  finding.remedy = "stop them, or take another GPU (CUDA_VISIBLE_DEVICES)";
+  if (others == 0) finding.found = "none";
+  finding.judge(others > 0, State::Warning,
+                "they take time and bandwidth, and their traffic is in the counters of L2 and DRAM",
+                "stop them, or take another GPU (CUDA_VISIBLE_DEVICES)");
   return finding;
 }
 

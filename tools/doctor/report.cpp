@@ -44,6 +44,14 @@ std::size_t absent_gpu(const std::vector<Finding>& findings) {
 
 }  // namespace
 
+void Finding::judge(bool is_bad, State bad, std::string why, std::string cure) {
+  state = is_bad ? bad : State::Good;
+  if (guide != InForce::NotOfTheGuide) guide = is_bad ? InForce::No : InForce::Yes;
+  if (!is_bad) return;
+  wrong = std::move(why);
+  remedy = std::move(cure);
+}
+
 std::string_view to_string(State state) { return kStates[static_cast<std::size_t>(state)]; }
 
 const Finding* find(const std::vector<Finding>& findings, std::string_view id) {
