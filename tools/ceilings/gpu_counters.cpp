@@ -1,19 +1,14 @@
-// CUPTI's range profiler: one user range around the work, repeated until all passes are collected. Calls follow the
-// documented order; target-side calls come only after the driver is initialised, since they crash without it.
+// What a ceiling's work is worth in hardware counters, and counting it: one range around the work, repeated until all
+// passes are collected.
 #include "gpu_counters.h"
 
 #ifdef PAGODA_CUPTI
-#include <cuda.h>
-#include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
-#include <cupti_range_profiler.h>
-#include <cupti_target.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <optional>
 
 #include "../profile/cupti_call.h"
-#include "nvidia_library.h"
+#include "../profile/range_profiler.h"
 #endif
 
 namespace pagoda::tools::ceilings {
@@ -86,199 +81,78 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
 
 #ifdef PAGODA_CUPTI
 
-using profile::params_to;
+namespace {
+
+std::string remedy(int result) {
+  if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+    return "run as root, or let everybody count: NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module";
+  if (result == CUPTI_ERROR_HARDWARE_BUSY) return "another profiler or monitor counts: dcgmi profile --pause";
+  if (result == CUPTI_ERROR_NOT_INITIALIZED) return "CUPTI may be newer than the driver: PAGODA_CUPTI names another";
+  return "";
+}
+
+}  // namespace
 
 struct GpuCounters::State {
-  std::string chip;
-  std::vector<std::uint8_t> availability;
-#define CUPTI_FUNCTION(name) decltype(&::name) name = nullptr;
-#define CUPTI_FUNCTIONS(apply)                                                                                       \
-  apply(cuptiProfilerInitialize) apply(cuptiProfilerDeInitialize) apply(cuptiDeviceGetChipName)                      \
-      apply(cuptiProfilerGetCounterAvailability) apply(cuptiProfilerHostInitialize)                                  \
-          apply(cuptiProfilerHostDeinitialize) apply(cuptiProfilerHostConfigAddMetrics)                              \
-              apply(cuptiProfilerHostGetConfigImageSize) apply(cuptiProfilerHostGetConfigImage)                      \
-                  apply(cuptiProfilerHostEvaluateToGpuValues) apply(cuptiProfilerHostGetNumOfPasses)                 \
-                      apply(cuptiRangeProfilerEnable) apply(cuptiRangeProfilerDisable)                               \
-                          apply(cuptiRangeProfilerGetCounterDataSize)                                                \
-                              apply(cuptiRangeProfilerCounterDataImageInitialize) apply(cuptiRangeProfilerSetConfig) \
-                                  apply(cuptiRangeProfilerStart) apply(cuptiRangeProfilerStop)                       \
-                                      apply(cuptiRangeProfilerPushRange) apply(cuptiRangeProfilerPopRange)           \
-                                          apply(cuptiRangeProfilerDecodeData) apply(cuptiGetResultString)
-  CUPTI_FUNCTIONS(CUPTI_FUNCTION)
-
-  static const char* remedy(CUptiResult result) {
-    if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
-      return "; run as root, or let everybody count: NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module";
-    if (result == CUPTI_ERROR_HARDWARE_BUSY) return "; another profiler or monitor counts: dcgmi profile --pause";
-    if (result == CUPTI_ERROR_NOT_INITIALIZED)
-      return "; CUPTI may be newer than the driver: PAGODA_CUPTI names another";
-    return "";
-  }
-  void check(CUptiResult result, const char* call) const {
-    if (result == CUPTI_SUCCESS) return;
-    const char* text = nullptr;
-    if (cuptiGetResultString(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown";
-    throw GpuError(std::string(call) + ": " + text + " (" + std::to_string(result) + ")" + remedy(result));
-  }
+  const profile::CuptiLibrary library{"", remedy};
+  CUctx_st* context = nullptr;
+  std::string name = {};
+  std::optional<profile::HostChip> chip = {};
 };
 
 GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_unique<State>()) {
   State& s = *state_;
-  const DynamicLibrary library(cupti_places());
-  if (!library) {
-    why_ = "libcupti cannot be opened; install it with the CUDA toolkit, or set PAGODA_CUPTI to its path";
-    return;
-  }
-  const auto find = [&](auto& function, const char* symbol) {
-    if (!library.find(function, symbol) && why_.empty())
-      why_ = std::string("libcupti has no ") + symbol + "; it is older than CUDA 12.6";
-  };
-#define CUPTI_FIND(name) find(s.name, #name);
-  CUPTI_FUNCTIONS(CUPTI_FIND)
-  if (!why_.empty()) return;
-  open_neighbours(library);
+  why_ = s.library.why();
+  if (!s.library.available()) return;
   try {
-    auto initialize = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
-    s.check(s.cuptiProfilerInitialize(&initialize), "cuptiProfilerInitialize");
-    auto chip = params_to(&CUpti_Device_GetChipName_Params::pChipName);
-    chip.deviceIndex = static_cast<std::size_t>(index);
-    s.check(s.cuptiDeviceGetChipName(&chip), "cuptiDeviceGetChipName");
-    s.chip = chip.pChipName;
-    auto availability = params_to(&CUpti_Profiler_GetCounterAvailability_Params::pCounterAvailabilityImage);
-    availability.ctx = static_cast<CUcontext>(gpu.context());
-    s.check(s.cuptiProfilerGetCounterAvailability(&availability), "cuptiProfilerGetCounterAvailability");
-    s.availability.resize(availability.counterAvailabilityImageSize);
-    availability.pCounterAvailabilityImage = s.availability.data();
-    s.check(s.cuptiProfilerGetCounterAvailability(&availability), "cuptiProfilerGetCounterAvailability");
-  } catch (const GpuError& error) {
+    profile::initialize_profiler(s.library);
+    s.context = static_cast<CUctx_st*>(gpu.context());
+    s.name = profile::chip_name(s.library, static_cast<std::size_t>(index));
+    s.chip.emplace(s.library, s.name, profile::counter_availability(s.library, s.context));
+  } catch (const Error& error) {
     why_ = error.what();
   }
 }
 
 GpuCounters::~GpuCounters() {
-  if (!state_->cuptiProfilerDeInitialize || gpu_.lost() || state_->chip.empty()) return;
-  auto end = params_to(&CUpti_Profiler_DeInitialize_Params::pPriv);
-  state_->cuptiProfilerDeInitialize(&end);
+  constexpr const char* kEnd = "cuptiProfilerDeInitialize";
+  if (gpu_.lost() || state_->name.empty() || state_->library.symbol(kEnd) == nullptr) return;
+  state_->chip.reset();
+  auto end = profile::params_to(&CUpti_Profiler_DeInitialize_Params::pPriv);
+  profile::call_cupti(state_->library, kEnd, &end);
 }
 
 std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string>>& alternatives,
                                        const std::function<void()>& work, std::size_t& chosen) {
   const State& s = *state_;
-  CUpti_Profiler_Host_Object* host = nullptr;
-  std::vector<const char*> names;
   std::vector<std::uint8_t> config;
-  // Use the first set that this chip has; CUPTI reports an unknown name as an invalid parameter.
   std::string refused;
   for (chosen = 0; chosen < alternatives.size(); ++chosen) {
-    auto begin = params_to(&CUpti_Profiler_Host_Initialize_Params::pHostObject);
-    begin.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    begin.pChipName = s.chip.c_str();
-    begin.pCounterAvailabilityImage = s.availability.data();
-    s.check(s.cuptiProfilerHostInitialize(&begin), "cuptiProfilerHostInitialize");
-    host = begin.pHostObject;
-    names.clear();
-    for (const std::string& name : alternatives[chosen]) names.push_back(name.c_str());
-    auto add = params_to(&CUpti_Profiler_Host_ConfigAddMetrics_Params::numMetrics);
-    add.pHostObject = host;
-    add.ppMetricNames = names.data();
-    add.numMetrics = names.size();
-    if (s.cuptiProfilerHostConfigAddMetrics(&add) == CUPTI_SUCCESS) break;
-    refused += (refused.empty() ? "" : ", ") + alternatives[chosen].front();
-    auto end = params_to(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
-    end.pHostObject = host;
-    s.cuptiProfilerHostDeinitialize(&end);
-    host = nullptr;
+    try {
+      config = s.chip->config(alternatives[chosen]);
+      break;
+    } catch (const Error&) {  // the chip lacks one of the metrics
+      refused += (refused.empty() ? "" : ", ") + alternatives[chosen].front();
+    }
   }
-  if (!host) throw GpuError(s.chip + " has no counter " + refused);
-  CUpti_RangeProfiler_Object* profiler = nullptr;
-  const auto close = [&] {
-    if (profiler && !gpu_.lost()) {
-      auto disable = params_to(&CUpti_RangeProfiler_Disable_Params::pRangeProfilerObject);
-      disable.pRangeProfilerObject = profiler;
-      s.cuptiRangeProfilerDisable(&disable);
-    }
-    auto end = params_to(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
-    end.pHostObject = host;
-    s.cuptiProfilerHostDeinitialize(&end);
-  };
+  if (chosen == alternatives.size()) throw GpuError(s.name + " has no counter " + refused);
+  const std::vector<std::string>& metrics = alternatives[chosen];
+  auto profiler = std::make_unique<profile::RangeProfiler>(s.library, s.context, std::move(config), metrics, 1);
   try {
-    auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
-    size.pHostObject = host;
-    s.check(s.cuptiProfilerHostGetConfigImageSize(&size), "cuptiProfilerHostGetConfigImageSize");
-    config.resize(size.configImageSize);
-    auto image = params_to(&CUpti_Profiler_Host_GetConfigImage_Params::pConfigImage);
-    image.pHostObject = host;
-    image.configImageSize = config.size();
-    image.pConfigImage = config.data();
-    s.check(s.cuptiProfilerHostGetConfigImage(&image), "cuptiProfilerHostGetConfigImage");
-
-    auto enable = params_to(&CUpti_RangeProfiler_Enable_Params::pRangeProfilerObject);
-    enable.ctx = static_cast<CUcontext>(gpu_.context());
-    s.check(s.cuptiRangeProfilerEnable(&enable), "cuptiRangeProfilerEnable");
-    profiler = enable.pRangeProfilerObject;
-    auto room = params_to(&CUpti_RangeProfiler_GetCounterDataSize_Params::counterDataSize);
-    room.pRangeProfilerObject = profiler;
-    room.pMetricNames = names.data();
-    room.numMetrics = names.size();
-    room.maxNumOfRanges = 1;
-    room.maxNumRangeTreeNodes = 1;
-    s.check(s.cuptiRangeProfilerGetCounterDataSize(&room), "cuptiRangeProfilerGetCounterDataSize");
-    std::vector<std::uint8_t> data(room.counterDataSize);
-    auto clear = params_to(&CUpti_RangeProfiler_CounterDataImage_Initialize_Params::pCounterData);
-    clear.pRangeProfilerObject = profiler;
-    clear.counterDataSize = data.size();
-    clear.pCounterData = data.data();
-    s.check(s.cuptiRangeProfilerCounterDataImageInitialize(&clear), "cuptiRangeProfilerCounterDataImageInitialize");
-    auto set = params_to(&CUpti_RangeProfiler_SetConfig_Params::targetNestingLevel);
-    set.pRangeProfilerObject = profiler;
-    set.configSize = config.size();
-    set.pConfig = config.data();
-    set.counterDataImageSize = data.size();
-    set.pCounterDataImage = data.data();
-    set.range = CUPTI_UserRange;
-    set.replayMode = CUPTI_UserReplay;
-    set.maxRangesPerPass = 1;
-    set.numNestingLevels = 1;
-    set.minNestingLevel = 1;
-    set.passIndex = 0;
-    set.targetNestingLevel = 1;
-    s.check(s.cuptiRangeProfilerSetConfig(&set), "cuptiRangeProfilerSetConfig");
-    bool all = false;
-    for (int pass = 0; !all; ++pass) {
+    profiler->prepare(true);
+    bool is_complete = false;
+    for (int pass = 0; !is_complete; ++pass) {
       if (pass == 20) throw GpuError("counters: not complete after 20 passes");
-      auto start = params_to(&CUpti_RangeProfiler_Start_Params::pRangeProfilerObject);
-      start.pRangeProfilerObject = profiler;
-      s.check(s.cuptiRangeProfilerStart(&start), "cuptiRangeProfilerStart");
-      auto push = params_to(&CUpti_RangeProfiler_PushRange_Params::pRangeName);
-      push.pRangeProfilerObject = profiler;
-      push.pRangeName = "work";
-      s.check(s.cuptiRangeProfilerPushRange(&push), "cuptiRangeProfilerPushRange");
+      profiler->start();
+      profiler->push("work");
       work();
-      auto pop = params_to(&CUpti_RangeProfiler_PopRange_Params::pRangeProfilerObject);
-      pop.pRangeProfilerObject = profiler;
-      s.check(s.cuptiRangeProfilerPopRange(&pop), "cuptiRangeProfilerPopRange");
-      auto stop = params_to(&CUpti_RangeProfiler_Stop_Params::isAllPassSubmitted);
-      stop.pRangeProfilerObject = profiler;
-      s.check(s.cuptiRangeProfilerStop(&stop), "cuptiRangeProfilerStop");
-      all = stop.isAllPassSubmitted != 0;
+      profiler->pop();
+      is_complete = profiler->stop();
     }
-    auto decode = params_to(&CUpti_RangeProfiler_DecodeData_Params::numOfRangeDropped);
-    decode.pRangeProfilerObject = profiler;
-    s.check(s.cuptiRangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData");
-    std::vector<double> values(names.size());
-    auto evaluate = params_to(&CUpti_Profiler_Host_EvaluateToGpuValues_Params::pMetricValues);
-    evaluate.pHostObject = host;
-    evaluate.pCounterDataImage = data.data();
-    evaluate.counterDataImageSize = data.size();
-    evaluate.rangeIndex = 0;
-    evaluate.ppMetricNames = names.data();
-    evaluate.numMetrics = names.size();
-    evaluate.pMetricValues = values.data();
-    s.check(s.cuptiProfilerHostEvaluateToGpuValues(&evaluate), "cuptiProfilerHostEvaluateToGpuValues");
-    close();
-    return values;
+    profiler->decode();
+    return s.chip->evaluate(profiler->image(), 1, metrics).front();
   } catch (...) {
-    close();
+    if (gpu_.lost()) (void)profiler.release();  // closing it would wait for the device
     throw;
   }
 }

@@ -20,7 +20,7 @@ class GpuCounters {
   const std::string& why() const { return why_; }
 
   // Counts the first of the alternatives that this chip has, over the launches of `work`. If several passes are needed,
-  // `work` is repeated and must do the same each time. Throws GpuError.
+  // `work` is repeated and must do the same each time. Throws Error.
   std::vector<double> count(const std::vector<std::vector<std::string>>& alternatives,
                             const std::function<void()>& work, std::size_t& chosen);
 

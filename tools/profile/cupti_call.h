@@ -23,9 +23,6 @@ Params params_to(Field Params::*last) {
   return params;
 }
 
-// What the user can do about an error code; empty: unknown.
-std::string cupti_remedy(int result);
-
 // CUPTI comes from a newer toolkit than the driver supports.
 class OldDriver : public Error {
  public:
@@ -34,7 +31,7 @@ class OldDriver : public Error {
 
 inline void check_cupti(const CuptiLibrary& library, int result, const std::string& what) {
   if (result == CUPTI_SUCCESS) return;
-  const std::string remedy = cupti_remedy(result);
+  const std::string remedy = library.remedy(result);
   const std::string text = what + " failed: " + cupti_error(library, result) + (remedy.empty() ? "" : "; " + remedy);
   if (result == CUPTI_ERROR_NOT_INITIALIZED) throw OldDriver(text);
   throw Error(text);

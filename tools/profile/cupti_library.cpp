@@ -20,7 +20,8 @@ void check(const CuptiLibrary& library, int result, const std::string& what) {
 
 }  // namespace
 
-CuptiLibrary::CuptiLibrary(const std::string& path) : library_(cupti_places(path)) {
+CuptiLibrary::CuptiLibrary(const std::string& path, Remedy for_user)
+    : library_(cupti_places(path)), remedy_(for_user) {
   if (library_)
     open_neighbours(library_);
   else
@@ -49,7 +50,7 @@ std::string cupti_error(const CuptiLibrary& library, int result) {
   return (text ? std::string(text) : std::string("error")) + " (" + std::to_string(result) + ")";
 }
 
-std::string cupti_remedy(int result) {
+std::string profile_remedy(int result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
       return "the driver lets only administrators read counters: run as root (containers: --cap-add=SYS_ADMIN), or set "

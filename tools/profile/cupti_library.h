@@ -15,15 +15,22 @@ struct CUpti_Profiler_Host_Object;
 
 namespace pagoda::tools::profile {
 
+std::string profile_remedy(int result);  // of pagoda-profile
+
 class CuptiLibrary {
  public:
+  // What the user can do about an error code; empty: unknown.
+  using Remedy = std::string (*)(int result);
+
   // Empty `path`: the environment variable PAGODA_CUPTI, else the usual places. Never throws: if the library cannot be
   // opened, available() is false and why() gives the reason. Never closed: other code may hold pointers into it.
-  explicit CuptiLibrary(const std::string& path = "");
+  explicit CuptiLibrary(const std::string& path = "", Remedy for_user = profile_remedy);
   bool available() const { return static_cast<bool>(library_); }
   const std::string& why() const { return why_; }
   std::string path() const { return library_.path(); }  // of the file that was opened
   void* symbol(const char* name) const { return library_.address(name); }
+
+  std::string remedy(int result) const { return remedy_(result); }
 
   std::uint32_t version() const;  // the library's CUPTI_API_VERSION, such as 130001
   // The chips that the library lists; it rejects some of them later (HostChip throws).
@@ -32,6 +39,7 @@ class CuptiLibrary {
  private:
   DynamicLibrary library_;
   std::string why_;
+  Remedy remedy_;
 };
 
 // Text of a CUptiResult, such as "CUPTI_ERROR_INVALID_PARAMETER (1)".

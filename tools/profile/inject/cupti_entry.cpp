@@ -97,12 +97,9 @@ std::string device_name(CUdevice device) {
   return get && get(text, sizeof text - 1, device) == CUDA_SUCCESS ? text : "";
 }
 
-// Must precede all other profiler calls, including the chip's name, as in NVIDIA's samples.
-void initialize_profiler() {
+void initialize_profiler_once() {
   static bool is_done = false;
-  if (is_done) return;
-  auto params = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
-  check_cupti(library(), call_cupti(library(), "cuptiProfilerInitialize", &params), "starting CUPTI's profiler");
+  if (!is_done) initialize_profiler(library());
   is_done = true;
 }
 
@@ -126,7 +123,7 @@ ContextFacts facts_of(Context context) {
                      .notes = {}};
   // Times need no profiler. It may be unavailable where times are not, and it changes how the device runs.
   if (settings().collect != Collect::Times) {
-    initialize_profiler();
+    initialize_profiler_once();
     facts.chip = chip_name(library(), device);
   }
   if (const std::set<std::string> copies = loaded_copies(); copies.size() > 1) {
@@ -142,7 +139,7 @@ ContextFacts facts_of(Context context) {
 }
 
 std::unique_ptr<CounterSession> session_of(Context context, const std::vector<std::string>& metrics) {
-  initialize_profiler();
+  initialize_profiler_once();
   static int sessions = 0;
   std::uint32_t device = 0;
   check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
@@ -479,7 +476,7 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
                       "CUPTI of a toolkit that is not newer with --cupti or PAGODA_CUPTI");
     const auto asked = static_cast<ProbeFor>(level);
     if (asked == ProbeFor::Times) return 0;
-    initialize_profiler();
+    initialize_profiler_once();
     if (asked == ProbeFor::Counters) check_device(index);
     const std::string name = chip_name(library(), static_cast<std::size_t>(index));
     say(chip, chip_bytes, name);

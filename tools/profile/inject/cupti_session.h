@@ -1,14 +1,12 @@
-// Counters of one context by CUPTI's range profiler: the only layer that needs a device.
+// Counters of one context by CUPTI's range profiler.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "../cupti_library.h"
+#include "../range_profiler.h"
 #include "recorder.h"
-
-struct CUctx_st;
 
 namespace pagoda::tools::profile {
 
@@ -24,10 +22,5 @@ struct SessionOptions {
 // Throws Error with a remedy if the device, its driver or another user of the counters prevents it.
 std::unique_ptr<CounterSession> open_cupti_session(const CuptiLibrary& library, CUctx_st* context,
                                                    const SessionOptions& options);
-
-// Image of the counters that a device has; throws Error if CUPTI fails. Do not call without a driver: CUPTI crashes.
-std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUctx_st* context);
-
-std::string chip_name(const CuptiLibrary& library, std::size_t device);
 
 }  // namespace pagoda::tools::profile
