@@ -8,9 +8,11 @@
 #include "code_audit.h"
 #include "cpu_run.h"
 #include "energy_run.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/ert.h"
 #include "progress.h"
+#include "run_checks.h"
 #include "runs.h"
 
 namespace pagoda::tools::ceilings {
@@ -20,30 +22,13 @@ using documents::Ceiling;
 using documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
+// clang-format off
 constexpr std::array<Plan, 3> kPlans = {{
-    {.sample_seconds = 0.004,
-     .warm_up_seconds = 0.03,
-     .choose_samples = 2,
-     .visits = 4,
-     .min_samples = 12,
-     .max_samples = 40,
-     .half_width = 0.01,
-     .budget_seconds = 16,
-     .seconds_each = 0.5},
-    {.sample_seconds = 0.02,
-     .warm_up_seconds = 0.3,
-     .visits = 5,
-     .min_samples = 20,
-     .budget_seconds = 120,
-     .seconds_each = 3},
-    {.sample_seconds = 0.1,
-     .warm_up_seconds = 1,
-     .visits = 6,
-     .min_samples = 24,
-     .max_samples = 100,
-     .budget_seconds = 600,
-     .seconds_each = 12},
+    {.sample_seconds = 0.004, .warm_up_seconds = 0.03, .choose_samples = 2, .visits = 4, .min_samples = 12, .max_samples = 40, .half_width = 0.01, .budget_seconds = 16, .seconds_each = 0.5},
+    {.sample_seconds = 0.02, .warm_up_seconds = 0.3, .visits = 5, .min_samples = 20, .budget_seconds = 120, .seconds_each = 3},
+    {.sample_seconds = 0.1, .warm_up_seconds = 1, .visits = 6, .min_samples = 24, .max_samples = 100, .budget_seconds = 600, .seconds_each = 12},
 }};
+// clang-format on
 
 void describe(const CpuMachine& machine, CeilingsDocument& document) {
   const Topology& t = machine.topology;
@@ -52,10 +37,8 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
   m["vendor"] = machine.identity.vendor;
   m["family"] = std::int64_t{machine.identity.family};
   m["model"] = std::int64_t{machine.identity.model};
-  if (machine.core)
-    m["microarchitecture"] = machine.core->microarchitecture;
-  else
-    m["microarchitecture"] = std::monostate{};
+  m["microarchitecture"] = std::monostate{};
+  if (machine.core) m["microarchitecture"] = machine.core->microarchitecture;
   m["cpus"] = static_cast<std::int64_t>(t.cpus.size());
   m["cores"] = static_cast<std::int64_t>(t.one_per_core().size());
   if (machine.limits.whole_bytes) m["memory_bytes"] = *machine.limits.whole_bytes;
@@ -69,15 +52,9 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
   m["hypervisor"] = machine.has("hypervisor");
   document.env["kernel"] = kernel_version();
   if (const std::string pages = huge_pages(); !pages.empty()) document.env["huge_pages"] = pages;
-  if (machine.limits.cpus)
-    document.env["cgroup_cpus"] = *machine.limits.cpus;
-  else
-    document.env["cgroup_cpus"] = std::monostate{};
+  document.env["cgroup_cpus"] = setting(machine.limits.cpus);
   if (machine.limits.memory_bytes) document.env["memory_available_bytes"] = *machine.limits.memory_bytes;
-  if (machine.max_hz)
-    document.clocks["max_hz"] = *machine.max_hz;
-  else
-    document.clocks["max_hz"] = std::monostate{};
+  document.clocks["max_hz"] = setting(machine.max_hz);
 }
 
 // The audit of one loop, as settings of its ceiling.
@@ -98,37 +75,6 @@ void attach_code(std::vector<Ceiling>& ceilings) {
   for (const BandwidthKernel& k : bandwidth_kernels()) attach(k.name, k.code);
 }
 
-// A level's ceilings are only valid if the sweep shows a clear plateau for the level.
-void apply_plateaus(const std::vector<lab::Plateau>& plateaus, CeilingsDocument& document) {
-  for (const lab::Plateau& p : plateaus) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.1f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
-    document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
-    for (Ceiling& c : document.ceilings)
-      if (c.level == p.level && p.ambiguous) {
-        if (c.status == documents::CeilingStatus::Ok) c.status = documents::CeilingStatus::Ambiguous;
-        c.config["plateau"] = "ambiguous: " + p.why;
-      }
-  }
-}
-
-// An outer level that appears faster than an inner one indicates an error.
-void check_order(CeilingsDocument& document) {
-  double outer = 0;
-  std::string detail;
-  bool passed = true;
-  for (const char* level : {"dram", "l3", "l2", "l1"}) {
-    const Ceiling* load = documents::find_ceiling(document, std::string(level) + ".load.core");
-    if (load == nullptr || !load->value) continue;
-    char text[48];
-    std::snprintf(text, sizeof text, "%s%s %.1f", detail.empty() ? "" : " < ", level, *load->value * 1e-9);
-    detail += text;
-    passed = passed && *load->value >= 0.98 * outer;
-    outer = *load->value;
-  }
-  if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
-}
-
 void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, CeilingsDocument& document) {
   Rapl rapl;
   std::optional<RailTrace> rails;
@@ -147,7 +93,7 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
     plan.settle_seconds = 0.3;
     plan.window_seconds = 1;
   }
-  auto experiments = std::make_shared<std::vector<Experiment>>(cpu.experiments());
+  std::vector<Experiment> experiments = cpu.experiments();
   const std::string scope = cpu.scopes().size() > 1 ? ".all" : ".core";
   const std::string isa = machine.has("avx512f") ? "avx512" : machine.has("avx2") ? "avx2" : "neon";
   const std::vector<std::pair<std::string, std::string>> wanted = {{"float64." + isa + ".fma" + scope, "float64"},
@@ -157,19 +103,8 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
                                                                    {"l3.load" + scope, "l3"},
                                                                    {"dram.load" + scope, "dram"}};
   for (const auto& [id, name] : wanted)
-    for (Experiment& e : *experiments) {
-      if (e.ceiling.id != id) continue;
-      const std::size_t index = plan.names.size();
-      plan.names.push_back(name);
-      plan.units.push_back(name.starts_with("float") ? "J/FLOP" : "J/B");
-      if (e.prepare) e.prepare();
-      plan.loads.push_back({id, [&e, index, experiments](double seconds) {
-                              const Sample s = e.candidates.front().run(seconds);
-                              std::vector<double> work(index + 1, 0);
-                              work[index] = s.rate * s.seconds;
-                              return work;
-                            }});
-    }
+    for (Experiment& e : experiments)
+      if (e.ceiling.id == id) add_load(e, name, plan);
   run_energy(plan, document);
   if (rails && document.energy) describe_rails(*rails, *document.energy);
 }
@@ -222,13 +157,11 @@ Outcome run_cpu(const Options& options, bool show_progress) {
     outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
     for (const CpuCeilings::Point& p : points) {
       sweep.push_back({p.bytes, p.bytes_per_second});
-      char text[128];
-      const std::string seen = base::joined(names(p.disturbances), " ");
-      std::snprintf(text, sizeof text, "%.0f,%.6g,%.6g,%s\n", p.bytes, p.bytes_per_second, p.clock_hz, seen.c_str());
-      outcome.points_csv += text;
+      outcome.points_csv += cat(fixed(p.bytes, 0), ",", general(p.bytes_per_second), ",", general(p.clock_hz), ",",
+                                base::joined(names(p.disturbances), " "), "\n");
     }
-    apply_plateaus(lab::find_plateaus(sweep, cpu.known_levels()), document);
-    check_order(document);
+    apply_plateaus(lab::find_plateaus(sweep, cpu.known_levels()), "", 1, document);
+    check_order({"dram", "l3", "l2", "l1"}, ".load.core", 0.98, 1, document);
     line.show("comparison with ERT's kernel");
     document.ert = compare_with_ert(cpu, options.depth, options.seed);
     document.checks.push_back(lab::judge(*document.ert));

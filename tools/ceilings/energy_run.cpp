@@ -59,6 +59,19 @@ measured::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, doub
 
 }  // namespace
 
+void add_load(Experiment& experiment, const std::string& name, EnergyPlan& plan) {
+  const std::size_t index = plan.names.size();
+  plan.names.push_back(name);
+  plan.units.emplace_back(experiment.ceiling.kind == documents::CeilingKind::Compute ? "J/FLOP" : "J/B");
+  if (experiment.prepare) experiment.prepare();
+  plan.loads.push_back({experiment.ceiling.id, [&experiment, index](double seconds) {
+                          const Sample s = experiment.candidates.front().run(seconds);
+                          std::vector<double> work(index + 1, 0);
+                          work[index] = s.rate * s.seconds;
+                          return work;
+                        }});
+}
+
 void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
   const std::optional<double> idle = constant_watts(plan, plan.sleep);
   if (!idle) {

@@ -8,6 +8,7 @@
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/measured/energy_fit.h"
 #include "power.h"
+#include "protocol.h"
 
 namespace pagoda::tools::ceilings {
 
@@ -30,6 +31,10 @@ struct EnergyPlan {
   double window_seconds = 10;
   double edge_seconds = 0.5;  // longest wait for the counter to move
 };
+
+// Adds the experiment's first candidate as a load of the work `name`, and prepares it. The experiment must outlive the
+// plan.
+void add_load(Experiment& experiment, const std::string& name, EnergyPlan& plan);
 
 // Measures idle power, then every load at full and at half duty, and fits. Appends ceilings of kind energy and fills
 // `energy`; if the fit is impossible, appends the reason to `not_run`.

@@ -11,9 +11,11 @@
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/plateaus.h"
 #include "progress.h"
+#include "run_checks.h"
 #include "runs.h"
 #include "sass.h"
 #include "workers.h"
@@ -25,38 +27,13 @@ using documents::Ceiling;
 using documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
+// clang-format off
 constexpr std::array<Plan, 3> kPlans = {{
-    {.sample_seconds = 0.01,
-     .warm_up_seconds = 0.2,
-     .choose_samples = 2,
-     .visits = 3,
-     .min_samples = 9,
-     .max_samples = 30,
-     .half_width = 0.01,
-     .budget_seconds = 50,
-     .seconds_each = 1.2},
-    {.sample_seconds = 0.05,
-     .warm_up_seconds = 1,
-     .soak_seconds = 5,
-     .visits = 3,
-     .min_samples = 15,
-     .budget_seconds = 180,
-     .seconds_each = 4},
-    {.sample_seconds = 0.5,
-     .warm_up_seconds = 5,
-     .soak_seconds = 5,
-     .visits = 3,
-     .min_samples = 12,
-     .max_samples = 24,
-     .budget_seconds = 540,
-     .seconds_each = 12},
+    {.sample_seconds = 0.01, .warm_up_seconds = 0.2, .choose_samples = 2, .visits = 3, .min_samples = 9, .max_samples = 30, .half_width = 0.01, .budget_seconds = 50, .seconds_each = 1.2},
+    {.sample_seconds = 0.05, .warm_up_seconds = 1, .soak_seconds = 5, .visits = 3, .min_samples = 15, .budget_seconds = 180, .seconds_each = 4},
+    {.sample_seconds = 0.5, .warm_up_seconds = 5, .soak_seconds = 5, .visits = 3, .min_samples = 12, .max_samples = 24, .budget_seconds = 540, .seconds_each = 12},
 }};
-
-template <typename T>
-base::Setting setting(const std::optional<T>& value) {
-  if (!value) return std::monostate{};
-  return *value;
-}
+// clang-format on
 
 void describe(const Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument& document) {
   const lab::GpuAttributes& a = gpu.attributes();
@@ -209,35 +186,10 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
   ceilings.fix_trips(std::nullopt);
 }
 
-void check_levels(CeilingsDocument& document) {
-  std::string detail;
-  double outer = 0;
-  bool passed = true;
-  for (const char* level : {"dram", "l2", "l1"}) {
-    const Ceiling* read = documents::find_ceiling(document, std::string(level) + ".read");
-    if (!read || !read->value) continue;
-    passed = passed && *read->value > outer;
-    outer = *read->value;
-    char text[48];
-    std::snprintf(text, sizeof text, "%s%s %.0f", detail.empty() ? "" : " < ", level, outer * 1e-9);
-    detail += text;
-  }
-  if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
-}
-
 // Assigns the sweep's levels by the L2 capacity that the driver states, and checks that far beyond it the same loads
 // run at the DRAM rate.
 void name_levels(const std::vector<lab::WorkingSetPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
-  for (const lab::Plateau& p : lab::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.0f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
-    document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
-    for (Ceiling& c : document.ceilings)
-      if (c.level == "l2" && p.level == "l2" && p.ambiguous) {
-        if (c.status == documents::CeilingStatus::Ok) c.status = documents::CeilingStatus::Ambiguous;
-        c.config["plateau"] = "ambiguous: " + p.why;
-      }
-  }
+  apply_plateaus(lab::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}}), "l2", 0, document);
   const Ceiling* read = documents::find_ceiling(document, "dram.read");
   if (sweep.empty() || !read || !read->value || sweep.back().bytes < 8 * l2_bytes) return;
   const double ratio = sweep.back().bytes_per_second / *read->value;
@@ -281,50 +233,33 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
                                                         {"shared.read", "shared"},
                                                         {"l2.read", "l2"},
                                                         {"dram.read", "dram"}};
-  auto experiments = std::make_shared<std::vector<Experiment>>(ceilings.experiments());
+  std::vector<Experiment> experiments = ceilings.experiments();
   for (const auto& [id, name] : wanted)
-    for (Experiment& e : *experiments) {
-      if (e.ceiling.id != id || e.ceiling.mode != documents::CeilingMode::Sustained) continue;
-      const std::size_t index = plan.names.size();
-      plan.names.push_back(name);
-      plan.units.push_back(e.ceiling.kind == documents::CeilingKind::Compute ? "J/FLOP" : "J/B");
-      if (e.prepare) e.prepare();
-      plan.loads.push_back({id, [&e, index, experiments](double seconds) {
-                              const Sample s = e.candidates.front().run(seconds);
-                              std::vector<double> work(index + 1, 0);
-                              work[index] = s.rate * s.seconds;
-                              return work;
-                            }});
-    }
+    for (Experiment& e : experiments)
+      if (e.ceiling.id == id && e.ceiling.mode == documents::CeilingMode::Sustained) add_load(e, name, plan);
   // Arithmetic and traffic together, from memory-bound to compute-bound: I = 8·steps/32 FLOP/B.
   const auto at = [&](const char* name) {
     return static_cast<std::size_t>(std::find(plan.names.begin(), plan.names.end(), name) - plan.names.begin());
   };
-  auto mixed = std::make_shared<std::vector<Experiment>>();
-  for (const unsigned steps : {1U, 4U, 16U, 32U, 64U, 256U})
-    if (at("float32") < plan.names.size() && at("dram") < plan.names.size()) {
-      mixed->push_back(ceilings.intensity_experiment(steps));
-      const std::size_t index = mixed->size() - 1, flops = at("float32"), bytes = at("dram"), all = plan.names.size();
-      const double intensity = steps / 4.0;
-      char name[48];
-      std::snprintf(name, sizeof name, "%g FLOP/B", intensity);
-      plan.loads.push_back({name, [mixed, index, flops, bytes, all, intensity](double seconds) {
-                              Experiment& e = (*mixed)[index];
-                              if (e.prepare) e.prepare();
-                              const Sample s = e.candidates.front().run(seconds);
-                              std::vector<double> work(all, 0);
-                              work[bytes] = s.rate * s.seconds;
-                              work[flops] = work[bytes] * intensity;
-                              return work;
-                            }});
-    }
-  for (Experiment& e : *mixed) {
-    e.prepare();  // once for all loads
-    e.prepare = nullptr;
+  std::vector<Experiment> mixed;
+  const std::size_t flops = at("float32"), bytes = at("dram"), all = plan.names.size();
+  for (const unsigned steps : {1U, 4U, 16U, 32U, 64U, 256U}) {
+    if (flops == all || bytes == all) break;
+    mixed.push_back(ceilings.intensity_experiment(steps));
+    mixed.back().prepare();
+    const double intensity = steps / 4.0;
+    plan.loads.push_back(
+        {base::shortest(intensity) + " FLOP/B", [&, index = mixed.size() - 1, intensity](double seconds) {
+           const Sample s = mixed[index].candidates.front().run(seconds);
+           std::vector<double> work(all, 0);
+           work[bytes] = s.rate * s.seconds;
+           work[flops] = work[bytes] * intensity;
+           return work;
+         }});
   }
   run_energy(plan, document);
   if (rails && document.energy) describe_rails(*rails, *document.energy);
-  for (const auto& list : {experiments, mixed})
+  for (std::vector<Experiment>* list : {&experiments, &mixed})
     for (Experiment& e : *list)
       if (e.release) e.release();
 }
@@ -450,9 +385,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
       const std::vector<lab::WorkingSetPoint> sweep = ceilings.l2_sweep();
       for (const lab::WorkingSetPoint& p : sweep) {
-        char text[96];
-        std::snprintf(text, sizeof text, "l2,%.0f,%.6g\n", p.bytes, p.bytes_per_second);
-        outcome.points_csv += text;
+        outcome.points_csv += cat("l2,", fixed(p.bytes, 0), ",", general(p.bytes_per_second), "\n");
       }
       name_levels(sweep, a.l2_bytes, document);
     });
@@ -461,7 +394,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
     });
   }
   check_modes(document);
-  check_levels(document);
+  check_order({"dram", "l2", "l1"}, ".read", 1, 0, document);
   if (options.energy) stage("energy", [&] { add_energy(gpu, nvml, ceilings, options, document); });
   line.clear();
   std::uint32_t seen = 0;
@@ -471,10 +404,9 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   for (const TracePoint& p : points) {
     seen |= p.disturbances;
     hottest = std::max(hottest, p.celsius);
-    char text[128];
-    std::snprintf(text, sizeof text, "%.3f,%.1f,%.0f,%.0f,", p.seconds - points.front().seconds, p.watts, p.sm_hz,
-                  p.celsius);
-    outcome.trace_csv += text + base::joined(names(p.disturbances), " ") + "\n";
+    outcome.trace_csv +=
+        cat(fixed(p.seconds - points.front().seconds, 3), ",", fixed(p.watts, 1), ",", fixed(p.sm_hz, 0), ",",
+            fixed(p.celsius, 0), ",", base::joined(names(p.disturbances), " "), "\n");
   }
   document.env["throttle_reasons"] = base::joined(names(seen), " ");
   if (hottest > 0) document.env["hottest_celsius"] = hottest;
