@@ -1,20 +1,26 @@
-// Counts the instructions of a hot loop from its bytes in memory, so the audited code is the timed code. Decodes only
-// the instructions that the kernels may contain: an unknown one is an error, not a guess.
+// The instructions of the hot loops, as objdump lists them in the object file that is linked: the audited code is the
+// timed code.
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
-
-#include "cpu_kernels.h"
+#include <string_view>
 
 namespace pagoda::tools::ceilings {
+
+struct LoopInstruction {
+  std::string_view kernel, mnemonic;
+  int count;
+};
+std::span<const LoopInstruction> loop_instructions();  // written when Pagoda is built
 
 struct CodeAudit {
   std::map<std::string, int> instructions;  // mnemonic → count
   int total = 0;
-  std::string error;  // where decoding failed; empty: decoded to the end of the loop
+  std::string error;  // why nothing is known of the loop; empty: it is known
 };
-CodeAudit audit(const Code& code);
+CodeAudit audit(std::string_view kernel);
 
 // What is wrong with a kernel's loop; empty: nothing. The loop must contain `expected` of `instruction` and at most
 // `overhead` instructions that do no work.

@@ -1,4 +1,4 @@
-// Table of the hot loops of the CPU ceilings: what each does, what it needs, and where its code is, for the audit.
+// Table of the hot loops of the CPU ceilings: what each does, what it needs, and which instructions its loop must have, for the audit.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,9 @@ enum class Step : std::uint8_t {
   Tile,         // tile products
 };
 
-struct Code {
-  const char* loop;
-  const char* loop_end;
-};
-
 struct ComputeKernel {
   std::string_view name;
   void (*run)(std::uint64_t trips, const void* in, void* out);
-  Code code;
   std::string_view feature;  // a flag of /proc/cpuinfo; empty: always present
   std::string_view isa;      // "scalar", "sse", "avx2", …
   Precision precision;
@@ -48,7 +42,6 @@ struct ComputeKernel {
 struct BandwidthKernel {
   std::string_view name;
   void (*run)(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips);
-  Code code;
   std::string_view feature;
   std::string_view isa;
   std::string_view op;  // "load", "store", "copy", "triad", "update"; "_nt": bypasses the caches

@@ -67,12 +67,12 @@ base::Settings code_settings(const CodeAudit& found) {
 }
 
 void attach_code(std::vector<Ceiling>& ceilings) {
-  const auto attach = [&](std::string_view name, const Code& code) {
+  const auto attach = [&](std::string_view name) {
     for (Ceiling& c : ceilings)
-      if (c.kernel == name) c.code = code_settings(audit(code));
+      if (c.kernel == name) c.code = code_settings(audit(name));
   };
-  for (const ComputeKernel& k : compute_kernels()) attach(k.name, k.code);
-  for (const BandwidthKernel& k : bandwidth_kernels()) attach(k.name, k.code);
+  for (const ComputeKernel& k : compute_kernels()) attach(k.name);
+  for (const BandwidthKernel& k : bandwidth_kernels()) attach(k.name);
 }
 
 void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, CeilingsDocument& document) {
@@ -113,17 +113,17 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
 
 bool audit_cpu(const Options& options, std::string& text) {
   bool fine = true;
-  const auto line = [&](std::string_view name, const Code& code, std::string_view instruction, int expected) {
+  const auto line = [&](std::string_view name, std::string_view instruction, int expected) {
     if (!options.wants(std::string(name))) return;
-    const CodeAudit found = audit(code);
+    const CodeAudit found = audit(name);
     const std::string wrong = objection(found, instruction, expected, 8);
     fine = fine && wrong.empty();
     text += std::string(name) + ": ";
     for (const auto& [mnemonic, count] : found.instructions) text += std::to_string(count) + " " + mnemonic + " ";
     text += "of " + std::to_string(found.total) + (wrong.empty() ? "" : " - " + wrong) + "\n";
   };
-  for (const ComputeKernel& k : compute_kernels()) line(k.name, k.code, k.instruction, k.instructions);
-  for (const BandwidthKernel& k : bandwidth_kernels()) line(k.name, k.code, k.instruction, k.instructions);
+  for (const ComputeKernel& k : compute_kernels()) line(k.name, k.instruction, k.instructions);
+  for (const BandwidthKernel& k : bandwidth_kernels()) line(k.name, k.instruction, k.instructions);
   return fine;
 }
 

@@ -8,17 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Declares a kernel of the assembly file with the ends of its hot loop.
-#define COMPUTE(name)                                                   \
-  extern "C" void name(std::uint64_t trips, const void* in, void* out); \
-  extern "C" const char name##_loop[];                                  \
-  extern "C" const char name##_loop_end[];
-#define BANDWIDTH(name)                                                                                  \
-  extern "C" void name(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips); \
-  extern "C" const char name##_loop[];                                                                   \
-  extern "C" const char name##_loop_end[];
-#define NAMED(name) \
-#name, name, { name##_loop, name##_loop_end }
+// Declares a kernel of the assembly file.
+#define COMPUTE(name) extern "C" void name(std::uint64_t trips, const void* in, void* out);
+#define BANDWIDTH(name) \
+  extern "C" void name(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips);
+#define NAMED(name) #name, name
 
 // clang-format off
 COMPUTE(pagoda_fma_f64_scalar) COMPUTE(pagoda_fma_f32_scalar) COMPUTE(pagoda_mul_add_f64_sse)

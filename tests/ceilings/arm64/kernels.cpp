@@ -144,7 +144,7 @@ int main(int count, char** arguments) {
       std::printf("refused %s\n", name(k.name).c_str());
       continue;
     }
-    if (const std::string wrong = objection(audit(k.code), k.instruction, k.instructions, 2); !wrong.empty())
+    if (const std::string wrong = objection(audit(k.name), k.instruction, k.instructions, 2); !wrong.empty())
       object(k.name, wrong);
     if (k.step != Step::Accumulate)
       check_dots(k);
@@ -162,7 +162,7 @@ int main(int count, char** arguments) {
       std::printf("refused %s\n", name(k.name).c_str());
       continue;
     }
-    if (const std::string wrong = objection(audit(k.code), k.instruction, k.instructions, 8); !wrong.empty())
+    if (const std::string wrong = objection(audit(k.name), k.instruction, k.instructions, 8); !wrong.empty())
       object(k.name, wrong);
     const std::uint64_t trips = check_moves(k);
     std::printf("kernel %s %d bytes %lld\n", name(k.name).c_str(), k.vector_bits,

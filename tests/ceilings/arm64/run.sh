@@ -13,8 +13,12 @@ folder=${1:-$(mktemp -d)}
 mkdir -p "$folder"
 program=$folder/kernels
 # Linked at fixed addresses, so that addresses in the emulator's log and in the listing match.
+aarch64-linux-gnu-g++ -c "$source"/tools/ceilings/cpu_kernels_arm64.S -o "$folder/cpu_kernels.o"
+aarch64-linux-gnu-objdump -d --no-show-raw-insn "$folder/cpu_kernels.o" |
+  awk -f "$source"/tools/ceilings/cpu_loops.awk >"$folder/cpu_loops.cpp"
 aarch64-linux-gnu-g++ -std=c++20 -O1 -Wall -Wextra -Werror -static -no-pie -I"$source"/lib/base/include -I"$source"/lib/core/include -I"$source/tools/ceilings" \
-  "$source"/tests/ceilings/arm64/kernels.cpp "$source"/tools/ceilings/{cpu_table_arm64.cpp,cpu_kernels_arm64.S,code_audit.cpp} \
+  "$source"/tests/ceilings/arm64/kernels.cpp "$source"/tools/ceilings/{cpu_table_arm64,code_audit}.cpp \
+  "$folder"/cpu_kernels.o "$folder"/cpu_loops.cpp \
   -o "$program"
 
 # name_loop and name_loop_end of every kernel, as "name from to" in decimal.
