@@ -1,20 +1,20 @@
 // pagoda.ceilings/1 to and from values, and the comparison of two runs.
 #include <algorithm>
 #include <cmath>
-#include <span>
 
+#include "archive.h"
 #include "device_json.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/json.h"
-#include "pagoda/base/json_writer.h"
-#include "pagoda/base/text.h"
 #include "pagoda/documents/ceilings.h"
 
 namespace pagoda::documents {
+namespace members {
+template <>
+inline constexpr CeilingKind kLast<CeilingKind> = CeilingKind::Energy;
+template <>
+inline constexpr CeilingMode kLast<CeilingMode> = CeilingMode::Sustained;
+}  // namespace members
 namespace {
-
-using base::JsonField;
-using base::JsonWriter;
 
 constexpr std::string_view kCeilingsSchema = "pagoda.ceilings/1";
 constexpr std::array<std::string_view, 4> kCeilingKinds = {"compute", "bandwidth", "latency", "energy"};
@@ -22,162 +22,120 @@ constexpr std::array<std::string_view, 3> kModes = {"issue", "burst", "sustained
 constexpr std::array<std::string_view, 8> kCeilingStatuses = {
     "ok", "not_converged", "contended", "ambiguous", "throttled", "impossible", "wrong_result", "unavailable"};
 
-// Writing ------------------------------------------------------------------------------------------------------------
+using members::Layout;
+using members::Reader;
 
-void write_theory(base::JsonWriter& json, const Ceiling& ceiling) {
-  const CeilingTheory& theory = ceiling.theory;
-  json.key("theory").begin_object(base::JsonWriter::Layout::Line);
-  json.member("datasheet", theory.datasheet);
-  json.member("max_clock", theory.max_clock);
-  json.member("observed_clock", theory.observed_clock);
-  json.member_if_any("source", theory.source);
-  json.end_object();
-  json.key("percent").begin_object(base::JsonWriter::Layout::Line);
-  json.member("datasheet", ceiling.percent(theory.datasheet));
-  json.member("max_clock", ceiling.percent(theory.max_clock));
-  json.member("observed_clock", ceiling.percent(theory.observed_clock));
-  json.end_object();
-}
-
-void write(base::JsonWriter& json, const Ceiling& c) {
-  json.begin_object();
-  json.member("id", c.id).member("kind", to_string(c.kind)).member("mode", to_string(c.mode));
-  json.member_if_any("level", c.level);
-  json.member_if_any("precision", c.precision);
-  json.member_if_any("unit_type", c.unit_type);
-  json.member_if_any("accumulate", c.accumulate);
-  json.member_if_any("op", c.op);
-  json.member_if_any("scope", c.scope);
-  json.member_if_any("data", c.data);
-  json.member("unit", c.unit).member("value", c.value).member("median", c.median);
-  json.member("p5", c.p5).member("p95", c.p95).member("min", c.min).member("max", c.max);
-  json.member("ci95", c.ci95)
-      .member("n", c.n)
-      .member("dropped", c.dropped)
-      .member("converged", c.converged)
-      .member("contended", c.contended);
-  json.member("clock_hz", c.clock_hz).member("per_clock_unit", c.per_clock_unit).member("units", c.units);
-  json.member("watts", c.watts);
-  json.member("throttle", c.throttle);
-  write_theory(json, c);
-  json.member("kernel", c.kernel);
-  json.member("config", c.config);
-  if (!c.code.empty()) json.member("code", c.code);
-  if (!c.counters.empty()) json.member("counters", c.counters);
-  json.member("status", to_string(c.status));
-  if (c.pending) json.member("pending", true);
-  json.member_if_any("note", c.note);
-  json.end_object();
-}
-
-void write(base::JsonWriter& json, const ErtComparison& comparison) {
-  json.begin_object().member("confidence", comparison.confidence).key("points").begin_array();
-  for (const ErtPoint& point : comparison.points) {
-    json.begin_object(base::JsonWriter::Layout::Line);
-    json.member("scope", point.scope).member("level", point.level);
-    json.member("flops_per_element", point.flops_per_element).member("intensity", point.intensity);
-    json.member("working_set_bytes", point.working_set_bytes).member("kernel", point.kernel);
-    json.member("ratio", point.ratio).member("interval", point.interval);
-    json.key("pairs").begin_array();
-    for (const auto& [theirs, ours] : point.pairs)
-      json.begin_array().value(std::round(theirs)).value(std::round(ours)).end_array();
-    json.end_array().end_object();
+// A status of a newer file counts as not converged, never as ok.
+template <typename A>
+void status(A& a, typename A::template Ref<CeilingStatus> x) {
+  if constexpr (A::kReads) {
+    std::string name(to_string(x));
+    a("status", name);
+    const auto found = std::find(kCeilingStatuses.begin(), kCeilingStatuses.end(), name);
+    x = found == kCeilingStatuses.end() ? CeilingStatus::NotConverged
+                                        : static_cast<CeilingStatus>(found - kCeilingStatuses.begin());
+  } else {
+    a("status", x);
   }
-  json.end_array().end_object();
 }
 
-// Reading ------------------------------------------------------------------------------------------------------------
-
-template <typename Enum>
-Enum named(const JsonField& field, std::span<const std::string_view> names) {
-  const std::string name = field.text();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<Enum>(found - names.begin());
-  field.fail("\"" + name + "\" is not known; known: " + base::joined(names));
+template <typename A>
+void ceiling(A& a, typename A::template Ref<Ceiling> c) {
+  for (const char* needed : {"id", "kind"}) a.required(needed);
+  a("id", c.id);
+  a("kind", c.kind);
+  a("mode", c.mode);
+  a.maybe("level", c.level);
+  a.maybe("precision", c.precision);
+  a.maybe("unit_type", c.unit_type);
+  a.maybe("accumulate", c.accumulate);
+  a.maybe("op", c.op);
+  a.maybe("scope", c.scope);
+  a.maybe("data", c.data);
+  a("unit", c.unit);
+  a("value", c.value);
+  a("median", c.median);
+  a("p5", c.p5);
+  a("p95", c.p95);
+  a("min", c.min);
+  a("max", c.max);
+  a("ci95", c.ci95);
+  a.count("n", c.n);
+  a.count("dropped", c.dropped);
+  a("converged", c.converged);
+  a("contended", c.contended);
+  a("clock_hz", c.clock_hz);
+  a("per_clock_unit", c.per_clock_unit);
+  a("units", c.units);
+  a("watts", c.watts);
+  a("throttle", c.throttle);
+  a.object("theory", Layout::Line, [&](A& inner) {
+    inner("datasheet", c.theory.datasheet);
+    inner("max_clock", c.theory.max_clock);
+    inner("observed_clock", c.theory.observed_clock);
+    inner.maybe("source", c.theory.source);
+  });
+  a.object("percent", Layout::Line, [&](A& inner) {
+    inner.derived("datasheet", c.percent(c.theory.datasheet));
+    inner.derived("max_clock", c.percent(c.theory.max_clock));
+    inner.derived("observed_clock", c.percent(c.theory.observed_clock));
+  });
+  a("kernel", c.kernel);
+  a.settings("config", c.config);
+  a.maybe_settings("code", c.code);
+  a.maybe_settings("counters", c.counters);
+  status(a, c.status);
+  if (A::kReads || c.pending) a("pending", c.pending);
+  a.maybe("note", c.note);
 }
 
-// Unknown statuses, from newer files, are read as not converged, never as ok.
-CeilingStatus status_named(const std::string& name) {
-  const auto found = std::find(kCeilingStatuses.begin(), kCeilingStatuses.end(), name);
-  if (name.empty()) return CeilingStatus::Ok;
-  return found == kCeilingStatuses.end() ? CeilingStatus::NotConverged
-                                         : static_cast<CeilingStatus>(found - kCeilingStatuses.begin());
+template <typename A>
+void ert(A& a, typename A::template Ref<ErtComparison> x) {
+  a("confidence", x.confidence);
+  a.required("points");
+  a.list("points", x.points, [](A& inner, auto& point) {
+    inner("scope", point.scope);
+    inner("level", point.level);
+    inner.count("flops_per_element", point.flops_per_element);
+    inner("intensity", point.intensity);
+    inner.count("working_set_bytes", point.working_set_bytes);
+    inner("kernel", point.kernel);
+    inner("ratio", point.ratio);
+    inner("interval", point.interval);
+    inner.required("pairs");
+    if constexpr (A::kReads) {
+      inner("pairs", point.pairs);
+    } else {  // FLOP/s: fractions of one carry nothing
+      std::vector<std::array<double, 2>> pairs = point.pairs;
+      for (auto& [theirs, ours] : pairs) theirs = std::round(theirs), ours = std::round(ours);
+      inner("pairs", pairs);
+    }
+  });
 }
 
-std::array<double, 2> two_numbers(const JsonField& field) {
-  const std::vector<JsonField> numbers = field.array();
-  if (numbers.size() != 2) field.fail_expected("two numbers");
-  return {numbers[0].number(), numbers[1].number()};
-}
-
-std::optional<std::array<double, 2>> interval(const JsonField& object, const char* key) {
-  const auto field = object.find(key);
-  return field ? std::optional(two_numbers(*field)) : std::nullopt;
-}
-
-Ceiling read_ceiling(const JsonField& json) {
-  Ceiling c;
-  c.kind = named<CeilingKind>(json.at("kind"), kCeilingKinds);
-  c.id = json.text("id");
-  if (c.id.empty()) json.fail("\"id\" is missing");
-  if (!json.text("mode").empty()) c.mode = named<CeilingMode>(json.at("mode"), kModes);
-  c.level = json.text("level");
-  c.precision = json.text("precision");
-  c.unit_type = json.text("unit_type");
-  c.accumulate = json.text("accumulate");
-  c.op = json.text("op");
-  c.scope = json.text("scope");
-  c.data = json.text("data");
-  c.unit = json.text("unit");
-  c.value = json.number("value");
-  c.median = json.number("median");
-  c.p5 = json.number("p5");
-  c.p95 = json.number("p95");
-  c.min = json.number("min");
-  c.max = json.number("max");
-  c.ci95 = interval(json, "ci95");
-  c.n = json.count("n");
-  c.dropped = json.count("dropped");
-  c.converged = json.truth("converged");
-  c.contended = json.truth("contended");
-  c.clock_hz = json.number("clock_hz");
-  c.per_clock_unit = json.number("per_clock_unit");
-  c.units = json.number("units");
-  c.watts = json.number("watts");
-  c.throttle = json.texts("throttle");
-  if (const auto theory = json.object("theory")) {
-    c.theory.datasheet = theory->number("datasheet");
-    c.theory.max_clock = theory->number("max_clock");
-    c.theory.observed_clock = theory->number("observed_clock");
-    c.theory.source = theory->text("source");
-  }
-  c.kernel = json.text("kernel");
-  c.config = json.settings("config");
-  c.code = json.settings("code");
-  c.counters = json.settings("counters");
-  c.status = status_named(json.text("status"));
-  c.pending = json.truth("pending");
-  c.note = json.text("note");
-  return c;
-}
-
-ErtComparison read_ert(const JsonField& json) {
-  ErtComparison result;
-  result.confidence = json.number("confidence").value_or(result.confidence);
-  for (const JsonField& element : json.at("points").array()) {
-    ErtPoint point;
-    point.scope = element.text("scope");
-    point.level = element.text("level");
-    point.flops_per_element = element.count("flops_per_element");
-    point.intensity = element.number("intensity").value_or(0);
-    point.working_set_bytes = element.count("working_set_bytes");
-    point.kernel = element.text("kernel");
-    point.ratio = element.number("ratio").value_or(0);
-    point.interval = interval(element, "interval");
-    for (const JsonField& pair : element.at("pairs").array()) point.pairs.push_back(two_numbers(pair));
-    result.points.push_back(std::move(point));
-  }
-  return result;
+template <typename A>
+void document(A& a, typename A::template Ref<CeilingsDocument> x) {
+  a.maybe("tool", x.tool);
+  a("kind", x.kind);
+  a.settings("machine", x.machine, Layout::Block);
+  a.settings("clocks", x.clocks, Layout::Block);
+  a.settings("env", x.env, Layout::Block);
+  a.required("ceilings");
+  a.list("ceilings", x.ceilings, ceiling<A>, Layout::Block);
+  a.list("checks", x.checks, [](A& inner, auto& check) {
+    inner("name", check.name);
+    inner("passed", check.passed);
+    inner("detail", check.detail);
+  });
+  members::part(a, "energy", Layout::Block, x.energy, [](A& inner, auto& energy) {
+    inner("source", energy.source);
+    inner.count("rows", energy.rows);
+    inner("relative_rms", energy.relative_rms);
+    inner("condition_number", energy.condition_number);
+    inner.settings("constants", energy.constants);
+  });
+  members::part(a, "ert", Layout::Block, x.ert, ert<A>);
+  a.lines("not_run", x.not_run);
 }
 
 bool settled(const Ceiling& c) { return c.value && c.converged && c.status == CeilingStatus::Ok; }
@@ -207,68 +165,20 @@ const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view i
   return best;
 }
 
-std::string write_ceilings(const CeilingsDocument& document) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.member("schema", kCeilingsSchema);
-  json.member_if_any("tool", document.tool);
-  json.member("kind", document.kind);
-  json.key("machine").value(document.machine, JsonWriter::Layout::Block);
-  json.key("clocks").value(document.clocks, JsonWriter::Layout::Block);
-  json.key("env").value(document.env, JsonWriter::Layout::Block);
-  json.key("ceilings").begin_array();
-  for (const Ceiling& ceiling : document.ceilings) write(json, ceiling);
-  json.end_array();
-  json.key("checks").begin_array();
-  for (const CeilingCheck& check : document.checks) {
-    json.begin_object(base::JsonWriter::Layout::Line);
-    json.member("name", check.name).member("passed", check.passed).member("detail", check.detail).end_object();
-  }
-  json.end_array();
-  if (document.energy) {
-    json.key("energy").begin_object();
-    json.member("source", document.energy->source).member("rows", document.energy->rows);
-    json.member("relative_rms", document.energy->relative_rms);
-    json.member("condition_number", document.energy->condition_number);
-    json.member("constants", document.energy->constants);
-    json.end_object();
-  }
-  if (document.ert) {
-    json.key("ert");
-    write(json, *document.ert);
-  }
-  json.key("not_run").begin_array();
-  for (const std::string& line : document.not_run) json.value(line);
-  json.end_array().end_object();
-  return std::move(json).text();
+std::string write_ceilings(const CeilingsDocument& ceilings) {
+  return members::write(kCeilingsSchema, ceilings, document<members::Writer>);
 }
 
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject) {
   return parse_ceilings(base::parse_json(json, subject, "expected a file of schema " + std::string(kCeilingsSchema)));
 }
 
-CeilingsDocument parse_ceilings(const base::JsonDocument& document) {
-  const JsonField root = document.root();
-  if (document.schema() != kCeilingsSchema)
-    root.fail("expected \"schema\": \"" + std::string(kCeilingsSchema) + "\"; write one with ert-ceilings --json");
+CeilingsDocument parse_ceilings(const base::JsonDocument& parsed) {
+  if (parsed.schema() != kCeilingsSchema)
+    parsed.root().fail("expected \"schema\": \"" + std::string(kCeilingsSchema) +
+                       "\"; write one with ert-ceilings --json");
   CeilingsDocument result;
-  result.tool = root.text("tool");
-  result.kind = root.text("kind");
-  result.machine = root.settings("machine");
-  result.clocks = root.settings("clocks");
-  result.env = root.settings("env");
-  for (const JsonField& ceiling : root.at("ceilings").array()) result.ceilings.push_back(read_ceiling(ceiling));
-  if (root.find("checks"))
-    for (const JsonField& check : root.array("checks"))
-      result.checks.push_back({check.text("name"), check.truth("passed"), check.text("detail")});
-  if (const auto energy = root.object("energy"))
-    result.energy = EnergyReport{.source = energy->text("source"),
-                                 .rows = energy->count("rows"),
-                                 .relative_rms = energy->number("relative_rms").value_or(0),
-                                 .condition_number = energy->number("condition_number").value_or(0),
-                                 .constants = energy->settings("constants")};
-  if (const auto ert = root.object("ert")) result.ert = read_ert(*ert);
-  result.not_run = root.texts("not_run");
+  result.unknown = members::read(parsed.root(), result, document<Reader>, Reader::Numbers::Any);
   return result;
 }
 

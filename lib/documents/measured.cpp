@@ -4,222 +4,160 @@
 #include <iterator>
 #include <utility>
 
+#include "archive.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/json.h"
-#include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/measured.h"
 
 namespace pagoda::documents {
+namespace members {
+template <>
+inline constexpr CountFlag kLast<CountFlag> = CountFlag::ExtraTraffic;
+}  // namespace members
 namespace {
 
-using base::JsonField;
-using Layout = base::JsonWriter::Layout;
+using members::Layout;
+using members::Reader;
 
 constexpr std::string_view kMeasuredSchema = "pagoda.measured/1";
+constexpr std::string_view kCountFlags[] = {
+    "fused",         "incomplete",     "padding", "extra work",      "fewer operations", "Winograd",
+    "sparsity",      "TF32",           "other precision", "split-K", "dequantisation",   "layout change",
+    "scaled addition", "specials",     "cache resident",  "extra traffic"};
 
-// Writing ------------------------------------------------------------------------------------------------------------
-
-// Counts are doubles because averages over runs and a source's decimal units give fractions; whole numbers below 2^53
-// are printed as integers.
-void write_amount(base::JsonWriter& json, std::string_view key, const std::optional<double>& amount) {
-  json.key(key);
-  if (amount && *amount == std::floor(*amount) && std::abs(*amount) < 9007199254740992.0)
-    json.value(static_cast<std::int64_t>(*amount));
-  else
-    json.value(amount);
+template <typename A>
+void spread(A& a, const char* key, typename A::template Ref<std::optional<Spread>> x) {
+  members::nullable(a, key, Layout::Line, x, [](A& inner, auto& s) {
+    for (const char* needed : {"min", "max", "mean"}) inner.required(needed);
+    inner("min", s.min);
+    inner("max", s.max);
+    inner("mean", s.mean);
+    inner.count("n", s.n, 1);
+  });
 }
 
-void write_spread(base::JsonWriter& json, std::string_view key, const std::optional<Spread>& spread) {
-  json.key(key);
-  if (!spread) {
-    json.null();
-    return;
-  }
-  json.begin_object(Layout::Line);
-  json.member("min", spread->min).member("max", spread->max).member("mean", spread->mean).member("n", spread->n);
-  json.end_object();
+template <typename A>
+void bytes(A& a, typename A::template Ref<LevelBytes> x) {
+  if constexpr (!A::kReads)
+    if (std::ranges::none_of(kLevels, [&](const LevelField& level) { return (x.*level.bytes).has_value(); }))
+      return a("bytes", std::optional<double>());
+  a.object("bytes", Layout::Line, [&](A& inner) {
+    for (const LevelField& level : kLevels) inner.amount(level.name, x.*level.bytes);
+  });
 }
 
-void write_bytes(base::JsonWriter& json, const LevelBytes& bytes) {
-  json.key("bytes");
-  if (std::ranges::none_of(kLevels, [&](const LevelField& level) { return (bytes.*level.bytes).has_value(); })) {
-    json.null();
-    return;
-  }
-  json.begin_object(Layout::Line);
-  for (const LevelField& level : kLevels) write_amount(json, level.name, bytes.*level.bytes);
-  json.end_object();
-}
-
-void write_kernel(base::JsonWriter& json, const MeasuredKernel& kernel) {
-  json.begin_object();
-  json.member("name", kernel.name);
-  json.member_if_any("op_type", kernel.op_type);
-  json.member_or_null("node", kernel.node);
-  if (!kernel.nodes.empty()) json.member("nodes", kernel.nodes);
-  json.member_or_null("nvtx", kernel.nvtx);
-  json.member_if_any("provider", kernel.provider);
-  json.member_if_any("detail", kernel.detail);
-  json.member("launches", kernel.launches).member("seconds", kernel.seconds);
-  write_spread(json, "seconds_spread", kernel.spread);
-  json.key("flops");
-  if (kernel.flops.empty()) {
-    json.null();
+// Operations by precision; null if none was collected.
+template <typename A>
+void flops(A& a, typename A::template Ref<std::map<std::string, std::optional<double>>> x) {
+  if constexpr (A::kReads) {
+    if (a.has("flops"))
+      a.object("flops", Layout::Line, [&](A& inner) {
+        inner.each_member([&](const std::string& name, const auto& field) { inner.read(field, x[name]); });
+      });
   } else {
-    json.begin_object(Layout::Line);
-    for (const auto& [precision, flops] : kernel.flops) write_amount(json, precision, flops);
-    json.end_object();
+    if (x.empty()) return a("flops", std::optional<double>());
+    a.object("flops", Layout::Line, [&](A& inner) {
+      for (const auto& [name, amount] : x) inner.amount(name.c_str(), amount);
+    });
   }
-  write_bytes(json, kernel.bytes);
-  json.member("energy_joules", kernel.energy_joules);
-  if (kernel.joined) {
-    json.key("joined").begin_object(Layout::Line).member("rule", kernel.joined->rule);
-    json.member("nodes", kernel.joined->nodes);
-    json.end_object();
-  }
-  if (kernel.device) json.member("device", *kernel.device);
-  json.end_object();
 }
 
-void write_device(base::JsonWriter& json, const MeasuredDevice& device) {
-  json.begin_object();
-  json.member_or_null("name", device.name);
-  json.member_or_null("chip", device.chip);
-  json.key("clocks").begin_object(Layout::Line);
-  for (const auto& [clock, hz] : device.clocks) json.member(clock, hz);
-  json.end_object();
-  json.key("peaks").begin_object();
-  for (const auto& [of, peak] : device.peaks) {
-    json.key(of).begin_object(Layout::Line);
-    write_amount(json, "per_cycle", peak.per_cycle);
-    json.member("per_second", peak.per_second).end_object();
-  }
-  json.end_object().end_object();
+template <typename A>
+void kernel(A& a, typename A::template Ref<MeasuredKernel> x) {
+  a("name", x.name);
+  a.maybe("op_type", x.op_type);
+  a.text("node", x.node);
+  a.maybe("nodes", x.nodes);
+  a.text("nvtx", x.nvtx);
+  a.maybe("provider", x.provider);
+  a.maybe("detail", x.detail);
+  a("launches", x.launches);
+  a("seconds", x.seconds);
+  spread(a, "seconds_spread", x.spread);
+  flops(a, x.flops);
+  bytes(a, x.bytes);
+  a("energy_joules", x.energy_joules);
+  members::part(a, "joined", Layout::Line, x.joined, [](A& inner, auto& joined) {
+    inner("rule", joined.rule);
+    inner("nodes", joined.nodes);
+  });
+  a.maybe("device", x.device);
 }
 
-void write_pair(base::JsonWriter& json, std::string_view key, const std::optional<double>& measured,
-                const std::optional<double>& expected, const std::optional<double>& ratio) {
-  json.key(key).begin_object(Layout::Line);
-  write_amount(json, "measured", measured);
-  write_amount(json, "static", expected);
-  json.member("ratio", ratio).end_object();
+template <typename A>
+void device(A& a, typename A::template Ref<MeasuredDevice> x) {
+  a.text("name", x.name);
+  a.text("chip", x.chip);
+  a.object("clocks", Layout::Line, [&](A& inner) { inner.entries(x.clocks); });
+  a.map("peaks", x.peaks, [](A& inner, auto& peak) {
+    inner.required("per_cycle");
+    inner.amount("per_cycle", peak.per_cycle);
+    inner("per_second", peak.per_second);
+  });
 }
 
-void write_counts(base::JsonWriter& json, const NodeCounts& group) {
-  json.begin_object();
-  json.member("nodes", group.nodes);
-  json.member("kernels", group.kernels);
-  json.member("seconds", group.seconds);
-  write_pair(json, "flops", group.measured_flops, group.static_flops, group.flops_ratio());
-  write_pair(json, "contraction", group.measured_contraction, group.static_contraction, group.contraction_ratio());
-  write_pair(json, "bytes", group.measured_bytes, group.static_bytes, group.bytes_ratio());
-  write_pair(json, "bytes_read", group.measured_read, group.static_read, group.read_ratio());
-  json.key("flags").begin_array(Layout::Line);
-  for (const CountFlag flag : group.flags) json.value(to_string(flag));
-  json.end_array().end_object();
+template <typename A>
+void run(A& a, typename A::template Ref<MeasuredRun> x) {
+  a.settings("config", x.config);
+  a("seconds", x.seconds);
+  a("watts", x.watts);
+  a("energy_joules", x.energy_joules);
+  a.maybe("note", x.note);
 }
 
-// Reading ------------------------------------------------------------------------------------------------------------
-
-std::optional<Spread> read_spread(const JsonField& object, const char* key) {
-  const auto found = object.object(key);
-  if (!found) return std::nullopt;
-  const auto required = [&](const char* name) {
-    const std::optional<double> value = found->amount(name);
-    if (!value) found->fail(std::string("\"") + name + "\" is missing");
-    return *value;
+template <typename A>
+void counts(A& a, typename A::template Ref<NodeCounts> x) {
+  const auto pair = [&](const char* key, auto& measured, auto& expected, const std::optional<double>& ratio) {
+    a.object(key, Layout::Line, [&](A& inner) {
+      inner.amount("measured", measured);
+      inner.amount("static", expected);
+      inner.derived("ratio", ratio);
+    });
   };
-  return Spread{required("min"), required("max"), required("mean"), found->count("n", 1)};
+  for (const char* needed : {"nodes", "kernels", "flops", "contraction", "bytes"}) a.required(needed);
+  a("nodes", x.nodes);
+  a("kernels", x.kernels);
+  a("seconds", x.seconds);
+  pair("flops", x.measured_flops, x.static_flops, x.flops_ratio());
+  pair("contraction", x.measured_contraction, x.static_contraction, x.contraction_ratio());
+  pair("bytes", x.measured_bytes, x.static_bytes, x.bytes_ratio());
+  pair("bytes_read", x.measured_read, x.static_read, x.read_ratio());
+  a("flags", x.flags);
 }
 
-std::vector<std::size_t> read_indices(const JsonField& object, const char* key) {
-  (void)object.array(key);
-  return object.at(key).indices();
+template <typename A>
+void join_of(A& a, typename A::template Ref<JoinSummary> x) {
+  a.required("silent_nodes");
+  a("model", x.model);
+  a("seconds", x.seconds);
+  a("joined_seconds", x.joined_seconds);
+  a.derived("share", x.share());
+  a("silent_nodes", x.silent_nodes);
+  a.maybe_list("counts", x.counts, counts<A>, Layout::Block);
 }
 
-MeasuredKernel read_kernel(const JsonField& json) {
-  MeasuredKernel kernel;
-  kernel.name = json.text("name");
-  kernel.op_type = json.text("op_type");
-  kernel.node = json.text("node");
-  kernel.nodes = json.texts("nodes");
-  kernel.nvtx = json.text("nvtx");
-  kernel.provider = json.text("provider");
-  kernel.detail = json.text("detail");
-  if (json.find("launches")) kernel.launches = json.count("launches");
-  kernel.seconds = json.amount("seconds");
-  kernel.spread = read_spread(json, "seconds_spread");
-  if (const auto flops = json.object("flops"))
-    for (const auto& [precision, value] : flops->members()) kernel.flops[precision] = flops->amount(precision);
-  if (const auto bytes = json.object("bytes"))
-    for (const LevelField& level : kLevels) kernel.bytes.*level.bytes = bytes->amount(level.name);
-  kernel.energy_joules = json.amount("energy_joules");
-  if (const auto joined = json.object("joined"))
-    kernel.joined = Joined{joined->text("rule"), read_indices(*joined, "nodes")};
-  if (const auto device = json.integer("device")) {
-    if (*device < 0) json.at("device").fail("is negative; expected a place in devices");
-    kernel.device = static_cast<std::size_t>(*device);
-  }
-  return kernel;
+template <typename A>
+void document(A& a, typename A::template Ref<Measured> x) {
+  a("source", x.source);
+  a.text("tool", x.tool);
+  a.text("device", x.device);
+  a.settings("clocks", x.clocks);
+  a.settings("env", x.env);
+  a.count("repeats", x.repeats, 1);
+  a.count("warmup", x.warmup);
+  a("seconds", x.seconds);
+  spread(a, "seconds_spread", x.spread);
+  a.required("kernels");
+  a.list("kernels", x.kernels, kernel<A>, Layout::Block);
+  a.maybe_list("devices", x.devices, device<A>, Layout::Block);
+  a.maybe_list("runs", x.runs, run<A>);
+  a.list("missing", x.missing, [](A& inner, auto& missing) {
+    inner("what", missing.what);
+    inner("why", missing.why);
+  });
+  a.lines("notes", x.notes);
+  members::part(a, "join", Layout::Block, x.join, join_of<A>);
 }
-
-MeasuredDevice read_device(const JsonField& json) {
-  MeasuredDevice device;
-  device.name = json.text("name");
-  device.chip = json.text("chip");
-  if (const auto clocks = json.object("clocks"))
-    for (const auto& [clock, value] : clocks->members())
-      if (const auto hz = clocks->amount(clock)) device.clocks[clock] = *hz;
-  if (const auto peaks = json.object("peaks"))
-    for (const auto& [of, peak] : peaks->members()) {
-      const auto per_cycle = peak.amount("per_cycle");
-      if (!per_cycle) peak.fail("\"per_cycle\" is missing");
-      device.peaks[of] = {*per_cycle, peak.amount("per_second")};
-    }
-  return device;
-}
-
-MeasuredRun read_run(const JsonField& json) {
-  return {json.settings("config"), json.amount("seconds"), json.amount("watts"), json.amount("energy_joules"),
-          json.text("note")};
-}
-
-CountFlag read_flag(const std::string& name, const JsonField& group) {
-  for (int i = 0; i <= static_cast<int>(CountFlag::ExtraTraffic); ++i)
-    if (to_string(static_cast<CountFlag>(i)) == name) return static_cast<CountFlag>(i);
-  group.fail("has the flag \"" + name + "\", which is not known");
-}
-
-NodeCounts read_counts(const JsonField& json) {
-  NodeCounts group;
-  group.nodes = read_indices(json, "nodes");
-  group.kernels = read_indices(json, "kernels");
-  group.seconds = json.amount("seconds");
-  const auto pair = [&](const char* key, std::optional<double>& measured, std::optional<double>& expected) {
-    const auto found = json.find(key);
-    if (!found || !found->value().is_object()) json.fail(std::string("expected an object \"") + key + "\"");
-    measured = found->amount("measured");
-    expected = found->amount("static");
-  };
-  pair("flops", group.measured_flops, group.static_flops);
-  pair("contraction", group.measured_contraction, group.static_contraction);
-  pair("bytes", group.measured_bytes, group.static_bytes);
-  if (json.find("bytes_read")) pair("bytes_read", group.measured_read, group.static_read);
-  for (const std::string& flag : json.texts("flags")) group.flags.push_back(read_flag(flag, json));
-  return group;
-}
-
-// Reads the elements of an optional array.
-template <typename T>
-std::vector<T> read_each(const JsonField& object, const char* key, T (*read)(const JsonField&)) {
-  std::vector<T> result;
-  if (object.find(key))
-    for (const JsonField& element : object.array(key)) result.push_back(read(element));
-  return result;
-}
-
-Missing read_missing(const JsonField& json) { return {json.text("what"), json.text("why")}; }
 
 std::optional<double> ratio(std::optional<double> a, std::optional<double> b) {
   return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
@@ -241,90 +179,23 @@ std::optional<double> Measured::kernel_seconds() const {
   return sum;
 }
 
-std::string write_measured(const Measured& measured) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.member("schema", kMeasuredSchema).member("source", measured.source);
-  json.member_or_null("tool", measured.tool);
-  json.member_or_null("device", measured.device);
-  json.member("clocks", measured.clocks);
-  json.member("env", measured.env);
-  json.member("repeats", measured.repeats).member("warmup", measured.warmup);
-  json.member("seconds", measured.seconds);
-  write_spread(json, "seconds_spread", measured.spread);
-  json.key("kernels").begin_array();
-  for (const MeasuredKernel& kernel : measured.kernels) write_kernel(json, kernel);
-  json.end_array();
-  if (!measured.devices.empty()) {
-    json.key("devices").begin_array();
-    for (const MeasuredDevice& device : measured.devices) write_device(json, device);
-    json.end_array();
-  }
-  if (!measured.runs.empty()) {
-    json.key("runs").begin_array();
-    for (const MeasuredRun& run : measured.runs) {
-      json.begin_object(Layout::Line);
-      json.member("config", run.config);
-      json.member("seconds", run.seconds).member("watts", run.watts).member("energy_joules", run.energy_joules);
-      json.member_if_any("note", run.note);
-      json.end_object();
-    }
-    json.end_array();
-  }
-  json.key("missing").begin_array();
-  for (const Missing& missing : measured.missing)
-    json.begin_object(Layout::Line).member("what", missing.what).member("why", missing.why).end_object();
-  json.end_array();
-  json.key("notes").begin_array();
-  for (const std::string& note : measured.notes) json.value(note);
-  json.end_array();
-  if (measured.join) {
-    json.key("join").begin_object().member("model", measured.join->model);
-    json.member("seconds", measured.join->seconds).member("joined_seconds", measured.join->joined_seconds);
-    json.member("share", measured.join->share());
-    json.member("silent_nodes", measured.join->silent_nodes);
-    if (!measured.join->counts.empty()) {
-      json.key("counts").begin_array();
-      for (const NodeCounts& group : measured.join->counts) write_counts(json, group);
-      json.end_array();
-    }
-    json.end_object();
-  }
-  json.end_object();
-  return std::move(json).text();
-}
+std::string write_measured(const Measured& measured) { return members::write(kMeasuredSchema, measured, document<members::Writer>); }
 
 Measured parse_measured(std::string_view json, std::string_view subject) {
   const std::string expected =
       "expected a file of schema " + std::string(kMeasuredSchema) + "; write one with pagoda-import";
   const base::JsonDocument parsed = base::parse_json(json, subject, expected);
-  const JsonField document = parsed.root();
-  if (parsed.schema() != kMeasuredSchema) document.fail(expected);
+  const base::JsonField root = parsed.root();
+  if (parsed.schema() != kMeasuredSchema) root.fail(expected);
   Measured measured;
-  measured.source = document.text("source");
+  measured.unknown = members::read(root, measured, document<Reader>);
   if (std::ranges::find(kMeasuredSources, measured.source) == std::end(kMeasuredSources))
     base::fail(std::string(subject) + ".source",
                "is \"" + measured.source + "\"; expected one of " + base::joined(kMeasuredSources));
-  measured.tool = document.text("tool");
-  measured.device = document.text("device");
-  measured.clocks = document.settings("clocks");
-  measured.env = document.settings("env");
-  measured.repeats = document.count("repeats", 1);
-  measured.warmup = document.count("warmup");
-  measured.seconds = document.amount("seconds");
-  measured.spread = read_spread(document, "seconds_spread");
-  const std::vector<JsonField> kernels = document.array("kernels");
-  for (const JsonField& kernel : kernels) measured.kernels.push_back(read_kernel(kernel));
-  measured.runs = read_each(document, "runs", read_run);
-  measured.devices = read_each(document, "devices", read_device);
+  const std::vector<base::JsonField> kernels = root.array("kernels");
   for (std::size_t i = 0; i < kernels.size(); ++i)
     if (measured.kernels[i].device.value_or(0) >= std::max<std::size_t>(1, measured.devices.size()))
       kernels[i].at("device").fail("is not one of the devices");
-  measured.missing = read_each(document, "missing", read_missing);
-  measured.notes = document.texts("notes");
-  if (const auto join = document.object("join"))
-    measured.join = JoinSummary{join->text("model"), join->amount("seconds"), join->amount("joined_seconds"),
-                                read_indices(*join, "silent_nodes"), read_each(*join, "counts", read_counts)};
   return measured;
 }
 
@@ -333,43 +204,7 @@ Measured load_measured(const std::string& path) {
                         path);
 }
 
-std::string_view to_string(CountFlag flag) {
-  switch (flag) {
-    case CountFlag::Fused:
-      return "fused";
-    case CountFlag::Incomplete:
-      return "incomplete";
-    case CountFlag::Padding:
-      return "padding";
-    case CountFlag::ExtraWork:
-      return "extra work";
-    case CountFlag::FewerOperations:
-      return "fewer operations";
-    case CountFlag::Winograd:
-      return "Winograd";
-    case CountFlag::Sparsity:
-      return "sparsity";
-    case CountFlag::Tf32:
-      return "TF32";
-    case CountFlag::OtherPrecision:
-      return "other precision";
-    case CountFlag::SplitK:
-      return "split-K";
-    case CountFlag::Dequantisation:
-      return "dequantisation";
-    case CountFlag::LayoutChange:
-      return "layout change";
-    case CountFlag::ScaledAddition:
-      return "scaled addition";
-    case CountFlag::Specials:
-      return "specials";
-    case CountFlag::CacheResident:
-      return "cache resident";
-    case CountFlag::ExtraTraffic:
-      return "extra traffic";
-  }
-  return "";
-}
+std::string_view to_string(CountFlag flag) { return kCountFlags[static_cast<std::size_t>(flag)]; }
 
 std::optional<double> NodeCounts::contraction_ratio() const {
   return measured_contraction.value_or(0) > 0 ? ratio(measured_contraction, static_contraction) : std::nullopt;

@@ -5,28 +5,46 @@
 #include <array>
 #include <set>
 
+#include "archive.h"
 #include "embedded.h"
-#include "pagoda/base/json.h"
 
 namespace pagoda::documents {
 namespace {
 
-using base::JsonField;
+template <typename A>
+void formula(A& a, typename A::template Ref<MetricFormula> x) {
+  a("passes", x.passes);
+  x.term_passes = x.passes;
+  x.base_passes = x.passes + 1;
+  a("term_passes", x.term_passes);
+  a("base_passes", x.base_passes);
+  a.required("terms");
+  a.list("terms", x.terms, [](A& inner, MetricTerm& term) {
+    inner("metric", term.metric);
+    inner("weight", term.weight);
+  });
+}
 
-std::vector<MetricFormula> formulas(const JsonField& quantity) {
-  std::vector<MetricFormula> result;
-  for (const JsonField& json : quantity.array("formulas")) {
-    MetricFormula formula;
-    formula.passes = json.integer("passes").value_or(1);
-    formula.term_passes = json.integer("term_passes").value_or(formula.passes);
-    formula.base_passes = json.integer("base_passes").value_or(formula.passes + 1);
-    for (const JsonField& term : json.array("terms"))
-      formula.terms.push_back({term.text("metric"), term.number("weight").value_or(1)});
-    if (formula.terms.empty()) json.fail("a formula has no terms");
-    result.push_back(std::move(formula));
-  }
-  if (result.empty()) quantity.fail("has no formula; expected at least one");
-  return result;
+template <typename A>
+void document(A& a, typename A::template Ref<ChipMetrics> x) {
+  a("family", x.family);
+  a("chips", x.chips);
+  a("cupti", x.cupti);
+  a("collectable", x.collectable);
+  for (const char* needed : {"quantities", "groups", "missing"}) a.required(needed);
+  a.list("quantities", x.quantities, [](A& inner, MetricQuantity& quantity) {
+    inner("id", quantity.id);
+    inner.required("formulas");
+    inner.list("formulas", quantity.formulas, formula<A>);
+  });
+  a.list("groups", x.groups, [](A& inner, MetricGroup& group) {
+    inner("metrics", group.metrics);
+    inner("passes", group.passes);
+  });
+  a.list("missing", x.missing, [](A& inner, Missing& missing) {
+    inner("what", missing.what);
+    inner("why", missing.why);
+  });
 }
 
 bool allowed(const MetricFormula& formula, const std::function<bool(const std::string&)>& has) {
@@ -89,20 +107,16 @@ const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
 }
 
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) {
-  const base::JsonDocument document = base::parse_json(json, subject, "expected a file of the metric catalogue");
-  const JsonField root = document.root();
-  if (document.schema() != "pagoda.metrics/1") root.fail("is not a pagoda.metrics/1; expected a file of data/metrics");
+  const base::JsonDocument parsed = base::parse_json(json, subject, "expected a file of the metric catalogue");
+  const base::JsonField root = parsed.root();
+  if (parsed.schema() != "pagoda.metrics/1") root.fail("is not a pagoda.metrics/1; expected a file of data/metrics");
   ChipMetrics chip;
-  chip.family = root.text("family");
-  chip.chips = root.texts("chips");
-  chip.cupti = root.text("cupti");
-  chip.collectable = !root.has("collectable") || root.at("collectable").truth();
-  for (const JsonField& quantity : root.array("quantities"))
-    chip.quantities.push_back({quantity.text("id"), formulas(quantity)});
-  for (const JsonField& group : root.array("groups"))
-    chip.groups.push_back({group.texts("metrics"), group.integer("passes").value_or(1)});
-  for (const JsonField& missing : root.array("missing"))
-    chip.missing.push_back({missing.text("what"), missing.text("why")});
+  chip.unknown = members::read(root, chip, document<members::Reader>, members::Reader::Numbers::Any);
+  for (const MetricQuantity& quantity : chip.quantities) {
+    if (quantity.formulas.empty()) root.fail("quantity " + quantity.id + " has no formula; expected at least one");
+    for (const MetricFormula& formula : quantity.formulas)
+      if (formula.terms.empty()) root.fail("a formula of " + quantity.id + " has no terms");
+  }
   return chip;
 }
 

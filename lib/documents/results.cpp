@@ -14,6 +14,8 @@ namespace pagoda::documents {
 namespace {
 
 void merge(ResultSet& set, std::map<std::string, std::size_t>& index, Result result) {
+  for (const std::string& member : result.unknown)
+    if (std::find(set.unknown.begin(), set.unknown.end(), member) == set.unknown.end()) set.unknown.push_back(member);
   const auto [it, is_new] = index.try_emplace(result.key, set.results.size());
   if (is_new) {
     set.results.push_back(std::move(result));

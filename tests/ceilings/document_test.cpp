@@ -254,10 +254,10 @@ TEST_CASE("what is not a ceilings file is named as such") {
       {"[1]", "expected \"schema\""},
       {R"({"schema": "pagoda.device/1"})", "expected \"schema\""},
       {R"({"schema": "pagoda.ceilings/1"})", "\"ceilings\" is missing"},
-      {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "magic", "id": "a"}]})", "\"magic\" is not known"},
+      {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "magic", "id": "a"}]})", "expected one of compute, bandwidth, latency, energy, found \"magic\""},
       {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "energy"}]})", "\"id\" is missing"},
       {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "energy", "id": "a", "value": "1"}]})",
-       "expected a number or null"},
+       "expected a number, found \"1\""},
       {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "energy", "id": "a", "ci95": [1]}]})",
        "expected two numbers"},
   };

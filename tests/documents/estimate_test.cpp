@@ -212,7 +212,7 @@ TEST_CASE("what is wrong in an estimate is an error with its place") {
       {R"("nodes": [{"outputs": [{"type": "float33"}]}])",
        "e.json.nodes[0].outputs[0].type: expected a type, found \"float33\""},
       {R"("nodes": [{"flops": -1}])", "e.json.nodes[0].flops: is negative; expected an amount or null"},
-      {R"("nodes": [{"mark": "odd"}])", "e.json.nodes[0].mark: expected one of the names in the schema, found \"odd\""},
+      {R"("nodes": [{"mark": "odd"}])", "e.json.nodes[0].mark: expected one of compute, view, host, folded, unmodelled, found \"odd\""},
       {R"("nodes": [], "totals": 3)", "e.json.totals: expected an object, found 3"},
       {R"("nodes": [], "roofline": {"seconds": -1})",
        "e.json.roofline.seconds: is negative; expected an amount or null"},

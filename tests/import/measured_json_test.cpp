@@ -97,6 +97,15 @@ TEST_CASE("the schema names the sources that the reader knows") {
                                                          std::end(documents::kMeasuredSources))));
 }
 
+TEST_CASE("members that this version does not know are listed once and left out") {
+  nlohmann::json json = nlohmann::json::parse(write_measured(sample()));
+  json["colour"] = "red";
+  for (auto& kernel : json["kernels"]) kernel["colour"] = "red";
+  const documents::Measured measured = documents::parse_measured(json.dump(), "m.json");
+  CHECK(measured.unknown == std::vector<std::string>{"colour", "kernels.colour"});
+  CHECK(write_measured(measured) == write_measured(sample()));
+}
+
 TEST_CASE("a damaged measurement is an error that names the place") {
   struct Row {
     const char* edit;  // JSON pointer
@@ -106,12 +115,12 @@ TEST_CASE("a damaged measurement is an error that names the place") {
   const Row rows[] = {
       {"/schema", "pagoda.estimate/1", "expected a file of schema pagoda.measured/1"},
       {"/source", "perf", "m.json.source: is \"perf\""},
-      {"/kernels", 3, "expected an array \"kernels\""},
+      {"/kernels", 3, "m.json.kernels: expected an array, found 3"},
       {"/kernels/0", 3, "m.json.kernels[0]: expected an object"},
       {"/kernels/0/seconds", -1, "m.json.kernels[0].seconds: is negative"},
-      {"/kernels/1/seconds", "fast", "m.json.kernels[1].seconds: expected a number or null"},
+      {"/kernels/1/seconds", "fast", "m.json.kernels[1].seconds: expected a number, found \"fast\""},
       {"/kernels/0/launches", 1.5, "m.json.kernels[0].launches: expected an integer"},
-      {"/kernels/0/joined/nodes/0", -1, "m.json.kernels[0].joined.nodes: expected indices"},
+      {"/kernels/0/joined/nodes/0", -1, "m.json.kernels[0].joined.nodes[0]: expected an integer of at least 0"},
       {"/repeats", 0, "m.json.repeats: expected at least 1"},
   };
   for (const Row& row : rows) {

@@ -144,6 +144,7 @@ struct CeilingsDocument {
   std::vector<CeilingCheck> checks;
   std::optional<EnergyReport> energy;
   std::optional<ErtComparison> ert;
+  std::vector<std::string> unknown;  // members of the file that this version does not know, each once
   std::vector<std::string> not_run;  // requested or existing ceilings that were not measured, with the reason
 
   std::string name() const;  // name of the machine; empty if unknown
@@ -154,7 +155,7 @@ const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view i
 
 // JSON of schema pagoda.ceilings/1.
 std::string write_ceilings(const CeilingsDocument& document);
-// The inverse. Unknown keys are ignored, so that newer files still read. Throws Error; `subject` names the text in it.
+// The inverse. Members unknown to this version are listed in `unknown`. Throws Error; `subject` names the text in it.
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject);
 CeilingsDocument load_ceilings(const std::string& path);
 

@@ -185,13 +185,14 @@ struct Measured {
   std::vector<Missing> missing;
   std::vector<std::string> notes;  // suspicious data in the source, and whether it was kept or left out
   std::optional<JoinSummary> join;
+  std::vector<std::string> unknown;  // members of the file that this version does not know, each once: "kernels.colour"
 
   std::optional<double> kernel_seconds() const;  // sum over kernels; empty if one of them has no time
 };
 
 // JSON of schema pagoda.measured/1.
 std::string write_measured(const Measured& measured);
-// The inverse. Unknown keys are ignored, so that newer files still read. Throws Error; `subject` names the text in it.
+// The inverse. Members unknown to this version are listed in `unknown`. Throws Error; `subject` names the text in it.
 Measured parse_measured(std::string_view json, std::string_view subject);
 Measured load_measured(const std::string& path);
 

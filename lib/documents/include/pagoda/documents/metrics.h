@@ -85,6 +85,7 @@ struct ChipMetrics {
   // Metrics to collect. The first group is the best single pass for a roofline; groups of one pass need no replay.
   std::vector<MetricGroup> groups;
   std::vector<Missing> missing;  // quantities that no metric of the chip measures
+  std::vector<std::string> unknown;  // members of the file that this version does not know
 
   const MetricQuantity* quantity(std::string_view id) const;  // null if there is none
 };

@@ -117,12 +117,13 @@ struct Result {
   std::vector<LayerTime> layers;
   std::optional<Verification> verification;
   double wall_seconds = 0;  // of the experiment, start to end
+  std::vector<std::string> unknown;  // members of the line that this version does not know
   base::Settings metadata;  // "time", "host", "cpu", "git_commit", "driver", "version.onnxruntime", …
 };
 
 // One line of JSON, without the line end.
 std::string write_result(const Result& result);
-// Unknown keys are ignored. Throws Error.
+// Members unknown to this version are listed in `unknown`. Throws Error.
 Result parse_result(std::string_view json, std::string_view subject);
 
 // Appends with a single write() under a lock and waits until the data is on disk. Starts a new line after one torn by a
@@ -136,6 +137,7 @@ struct ResultSet {
   std::int64_t torn = 0, unreadable = 0;
   std::string unreadable_reason;  // of the first
   std::int64_t duplicates = 0;    // lines superseded by a later line with the same key
+  std::vector<std::string> unknown;  // members of the lines that this version does not know, each once
 };
 ResultSet parse_results(std::string_view jsonl, std::string_view subject);
 // Loads a file, or every *.jsonl in a folder in name order. A folder without any gives an empty set.
