@@ -1,81 +1,38 @@
 // Grid and ticks, 1-2-5 in each decade. The page redraws them by the same rule when it zooms.
-#include <algorithm>
-#include <cmath>
-
+#include "plot/axis.h"
 #include "plot/draw.h"
-#include "plot/text.h"
 
 namespace pagoda::present::plot {
-namespace {
-
-struct Ticks {
-  std::string major, minor;  // paths of grid lines
-  std::vector<std::pair<double, std::string>> labels;
-};
-
-// Grid lines of each decade: at 1, and thinner ones at 2 and 5.
-template <typename Line>
-Ticks ticks(double low, double high, const Line& line) {
-  Ticks result;
-  const int first = static_cast<int>(std::floor(std::log10(low) + 1e-9)),
-            last = static_cast<int>(std::ceil(std::log10(high) - 1e-9));
-  const bool is_short = high / low < 150;  // also label the steps of 2 and 5
-  for (int exponent = first; exponent <= last; ++exponent) {
-    for (const int step : {1, 2, 5}) {
-      const double value = step * std::pow(10.0, exponent);
-      if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9)) continue;
-      (step == 1 ? result.major : result.minor) += line(value);
-      if (step != 1 && !is_short) continue;
-      std::string label = decade(exponent);
-      label[label.find('1')] = static_cast<char>('0' + step);
-      result.labels.emplace_back(value, std::move(label));
-    }
-  }
-  return result;
-}
-
-}  // namespace
 
 void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
-  const Scale& scale = layout.scale;
-  const Frame& frame = chart.frame;
-  const Box& plot = scale.plot;
-  const Ticks x = ticks(frame.x0, frame.x1, [&](double value) {
-    return "M" + px(scale.x(value)) + " " + px(plot.y0) + "V" + px(plot.y1);
-  });
-  const Ticks y = ticks(frame.y0, frame.y1, [&](double value) {
-    return "M" + px(plot.x0) + " " + px(scale.y(value)) + "H" + px(plot.x1);
-  });
-  svg.open("g", {{"id", "axes"}, {"fill", "none"}});
-  svg.leaf("path", {{"id", "grid-minor"}, {"class", "grid minor"}, {"stroke", "#f0f2f4"}, {"d", x.minor + y.minor}});
-  svg.leaf("path", {{"id", "grid-major"}, {"class", "grid"}, {"stroke", "#dde1e6"}, {"d", x.major + y.major}});
-  svg.leaf("rect", {{"class", "frame"},
-                    {"x", px(plot.x0)},
-                    {"y", px(plot.y0)},
-                    {"width", px(plot.x1 - plot.x0)},
-                    {"height", px(plot.y1 - plot.y0)},
-                    {"stroke", "#8a939d"}});
-  svg.open("g", {{"id", "ticks-x"}, {"class", "ink"}, {"fill", std::string(kInk)}, {"text-anchor", "middle"}});
-  for (const auto& [value, label] : x.labels) svg.text(scale.x(value), plot.y1 + 18, label);
+  const Box& plot = layout.scale.plot;
+  const LogAxis x = layout.scale.x_axis(), y = layout.scale.y_axis();
+  const std::vector<Tick> x_ticks = log_ticks(x.low, x.high), y_ticks = log_ticks(y.low, y.high);
+  // Lines at 1, and thinner ones at 2 and 5, which have labels on short axes.
+  std::string major, minor;
+  for (const Tick& tick : x_ticks)
+    (tick.step == 1 ? major : minor) += filled("M% %V%", {x(tick.value), plot.y0, plot.y1});
+  for (const Tick& tick : y_ticks)
+    (tick.step == 1 ? major : minor) += filled("M% %H%", {plot.x0, y(tick.value), plot.x1});
+  const auto is_labelled = [](const LogAxis& axis, const Tick& tick) { return tick.step == 1 || axis.ratio() < 150; };
+  svg.open("g id='axes' fill='none'");
+  svg.leaf("path id='grid-minor' class='grid minor' stroke='#f0f2f4' d='%'", {minor});
+  svg.leaf("path id='grid-major' class='grid' stroke='#dde1e6' d='%'", {major});
+  svg.leaf("rect class='frame' x='%' y='%' width='%' height='%' stroke='#8a939d'",
+           {plot.x0, plot.y0, plot.x1 - plot.x0, plot.y1 - plot.y0});
+  svg.open("g id='ticks-x' class='ink' fill='%' text-anchor='middle'", {kInk});
+  for (const Tick& tick : x_ticks)
+    if (is_labelled(x, tick)) svg.text(x(tick.value), plot.y1 + 18, tick.label());
+  svg.close().open("g id='ticks-y' class='ink' fill='%' text-anchor='end'", {kInk});
+  for (const Tick& tick : y_ticks)
+    if (is_labelled(y, tick)) svg.text(plot.x0 - 8, y(tick.value) + 4, tick.label());
   svg.close();
-  svg.open("g", {{"id", "ticks-y"}, {"class", "ink"}, {"fill", std::string(kInk)}, {"text-anchor", "end"}});
-  for (const auto& [value, label] : y.labels) svg.text(plot.x0 - 8, scale.y(value) + 4, label);
-  svg.close();
-  svg.text((plot.x0 + plot.x1) / 2, plot.y1 + 40, "Arithmetic intensity [FLOP / DRAM byte]",
-           {{"id", "title-x"},
-            {"class", "ink"},
-            {"text-anchor", "middle"},
-            {"font-size", "13"},
-            {"fill", std::string(kInk)}});
-  const double middle = (plot.y0 + plot.y1) / 2;
-  const double left = plot.x0 - (chart.sheet.is_column ? 50 : 62);
-  svg.text(left, middle, chart.is_energy ? "Work per joule [FLOP/J]" : "Performance [FLOP/s]",
-           {{"id", "title-y"},
-            {"class", "ink"},
-            {"text-anchor", "middle"},
-            {"font-size", "13"},
-            {"fill", std::string(kInk)},
-            {"transform", "rotate(-90 " + px(left) + " " + px(middle) + ")"}});
+  constexpr const char* kTitle = "id='%' class='ink' text-anchor='middle' font-size='13' fill='%' transform='%'";
+  svg.text((plot.x0 + plot.x1) / 2, plot.y1 + 40, "Arithmetic intensity [FLOP / DRAM byte]", kTitle,
+           {"title-x", kInk, ""});
+  const double middle = (plot.y0 + plot.y1) / 2, left = plot.x0 - (chart.sheet.is_column ? 50 : 62);
+  svg.text(left, middle, chart.is_energy ? "Work per joule [FLOP/J]" : "Performance [FLOP/s]", kTitle,
+           {"title-y", kInk, filled("rotate(-90 % %)", {left, middle})});
   svg.close();
 }
 

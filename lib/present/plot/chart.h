@@ -15,6 +15,7 @@
 #include "plot/estimate_file.h"
 #include "plot/roofs.h"
 #include "plot/sheet.h"
+#include "plot/svg.h"
 
 namespace pagoda::present::plot {
 
@@ -123,8 +124,6 @@ struct Series {
   std::vector<Star> other_runs;  // measured runs of a size that has a better one, such as in other power modes
   bool has_time() const { return measured.has_value(); }
 };
-
-inline constexpr std::size_t kColors = 6;  // types with a colour of their own; the rest is "other"
 
 // A change from the first series to the second.
 struct Change {

@@ -207,32 +207,30 @@ Chart energy_view(const Chart& chart) {
   return view;
 }
 
+std::string arch_path(const Scale& scale, const EnergyModel& model, int steps) {
+  std::string path;
+  for (int i = 0; i <= steps; ++i) {
+    const double x = scale.frame.x0 * std::pow(scale.frame.x1 / scale.frame.x0, static_cast<double>(i) / steps);
+    path += filled(path.empty() ? "M% %" : "L% %", {scale.x(x), scale.y(flops_per_joule(model, x))});
+  }
+  return path;
+}
+
 void draw_arch(Svg& svg, const Chart& chart, const Layout& layout) {
   if (!chart.energy->model) return;
   const EnergyModel& model = *chart.energy->model;
   const Scale& scale = layout.scale;
-  svg.open("g", {{"id", "arch"}, {"fill", "none"}});
-  std::string line;
-  constexpr int kSteps = 200;
-  for (int i = 0; i <= kSteps; ++i) {
-    const double x = scale.frame.x0 * std::pow(scale.frame.x1 / scale.frame.x0, static_cast<double>(i) / kSteps);
-    const double y = flops_per_joule(model, x);
-    if (y >= scale.frame.y0 && y <= scale.frame.y1)
-      line += (line.empty() ? "M" : "L") + px(scale.x(x)) + " " + px(scale.y(y));
-  }
-  svg.leaf("path", {{"class", "roof main"}, {"stroke", std::string(kInk)}, {"stroke-width", "2.6"}, {"d", line}});
+  svg.open("g id='arch' fill='none'");
+  svg.leaf("path class='roof main' stroke='%' stroke-width='2.6' d='%'", {kInk, arch_path(scale, model, 200)});
   double drop = 9;
   for (const auto& [balance, name] : {std::pair{time_balance(model), "time balance "},
                                       {energy_balance(model), "energy balance "},
                                       {half_peak_intensity(model), "half of the best "}}) {
     const double y = flops_per_joule(model, balance);
     if (scale.frame.holds(balance, y)) {
-      svg.leaf("path", {{"class", "ridge"},
-                        {"stroke", std::string(kMuted)},
-                        {"stroke-dasharray", "2 4"},
-                        {"d", "M" + px(scale.x(balance)) + " " + px(scale.y(y)) + "V" + px(scale.plot.y1)}});
-      svg.text(scale.x(balance) + 5, scale.plot.y1 - drop, name + plain(balance) + " FLOP/B",
-               {{"class", "halo"}, {"fill", std::string(kInk)}});
+      const double x = scale.x(balance);
+      svg.leaf("path class='ridge' stroke='%' stroke-dasharray='2 4' d='M% %V%'", {kMuted, x, scale.y(y), scale.plot.y1});
+      svg.text(x + 5, scale.plot.y1 - drop, name + plain(balance) + " FLOP/B", "class='halo' fill='%'", {kInk});
     }
     drop += 17;
   }

@@ -7,23 +7,22 @@
 #include <string>
 #include <vector>
 
+#include "plot/axis.h"
 #include "plot/chart.h"
 
 namespace pagoda::present::plot {
 
-inline constexpr double kSmallText = 12, kLabelText = 12;
+inline constexpr double kLabelText = 12;
 
 // Maps decades to units.
 struct Scale {
   Frame frame;
   Box plot;  // the axes
 
-  double x(double intensity) const {
-    return plot.x0 + (plot.x1 - plot.x0) * std::log(intensity / frame.x0) / std::log(frame.x1 / frame.x0);
-  }
-  double y(double performance) const {
-    return plot.y1 - (plot.y1 - plot.y0) * std::log(performance / frame.y0) / std::log(frame.y1 / frame.y0);
-  }
+  LogAxis x_axis() const { return {frame.x0, frame.x1, plot.x0, plot.x1}; }
+  LogAxis y_axis() const { return {frame.y0, frame.y1, plot.y1, plot.y0}; }
+  double x(double intensity) const { return x_axis()(intensity); }
+  double y(double performance) const { return y_axis()(performance); }
 };
 
 struct Segment {

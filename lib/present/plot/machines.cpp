@@ -9,20 +9,11 @@ namespace pagoda::present::plot {
 namespace {
 
 std::string roofline_path(const Scale& scale, const Machine& machine) {
-  const double ridge = machine.peak / machine.bandwidth;
-  const auto point = [&](double x, double y) { return px(scale.x(x)) + " " + px(scale.y(y)); };
-  const auto at = [&](double x) { return point(x, std::min(machine.peak, x * machine.bandwidth)); };
-  return "M" + at(scale.frame.x0) + "L" + at(std::clamp(ridge, scale.frame.x0, scale.frame.x1)) + "L" + at(scale.frame.x1);
-}
-
-std::string arch_path(const Scale& scale, const EnergyModel& model) {
-  std::string path;
-  constexpr int kSteps = 160;
-  for (int i = 0; i <= kSteps; ++i) {
-    const double x = scale.frame.x0 * std::pow(scale.frame.x1 / scale.frame.x0, static_cast<double>(i) / kSteps);
-    path += (path.empty() ? "M" : "L") + px(scale.x(x)) + " " + px(scale.y(flops_per_joule(model, x)));
-  }
-  return path;
+  const Frame& frame = scale.frame;
+  const double ridge = std::clamp(machine.peak / machine.bandwidth, frame.x0, frame.x1);
+  const auto y = [&](double x) { return scale.y(std::min(machine.peak, x * machine.bandwidth)); };
+  return filled("M% %L% %L% %",
+                {scale.x(frame.x0), y(frame.x0), scale.x(ridge), y(ridge), scale.x(frame.x1), y(frame.x1)});
 }
 
 }  // namespace
@@ -41,8 +32,10 @@ void add_machines(Chart& chart, const std::vector<DeviceSpec>& others) {
     }
     const MemoryLevel* dram = other.level("dram");
     if (machine.peak <= 0 || dram == nullptr || !dram->bytes_per_second.known())
-      throw Error(machine.label + ": no peak of " + main.name + " or no bandwidth of memory is known, so that its roofline "
-                  "cannot stand beside that of " + chart.device.name);
+      throw Error(machine.label + ": no peak of " + main.name +
+                  " or no bandwidth of memory is known, so that its roofline "
+                  "cannot stand beside that of " +
+                  chart.device.name);
     machine.bandwidth = *dram->bytes_per_second.value;
     chart.machines.push_back(std::move(machine));
   }
@@ -51,17 +44,15 @@ void add_machines(Chart& chart, const std::vector<DeviceSpec>& others) {
 void draw_machines(Svg& svg, const Chart& chart, const Layout& layout) {
   if (chart.machines.empty()) return;
   const Scale& scale = layout.scale;
-  svg.open("g", {{"id", chart.is_energy ? "arches" : "machines"}, {"fill", "none"}});
+  svg.open("g id='%' fill='none'", {chart.is_energy ? "arches" : "machines"});
   for (std::size_t i = 0; i < chart.machines.size(); ++i) {
     const Machine& machine = chart.machines[i];
-    const std::string color(kPalette[(i + 1) % kColors]);
     if (chart.is_energy && !machine.energy) continue;
-    svg.leaf("path", {{"d", chart.is_energy ? arch_path(scale, *machine.energy) : roofline_path(scale, machine)},
-                      {"stroke", color},
-                      {"stroke-width", "1.6"},
-                      {"stroke-dasharray", "9 3"}});
+    svg.leaf("path d='%' stroke='%' stroke-width='1.6' stroke-dasharray='9 3'",
+             {chart.is_energy ? arch_path(scale, *machine.energy, 160) : roofline_path(scale, machine),
+              kPalette[(i + 1) % kColors]});
     const StarLabel& label = layout.machine_labels[i];
-    svg.text(label.x, label.y, label.text, {{"class", "halo"}, {"text-anchor", "end"}, {"fill", std::string(kInk)}});
+    svg.text(label.x, label.y, label.text, "class='halo' text-anchor='end' fill='%'", {kInk});
   }
   svg.close();
 }

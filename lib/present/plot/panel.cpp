@@ -21,20 +21,24 @@ class Column {
 
   void heading(const std::string& text) {
     y_ += 8;
-    line(text, kInk, "bold");
+    line(text, kInk, "font-weight='bold'");
   }
-  void line(const std::string& text, std::string_view color = kMuted, const char* weight = "") {
-    svg_.text(left, y_ + 12, fit(text, kSmallText, right - left),
-              {{"class", color == kInk    ? "ink"
-                         : color == kWarn ? "warn"
-                                          : "muted"},
-               {"font-weight", weight},
-               {"fill", std::string(color)}});
+  void line(const std::string& text, std::string_view color = kMuted, std::string_view style = {}) {
+    svg_.note(left, y_ + 12, fit(text, kSmallText, right - left), color, style);
     y_ += kLine;
   }
   // Wraps between words.
   void paragraph(const std::string& text, std::string_view color, std::size_t most) {
     for (const std::string& row : wrapped(text, kSmallText, right - left, most)) line(row, color);
+  }
+  // A line beside a mark at the left.
+  void entry(const std::string& text, std::string_view style = {}, double scale = 1) {
+    svg_.note(left + 18, y_ + 12, fit(text, scale * kSmallText, right - left - 18), kInk, style);
+    y_ += kLine;
+  }
+  void star_entry(bool is_filled, const std::string& text) {
+    svg_.note(left + 6, y_ + 13, is_filled ? "★" : "☆", kInk, "text-anchor='middle' font-size='14'");
+    entry(text);
   }
   double y() const { return y_; }
   void skip(double pixels) { y_ += pixels; }
@@ -58,17 +62,13 @@ void draw_ladder(Svg& svg, Column& column, const Chart& chart) {
   const double time_width = 58, from = column.left + std::min(name_width, 0.4 * (column.right - column.left)) + 8,
                to = column.right - time_width;
   column.heading("Times");
-  svg.open("g", {{"id", "times"}});
+  svg.open("g id='times'");
   for (const Rung& rung : ladder) {
-    svg.text(column.left, column.y() + 12, fit(rung.name, kSmallText, from - 7 - column.left),
-             {{"class", "ink"}, {"fill", std::string(kInk)}});
-    svg.leaf("rect", {{"x", px(from)},
-                      {"y", px(column.y() + 4)},
-                      {"width", px((to - from) * rung.seconds / longest)},
-                      {"height", "8"},
-                      {"fill", std::string(rung.name == "measured" ? kInk : kPalette[0])}});
-    svg.text(column.right, column.y() + 12, base::si_seconds(rung.seconds),
-             {{"class", "ink"}, {"text-anchor", "end"}, {"fill", std::string(kInk)}});
+    svg.note(column.left, column.y() + 12, fit(rung.name, kSmallText, from - 7 - column.left), kInk);
+    svg.leaf(
+        "rect x='%' y='%' width='%' height='8' fill='%'",
+        {from, column.y() + 4, (to - from) * rung.seconds / longest, rung.name == "measured" ? kInk : kPalette[0]});
+    svg.note(column.right, column.y() + 12, base::si_seconds(rung.seconds), kInk, kEnd);
     column.skip(kLine);
   }
   svg.close();
@@ -82,36 +82,22 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
     other.seconds += series.types[i].seconds;
   }
   const double bar = column.right - column.left < 200 ? 24 : 40;  // length for 100 % of the time
-  svg.open("g", {{"class", "legend"}, {"data-s", std::to_string(at)}, {"display", at == 0 ? "" : "none"}});
+  svg.open("g class='legend' data-s='%' display='%'", {at, at == 0 ? "" : "none"});
   for (std::size_t i = 0; i <= named; ++i) {
     const TypeTime& type = i < named ? series.types[i] : other;
     if (type.items == 0) continue;
     const std::size_t color = i < named ? i : kColors;
     const double share = series.seconds > 0 ? type.seconds / series.seconds : 0, y = column.y();
-    svg.open("g", {{"class", "type"}, {"data-type", type.type}, {"data-c", std::to_string(color)}});
-    svg.leaf("rect", {{"class", "hit"},
-                      {"x", px(column.left - 6)},
-                      {"y", px(y)},
-                      {"width", px(column.right - column.left + 8)},
-                      {"height", px(kLine)},
-                      {"fill", "none"},
-                      {"pointer-events", "all"}});
-    svg.leaf("path", {{"class", "c" + std::to_string(color)},
-                      {"d", mark_path(color, column.left + 6, y + 8, 5.4)},
-                      {"fill", std::string(kPalette[color])},
-                      {"stroke", "#333"},
-                      {"stroke-width", "0.6"}});
-    svg.text(column.left + 18, y + 12, fit(type.type, kSmallText, column.right - column.left - 76 - bar) + " ×" + std::to_string(type.items),
-             {{"class", "ink"}, {"fill", std::string(kInk)}});
-    svg.leaf("rect", {{"class", "c" + std::to_string(color)},
-                      {"x", px(column.right - 48 - bar * share)},
-                      {"y", px(y + 4)},
-                      {"width", px(bar * share)},
-                      {"height", "8"},
-                      {"fill", std::string(kPalette[color])}});
-    svg.text(column.right, y + 12, percent_text(share),
-             {{"class", "ink"}, {"text-anchor", "end"}, {"fill", std::string(kInk)}});
-    svg.close();
+    svg.open("g class='type' data-type='%' data-c='%'", {type.type, color});
+    svg.leaf("rect class='hit' x='%' y='%' width='%' height='%' fill='none' pointer-events='all'",
+             {column.left - 6, y, column.right - column.left + 8, kLine});
+    svg.leaf("path class='c%' d='%' fill='%' stroke='#333' stroke-width='0.6'",
+             {color, mark_path(color, column.left + 6, y + 8, 5.4), kPalette[color]});
+    const std::string name = fit(type.type, kSmallText, column.right - column.left - 76 - bar);
+    svg.note(column.left + 18, y + 12, name + " ×" + std::to_string(type.items), kInk);
+    svg.leaf("rect class='c%' x='%' y='%' width='%' height='8' fill='%'",
+             {color, column.right - 48 - bar * share, y + 4, bar * share, kPalette[color]});
+    svg.note(column.right, y + 12, percent_text(share), kInk, kEnd).close();
     column.skip(kLine);
   }
   svg.close();
@@ -145,75 +131,48 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
       std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.has_time(); });
   const bool has_estimate =
       std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.estimate.has_value(); });
-  const auto row = [&](const std::string& text) {
-    svg.text(column.left + 18, column.y() + 12, fit(text, kSmallText, column.right - column.left - 18),
-             {{"class", "ink"}, {"fill", std::string(kInk)}});
-    column.skip(kLine);
-  };
   const double x = column.left + 6;
   if (has_estimate) {
-    svg.leaf("circle", {{"cx", px(x)},
-                        {"cy", px(column.y() + 8)},
-                        {"r", "5"},
-                        {"fill", "#0072B2"},
-                        {"fill-opacity", "0.18"},
-                        {"stroke", "#0072B2"},
-                        {"stroke-width", "1.6"}});
-    row("estimate: least time");
+    svg.leaf("circle cx='%' cy='%' r='5' fill='%' fill-opacity='0.18' stroke='%' stroke-width='1.6'",
+             {x, column.y() + 8, kPalette[0], kPalette[0]});
+    column.entry("estimate: least time");
   }
   if (has_measured) {
-    svg.leaf("circle", {{"cx", px(x)},
-                        {"cy", px(column.y() + 8)},
-                        {"r", "5"},
-                        {"fill", "#0072B2"},
-                        {"stroke", "#333"},
-                        {"stroke-width", "0.6"}});
-    row("measured, joined to its estimate");
+    svg.leaf("circle cx='%' cy='%' r='5' fill='%' stroke='#333' stroke-width='0.6'", {x, column.y() + 8, kPalette[0]});
+    column.entry("measured, joined to its estimate");
   }
   if (std::any_of(chart.series.begin(), chart.series.end(), has_whiskers)) {
-    svg.leaf("path", {{"d", "M" + px(x) + " " + px(column.y() + 1) + "V" + px(column.y() + 15)},
-                      {"stroke", "#6b7480"},
-                      {"stroke-width", "1.4"}});
-    row("slowest to fastest run");
+    svg.leaf("path d='M% %V%' stroke='#6b7480' stroke-width='1.4'", {x, column.y() + 1, column.y() + 15});
+    column.entry("slowest to fastest run");
   }
-  const auto star = [&](const char* mark, const std::string& text) {
-    svg.text(x, column.y() + 13, mark,
-             {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
-    row(text);
-  };
   const Stars stars = stars_of(chart);
   if (stars.are_measured && !has_measured) {
-    star("★", stars.measured);
-    if (stars.have_others) row("–  other runs of that size");
-    if (stars.are_bounds) star("☆", stars.bound);
+    column.star_entry(true, stars.measured);
+    if (stars.have_others) column.entry("–  other runs of that size");
+    if (stars.are_bounds) column.star_entry(false, stars.bound);
   } else {
     // Bounds are drawn hollow.
-    star(has_measured ? "★" : "☆", has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
+    column.star_entry(has_measured, has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
   }
   double at = column.left + 4;
   const double y = column.y() + 12;
   for (const double share : {0.01, 0.05, 0.25}) {
     const double radius = dot_radius(share);
     at += radius;
-    svg.leaf("circle", {{"class", "ghost"},
-                        {"cx", px(at)},
-                        {"cy", px(y)},
-                        {"r", px(radius)},
-                        {"fill", "none"},
-                        {"stroke", "#59636e"}});
+    svg.leaf("circle class='ghost' cx='%' cy='%' r='%' fill='none' stroke='%'", {at, y, radius, kMuted});
     at += radius + 4;
-    svg.text(at, y + 4, percent_text(share), {{"class", "muted"}, {"fill", std::string(kMuted)}});
+    svg.note(at, y + 4, percent_text(share));
     at += text_width(percent_text(share), kSmallText) + 8;
   }
   const std::string what = has_measured ? "of the time" : "of least time";
   const bool has_room = at + text_width(what, kSmallText) <= column.right;
-  if (has_room) svg.text(at, y + 4, what, {{"class", "muted"}, {"fill", std::string(kMuted)}});
+  if (has_room) svg.note(at, y + 4, what);
   column.skip(kLine + 10);
   if (!has_room) column.line(what);
 }
 
 void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t at) {
-  svg.open("g", {{"class", "absent"}, {"data-s", std::to_string(at)}, {"display", at == 0 ? "" : "none"}});
+  svg.open("g class='absent' data-s='%' display='%'", {at, at == 0 ? "" : "none"});
   for (std::size_t i = 1; i < kAbsences; ++i) {
     const auto& [items, share] = series.absent[i];
     if (items == 0) continue;
@@ -289,14 +248,10 @@ void draw_models(Svg& svg, Column& column, const Chart& chart) {
   if (is_several && !names.common.empty()) column.line("all: " + names.common.substr(2), kMuted);
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
-    svg.leaf("path", {{"d", mark_path(chart.by_model ? i % kColors : 0, column.left + 6, column.y() + 8, 5.4)},
-                      {"fill", std::string(chart.by_model ? series_color(i) : kPath)},
-                      {"stroke", "#333"},
-                      {"stroke-width", "0.6"}});
-    svg.text(column.left + 18, column.y() + 12,
-             fit(is_several ? names.labels[i] : series.label, 1.15 * kSmallText, column.right - column.left - 18),
-             {{"class", "ink"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
-    column.skip(kLine);
+    svg.leaf("path d='%' fill='%' stroke='#333' stroke-width='0.6'",
+             {mark_path(chart.by_model ? i % kColors : 0, column.left + 6, column.y() + 8, 5.4),
+              chart.by_model ? series_color(i) : kPath});
+    column.entry(is_several ? names.labels[i] : series.label, "font-weight='bold'", kBold);
     column.paragraph(reach_text(chart, series), kMuted, 2);
   }
   if (!chart.is_energy)
@@ -318,32 +273,21 @@ void draw_constants(Column& column, const Chart& chart) {
   column.line(race_to_halt(model) ? "finishing early saves energy" : "a slower run can save energy");
 }
 
-void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
+void draw_star_marks(Column& column, const Chart& chart) {
   if (chart.series.empty()) return;
   column.heading("Marks");
-  const auto row = [&](bool is_filled, const std::string& text) {
-    svg.text(column.left + 6, column.y() + 13, is_filled ? "★" : "☆",
-             {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
-    svg.text(column.left + 18, column.y() + 12, text, {{"class", "ink"}, {"fill", std::string(kInk)}});
-    column.skip(kLine);
-  };
   const Stars stars = stars_of(chart);
-  if (stars.are_measured) row(true, stars.measured);
+  if (stars.are_measured) column.star_entry(true, stars.measured);
   if (stars.have_others) column.line("–  other runs of that size", kMuted);
-  if (stars.are_bounds) row(false, stars.bound);
+  if (stars.are_bounds) column.star_entry(false, stars.bound);
   // With one model, the labels themselves name the size.
-  const auto with = std::find_if(chart.series.begin(), chart.series.end(), [](const Series& s) {
-    return s.trajectory.size() > 1 || s.runs.size() > 1;
-  });
+  const auto with = std::find_if(chart.series.begin(), chart.series.end(),
+                                 [](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; });
   if (chart.by_model && with != chart.series.end()) {
     const std::string& label = (with->runs.size() > 1 ? with->runs : with->trajectory).front().label;
     column.line("numbers: " + label.substr(0, label.find('=')), kMuted);
   }
 }
-
-}  // namespace
-
-namespace {
 
 // The machines whose lines are drawn besides the device's.
 void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
@@ -352,22 +296,19 @@ void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
   for (std::size_t i = 0; i < chart.machines.size(); ++i) {
     const Machine& machine = chart.machines[i];
     if (chart.is_energy && !machine.energy) continue;
-    svg.leaf("path", {{"d", "M" + px(column.left) + " " + px(column.y() + 8) + "h14"},
-                      {"stroke", std::string(kPalette[(i + 1) % kColors])},
-                      {"stroke-width", "2"},
-                      {"stroke-dasharray", "6 2"}});
-    svg.text(column.left + 18, column.y() + 12, fit(machine.label, kSmallText, column.right - column.left - 18),
-             {{"class", "ink"}, {"fill", std::string(kInk)}});
-    column.skip(kLine);
-    column.line(chart.is_energy ? base::si_text(peak_flops_per_joule(*machine.energy), "FLOP/J") + " at best"
-                                : base::si_text(machine.peak, "FLOP/s") + ", " + base::si_text(machine.bandwidth, "B/s"));
+    svg.leaf("path d='M% %h14' stroke='%' stroke-width='2' stroke-dasharray='6 2'",
+             {column.left, column.y() + 8, kPalette[(i + 1) % kColors]});
+    column.entry(machine.label);
+    column.line(chart.is_energy
+                    ? base::si_text(peak_flops_per_joule(*machine.energy), "FLOP/J") + " at best"
+                    : base::si_text(machine.peak, "FLOP/s") + ", " + base::si_text(machine.bandwidth, "B/s"));
   }
 }
 
 }  // namespace
 
 double draw_panel(Svg& svg, const Chart& chart) {
-  svg.open("g", {{"id", "panel"}});
+  svg.open("g id='panel'");
   Box box = chart.sheet.panel, marks_box = box;
   if (chart.sheet.is_column) {
     if (const std::string text = says(chart); !text.empty()) {
@@ -385,7 +326,7 @@ double draw_panel(Svg& svg, const Chart& chart) {
   if (is_of_models) {
     if (chart.is_energy) draw_constants(marks, chart);
     draw_models(svg, column, chart);
-    draw_star_marks(svg, marks, chart);
+    draw_star_marks(marks, chart);
   } else if (!chart.series.empty()) {
     // Each series has its own rows; the page shows those of one series.
     const auto each = [&](Column& into, auto draw) {
@@ -410,7 +351,8 @@ double draw_panel(Svg& svg, const Chart& chart) {
   }
   draw_machine_list(svg, marks, chart);
   for (const MemoryLevel& level : chart.device.levels)
-    if (!chart.is_energy && !level.bytes_per_second.known()) marks.line(level_name(level.level) + " roof: rate not known");
+    if (!chart.is_energy && !level.bytes_per_second.known())
+      marks.line(level_name(level.level) + " roof: rate not known");
   if (!chart.warnings.empty() && marks.has_room(3)) {
     marks.heading("Check");
     for (const std::string& warning : chart.warnings)
@@ -425,7 +367,7 @@ double draw_footer(Svg& svg, const Chart& chart, double top) {
   const double left = sheet.is_column ? sheet.panel.x0 : sheet.plot.x0, right = sheet.panel.x1;
   std::string row;
   double y = top + 12;
-  svg.open("g", {{"id", "footer"}, {"class", "muted"}, {"fill", std::string(kMuted)}});
+  svg.open("g id='footer' class='muted' fill='%'", {kMuted});
   const auto flush = [&] {
     if (row.empty() || (!sheet.is_column && y > sheet.height - 8)) return;
     svg.text(left, y, fit(row, kSmallText, right - left));

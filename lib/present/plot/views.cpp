@@ -1,258 +1,127 @@
 #include "plot/views.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "pagoda/base/text.h"
-#include "plot/draw.h"
+#include "plot/axis.h"
 #include "plot/text.h"
 
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kCardWidth = 560, kCardHeight = 300, kCardLeft = 64, kCardRight = 30, kCardTop = 44, kCardBottom = 40;
+constexpr double kViewWidth = 560, kViewLeft = 72, kViewRight = 24;  // of views, and the margins of their axes
 
-// A small picture with a title, one line below it, and axes.
-class Card {
- public:
-  Card(const std::string& title, const std::string& subtitle, double height = kCardHeight) : height_(height) {
-    svg_.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
-                      {"viewBox", "0 0 " + px(kCardWidth) + " " + px(height)},
-                      {"font-family", std::string(kFont)},
-                      {"font-size", px(kSmallText)},
-                      {"role", "img"},
-                      {"aria-label", title + ". " + subtitle}});
-    svg_.text(8, 18, title,
-              {{"class", "ink"}, {"font-size", "14"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
-    svg_.text(8, 35, fit(subtitle, kSmallText, kCardWidth - 16), {{"class", "muted"}, {"fill", std::string(kMuted)}});
-  }
-
-  Svg& svg() { return svg_; }
-  double bottom() const { return height_ - kCardBottom; }
-  void note(double x, double y, const std::string& text, const char* anchor = "", std::string_view color = kMuted) {
-    svg_.text(x, y, text,
-              {{"class", color == kInk ? "ink" : "muted"}, {"text-anchor", anchor}, {"fill", std::string(color)}});
-  }
-  void grid(const std::string& path) {
-    svg_.leaf("path", {{"class", "grid"}, {"stroke", "#dde1e6"}, {"fill", "none"}, {"d", path}});
-  }
-  std::string done() && {
-    svg_.close();
-    return std::move(svg_).done();
-  }
-
- private:
-  Svg svg_;
-  double height_;
-};
-
-// A step of 1, 2 or 5 times a power of ten, with at most five steps to `top`.
-double step_to(double top) {
-  double step = std::pow(10, std::floor(std::log10(top)));
-  while (top / step > 5) step *= 2;
-  for (const double finer : {0.2, 0.5})
-    if (top / (step * finer) <= 5) return step * finer;
-  return step;
+std::string peak_text(const documents::EstimateMemory& memory) {
+  std::string text = "peak " + base::grouped(memory.peak_bytes) + " B (" + base::si(memory.peak_bytes, "B") +
+                     ") at step " + std::to_string(memory.peak_step);
+  if (memory.peak_step < memory.names.size())
+    text += ", " + short_name(memory.names[memory.peak_step], 40) + " (" + memory.op_types[memory.peak_step] + ")";
+  Int weights = 0;
+  for (const auto& of_type : memory.weights) weights += of_type.bytes;
+  return weights > 0 ? text + "; weights " + base::si(weights, "B") : text;
 }
-
-struct LogAxis {
-  double low = 1, high = 10, from = 0, to = 1;  // pixels
-
-  double operator()(double value) const { return from + (to - from) * std::log(value / low) / std::log(high / low); }
-};
-
-LogAxis log_axis(double low, double high, double from, double to) {
-  const double first = std::pow(10, std::floor(std::log10(low) + 1e-9)),
-               last = std::pow(10, std::ceil(std::log10(high) - 1e-9));
-  return {first, last > first ? last : first * 10, from, to};
-}
-
-template <typename Tick>
-void each_decade(const LogAxis& axis, Tick tick) {
-  const int first = static_cast<int>(std::lround(std::log10(axis.low))),
-            last = static_cast<int>(std::lround(std::log10(axis.high)));
-  const int stride = std::max(1, (last - first) / 6);
-  for (int exponent = first; exponent <= last; exponent += stride) tick(std::pow(10.0, exponent), exponent);
-}
-
-// 1, 2 and 5 times powers of ten within the ends; only powers of ten if high/low > 300.
-std::vector<double> round_values(double low, double high) {
-  std::vector<double> values;
-  const bool is_wide = high / low > 300;
-  for (int e = static_cast<int>(std::floor(std::log10(low))); e <= static_cast<int>(std::ceil(std::log10(high))); ++e)
-    for (const double step : {1.0, 2.0, 5.0})
-      if (const double value = step * std::pow(10.0, e);
-          (step == 1 || !is_wide) && value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9))
-        values.push_back(value);
-  return values;
-}
-
-std::string second_tick(int exponent) { return base::si_text(std::pow(10.0, exponent), "s"); }
 
 }  // namespace
 
-// Live bytes at each step; steps that share a pixel show their maximum.
-std::string draw_memory_view(const EstimateFile& estimate) {
-  if (!estimate.document.memory) return {};
-  const documents::EstimateMemory& memory = *estimate.document.memory;
-  if (memory.timeline.empty() || memory.peak_bytes <= 0) return {};
-  const double top = static_cast<double>(memory.peak_bytes);
-  std::string subtitle = "peak " + base::si_text(top, "B") + " at step " + std::to_string(memory.peak_step);
-  if (memory.peak_step < memory.order.size())
-    if (const auto at = estimate.position(static_cast<std::size_t>(memory.order[memory.peak_step])))
-      subtitle += ", " + short_name(estimate.nodes()[*at].name, 30);
-  if (const auto weights = estimate.weight_bytes()) subtitle += "; weights " + base::si_text(*weights, "B");
-  Card card("Activations alive at each step", subtitle);
-  const double width = kCardWidth - kCardLeft - kCardRight, height = card.bottom() - kCardTop;
-  std::string lines;
-  for (double mark = 0, step = step_to(top); mark <= top * 1.0001; mark += step) {
-    const double y = card.bottom() - height * mark / top;
-    lines += "M" + px(kCardLeft) + " " + px(y) + "H" + px(kCardWidth - kCardRight);
-    card.note(kCardLeft - 6, y + 4, base::si_text(mark, "B"), "end");
+std::string draw_memory(const documents::EstimateDocument& estimate, const std::string& title, double width) {
+  constexpr double kHeight = 226;  // of the axes
+  const documents::EstimateMemory& memory = *estimate.memory;
+  const std::size_t steps = memory.timeline.size();
+  const std::string subtitle = steps > 0 ? peak_text(memory) : "no steps";
+  const double right = width - kViewRight, top = title_bottom(title, subtitle, width) + 18, bottom = top + kHeight,
+               most = std::max(1.0, static_cast<double>(memory.peak_bytes));
+  const auto x = [&](double step) {
+    return kViewLeft + (right - kViewLeft) * step / std::max(1.0, static_cast<double>(steps));
+  };
+  const auto y = [&](double bytes) { return bottom - kHeight * std::min(1.0, bytes / most); };
+  Svg svg = begin_picture(title, subtitle, width, bottom + 42);
+  std::string grid;
+  for (const double tick : linear_ticks(0, most)) {
+    grid += filled("M% %H%", {kViewLeft, y(tick), right});
+    svg.note(kViewLeft - 6, y(tick) + 4, base::si_text(tick, "B"), kMuted, kEnd);
   }
-  card.grid(lines);
-  const std::size_t steps = memory.timeline.size(), columns = std::min(steps, static_cast<std::size_t>(width));
-  std::string path = "M" + px(kCardLeft) + " " + px(card.bottom());
+  draw_rules(svg, grid);
+  const std::size_t columns = std::min(steps, static_cast<std::size_t>(right - kViewLeft));
+  std::string path = filled("M% %", {kViewLeft, bottom});
   for (std::size_t column = 0; column < columns; ++column) {
     const std::size_t begin = column * steps / columns, end = (column + 1) * steps / columns;
-    const double highest =
-        static_cast<double>(*std::max_element(memory.timeline.begin() + static_cast<std::ptrdiff_t>(begin),
-                                              memory.timeline.begin() + static_cast<std::ptrdiff_t>(end)));
-    path += "V" + px(card.bottom() - height * std::min(1.0, highest / top)) + "H" +
-            px(kCardLeft + width * static_cast<double>(end) / static_cast<double>(steps));
+    const Int highest = *std::max_element(&memory.timeline[begin], &memory.timeline[begin] + (end - begin));
+    path += filled("V%H%", {y(static_cast<double>(highest)), x(static_cast<double>(end))});
   }
-  card.svg().leaf("path", {{"fill", "#0072B2"},
-                           {"fill-opacity", "0.3"},
-                           {"stroke", "#0072B2"},
-                           {"d", path + "V" + px(card.bottom()) + "Z"}});
-  card.svg().leaf(
-      "circle",
-      {{"cx", px(kCardLeft + width * (static_cast<double>(memory.peak_step) + 0.5) / static_cast<double>(steps))},
-       {"cy", px(kCardTop)},
-       {"r", "4"},
-       {"fill", "#D55E00"}});
-  card.note(kCardLeft, card.bottom() + 16, "0");
-  card.note(kCardWidth - kCardRight, card.bottom() + 16, std::to_string(steps), "end");
-  card.note(kCardLeft + width / 2, card.bottom() + 16, "step, in the order of execution", "middle");
-  card.note(kCardLeft + width / 2, card.bottom() + 32, fit("not counted: " + memory.excludes, kSmallText, width + 20),
-            "middle");
-  return std::move(card).done();
+  svg.leaf("path fill='%' fill-opacity='0.3' stroke='%' d='%V%Z'", {kPalette[0], kPalette[0], path, bottom});
+  if (steps > 0)
+    svg.leaf("circle cx='%' cy='%' r='4' fill='%'", {x(static_cast<double>(memory.peak_step) + 0.5), top, kPalette[3]});
+  const double middle = (kViewLeft + right) / 2;
+  svg.note(kViewLeft, bottom + 16, "0").note(right, bottom + 16, std::to_string(steps), kMuted, kEnd);
+  svg.note(middle, bottom + 16, "step, in the order of execution", kMuted, kMiddle);
+  svg.note(middle, bottom + 33, fit("not counted: " + memory.excludes, kSmallText, width - 24), kMuted, kMiddle);
+  svg.close();
+  return std::move(svg).done();
 }
 
-// Time, speed and memory over a swept size: one panel each, with its own axis; all axes are logarithmic, so that a
-// straight line is a power law.
-std::string draw_sweep_view(const EstimateFile& estimate) {
-  if (!estimate.sweep || estimate.sweep->points.size() < 2) return {};
-  const EstimateCurve& sweep = *estimate.sweep;
-  struct Curve {
-    const char* title;
-    const char* unit;
-    std::string_view color;
-    std::vector<std::pair<double, double>> points = {}, measured = {};
+std::vector<LineChart> sweep_charts(const EstimateCurve& sweep) {
+  struct Quantity {
+    const char *title, *unit, *bound;
+    std::optional<double> (*value)(const CurvePoint&, const std::optional<double>& seconds);
   };
-  std::array<Curve, 3> curves = {{{"Time, at least", "s", kPalette[0]},
-                                  {"Speed, at most", "FLOP/s", kPalette[3]},
-                                  {"Memory of a run", "B", kPalette[2]}}};
-  for (const CurvePoint& point : sweep.points) {
-    if (point.size <= 0) continue;
-    const auto add = [&](std::vector<std::pair<double, double>>& points, const std::optional<double>& value) {
-      if (value.value_or(0) > 0) points.emplace_back(point.size, *value);
-    };
-    const auto speed = [&](const std::optional<double>& seconds) {
-      return point.flops && seconds.value_or(0) > 0 ? std::optional(*point.flops / *seconds) : std::nullopt;
-    };
-    add(curves[0].points, point.seconds);
-    add(curves[0].measured, point.measured_seconds);
-    add(curves[1].points, speed(point.seconds));
-    add(curves[1].measured, speed(point.measured_seconds));
-    add(curves[2].points, point.memory_bytes);
-  }
-  if (!curves[0].measured.empty()) {
-    curves[0].title = "Time, at least (hollow) and measured (filled)";
-    curves[1].title = "Speed, at most (hollow) and measured (filled)";
-  }
-  const auto shown = static_cast<double>(
-      std::count_if(curves.begin(), curves.end(), [](const Curve& curve) { return curve.points.size() > 1; }));
-  if (shown == 0) return {};
-  constexpr double kPanel = 150, kLeftOfSweep = 92;
-  Card card("Over " + sweep.dim, "logarithmic; the last value is written out", kCardTop + shown * kPanel + 24);
-  const double right = kCardWidth - 108;  // right end of the axes; the last value is written beside it
-  const double smallest = std::max(1e-9, sweep.points.front().size);
-  const LogAxis x{smallest, std::max(sweep.points.back().size, smallest * 2), kLeftOfSweep, right};
-  double top = kCardTop + 4;
-  for (const Curve& curve : curves) {
-    if (curve.points.size() < 2) continue;
-    const double bottom = top + kPanel - 34;
-    double low = curve.points.front().second, high = low;
-    for (const auto* points : {&curve.points, &curve.measured})
-      for (const auto& [size, value] : *points) low = std::min(low, value), high = std::max(high, value);
-    // Keeps a flat curve away from the edges.
-    if (high < low * 3) low /= 2, high *= 2;
-    const LogAxis y{low, high, bottom - 4, top + 22};
-    card.note(kLeftOfSweep, top + 10, curve.title, "", kInk);
-    std::string lines = "M" + px(kLeftOfSweep) + " " + px(bottom) + "H" + px(right);
-    double last = INFINITY;
-    for (const double value : round_values(low, high)) {
-      if (last - y(value) < 16) continue;
-      last = y(value);
-      lines += "M" + px(kLeftOfSweep) + " " + px(y(value)) + "H" + px(right);
-      card.note(kLeftOfSweep - 6, y(value) + 4, base::si_text(value, curve.unit), "end");
+  // clang-format off
+  constexpr std::array<Quantity, 3> kQuantities = {{
+      {"Time",            "s",      "at least", [](const CurvePoint&, const std::optional<double>& seconds) { return seconds; }},
+      {"Speed",           "FLOP/s", "at most",  [](const CurvePoint& point, const std::optional<double>& seconds) {
+         return point.flops && seconds.value_or(0) > 0 ? std::optional(*point.flops / *seconds) : std::nullopt; }},
+      {"Memory of a run", "B",      "",         [](const CurvePoint& point, const std::optional<double>&) { return point.memory_bytes; }}}};
+  constexpr std::array<std::size_t, 3> kColorOf = {0, 3, 2};
+  // clang-format on
+  std::vector<LineChart> charts;
+  for (std::size_t q = 0; q < kQuantities.size(); ++q) {
+    const auto& [title, unit, bound, value] = kQuantities[q];
+    ChartLine least{.name = bound, .points = {}, .color = kColorOf[q]},
+        measured{.name = "measured", .points = {}, .color = kColorOf[q]};
+    for (const CurvePoint& point : sweep.points) {
+      if (point.size <= 0) continue;
+      const auto add = [&](ChartLine& line, const std::optional<double>& y) {
+        if (y.value_or(0) > 0) line.points.push_back({.x = point.size, .y = *y});
+      };
+      add(least, value(point, point.seconds));
+      if (*bound != '\0') add(measured, value(point, point.measured_seconds));
     }
-    double end = -INFINITY;
-    for (const double value : round_values(x.low, x.high)) {
-      const std::string label = number(value, 6);
-      const double half = text_width(label, kSmallText) / 2;
-      if (x(value) - half < end + 6) continue;
-      end = x(value) + half;
-      lines += "M" + px(x(value)) + " " + px(top + 18) + "V" + px(bottom);
-      card.note(x(value), bottom + 14, label, "middle");
+    if (least.points.size() < 2) continue;
+    LineChart chart{.title = std::string(title) + " over " + sweep.dim,
+                    .subtitle = "both axes logarithmic: a straight line is a power law",
+                    .x_title = sweep.dim,
+                    .y_title = {},
+                    .is_x_logarithmic = true,
+                    .y_unit = unit,
+                    .height = 130};
+    least.is_hollow = !measured.points.empty();
+    if (least.is_hollow) least.dashes = "4 3";
+    for (ChartLine* line : {&least, &measured}) {
+      if (line->points.empty()) continue;
+      line->points.back().label = base::si_text(line->points.back().y, unit);
+      chart.lines.push_back(std::move(*line));
     }
-    card.grid(lines);
-    const bool has_both = !curve.measured.empty();
-    double end_of_bound = 0;
-    for (const auto* points : {&curve.points, &curve.measured}) {
-      if (points->empty()) continue;
-      const bool is_bound = points == &curve.points, is_hollow = is_bound && has_both;
-      std::string path;
-      for (const auto& [size, value] : *points) path += (path.empty() ? "M" : "L") + px(x(size)) + " " + px(y(value));
-      card.svg().leaf("path", {{"class", is_bound ? "" : "measured"},
-                               {"fill", "none"},
-                               {"stroke", std::string(curve.color)},
-                               {"stroke-width", "2"},
-                               {"stroke-dasharray", is_hollow ? "4 3" : ""},
-                               {"d", path}});
-      for (const auto& [size, value] : *points)
-        card.svg().leaf("circle", {{"cx", px(x(size))},
-                                   {"cy", px(y(value))},
-                                   {"r", "2.6"},
-                                   {"fill", is_hollow ? "#fff" : std::string(curve.color)},
-                                   {"stroke", is_hollow ? std::string(curve.color) : ""}});
-      // The last values are written beside the curves, and not over each other.
-      const auto& [size, value] = points->back();
-      if (!is_bound && std::abs(y(value) - end_of_bound) < 13) continue;
-      card.note(x(size) + 8, y(value) + 4, base::si_text(value, curve.unit), "", kInk);
-      end_of_bound = y(value);
-    }
-    top += kPanel;
+    charts.push_back(std::move(chart));
   }
-  card.note((kLeftOfSweep + right) / 2, top + 8, sweep.dim, "middle", kInk);
-  return std::move(card).done();
+  return charts;
 }
 
-// Measured time over least time, both logarithmic, with lines at equality and at multiples of the least time.
-std::string draw_scatter_view(const Series& series) {
+std::string draw_scatter(const Series& series) {
   struct Point {
     double bound, seconds;
     std::size_t color;
   };
   std::vector<Point> points;
-  double sum = 0;
+  double sum = 0, low = INFINITY, high = 0;
   for (const Dot& dot : series.dots)
     for (const std::size_t i : dot.items) {
       const Item& item = series.items[i];
       if (item.bound_seconds.value_or(0) <= 0 || item.seconds.value_or(0) <= 0) continue;
       points.push_back({*item.bound_seconds, *item.seconds, dot.color});
       sum += std::log(*item.seconds / *item.bound_seconds);
+      low = std::min({low, *item.bound_seconds, *item.seconds});
+      high = std::max({high, *item.bound_seconds, *item.seconds});
     }
   if (points.empty()) return {};
   std::vector<double> ratios;
@@ -261,60 +130,61 @@ std::string draw_scatter_view(const Series& series) {
   std::sort(ratios.begin(), ratios.end());
   const double mean = std::exp(sum / static_cast<double>(points.size()));
   const auto at = [&](double part) {
-    return ratios[static_cast<std::size_t>(part * static_cast<double>(ratios.size() - 1))];
+    return plain(ratios[static_cast<std::size_t>(part * static_cast<double>(ratios.size() - 1))]) + "×";
   };
-  double low = 1e9, high = 0;
-  for (const Point& point : points)
-    low = std::min({low, point.bound, point.seconds}), high = std::max({high, point.bound, point.seconds});
-  Card card("Measured against least time",
-            "measured / least: geometric mean " + plain(mean) + "× (" + (mean >= 1 ? "+" : "−") +
-                percent_text(std::abs(mean - 1)) + "), half within " + plain(at(0.25)) + "× … " + plain(at(0.75)) +
-                "×, of " + std::to_string(points.size()),
-            380);
-  const LogAxis x = log_axis(low, high, kCardLeft, kCardWidth - kCardRight), y{x.low, x.high, card.bottom(), kCardTop};
-  std::string lines;
-  each_decade(x, [&](double value, int exponent) {
-    lines += "M" + px(x(value)) + " " + px(kCardTop) + "V" + px(card.bottom()) + "M" + px(kCardLeft) + " " +
-             px(y(value)) + "H" + px(kCardWidth - kCardRight);
-    card.note(x(value), card.bottom() + 16, second_tick(exponent), "middle");
-    card.note(kCardLeft - 6, y(value) + 4, second_tick(exponent), "end");
-  });
-  card.grid(lines);
+  const std::string title = "Measured against least time",
+                    subtitle = "measured / least: geometric mean " + plain(mean) + "× (" + (mean >= 1 ? "+" : "−") +
+                               percent_text(std::abs(mean - 1)) + "), half within " + at(0.25) + " … " + at(0.75) +
+                               ", of " + std::to_string(points.size());
+  const double right = kViewWidth - kViewRight, top = title_bottom(title, subtitle, kViewWidth) + 18,
+               bottom = top + 296;
+  // Whole decades.
+  const double first = std::pow(10, std::floor(std::log10(low) + 1e-9)),
+               last = std::max(10 * first, std::pow(10, std::ceil(std::log10(high) - 1e-9)));
+  const LogAxis x{first, last, kViewLeft, right}, y{first, last, bottom, top};
+  Svg svg = begin_picture(title, subtitle, kViewWidth, bottom + 42);
+  std::string grid;
+  const int stride = std::max(1, static_cast<int>(std::lround(std::log10(last / first))) / 6);
+  for (const Tick& tick : log_ticks(first, last)) {
+    if (tick.step != 1 || (tick.exponent - std::lround(std::log10(first))) % stride != 0) continue;
+    grid += filled("M% %V%M% %H%", {x(tick.value), top, bottom, kViewLeft, y(tick.value), right});
+    const std::string label = base::si_text(tick.value, "s");
+    svg.note(x(tick.value), bottom + 16, label, kMuted, kMiddle)
+        .note(kViewLeft - 6, y(tick.value) + 4, label, kMuted, kEnd);
+  }
+  draw_rules(svg, grid);
   for (const double factor : {1.0, 2.0, 10.0}) {
-    const double end = x.high / factor;
-    if (end <= x.low) continue;
-    card.svg().leaf("path",
-                    {{"class", "ghost"},
-                     {"stroke", std::string(kMuted)},
-                     {"stroke-dasharray", factor == 1 ? "" : "4 3"},
-                     {"d", "M" + px(x(x.low)) + " " + px(y(x.low * factor)) + "L" + px(x(end)) + " " + px(y(x.high))}});
-    card.note(x(x.low) + 20, y(x.low * factor) - 3, factor == 1 ? "equal" : plain(factor) + "×");
+    if (last / factor <= first) continue;
+    svg.leaf("path class='ghost' stroke='%' stroke-dasharray='%' d='M% %L% %'",
+             {kMuted, factor == 1 ? "" : "4 3", x(first), y(first * factor), x(last / factor), y(last)});
+    svg.note(x(first) + 20, y(first * factor) - 3, factor == 1 ? "equal" : plain(factor) + "×");
   }
   for (const Point& point : points)
-    card.svg().leaf("circle", {{"cx", px(x(point.bound))},
-                               {"cy", px(y(point.seconds))},
-                               {"r", "4"},
-                               {"fill", std::string(kPalette[point.color])},
-                               {"fill-opacity", "0.75"},
-                               {"stroke", "#333"},
-                               {"stroke-width", "0.6"}});
-  card.note((kCardLeft + kCardWidth) / 2, card.bottom() + 32, "least time by the roofs; up: measured", "middle");
-  return std::move(card).done();
+    svg.leaf("circle cx='%' cy='%' r='4' fill='%' fill-opacity='0.75' stroke='#333' stroke-width='0.6'",
+             {x(point.bound), y(point.seconds), kPalette[point.color]});
+  svg.note((kViewLeft + right) / 2, bottom + 33, "least time by the roofs; up: measured", kMuted, kMiddle);
+  svg.close();
+  return std::move(svg).done();
 }
 
 std::vector<View> draw_views(const Chart& chart) {
   std::vector<View> views;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
-    const auto add = [&](const char* kind, const char* title, std::string svg) {
+    const auto add = [&](const char* kind, const std::string& title, std::string svg) {
       if (!svg.empty()) views.push_back({kind, title, std::move(svg), i});
     };
-    if (series.has_time()) add("gap", "measured against least time", draw_scatter_view(series));
+    if (series.has_time()) add("gap", "measured against least time", draw_scatter(series));
     if (!series.estimate) continue;
     const EstimateFile& estimate = chart.estimates[*series.estimate];
+    const auto& memory = estimate.document.memory;
     // The plan is for inference; the answer's tables show the memory of a training step.
-    if (!estimate.document.training) add("memory", "activations alive at each step", draw_memory_view(estimate));
-    add("sweep", "over a size", draw_sweep_view(estimate));
+    if (!estimate.document.training && memory && memory->peak_bytes > 0)
+      add("memory", "activations alive at each step",
+          draw_memory(estimate.document, "Activations alive at each step", kViewWidth));
+    if (estimate.sweep)
+      for (const LineChart& of_quantity : sweep_charts(*estimate.sweep))
+        add("sweep", of_quantity.title, draw(of_quantity, kViewWidth));
   }
   return views;
 }

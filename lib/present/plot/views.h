@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plot/chart.h"
+#include "plot/picture.h"
 
 namespace pagoda::present::plot {
 
@@ -14,9 +15,12 @@ struct View {
   std::size_t series = 0;
 };
 
-std::string draw_memory_view(const EstimateFile& estimate);
-std::string draw_sweep_view(const EstimateFile& estimate);
-std::string draw_scatter_view(const Series& series);
+// Live bytes at each step; steps that share a pixel show their maximum. The estimate must have a memory plan.
+std::string draw_memory(const documents::EstimateDocument& estimate, const std::string& title, double width);
+// Time, speed and memory over a swept size: what has at least two points.
+std::vector<LineChart> sweep_charts(const EstimateCurve& sweep);
+// Measured time over least time, both logarithmic, with lines at equality and at multiples of the least time.
+std::string draw_scatter(const Series& series);
 
 std::vector<View> draw_views(const Chart& chart);
 
