@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pagoda/base/csv_reader.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/number.h"
 #include "plot/page_files.h"
 #include "plot/text.h"
 
@@ -18,8 +18,8 @@ std::string stacked(const std::vector<Picture>& pictures) {
   for (const auto& [svg, narrow] : pictures) {
     if (svg.empty()) continue;
     inside += present::plot::filled("<g transform=\"translate(0 %)\">\n", {height}) + svg + "</g>\n";
-    const std::size_t at = svg.find(begin) + begin.size();
-    height += base::printed_number(svg.substr(at, svg.find('"', at) - at)).value_or(0);
+    const std::string_view from = std::string_view(svg).substr(svg.find(begin) + begin.size());
+    height += base::leading_number<double>(from).value_or(0);
   }
   if (inside.empty()) throw Error("there is nothing to draw: no record has a time");
   return present::plot::filled(

@@ -1,12 +1,10 @@
 // The chart as pagoda.chart/1: columns instead of objects, and repeated texts as indices into a table, so that ten
 // thousand operators take less than 2 MB in a page. The page reads the same text.
 #include <algorithm>
-#include <map>
 
-#include "pagoda/base/json_writer.h"
 #include "pagoda/base/number.h"
-#include "pagoda/documents/dim_json.h"
 #include "plot/draw.h"
+#include "plot/json_parts.h"
 #include "plot/outputs.h"
 #include "plot/text.h"
 
@@ -14,36 +12,7 @@ namespace pagoda::present::plot {
 namespace {
 
 using JsonLayout = base::JsonWriter::Layout;
-
-class Strings {
- public:
-  std::size_t at(const std::string& text) {
-    const auto [found, is_new] = places_.emplace(text, texts_.size());
-    if (is_new) texts_.push_back(text);
-    return found->second;
-  }
-  const std::vector<std::string>& texts() const { return texts_; }
-
- private:
-  std::map<std::string, std::size_t> places_;
-  std::vector<std::string> texts_;
-};
-
-// Whole numbers up to 2^53 print as integers.
-void write_amount(base::JsonWriter& json, const std::optional<double>& amount) {
-  constexpr double kExact = 9007199254740992.0;
-  if (amount && *amount < kExact && *amount == static_cast<double>(static_cast<std::int64_t>(*amount)))
-    json.value(static_cast<std::int64_t>(*amount));
-  else
-    json.value(amount);
-}
-
-template <typename Rows, typename Get>
-void amounts(base::JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
-  json.key(key).begin_array(JsonLayout::Line);
-  for (const auto& row : rows) write_amount(json, get(row));
-  json.end_array();
-}
+using Strings = Places<std::string>;
 
 // Six digits of times that are derived from counts and roofs, so that a page stays small.
 std::optional<double> rounded(const std::optional<double>& seconds) {
@@ -51,110 +20,96 @@ std::optional<double> rounded(const std::optional<double>& seconds) {
   return base::parse_number<double>(number(*seconds, 6));
 }
 
-// Leaves out a column that is null throughout.
-template <typename Get>
-void measured_amounts(base::JsonWriter& json, std::string_view key, const std::vector<Item>& items, Get get) {
-  for (const Item& item : items)
-    if (get(item)) {
-      amounts(json, key, items, get);
-      return;
-    }
-}
-
-template <typename Rows, typename Get>
-void indices(base::JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
-  json.key(key).begin_array(JsonLayout::Line);
-  for (const auto& row : rows) json.value(get(row));
-  json.end_array();
+void write_star(base::JsonWriter& json, const Star& star, bool has_label) {
+  json.begin_object(JsonLayout::Line);
+  if (has_label) json.member("label", star.label);
+  json.key("flops"), write_amount(json, star.flops);
+  json.key("bytes"), write_amount(json, star.bytes);
+  json.member("seconds", star.seconds);
+  if (!has_label && star.shortest && star.longest)
+    json.member("shortest", *star.shortest).member("longest", *star.longest);
+  if (star.joules) json.member("joules", *star.joules);
+  json.end_object();
 }
 
 void write_star(base::JsonWriter& json, std::string_view key, const std::optional<Star>& star) {
   json.key(key);
-  if (!star) {
-    json.null();
-    return;
-  }
-  json.begin_object(JsonLayout::Line);
-  json.key("flops"), write_amount(json, star->flops);
-  json.key("bytes"), write_amount(json, star->bytes);
-  json.member("seconds", star->seconds);
-  if (star->shortest && star->longest) json.member("shortest", *star->shortest).member("longest", *star->longest);
-  if (star->joules) json.member("joules", *star->joules);
-  json.end_object();
+  star ? write_star(json, *star, false) : void(json.null());
 }
 
 void write_stars(base::JsonWriter& json, std::string_view key, const std::vector<Star>& stars) {
   if (stars.empty()) return;
   json.key(key).begin_array();
-  for (const Star& star : stars) {
-    json.begin_object(JsonLayout::Line).member("label", star.label);
-    json.key("flops"), write_amount(json, star.flops);
-    json.key("bytes"), write_amount(json, star.bytes);
-    json.member("seconds", star.seconds);
-    if (star.joules) json.member("joules", *star.joules);
-    json.end_object();
-  }
+  for (const Star& star : stars) write_star(json, star, true);
   json.end_array();
 }
+
+// Amounts of items; a measured one is left out where no item has it.
+struct AmountColumn {
+  const char* name;
+  std::optional<double> Item::*value;
+  bool is_measured = true;
+};
+constexpr AmountColumn kAmounts[] = {{"flops", &Item::flops, false},
+                                     {"bytes", &Item::bytes, false},
+                                     {"compute_seconds", &Item::compute_seconds, false},
+                                     {"memory_seconds", &Item::memory_seconds, false},
+                                     {"saved_bytes", &Item::saved_bytes},
+                                     {"seconds", &Item::seconds},
+                                     {"min_seconds", &Item::min_seconds},
+                                     {"max_seconds", &Item::max_seconds},
+                                     {"counted_flops", &Item::counted_flops},
+                                     {"dram_bytes", &Item::dram_bytes},
+                                     {"l2_bytes", &Item::l2_bytes},
+                                     {"l1_bytes", &Item::l1_bytes},
+                                     {"joules", &Item::joules}};
 
 void write_items(base::JsonWriter& json, const std::vector<Item>& items, const std::vector<Dot>& dots,
                  const EstimateFile* estimate, Strings& strings) {
   std::vector<std::optional<std::size_t>> dot_of(items.size());
   for (std::size_t d = 0; d < dots.size(); ++d)
     for (const std::size_t i : dots[d].items) dot_of[i] = d;
-  json.key("items").begin_object();
-  json.member("count", items.size());
-  indices(json, "name", items, [](const Item& item) { return item.name; });
-  indices(json, "type", items, [&](const Item& item) { return strings.at(item.type); });
-  indices(json, "scope", items, [&](const Item& item) { return strings.at(item.scope); });
-  indices(json, "shape", items, [&](const Item& item) { return strings.at(item.shape); });
-  indices(json, "dtype", items, [&](const Item& item) { return strings.at(item.dtype); });
-  indices(json, "absence", items, [](const Item& item) { return static_cast<int>(item.absence); });
-  indices(json, "limit", items, [](const Item& item) { return static_cast<int>(item.limit); });
-  json.key("dot").begin_array(JsonLayout::Line);
-  for (const auto& dot : dot_of) json.value(dot);
-  json.end_array();
-  json.key("roof").begin_array(JsonLayout::Line);
-  for (const Item& item : items) json.value(item.roof);
-  json.end_array();
-  amounts(json, "flops", items, [](const Item& item) { return item.flops; });
-  amounts(json, "bytes", items, [](const Item& item) { return item.bytes; });
-  amounts(json, "compute_seconds", items, [](const Item& item) { return rounded(item.compute_seconds); });
-  amounts(json, "memory_seconds", items, [](const Item& item) { return rounded(item.memory_seconds); });
-  measured_amounts(json, "saved_bytes", items, [](const Item& item) { return item.saved_bytes; });
-  measured_amounts(json, "seconds", items, [](const Item& item) { return item.seconds; });
-  measured_amounts(json, "min_seconds", items, [](const Item& item) { return item.min_seconds; });
-  measured_amounts(json, "max_seconds", items, [](const Item& item) { return item.max_seconds; });
-  measured_amounts(json, "counted_flops", items, [](const Item& item) { return item.counted_flops; });
-  measured_amounts(json, "dram_bytes", items, [](const Item& item) { return item.dram_bytes; });
-  measured_amounts(json, "l2_bytes", items, [](const Item& item) { return item.l2_bytes; });
-  measured_amounts(json, "l1_bytes", items, [](const Item& item) { return item.l1_bytes; });
-  measured_amounts(json, "joules", items, [](const Item& item) { return item.joules; });
-  measured_amounts(json, "launches", items, [](const Item& item) {
-    return item.launches ? std::optional(static_cast<double>(*item.launches)) : std::nullopt;
-  });
-  if (std::any_of(items.begin(), items.end(), [](const Item& item) { return !item.flags.empty(); }))
-    indices(json, "flags", items, [&](const Item& item) { return strings.at(item.flags); });
+  const auto texts = [&](std::string_view key, std::string Item::*text) {
+    list(json, key, items, [&](const Item& item) { return strings.place(item.*text); });
+  };
+  const auto any = [&](auto has) { return std::any_of(items.begin(), items.end(), has); };
+  json.key("items").begin_object().member("count", items.size());
+  list(json, "name", items, [](const Item& item) { return item.name; });
+  texts("type", &Item::type);
+  texts("scope", &Item::scope);
+  texts("shape", &Item::shape);
+  texts("dtype", &Item::dtype);
+  list(json, "absence", items, [](const Item& item) { return static_cast<int>(item.absence); });
+  list(json, "limit", items, [](const Item& item) { return static_cast<int>(item.limit); });
+  json.member("dot", dot_of);
+  list(json, "roof", items, [](const Item& item) { return item.roof; });
+  for (const auto& [name, value, is_measured] : kAmounts) {
+    if (is_measured && !any([value = value](const Item& item) { return (item.*value).has_value(); })) continue;
+    const bool is_derived = value == &Item::compute_seconds || value == &Item::memory_seconds;
+    amounts(json, name, items,
+            [&, value = value](const Item& item) { return is_derived ? rounded(item.*value) : item.*value; });
+  }
+  if (any([](const Item& item) { return item.launches.has_value(); }))
+    list(json, "launches", items, [](const Item& item) { return item.launches; });
+  if (any([](const Item& item) { return !item.flags.empty(); })) texts("flags", &Item::flags);
   // Items of several nodes: [item, rule, name, type, name, type, …].
   json.key("members").begin_array(JsonLayout::Line);
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].nodes.size() < 2 || estimate == nullptr) continue;
-    json.begin_array(JsonLayout::Line).value(i).value(strings.at(items[i].rule));
+    json.begin_array(JsonLayout::Line).value(i).value(strings.place(items[i].rule));
     for (const std::size_t at : items[i].nodes)
-      json.value(estimate->nodes()[at].name).value(strings.at(estimate->nodes()[at].op_type));
+      json.value(estimate->nodes()[at].name).value(strings.place(std::string(estimate->nodes()[at].op_type)));
     json.end_array();
   }
-  json.end_array();
-  json.key("kernels").begin_array(JsonLayout::Line);
+  json.end_array().key("kernels").begin_array(JsonLayout::Line);
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].kernels.empty() || (items[i].kernels.size() == 1 && items[i].kernels.front() == items[i].name))
       continue;
     json.begin_array(JsonLayout::Line).value(i);
-    for (const std::string& kernel : items[i].kernels) json.value(strings.at(kernel));
+    for (const std::string& kernel : items[i].kernels) json.value(strings.place(kernel));
     json.end_array();
   }
-  json.end_array();
-  json.end_object();
+  json.end_array().end_object();
 }
 
 void write_estimate(base::JsonWriter& json, const EstimateFile& estimate) {
@@ -172,10 +127,11 @@ void write_estimate(base::JsonWriter& json, const EstimateFile& estimate) {
     const EstimateCurve& sweep = *estimate.sweep;
     json.key("sweep").begin_object().member("dim", sweep.dim);
     amounts(json, "size", sweep.points, [](const CurvePoint& point) { return std::optional(point.size); });
-    amounts(json, "flops", sweep.points, [](const CurvePoint& point) { return point.flops; });
-    amounts(json, "bytes", sweep.points, [](const CurvePoint& point) { return point.bytes; });
-    amounts(json, "seconds", sweep.points, [](const CurvePoint& point) { return point.seconds; });
-    amounts(json, "memory_bytes", sweep.points, [](const CurvePoint& point) { return point.memory_bytes; });
+    for (const auto& [name, value] : {std::pair{"flops", &CurvePoint::flops},
+                                      {"bytes", &CurvePoint::bytes},
+                                      {"seconds", &CurvePoint::seconds},
+                                      {"memory_bytes", &CurvePoint::memory_bytes}})
+      amounts(json, name, sweep.points, [value = value](const CurvePoint& point) { return point.*value; });
     json.end_object();
   }
 }
@@ -183,13 +139,16 @@ void write_estimate(base::JsonWriter& json, const EstimateFile& estimate) {
 void write_roofs(base::JsonWriter& json, std::string_view key, const std::vector<Roof>& roofs) {
   json.key(key).begin_array();
   for (const Roof& roof : roofs) {
-    json.begin_object(JsonLayout::Line).member("id", roof.id).member("name", roof.name).member("value", roof.value);
-    json.member("unit", roof.unit_text())
+    json.begin_object(JsonLayout::Line)
+        .member("id", roof.id)
+        .member("name", roof.name)
+        .member("value", roof.value)
+        .member("unit", roof.unit_text())
         .member("measured", roof.measured)
         .member("spec", roof.spec)
         .member("shown", roof.shown)
-        .member("source", roof.source);
-    json.end_object();
+        .member("source", roof.source)
+        .end_object();
   }
   json.end_array();
 }
@@ -202,8 +161,11 @@ std::string chart_json(const Chart& chart) {
   json.begin_object().member("schema", "pagoda.chart/1");
   if (!chart.options.tool.empty()) json.member("tool", chart.options.tool);
   json.member("title", chart.title);
-  json.key("device").begin_object(JsonLayout::Line).member("id", chart.device.id).member("name", chart.device.name);
-  json.member("measured", chart.device.measured)
+  json.key("device")
+      .begin_object(JsonLayout::Line)
+      .member("id", chart.device.id)
+      .member("name", chart.device.name)
+      .member("measured", chart.device.measured)
       .member("launch_overhead_seconds", chart.device.launch_overhead_seconds.value)
       .end_object();
   json.key("axes").begin_object(JsonLayout::Line);
@@ -232,7 +194,7 @@ std::string chart_json(const Chart& chart) {
     write_stars(json, "other_runs", series.other_runs);
     json.key("colors").begin_array(JsonLayout::Line);
     for (std::size_t i = 0; i < std::min(kColors, series.types.size()); ++i)
-      json.value(strings.at(series.types[i].type));
+      json.value(strings.place(series.types[i].type));
     json.end_array();
     json.key("aggregates").begin_array(JsonLayout::Line);
     for (std::size_t d = 0; d < series.dots.size(); ++d)
@@ -277,17 +239,13 @@ std::string chart_json(const Chart& chart) {
     json.member("time_balance", known(time_balance(of))).member("energy_balance", known(energy_balance(of)));
     json.member("peak_flops_per_joule", known(peak_flops_per_joule(of))).end_object();
   }
-  json.key("strings").begin_array(JsonLayout::Line);
-  for (const std::string& text : strings.texts()) json.value(text);
-  json.end_array();
+  json.member("strings", strings.values());
   json.key("warnings").begin_array();
   for (const std::string& warning : chart.warnings) json.value(warning);
-  json.end_array();
-  json.key("provenance").begin_array();
+  json.end_array().key("provenance").begin_array();
   for (const auto& [key, value] : chart.provenance)
     json.begin_array(JsonLayout::Line).value(key).value(value).end_array();
-  json.end_array();
-  json.end_object();
+  json.end_array().end_object();
   return std::move(json).text();
 }
 

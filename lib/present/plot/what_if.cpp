@@ -4,8 +4,8 @@
 #include <array>
 #include <map>
 
-#include "pagoda/base/json_writer.h"
 #include "pagoda/estimate/measured_runs.h"
+#include "plot/json_parts.h"
 #include "plot/roofs.h"
 
 namespace pagoda::present::plot {
@@ -15,14 +15,6 @@ using JsonLayout = base::JsonWriter::Layout;
 using estimate::WhatIf;
 
 constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
-
-void write_number(base::JsonWriter& json, double value) {
-  constexpr double kExact = 9007199254740992.0;
-  if (value > -kExact && value < kExact && value == static_cast<double>(static_cast<std::int64_t>(value)))
-    json.value(static_cast<std::int64_t>(value));
-  else
-    json.value(value);
-}
 
 std::int64_t index_of(const std::optional<Precision>& precision) {
   return precision ? static_cast<std::int64_t>(*precision) : -1;
@@ -40,19 +32,12 @@ void write_formulas(base::JsonWriter& json, const FormulaTable& table) {
                                                                   : "max";
     json.begin_array(JsonLayout::Line).value(kind).value(atom.a).value(atom.b).end_array();
   }
-  json.end_array();
-  json.key("monomials").begin_array(JsonLayout::Line);
-  for (const auto& factors : table.monomials) {
-    json.begin_array(JsonLayout::Line);
-    for (const std::uint32_t atom : factors) json.value(atom);
-    json.end_array();
-  }
-  json.end_array();
+  json.end_array().member("monomials", table.monomials);
   json.key("formulas").begin_array(JsonLayout::Line);
   for (const auto& terms : table.formulas) {
     json.begin_array(JsonLayout::Line);
     for (const FormulaTable::Term& term : terms) {
-      write_number(json, term.coefficient);
+      write_amount(json, term.coefficient);
       json.value(term.monomial);
     }
     json.end_array();
@@ -60,28 +45,16 @@ void write_formulas(base::JsonWriter& json, const FormulaTable& table) {
   json.end_array();
 }
 
-// Lists of numbers, each written once; others refer to it by its place.
-class Lists {
- public:
-  std::size_t place(std::vector<std::int64_t> list) {
-    const auto [found, is_new] = places_.emplace(std::move(list), lists_.size());
-    if (is_new) lists_.push_back(found->first);
-    return found->second;
-  }
-  void write(base::JsonWriter& json, const char* key) const {
-    json.key(key).begin_array(JsonLayout::Line);
-    for (const std::vector<std::int64_t>& list : lists_) {
-      json.begin_array(JsonLayout::Line);
-      for (const std::int64_t number : list) json.value(number);
-      json.end_array();
-    }
-    json.end_array();
-  }
+using Lists = Places<std::vector<std::int64_t>>;
+// Classes of kernels: two kernels are in one class if they are the same in every case.
+using Classes = Places<std::vector<std::int32_t>>;
 
- private:
-  std::map<std::vector<std::int64_t>, std::size_t> places_;
-  std::vector<std::vector<std::int64_t>> lists_;
-};
+// The kernel of each class in one case.
+std::vector<std::int32_t> in_case(const std::vector<std::vector<std::int32_t>>& classes, std::size_t at) {
+  std::vector<std::int32_t> kernels;
+  for (const std::vector<std::int32_t>& of_cases : classes) kernels.push_back(of_cases[at]);
+  return kernels;
+}
 
 // Kernels of all cases. Cases of equal widths differ only in the precisions, so that these are lists of their own.
 struct Kernels {
@@ -90,44 +63,22 @@ struct Kernels {
 };
 
 // For each kernel its two lists.
-void write_kernels(base::JsonWriter& json, const RooflineWork& work, Kernels& kernels) {
-  json.key("kernels").begin_array(JsonLayout::Line);
+void write_kernels(base::JsonWriter& json, const char* key, const RooflineWork& work, Kernels& kernels) {
+  std::vector<std::size_t> places;
+  std::vector<std::int64_t> count(work.kernels.size(), 0);
   for (const RooflineKernel& kernel : work.kernels) {
     std::vector<std::int64_t> counts = {kernel.bytes_read, kernel.bytes_written}, precisions;
     for (const RooflinePart& part : kernel.parts) {
       counts.insert(counts.end(), {part.macs, part.arith, part.comparisons, part.special, part.needed_bytes});
       precisions.insert(precisions.end(), {index_of(part.precision), index_of(part.narrowest)});
     }
-    json.value(kernels.counts.place(std::move(counts))).value(kernels.precisions.place(std::move(precisions)));
+    places.push_back(kernels.counts.place(std::move(counts)));
+    places.push_back(kernels.precisions.place(std::move(precisions)));
   }
-  json.end_array();
-  std::vector<std::int64_t> count(work.kernels.size(), 0);
   for (const std::int32_t kernel : work.kernel_of)
     if (kernel >= 0) ++count[static_cast<std::size_t>(kernel)];
-  json.key("count").begin_array(JsonLayout::Line);
-  for (const std::int64_t each : count) json.value(each);
-  json.end_array();
+  json.key(key).begin_object(JsonLayout::Line).member("kernels", places).member("count", count).end_object();
 }
-
-// Classes of kernels: two kernels are in one class if they are the same in every case.
-class Classes {
- public:
-  std::size_t place(std::vector<std::int32_t> of_cases) {
-    const auto [found, is_new] = places_.emplace(std::move(of_cases), kernels_.size());
-    if (is_new) kernels_.push_back(found->first);
-    return found->second;
-  }
-  // The kernel of each class in one case.
-  void write(base::JsonWriter& json, const char* key, std::size_t at) const {
-    json.key(key).begin_array(JsonLayout::Line);
-    for (const std::vector<std::int32_t>& of_cases : kernels_) json.value(of_cases[at]);
-    json.end_array();
-  }
-
- private:
-  std::map<std::vector<std::int32_t>, std::size_t> places_;
-  std::vector<std::vector<std::int32_t>> kernels_;
-};
 
 // The kernel of a row, or of a fused group, in every case.
 std::vector<std::int32_t> kernels_of(const WhatIf& what_if, RooflineWork WhatIf::Case::*work, std::size_t at) {
@@ -147,8 +98,7 @@ Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused, s
     std::vector<std::int32_t> kernels(what_if.cases.size(), -1);  // kernel of the first node that runs
     for (const std::size_t node : item.nodes) {
       if (what_if.group_of[node] < 0) continue;
-      const auto of_group =
-          kernels_of(what_if, &WhatIf::Case::fused, static_cast<std::size_t>(what_if.group_of[node]));
+      const auto of_group = kernels_of(what_if, &WhatIf::Case::fused, static_cast<std::size_t>(what_if.group_of[node]));
       for (std::size_t i = 0; i < kernels.size(); ++i)
         if (kernels[i] < 0) kernels[i] = of_group[i];
     }
@@ -199,28 +149,18 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     json.key("option");
     each.precision ? json.value(option_name(*each.precision)) : json.null();
     json.member("unmodelled", each.rows.unmodelled);
-    json.key("rows").begin_object(JsonLayout::Line);
-    write_kernels(json, each.rows, kernels);
-    json.end_object().key("fused").begin_object(JsonLayout::Line);
-    write_kernels(json, each.fused, kernels);
-    json.end_object();
-    classes.write(json, "classes", at);
-    json.key("groups").begin_array(JsonLayout::Line);
-    for (const std::vector<std::int32_t>& of_cases : groups) json.value(of_cases[at]);
-    json.end_array();
-    rows.write(json, "row_classes", at);
-    json.key("memory");
-    each.memory ? json.value(*each.memory) : json.null();
-    json.key("totals").begin_array(JsonLayout::Line);
+    write_kernels(json, "rows", each.rows, kernels);
+    write_kernels(json, "fused", each.fused, kernels);
     const WhatIf::Counts& totals = each.totals;
-    for (const std::uint32_t id : {totals.macs, totals.arith, totals.special, totals.comparisons, totals.bytes_read,
-                                   totals.bytes_written, each.fused_read, each.fused_written})
-      json.value(id);
-    json.end_array().end_object();
+    json.member("classes", in_case(classes.values(), at))
+        .member("groups", in_case(groups, at))
+        .member("row_classes", in_case(rows.values(), at))
+        .member("memory", each.memory)
+        .member("totals", std::array{totals.macs, totals.arith, totals.special, totals.comparisons, totals.bytes_read,
+                                     totals.bytes_written, each.fused_read, each.fused_written})
+        .end_object();
   }
-  json.end_array();
-  kernels.counts.write(json, "counts");
-  kernels.precisions.write(json, "kernel_precisions");
+  json.end_array().member("counts", kernels.counts.values()).member("kernel_precisions", kernels.precisions.values());
 }
 
 // FLOPs of one multiply-accumulate, arithmetic operation, special function and comparison. Every convention is linear.
@@ -241,12 +181,11 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::a
   const Roofs roofs = make_roofs({.device = device}, std::nullopt);
   json.begin_object(JsonLayout::Line)
       .member("id", device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode))
-      .member("name", device.name)
-      .key("roofs");
-  json.begin_array(JsonLayout::Line);
+      .member("name", device.name);
+  json.key("roofs").begin_array(JsonLayout::Line);
   for (const Roof& roof : roofs.compute)
     json.begin_array(JsonLayout::Line).value(roof.id).value(roof.name).value(roof.value).end_array();
-  json.end_array().key("dram").value(roofs.bandwidth.front().value);
+  json.end_array().member("dram", roofs.bandwidth.front().value);
   const auto place = [](const std::optional<std::size_t>& roof) {
     return roof ? static_cast<std::int64_t>(*roof) : std::int64_t{-1};
   };
@@ -255,25 +194,23 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::a
     const DeviceRates::Rate& rate = rates.rates[i];
     if (!is_used[i]) continue;
     json.key(std::to_string(i)).begin_array(JsonLayout::Line);
-    write_number(json, rate.contraction);
+    write_amount(json, rate.contraction);
     json.value(rate.unit == Unit::Tensor ? 1 : 0).value(place(roof_named(roofs, rate.precision, rate.unit)));
-    write_number(json, rate.lanes);
+    write_amount(json, rate.lanes);
     json.value(place(roof_named(roofs, static_cast<Precision>(i), Unit::Vector))).end_array();
   }
   json.end_object().key("special");
-  write_number(json, rates.special_per_second);
+  write_amount(json, rates.special_per_second);
   json.key("levels").begin_array(JsonLayout::Line);
   for (const DeviceRates::Level& level : rates.levels) {
-    write_number(json, level.bytes_per_second);
-    write_number(json, level.inside_bytes);
+    write_amount(json, level.bytes_per_second);
+    write_amount(json, level.inside_bytes);
   }
   json.end_array();
   json.member("launch", device.launch_overhead_seconds.value)
-      .member("assumed", device.launch_overhead_seconds.is_assumed());
-  json.key("memory");
-  const auto memory = device.memory_bytes();
-  memory ? json.value(static_cast<std::int64_t>(*memory)) : json.null();
-  json.end_object();
+      .member("assumed", device.launch_overhead_seconds.is_assumed())
+      .member("memory", device.memory_bytes())
+      .end_object();
 }
 
 }  // namespace
@@ -292,46 +229,31 @@ std::string what_if_json(const Chart& chart) {
   json.begin_object(JsonLayout::Compact)
       .member("model", estimate::short_model_name(estimate.document))
       .member("fused", is_fused)
-      .member("case", what_if.at);
-  json.key("arguments").begin_array(JsonLayout::Line);
-  for (const std::string& argument : what_if.arguments) json.value(argument);
-  json.end_array();
+      .member("case", what_if.at)
+      .member("arguments", what_if.arguments);
   json.key("sizes").begin_array();
-  for (const WhatIf::Size& size : what_if.sizes) {
-    json.begin_object(JsonLayout::Line).member("name", size.name).member("option", size.option);
-    json.key("symbols").begin_array(JsonLayout::Line);
-    for (const std::string& symbol : size.symbols) json.value(symbol);
-    json.end_array().key("value");
-    size.value ? json.value(*size.value) : json.null();
-    json.key("most");
-    size.most ? json.value(*size.most) : json.null();
-    json.member("batch", size.is_batch).end_object();
-  }
+  for (const WhatIf::Size& size : what_if.sizes)
+    json.begin_object(JsonLayout::Line)
+        .member("name", size.name)
+        .member("option", size.option)
+        .member("symbols", size.symbols)
+        .member("value", size.value)
+        .member("most", size.most)
+        .member("batch", size.is_batch)
+        .end_object();
   json.end_array();
   write_formulas(json, what_if.formulas);
   std::vector<std::int64_t> group_of_item;
   std::vector<std::vector<std::size_t>> rows_of_item;
-  const auto groups = is_fused ? std::vector<std::vector<std::int32_t>>() : groups_of(what_if, chart.series.front(), group_of_item);
+  const auto groups =
+      is_fused ? std::vector<std::vector<std::int32_t>>() : groups_of(what_if, chart.series.front(), group_of_item);
   const Classes rows = is_fused ? rows_of(what_if, chart.series.front(), rows_of_item) : Classes{};
   write_cases(json, what_if, classes, groups, rows);
-  json.key("group_of").begin_array(JsonLayout::Line);
-  for (const std::int64_t group : group_of_item) json.value(group);
-  json.end_array();
-  json.key("rows_of").begin_array(JsonLayout::Line);
-  for (const std::vector<std::size_t>& of_item : rows_of_item) {
-    json.begin_array(JsonLayout::Line);
-    for (const std::size_t row : of_item) json.value(row);
-    json.end_array();
-  }
-  json.end_array();
-  json.key("class_of").begin_array(JsonLayout::Line);
-  for (const std::size_t each : class_of_item) json.value(each);
-  json.end_array();
-  json.key("tokens");
-  what_if.tokens ? json.value(*what_if.tokens) : json.null();
-  json.key("weights").begin_array(JsonLayout::Line);
-  for (const Int weight : weights(estimate.document.count)) json.value(static_cast<std::int64_t>(weight));
-  json.end_array();
+  json.member("group_of", group_of_item)
+      .member("rows_of", rows_of_item)
+      .member("class_of", class_of_item)
+      .member("tokens", what_if.tokens)
+      .member("weights", weights(estimate.document.count));
   std::array<bool, kPrecisions> is_used{};
   for (const WhatIf::Case& each : what_if.cases)
     for (const RooflineWork* work : {&each.rows, &each.fused})
@@ -349,11 +271,9 @@ std::string what_if_json(const Chart& chart) {
     if (has_dram && !device.peaks.empty()) write_device(json, device, is_used);
   }
   json.end_array();
-  json.member("bytes_at_least", estimate.document.fit && estimate.document.fit->at_least);
-  json.key("params");
-  const auto& params = estimate.document.totals.counts.params;
-  params ? json.value(static_cast<std::int64_t>(*params)) : json.null();
-  json.end_object();
+  json.member("bytes_at_least", estimate.document.fit && estimate.document.fit->at_least)
+      .member("params", estimate.document.totals.counts.params)
+      .end_object();
   return std::move(json).text();
 }
 

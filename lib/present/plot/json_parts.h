@@ -1,0 +1,55 @@
+// Parts of JSON that the chart and its formulas share.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pagoda/base/json_writer.h"
+
+namespace pagoda::present::plot {
+
+// Values that are each written once; others refer to them by their place.
+template <typename T>
+class Places {
+ public:
+  std::size_t place(T value) {
+    const auto [found, is_new] = places_.emplace(std::move(value), values_.size());
+    if (is_new) values_.push_back(found->first);
+    return found->second;
+  }
+  const std::vector<T>& values() const { return values_; }
+
+ private:
+  std::map<T, std::size_t> places_;
+  std::vector<T> values_;
+};
+
+// Whole numbers up to 2^53 print as integers.
+inline void write_amount(base::JsonWriter& json, const std::optional<double>& amount) {
+  constexpr double kExact = 9007199254740992.0;
+  if (amount && *amount<kExact&& * amount> - kExact &&
+      *amount == static_cast<double>(static_cast<std::int64_t>(*amount)))
+    json.value(static_cast<std::int64_t>(*amount));
+  else
+    json.value(amount);
+}
+
+// An array on one line: of each row what `get` gives.
+template <typename Rows, typename Get>
+void list(base::JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
+  json.key(key).begin_array(base::JsonWriter::Layout::Line);
+  for (const auto& row : rows) json.value(get(row));
+  json.end_array();
+}
+template <typename Rows, typename Get>
+void amounts(base::JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
+  json.key(key).begin_array(base::JsonWriter::Layout::Line);
+  for (const auto& row : rows) write_amount(json, get(row));
+  json.end_array();
+}
+
+}  // namespace pagoda::present::plot
