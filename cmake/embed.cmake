@@ -1,11 +1,24 @@
 # cmake "-DFILES=a.json;b.json" -DFUNCTION=device_files -DNAMESPACE=pagoda::documents -DOUTPUT=embedded.cpp -P embed.cmake
 # Writes a C++ source that holds files as string literals, so that installed programs need no data folder:
 #   std::span<const pagoda::base::EmbeddedFile> NAMESPACE::FUNCTION();   // sorted by name
+# Scripts and styles go into pages that are sent around: they lose what only their readers need.
 list(SORT FILES)
 set(entries "")
 foreach(path IN LISTS FILES)
   get_filename_component(name "${path}" NAME)
   file(READ "${path}" text)
+  if(name MATCHES "[.]js$")
+    # Lines of comments, empty lines and indentation. No text in quotes runs over a line's end.
+    string(REGEX REPLACE "\n *//[^\n]*" "" text "\n${text}")
+    string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
+    string(SUBSTRING "${text}" 1 -1 text)
+  elseif(name MATCHES "[.]css$")
+    string(REGEX REPLACE "/[*][^*]*[*]/" "" text "${text}")
+    string(REPLACE "\n" "" text "${text}")
+    string(REGEX REPLACE "([{};:,]) +" "\\1" text "${text}")
+    string(REPLACE " {" "{" text "${text}")
+    string(REGEX REPLACE ";? *}" "}" text "${text}")
+  endif()
   # Compilers need not take literals beyond 64 kB in one piece; neighbours are one string all the same.
   set(pieces "")
   string(LENGTH "${text}" length)

@@ -2,7 +2,6 @@
 
 #include "pagoda/base/embedded_file.h"
 #include "pagoda/base/sha256.h"
-#include "plot/compact.h"
 #include "plot/text.h"
 
 namespace pagoda::present::plot {
@@ -19,21 +18,6 @@ std::string joined(std::initializer_list<std::string_view> names) {
   return text;
 }
 
-std::string compact_style(std::string_view style) {
-  std::string text;
-  for (std::size_t i = 0; i < style.size(); ++i) {
-    if (style.substr(i, 2) == "/*")
-      i = style.find("*/", i) + 1;
-    else if (style[i] == '\n' || (style[i] == ' ' && style.substr(i + 1, 1) == "{") ||
-             (style[i] == ';' && style.substr(i + 1, 2) == " }") ||
-             (style[i] == ' ' && !text.empty() && std::string_view("{};:,").find(text.back()) != std::string_view::npos))
-      continue;
-    else
-      text += style[i];
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string page_script() {
@@ -46,8 +30,7 @@ std::string report_page_script() { return joined({"kit.js", "report.js"}); }
 std::string page_style() { return joined({"page.css"}); }
 
 std::string page_of(std::string_view title, std::string_view body, std::string_view script) {
-  const std::string code = "\"use strict\";(()=>{" + compact_script(script) + "})();\n",
-                    style = compact_style(page_style());
+  const std::string code = "\"use strict\";(()=>{" + std::string(script) + "})();\n", style = page_style();
   std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-" +
           base::base64(base::sha256(code)) + "'; style-src 'sha256-" + base::base64(base::sha256(style)) +
