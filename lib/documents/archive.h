@@ -392,7 +392,7 @@ class Reader {
 template <typename A, typename T, typename Fields>
 void part(A& a, const char* key, Layout layout, T& value, const Fields& fields) {
   if constexpr (A::kReads) {
-    if (a.has(key)) value.emplace();
+    a.has(key) ? void(value.emplace()) : a.derived(key, 0);  // known, though null
   }
   if (value) a.object(key, layout, [&](A& inner) { fields(inner, *value); });
 }

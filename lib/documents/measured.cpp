@@ -50,10 +50,9 @@ void bytes(A& a, typename A::template Ref<LevelBytes> x) {
 template <typename A>
 void flops(A& a, typename A::template Ref<std::map<std::string, std::optional<double>>> x) {
   if constexpr (A::kReads) {
-    if (a.has("flops"))
-      a.object("flops", Layout::Line, [&](A& inner) {
-        inner.each_member([&](const std::string& name, const auto& field) { inner.read(field, x[name]); });
-      });
+    a.object("flops", Layout::Line, [&](A& inner) {
+      inner.each_member([&](const std::string& name, const auto& field) { inner.read(field, x[name]); });
+    });
   } else {
     if (x.empty()) return a("flops", std::optional<double>());
     a.object("flops", Layout::Line, [&](A& inner) {
