@@ -241,8 +241,8 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
 }
 
 // Energy by the device's constants; empty if it has none for this precision.
-std::optional<double> joules_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
-                                double seconds) {
+std::optional<double> joules_at_bound(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                                      double seconds) {
   const std::optional<EnergyModel> constants = energy_model(*request.device, request.precision);
   if (!constants || request.count == Convention::Macs || request.count == Convention::Pagoda) return std::nullopt;
   const std::optional<Traffic> moved = request.training ? std::nullopt : traffic_of(model, request, analysis);
@@ -481,7 +481,7 @@ class Variants {
     row.items_per_second = items_ / time.seconds;
     if (row.parallel) row.device_items_per_second = *row.items_per_second / devices;
     // Energy constants are for one device.
-    if (!group) row.joules = joules_of(model(), same_, run(), time.seconds);
+    if (!group) row.joules = joules_at_bound(model(), same_, run(), time.seconds);
     if (const auto price = request_.price_per_hour.find(same_.device->id); price != request_.price_per_hour.end())
       row.price_per_million = price->second * devices / 3600 * 1e6 / *row.items_per_second;
   }

@@ -127,9 +127,9 @@ EstimateNode node_part(const OfRows& of, NodeReport& report, std::size_t index) 
   row.name = node.name;
   row.op_type = node.op_type;
   row.domain = node.domain.empty() ? default_domain : node.domain;
-  row.scope = report.scope.empty()  ? node.scope
+  row.scope = report.scope.empty() ? node.scope
               : node.scope.empty() ? report.scope
-                                    : Name(report.scope + "/" + node.scope);
+                                   : Name(report.scope + "/" + node.scope);
   row.body = report.scope;
   row.inputs.reserve(node.inputs.size());
   for (const ValueId input : node.inputs) row.inputs.push_back(names.of(index, input));
@@ -305,13 +305,15 @@ void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
       *phase.tokens_per_second / static_cast<double>(parallel ? parallel->devices.devices() : 1);
 }
 
-EstimateWork work_part(const OpCost& cost, std::optional<Convention> convention = std::nullopt) {
-  return {.macs = count(cost.macs),
-          .arith = count(cost.arith),
-          .special = count(cost.special),
-          .flops = !convention || *convention == Convention::Pagoda ? Count() : count(flops(cost, *convention)),
-          .bytes_read = count(cost.bytes_read),
-          .bytes_written = count(cost.bytes_written)};
+EstimateCounts work_part(const OpCost& cost, std::optional<Convention> convention = std::nullopt) {
+  EstimateCounts counts;
+  counts.macs = count(cost.macs);
+  counts.arith = count(cost.arith);
+  counts.special = count(cost.special);
+  if (convention && *convention != Convention::Pagoda) counts.flops = count(flops(cost, *convention));
+  counts.bytes_read = count(cost.bytes_read);
+  counts.bytes_written = count(cost.bytes_written);
+  return counts;
 }
 
 EstimateTraining training_part(const Training& training, const EstimateRequest& request) {
@@ -359,26 +361,41 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   return part;
 }
 
+EstimatePoint point_part(SweepPoint&& from) {
+  EstimatePoint point;
+  point.sizes = std::move(from.sizes);
+  point.counts.macs = from.macs;
+  point.counts.flops = from.flops;
+  point.counts.param_bytes = from.param_bytes;
+  point.counts.bytes_read = from.bytes_read;
+  point.counts.bytes_written = from.bytes_written;
+  point.counts.bytes = from.bytes;
+  point.intensity = from.intensity;
+  point.activation_peak_bytes = from.activation_peak_bytes;
+  point.memory_bytes = from.memory_bytes;
+  point.items = from.items;
+  point.time = from.time;
+  point.bound = from.bound;
+  return point;
+}
+
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions) {
-  EstimateSweep part{.dims = {},
-                     .symbols = std::move(symbols),
-                     .device_bytes = {},
-                     .traffic = sweep.traffic,
-                     .ridge = sweep.ridge,
-                     .points = std::move(sweep.points),
-                     .measured = {},
-                     .joules = {},
-                     .engine = {},
-                     .calibration = {},
-                     .predicted = {}};
+  EstimateSweep part;
+  part.symbols = std::move(symbols);
+  part.traffic = sweep.traffic;
+  part.ridge = sweep.ridge;
   for (SweepAxis& axis : sweep.axes) part.dims.push_back(std::move(axis.dim));
-  for (const std::optional<EstimatePrediction>& each : predictions) {
-    part.predicted.emplace_back();
-    if (!each) continue;
-    part.predicted.back() = {.seconds = each->seconds, .low = each->low, .high = each->high};
-    part.engine = each->engine;
-    part.calibration = each->calibration;
+  part.points.reserve(sweep.points.size());
+  for (SweepPoint& point : sweep.points) part.points.push_back(point_part(std::move(point)));
+  part.has_predictions = !predictions.empty();
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (!predictions[i]) continue;
+    part.points[i].predicted_seconds = predictions[i]->seconds;
+    part.points[i].predicted_low = predictions[i]->low;
+    part.points[i].predicted_high = predictions[i]->high;
+    part.engine = predictions[i]->engine;
+    part.calibration = predictions[i]->calibration;
   }
   return part;
 }
@@ -423,11 +440,13 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   sums.unmodelled_nodes = totals.unmodelled_nodes;
   sums.unmodelled_ops = totals.unmodelled_ops;
   sums.partial = analysis.partial;
-  if (const Dim once = flops(totals.at_load); once != Dim(0))
-    sums.at_load = {.macs = count(totals.at_load.macs),
-                    .arith = count(totals.at_load.arith),
-                    .special = count(totals.at_load.special),
-                    .flops = count(once)};
+  if (const Dim once = flops(totals.at_load); once != Dim(0)) {
+    EstimateCounts& counts = sums.at_load.emplace();
+    counts.macs = count(totals.at_load.macs);
+    counts.arith = count(totals.at_load.arith);
+    counts.special = count(totals.at_load.special);
+    counts.flops = count(once);
+  }
 
   const std::optional<Dim>& peak = totals.activation_peak_bytes;
   const auto is_free = [](const Dim* dim) { return !dim->is_constant(); };
@@ -473,10 +492,8 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   std::vector<TensorType>().swap(analysis.types);
   std::vector<base::Boxed<TensorValue>>().swap(analysis.values);
   estimate.nodes.reserve(analysis.nodes.size());
-  const OfRows of{
-      .model = model, .request = request, .findings = findings, .names = CallNames(model, analysis.nodes)};
-  for (NodeReport& report : analysis.nodes)
-    estimate.nodes.push_back(node_part(of, report, estimate.nodes.size()));
+  const OfRows of{.model = model, .request = request, .findings = findings, .names = CallNames(model, analysis.nodes)};
+  for (NodeReport& report : analysis.nodes) estimate.nodes.push_back(node_part(of, report, estimate.nodes.size()));
   if (request.by_type) estimate.types = type_parts(estimate, request, analysis);
   estimate.symbols = std::move(analysis.symbols);
   estimate.diagnostics = std::move(analysis.diagnostics);

@@ -16,8 +16,8 @@ std::optional<Precision> main_precision(const EstimateRoofline& roofline) {
   std::map<Precision, double> work;
   for (const RowBound& row : roofline.nodes)
     if (row.precision) work[*row.precision] += row.flops;
-  const auto most = std::max_element(work.begin(), work.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(work.begin(), work.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == work.end() ? std::nullopt : std::optional(most->first);
 }
 
@@ -51,33 +51,37 @@ std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
   const std::optional<Precision> precision = main_precision(roofline);
   const std::optional<EnergyModel> model = precision ? energy_model(device, *precision) : std::nullopt;
   if (!model) {
-    const std::vector<std::string> missing = precision ? missing_energy(device, *precision) : std::vector<std::string>();
-    return missing.empty() ? "" : "device " + device.name + ": no joules, for it states no " + base::joined(missing, "; no ");
+    const std::vector<std::string> missing =
+        precision ? missing_energy(device, *precision) : std::vector<std::string>();
+    return missing.empty()
+               ? ""
+               : "device " + device.name + ": no joules, for it states no " + base::joined(missing, "; no ");
   }
-  if (estimate.sweep)
-    for (const SweepPoint& point : estimate.sweep->points)
-      estimate.sweep->joules.push_back(
-          joules_at(*model, {.flops = real(point.flops),
-                             .bytes = real(point.bytes),
-                             .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt}));
+  if (estimate.sweep) {
+    estimate.sweep->has_joules = true;
+    for (EstimatePoint& point : estimate.sweep->points)
+      point.joules = joules_at(*model, {.flops = real(point.counts.flops),
+                                        .bytes = real(point.counts.bytes),
+                                        .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt});
+  }
   const Run run = run_of(estimate);
   const std::optional<double> joules = joules_at(*model, run);
   if (!joules) return {};
   const std::optional<double> items = real(roofline.items);
-  roofline.energy = EstimateEnergy{
-      .precision = *precision,
-      .joules_per_flop = model->joules_per_flop,
-      .joules_per_byte = model->joules_per_byte,
-      .constant_watts = model->constant_watts,
-      .joules = *joules,
-      .work_joules = model->joules_per_flop * *run.flops,
-      .traffic_joules = model->joules_per_byte * *run.bytes,
-      .constant_joules = model->constant_watts * *run.seconds,
-      .flops_per_joule = *run.flops / *joules,
-      .joules_per_item = items && *items > 0 ? std::optional(*joules / *items) : std::nullopt,
-      .time_balance = time_balance(*model),
-      .energy_balance = energy_balance(*model),
-      .race_to_idle = race_to_halt(*model)};
+  roofline.energy =
+      EstimateEnergy{.precision = *precision,
+                     .joules_per_flop = model->joules_per_flop,
+                     .joules_per_byte = model->joules_per_byte,
+                     .constant_watts = model->constant_watts,
+                     .joules = *joules,
+                     .work_joules = model->joules_per_flop * *run.flops,
+                     .traffic_joules = model->joules_per_byte * *run.bytes,
+                     .constant_joules = model->constant_watts * *run.seconds,
+                     .flops_per_joule = *run.flops / *joules,
+                     .joules_per_item = items && *items > 0 ? std::optional(*joules / *items) : std::nullopt,
+                     .time_balance = time_balance(*model),
+                     .energy_balance = energy_balance(*model),
+                     .race_to_idle = race_to_halt(*model)};
   if (!roofline.predicted) return {};
   EstimatePrediction& predicted = *roofline.predicted;
   predicted.joules = joules_at(*model, {.flops = run.flops, .bytes = run.bytes, .seconds = predicted.seconds});

@@ -38,16 +38,18 @@ std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t a
 // add_point() and add_run() keep the fastest run of a size and count the others in `slower`. They return why the sizes
 // of the run do not match the estimate; empty if they match.
 std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep, std::size_t& slower) {
-  sweep.measured.resize(sweep.points.size());
+  sweep.has_measurements = true;
   std::vector<std::int64_t> wanted;
   for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
     if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
   bool is_found = false;
-  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
-    if (sweep.points[i].sizes != wanted) continue;
-    EstimateMeasuredPoint& point = sweep.measured[i];
-    if (point.seconds) ++slower;
-    if (!point.seconds || *run.seconds < *point.seconds) point = {*run.seconds, joules_of(run)};
+  for (EstimatePoint& point : sweep.points) {
+    if (point.sizes != wanted) continue;
+    if (point.measured_seconds) ++slower;
+    if (!point.measured_seconds || *run.seconds < *point.measured_seconds) {
+      point.measured_seconds = run.seconds;
+      point.measured_joules = joules_of(run);
+    }
     is_found = true;
   }
   return is_found ? "" : "no run has a size of the sweep";
@@ -82,7 +84,8 @@ void require_batch(const Measured& measured, const EstimateDocument& estimate) {
   std::vector<std::string> batches;
   for (const MeasuredRun& run : measured.runs)
     if (const auto found = run.config.find("batch"); found != run.config.end())
-      if (std::string text = base::setting_text(found->second); std::find(batches.begin(), batches.end(), text) == batches.end())
+      if (std::string text = base::setting_text(found->second);
+          std::find(batches.begin(), batches.end(), text) == batches.end())
         batches.push_back(std::move(text));
   if (batches.size() > 1)
     throw Error("--measured: the file has runs of batches " + base::joined(batches) +
@@ -95,12 +98,12 @@ std::optional<double> at(const std::string& formula, const Bindings& sizes) {
 }
 
 // The point of a sweep at these sizes; null if there is none.
-const SweepPoint* swept(const EstimateSweep& sweep, const Bindings& sizes) {
+const EstimatePoint* swept(const EstimateSweep& sweep, const Bindings& sizes) {
   std::vector<std::int64_t> wanted;
   for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
     if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
   const auto found = std::find_if(sweep.points.begin(), sweep.points.end(),
-                                  [&](const SweepPoint& point) { return point.sizes == wanted; });
+                                  [&](const EstimatePoint& point) { return point.sizes == wanted; });
   return found == sweep.points.end() ? nullptr : &*found;
 }
 
@@ -123,7 +126,7 @@ TotalWork total_work(const EstimateDocument& estimate) {
   const EstimateCounts& totals = estimate.totals.counts;
   if (!estimate.training || estimate.count == Convention::Pagoda)  // whose totals are already for the step
     return {real(totals.flops), real(totals.bytes)};
-  const EstimateWork& step = estimate.training->step;
+  const EstimateCounts& step = estimate.training->step;
   return {real(step.flops),
           step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt};
 }
@@ -132,10 +135,10 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
   const Bindings sizes = run_sizes(estimate, run.config, problem);
   if (!problem.empty()) return std::nullopt;
   auto [flops, bytes] = total_work(estimate);
-  const SweepPoint* point = estimate.sweep ? swept(*estimate.sweep, sizes) : nullptr;
+  const EstimatePoint* point = estimate.sweep ? swept(*estimate.sweep, sizes) : nullptr;
   if (point != nullptr) {  // the published counts have no formulas
-    flops = real(point->flops);
-    bytes = real(point->bytes);
+    flops = real(point->counts.flops);
+    bytes = real(point->counts.bytes);
   } else if (!sizes.empty() && estimate.symbolic && !estimate.training) {
     flops = at(estimate.symbolic->totals.flops, sizes);
     bytes = at(estimate.symbolic->totals.bytes, sizes);
@@ -216,11 +219,14 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   if (!is_found) throw Error("--measured: no run of the file matches this estimate: " + problem);
   std::string text;
   if (is_impossible(estimate))
-    text = "--measured: the run took " + base::si_seconds(estimate.measured->seconds) + ", and whatever an engine fuses, " +
-           estimate.roofline->device + " needs " + base::si_seconds(estimate.roofline->totals.floor_seconds) +
-           " for this work: it is of another model, size or device, or of narrower arithmetic; give --precision for that";
+    text =
+        "--measured: the run took " + base::si_seconds(estimate.measured->seconds) +
+        ", and whatever an engine fuses, " + estimate.roofline->device + " needs " +
+        base::si_seconds(estimate.roofline->totals.floor_seconds) +
+        " for this work: it is of another model, size or device, or of narrower arithmetic; give --precision for that";
   if (slower == 0) return text;
-  return text + (text.empty() ? "" : "; ") + "--measured: the file has several runs of the same sizes; the fastest of each size is shown, without " +
+  return text + (text.empty() ? "" : "; ") +
+         "--measured: the file has several runs of the same sizes; the fastest of each size is shown, without " +
          std::to_string(slower) + (slower == 1 ? " slower one" : " slower ones");
 }
 

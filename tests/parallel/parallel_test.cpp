@@ -416,7 +416,7 @@ TEST_CASE("each size of a sweep is a run of its own on all devices") {
   const auto swept = estimate::make_estimate(model, request);
   REQUIRE(swept.sweep->points.size() == 4);
   test::check_schema(documents::write_estimate(swept), "estimate");
-  for (const SweepPoint& point : swept.sweep->points) {
+  for (const documents::EstimatePoint& point : swept.sweep->points) {
     estimate::EstimateRequest at = request;
     at.sweep.clear();
     at.sizes.batch = point.sizes[0];
@@ -424,7 +424,7 @@ TEST_CASE("each size of a sweep is a run of its own on all devices") {
     const auto alone = estimate::make_estimate(model, at);
     CHECK(point.time->seconds == Approx(alone.roofline->totals.seconds));
     CHECK(point.memory_bytes == alone.fit->total_bytes);
-    CHECK(point.macs == alone.totals.counts.macs);
+    CHECK(point.counts.macs == alone.totals.counts.macs);
   }
 }
 

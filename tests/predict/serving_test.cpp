@@ -369,14 +369,15 @@ TEST_CASE("a sweep predicts each size as a run of that size alone does") {
   request.phase->past.reset();
   request.sweep = {{.dim = "past", .sizes = {1023, 4095}}, {.dim = "batch", .sizes = {1, 16}}};
   const auto document = estimate::make_estimate(model, request);
-  REQUIRE(document.sweep->predicted.size() == 4);
+  REQUIRE(document.sweep->has_predictions);
+  REQUIRE(document.sweep->points.size() == 4);
   CHECK(document.sweep->engine == "llm-serving");
   auto alone = served("h100-sxm", 16, Phase::Decode, 1, 1023);
   alone.parallel = request.parallel;
   const auto one = estimate::make_estimate(model, alone);
-  CHECK(document.sweep->predicted[1].seconds == one.roofline->predicted->seconds);
-  CHECK(document.sweep->predicted[1].low == one.roofline->predicted->low);
-  CHECK(*document.sweep->predicted[3].seconds > *document.sweep->predicted[1].seconds);
+  CHECK(document.sweep->points[1].predicted_seconds == one.roofline->predicted->seconds);
+  CHECK(document.sweep->points[1].predicted_low == one.roofline->predicted->low);
+  CHECK(*document.sweep->points[3].predicted_seconds > *document.sweep->points[1].predicted_seconds);
 
   const std::string text = documents::write_estimate(document);
   test::check_schema(text, "estimate");

@@ -70,6 +70,15 @@ def test_kernels_of_a_fused_model(skeletons):
     assert estimate.advice[0]["gain"] > 1
 
 
+def test_rows_have_the_columns_of_csv(skeletons):
+    estimate = pagoda.analyze(skeletons / "resnet50.onnx", traffic="fused", device="l4", precision="fp16", predict=True)
+    for by, rows in (("node", estimate.nodes), ("group", estimate.kernels)):
+        assert set(rows) == set(estimate.to_csv(by).splitlines()[0].split(","))
+        assert len({len(column) for column in rows.values()}) == 1
+        assert sum(rows["predicted_seconds"]) > 0 and sum(rows["share"]) == pytest.approx(1)
+    assert estimate.nodes.rows()[0].group == 0 and estimate.kernels.rows()[0].kernel == estimate.nodes["name"][0]
+
+
 def test_columns_are_a_data_frame(skeletons):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(pagoda.analyze(skeletons / "resnet50.onnx", device="h200").nodes)

@@ -30,6 +30,10 @@ constexpr const char* kUnmodelled =
     "x:f32[4,8], w:f32[8,8]=const -> h = MatMul(x, w); y = my.domain.Secret(h) @ mystery; z = Relu(x)";
 constexpr const char* kData =
     "x:f32[n,4] -> i = NonZero(x); t = Transpose(i) {perm=[1,0]}; f = Cast(t) {to=f32}; y = Mul(f, f)";
+// A table of 512 positions, cut to the sequence length.
+constexpr const char* kPositions =
+    "x:f32[N,S,4], t:f32[1,512,4]=const, z:i64[1]=[0], o:i64[1]=[1] -> s = Shape(x); n = Gather(s, o); "
+    "p = Slice(t, z, n, o); y = Add(x, p)";
 constexpr const char* kHostile =
     "'in\\e[2Jput':f32[N,2] -> '\\xff\\n|`y`<b>,\"' = Relu('in\\e[2Jput') @ '=cmd|\\x07\\xe2\\x80\\xaename'";
 
@@ -95,6 +99,23 @@ TEST_CASE("the optimizer's row counts no parameter a second time") {
     params += base::printed_number(cells[static_cast<std::size_t>(at)]).value_or(0);
   }
   CHECK(params == static_cast<double>(*net.totals.counts.params));
+}
+
+TEST_CASE("a size of a sweep at which the model does not work leaves its cells empty") {
+  EstimateRequest request{.sweep = {parse_axis("S=256,512,515")}};
+  request.device = documents::find_device("h200");
+  const EstimateDocument swept = estimated(kPositions, request);
+  const std::string csv = sweep_report(Format::Csv, swept);
+  base::CsvReader reader(csv, "sweep.csv");
+  std::vector<std::string> header, cells;
+  REQUIRE(reader.next(header));
+  const auto at = static_cast<std::size_t>(std::find(header.begin(), header.end(), "seconds") - header.begin());
+  REQUIRE(at < header.size());
+  for (const bool works : {true, true, false}) {
+    REQUIRE(reader.next(cells));
+    REQUIRE(cells.size() == header.size());
+    CHECK(cells[at].empty() == !works);
+  }
 }
 
 TEST_CASE("a bound model by type, its formulas, its largest nodes, a narrow terminal") {

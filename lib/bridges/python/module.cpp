@@ -25,9 +25,10 @@
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/sweep.h"
-#include "pagoda/estimate/compare.h"
+#include "pagoda/documents/columns.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/estimate/what_if.h"
@@ -168,13 +169,13 @@ EstimateRequest request_of(const Asked& asked) {
   request.row_formulas = asked.formulas;
   request.tool = kTool;
   const estimate::Refinements given{.in_place = asked.in_place,
-                                     .optimizer = by != Optimizer::Sgd,
-                                     .recompute = kept != Recompute::None,
-                                     .frozen = !asked.frozen.empty(),
-                                     .past = asked.past.has_value(),
-                                     .tokens = asked.tokens.has_value(),
-                                     .engine = asked.engine != estimate::kDefaultEngine,
-                                     .calibration = !asked.calibration.empty()};
+                                    .optimizer = by != Optimizer::Sgd,
+                                    .recompute = kept != Recompute::None,
+                                    .frozen = !asked.frozen.empty(),
+                                    .past = asked.past.has_value(),
+                                    .tokens = asked.tokens.has_value(),
+                                    .engine = asked.engine != estimate::kDefaultEngine,
+                                    .calibration = !asked.calibration.empty()};
   if (const std::string problem = estimate::refusal(request, given); !problem.empty())
     throw Error(as_arguments(problem));
   return request;
@@ -224,6 +225,7 @@ class Estimate {
     return present::plot_html(input, {.tool = document_.tool});
   }
   bool has_device() const { return device_.has_value(); }
+  bool has_formulas() const { return asked_.formulas; }
 
  private:
   present::ReportOptions options(const std::string& by, std::size_t top, std::size_t width) const {
@@ -251,15 +253,34 @@ Estimate analyze(const LoadedModel& loaded, Asked asked) {
   return {loaded, std::move(asked)};
 }
 
-nb::dict counts_of(const documents::EstimateCounts& counts) {
+nb::object object(const documents::Cell& cell) {
+  const auto list_of = [](const auto& values, auto convert) {
+    nb::list list;
+    for (const auto& value : values) list.append(convert(value));
+    return nb::object(std::move(list));
+  };
+  const auto text = [](std::string_view value) { return nb::object(nb::str(value.data(), value.size())); };
+  if (const auto* const value = std::get_if<Int>(&cell)) return integer(*value);
+  if (const auto* const value = std::get_if<double>(&cell)) return nb::cast(*value);
+  if (const auto* const value = std::get_if<bool>(&cell)) return nb::cast(*value);
+  if (const auto* const value = std::get_if<std::string_view>(&cell)) return text(*value);
+  if (const auto* const value = std::get_if<std::string>(&cell)) return text(*value);
+  if (const auto* const values = std::get_if<std::vector<std::string>>(&cell)) return list_of(*values, text);
+  if (const auto* const values = std::get_if<std::vector<Int>>(&cell)) return list_of(*values, integer);
+  return nb::none();
+}
+
+// The columns of one row by name.
+nb::dict counts_of(documents::RowKind kind, const documents::EstimateCounts& counts) {
   nb::dict result;
-  for (const auto& [name, member] : documents::kEstimateCounts) result[name] = number(counts.*member);
+  for (const documents::Column* column : documents::columns_of(kind, documents::Output::Python))
+    result[column->name] = object(column->cell({.counts = &counts}));
   return result;
 }
 
 nb::dict totals(const Estimate& estimate) {
   const documents::EstimateTotals& all = estimate.document().totals;
-  nb::dict result = counts_of(all.counts);
+  nb::dict result = counts_of(documents::RowKind::Total, all.counts);
   result["intensity"] = number(all.intensity);
   result["activation_peak_bytes"] = number(all.activation_peak_bytes);
   result["unmodelled_nodes"] = all.unmodelled_nodes;
@@ -267,111 +288,32 @@ nb::dict totals(const Estimate& estimate) {
   for (const std::string& op : all.unmodelled_ops) ops.append(op);
   result["unmodelled_ops"] = ops;
   result["partial"] = all.partial;
-  if (all.at_load) {
-    nb::dict at_load;
-    at_load["macs"] = number(all.at_load->macs);
-    at_load["arith"] = number(all.at_load->arith);
-    at_load["special"] = number(all.at_load->special);
-    at_load["flops"] = number(all.at_load->flops);
-    result["at_load"] = at_load;
+  if (all.at_load) result["at_load"] = counts_of(documents::RowKind::AtLoad, *all.at_load);
+  return result;
+}
+
+// Columns of equal length by name.
+nb::dict columns(const Estimate& estimate, documents::RowKind kind) {
+  const EstimateDocument& document = estimate.document();
+  const std::vector<documents::Row> rows = documents::rows_of(document, kind);
+  nb::dict result;
+  for (const documents::Column* column :
+       documents::columns_of(kind, documents::Output::Python, document, estimate.has_formulas())) {
+    nb::list list;
+    for (const documents::Row& row : rows) {
+      const bool is_unknown = column->is_timed() && !row.seconds();
+      list.append(object(is_unknown ? documents::Cell() : column->cell(row)));
+    }
+    result[column->name] = list;
   }
   return result;
 }
 
-// Builds columns of equal length from rows; each column is filled by a function of the row.
-template <typename Row>
-class Columns {
- public:
-  template <typename Cell>
-  void add(const char* name, const std::vector<Row>& rows, Cell cell) {
-    nb::list column;
-    for (std::size_t i = 0; i < rows.size(); ++i) column.append(cell(rows[i], i));
-    columns_[name] = column;
-  }
-  nb::dict take() { return std::move(columns_); }
-
- private:
-  nb::dict columns_;
-};
-
-nb::str text(const base::Name& name) { return nb::str(name.c_str(), name.size()); }
-
-nb::list texts(const base::SmallVector<base::Name, 2>& names) {
-  nb::list list;
-  for (const base::Name& name : names) list.append(text(name));
-  return list;
-}
-
-// "y:float32[1,64,56,56]", as in CSV.
-std::string output_text(const OutputInfo& output) { return output.name + ":" + pagoda::to_string(output.type); }
-
-template <typename Row, typename BoundOf>
-void add_bounds(Columns<Row>& columns, const std::vector<Row>& rows, BoundOf bound_of) {
-  const auto add = [&](const char* name, auto cell) {
-    columns.add(name, rows, [&](const Row& row, std::size_t i) -> nb::object {
-      const RowBound* const bound = bound_of(row, i);
-      return bound == nullptr || bound->bound == Bound::Unknown ? nb::none() : nb::object(nb::cast(cell(*bound)));
-    });
-  };
-  add("seconds", [](const RowBound& bound) { return bound.seconds; });
-  add("compute_seconds", [](const RowBound& bound) { return bound.compute_seconds; });
-  add("memory_seconds", [](const RowBound& bound) { return bound.memory_seconds; });
-  add("bound", [](const RowBound& bound) { return std::string(to_string(bound.bound)); });
-}
-
-nb::dict nodes(const Estimate& estimate) {
-  using documents::EstimateNode;
-  const EstimateDocument& document = estimate.document();
-  const std::vector<EstimateNode>& rows = document.nodes;
-  Columns<EstimateNode> columns;
-  columns.add("index", rows, [](const EstimateNode& node, std::size_t) { return node.index; });
-  columns.add("name", rows, [](const EstimateNode& node, std::size_t) { return text(node.name); });
-  columns.add("op_type", rows, [](const EstimateNode& node, std::size_t) { return text(node.op_type); });
-  columns.add("domain", rows, [](const EstimateNode& node, std::size_t) { return text(node.domain); });
-  columns.add("scope", rows, [](const EstimateNode& node, std::size_t) { return text(node.scope); });
-  columns.add("inputs", rows, [](const EstimateNode& node, std::size_t) { return texts(node.inputs); });
-  columns.add("outputs", rows, [](const EstimateNode& node, std::size_t) {
-    nb::list list;
-    for (const OutputInfo& output : node.outputs) list.append(output_text(output));
-    return list;
-  });
-  for (const auto& [name, member] : documents::kEstimateCounts)
-    columns.add(name, rows, [&](const EstimateNode& node, std::size_t) { return number(node.counts.*member); });
-  columns.add("intensity", rows, [](const EstimateNode& node, std::size_t) { return number(node.counts.intensity()); });
-  columns.add("precision", rows, [](const EstimateNode& node, std::size_t) -> nb::object {
-    if (node.precision == ElementType::Undefined) return nb::none();
-    return nb::cast(std::string(to_string(node.precision)));
-  });
-  columns.add("mark", rows, [](const EstimateNode& node, std::size_t) { return std::string(to_string(node.mark)); });
-  columns.add("group", rows, [](const EstimateNode& node, std::size_t) -> nb::object {
-    return node.group < 0 ? nb::none() : nb::object(nb::cast(node.group));
-  });
-  if (document.roofline)
-    add_bounds(columns, rows, [&](const EstimateNode& node, std::size_t) { return document.bound_of(node); });
-  return columns.take();
-}
+nb::dict nodes(const Estimate& estimate) { return columns(estimate, documents::RowKind::Node); }
 
 nb::object kernels(const Estimate& estimate) {
-  using documents::EstimateGroup;
-  const EstimateDocument& document = estimate.document();
-  if (!document.traffic) return nb::none();
-  const std::vector<EstimateGroup>& rows = document.traffic->groups;
-  Columns<EstimateGroup> columns;
-  columns.add("index", rows, [](const EstimateGroup&, std::size_t i) { return i; });
-  columns.add("nodes", rows, [](const EstimateGroup& group, std::size_t) {
-    nb::list list;
-    for (const std::size_t node : group.nodes) list.append(node);
-    return list;
-  });
-  columns.add("ops", rows, [&](const EstimateGroup& group, std::size_t) {
-    return base::joined(group.nodes, "+", [&](std::size_t node) { return document.nodes[node].qualified_op(); });
-  });
-  for (const auto& [name, member] : documents::kEstimateCounts)
-    columns.add(name, rows, [&](const EstimateGroup& group, std::size_t) { return number(group.counts.*member); });
-  columns.add("saved_bytes", rows, [](const EstimateGroup& group, std::size_t) { return number(group.saved_bytes); });
-  if (document.roofline)
-    add_bounds(columns, rows, [&](const EstimateGroup&, std::size_t i) { return document.bound_of_group(i); });
-  return columns.take();
+  if (!estimate.document().traffic) return nb::none();
+  return columns(estimate, documents::RowKind::Kernel);
 }
 
 nb::list diagnostics(const Estimate& estimate) {
@@ -482,9 +424,9 @@ NB_MODULE(_core, module) {
                                .formulas = formulas});
       },
       "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a, "past"_a.none(),
-      "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a, "engine"_a,
-      "calibration"_a, "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a,
-      "training"_a, "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a,
+      "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a, "engine"_a, "calibration"_a,
+      "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,
+      "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a,
       nb::keep_alive<0, 1>());
   module.def("comparison_json", &comparison_json, "before"_a, "after"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("comparison_table", &comparison_table, "before"_a, "after"_a, "width"_a = 0);

@@ -82,81 +82,14 @@ void bindings(A& a, Doc& x) {
 
 template <typename A>
 void totals(A& a, typename A::template Ref<EstimateTotals> x) {
-  counts(a, x.counts);
+  row(a, columns_of(RowKind::Total, Output::Json), {.counts = &x.counts});
   a("intensity", x.intensity);
   a("activation_peak_bytes", x.activation_peak_bytes);
   a("unmodelled_nodes", x.unmodelled_nodes);
   a("unmodelled_ops", x.unmodelled_ops);
   a("partial", x.partial);
-  if constexpr (A::kReads) {
-    if (a.has("at_load")) x.at_load.emplace();
-  }
-  if (x.at_load)
-    a.object("at_load", Layout::Line, [&](A& inner) {
-      inner("macs", x.at_load->macs);
-      inner("arith", x.at_load->arith);
-      inner("special", x.at_load->special);
-      inner("flops", x.at_load->flops);
-    });
-}
-
-template <typename A>
-void output(A& a, typename A::template Ref<OutputInfo> x) {
-  a("name", x.name);
-  if constexpr (A::kReads) {
-    std::string type;
-    a("type", type);
-    if (!type.empty() && !set_type(x.type, type)) a.all().at("type").fail_expected("a type");
-  } else {
-    a("type", type_name(x.type));
-  }
-  a("shape", x.type.shape);
-}
-
-// A type or null.
-template <typename A>
-void element(A& a, const char* key, typename A::template Ref<ElementType> x) {
-  if constexpr (A::kReads) {
-    a(key, x);
-  } else {
-    a(key, x == ElementType::Undefined ? std::nullopt : std::optional(x));
-  }
-}
-
-template <typename A>
-void node(A& a, typename A::template Ref<EstimateNode> x, bool has_groups) {
-  a("index", x.index);
-  a("name", x.name);
-  a("op_type", x.op_type);
-  a("domain", x.domain);
-  a("scope", x.scope);
-  a.maybe("body", x.body);
-  a("inputs", x.inputs);
-  a.list("outputs", x.outputs, [](A& inner, auto& each) { output(inner, each); });
-  counts(a, x.counts);
-  intensity(a, x.counts);
-  element(a, "precision", x.precision);
-  if (A::kReads || x.dequantized_from != ElementType::Undefined) a("dequantized_from", x.dequantized_from);
-  if constexpr (A::kReads) {
-    a("group", x.group);
-  } else {
-    if (has_groups) a("group", x.group < 0 ? Count() : Count(x.group));
-  }
-  a("mark", x.mark);
-  a.maybe("problem", x.problem);
-  part(a, "symbolic", Layout::Line, x.symbolic, formulas<A>);
-}
-
-template <typename A>
-void type_row(A& a, typename A::template Ref<EstimateType> x) {
-  a("op_type", x.op_type);
-  a("domain", x.domain);
-  a("nodes", x.nodes);
-  a("unmodelled_nodes", x.unmodelled_nodes);
-  counts(a, x.counts);
-  intensity(a, x.counts);
-  a.maybe("seconds", x.seconds);
-  part(a, "symbolic", Layout::Line, x.symbolic, formulas<A>);
+  part(a, "at_load", Layout::Line, x.at_load,
+       [](A& inner, auto& counts) { row(inner, columns_of(RowKind::AtLoad, Output::Json), {.counts = &counts}); });
 }
 
 template <typename A>
@@ -188,7 +121,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   a.object("totals", Layout::Block, [&](A& inner) { totals(inner, x.totals); });
   rows();
   part(a, "symbolic", Layout::Block, x.symbolic, [](A& inner, auto& symbolic) {
-    formulas(inner, symbolic.totals);
+    fields(inner, symbolic.totals);
     inner.maybe("activation_peak_bytes", symbolic.activation_peak_bytes);
   });
   if (A::kReads || !x.symbols.empty())
@@ -221,10 +154,18 @@ void document(A& a, Doc& x, const Rows& rows) {
       inner("seconds", each.seconds);
       inner("gain", each.gain);
     });
+  const auto variants = columns_of(RowKind::Variant, Output::Json);
   if (A::kReads || !x.variants.empty())
-    a.list("variants", x.variants, [](A& inner, auto& each) { variant(inner, each); });
+    a.list("variants", x.variants, [&](A& inner, auto& variant) { row(inner, variants, {.variant = &variant}); });
   part(a, "training", Layout::Block, x.training, training<A>);
-  part(a, "sweep", Layout::Block, x.sweep, sweep_of<A>);
+  part(a, "sweep", Layout::Block, x.sweep, [&](A& inner, auto& sweep) {
+    // A writer leaves out what no point has.
+    if constexpr (A::kReads) {
+      sweep_of(inner, sweep, columns_of(RowKind::Point, Output::Json));
+    } else {
+      sweep_of(inner, sweep, columns_of(RowKind::Point, Output::Json, x));
+    }
+  });
   if constexpr (A::kReads) {
     if (a.has("budgets")) x.budgets.emplace();
   }
@@ -245,6 +186,26 @@ void document(A& a, Doc& x, const Rows& rows) {
 
 }  // namespace
 
+namespace members {
+
+template <typename A>
+void output(A& a, typename A::template Ref<OutputInfo> x) {
+  a("name", x.name);
+  if constexpr (A::kReads) {
+    std::string type;
+    a("type", type);
+    if (!type.empty() && !set_type(x.type, type)) a.all().at("type").fail_expected("a type");
+  } else {
+    a("type", type_name(x.type));
+  }
+  a("shape", x.type.shape);
+}
+
+template void output(Writer& a, const OutputInfo& x);
+template void output(Reader& a, OutputInfo& x);
+
+}  // namespace members
+
 std::string type_name(const TensorType& type) {
   std::string text(to_string(type.element));
   if (type.key != ElementType::Undefined) text.insert(0, std::string(to_string(type.key)) + ",");
@@ -264,18 +225,22 @@ std::string write_estimate(const EstimateDocument& estimate, std::size_t top) {
   json.begin_object();
   json.member("schema", kSchema);
   document(writer, estimate, [&] {
-    const auto write_node = [&](Writer& inner, const EstimateNode& row) {
-      node(inner, row, estimate.traffic.has_value());
+    const auto columns = columns_of(estimate.types ? RowKind::Type : RowKind::Node, Output::Json, estimate);
+    const auto write_type = [&](Writer& inner, const EstimateType& type) {
+      row(inner, columns, {.type = &type, .counts = &type.counts});
+    };
+    const auto write_node = [&](Writer& inner, const EstimateNode& node) {
+      row(inner, columns, {.node = &node, .counts = &node.counts});
     };
     if (estimate.types)
       writer.list("types",
                   std::span(*estimate.types).first(std::min(top == 0 ? SIZE_MAX : top, estimate.types->size())),
-                  type_row<Writer>);
+                  write_type);
     else if (top == 0)
       writer.list("nodes", estimate.nodes, write_node);
     else
       writer.list("nodes", heaviest(estimate, top),
-                  [&](Writer& inner, const EstimateNode* row) { write_node(inner, *row); });
+                  [&](Writer& inner, const EstimateNode* node) { write_node(inner, *node); });
   });
   json.end_object();
   return std::move(json).text();
@@ -284,11 +249,14 @@ std::string write_estimate(const EstimateDocument& estimate, std::size_t top) {
 EstimateDocument parse_estimate(std::string_view json, std::string_view subject) {
   EstimateDocument estimate;
   Unknown unknown{subject.size()};
+  const auto node_columns = columns_of(RowKind::Node, Output::Json),
+             type_columns = columns_of(RowKind::Type, Output::Json);
   const base::JsonDocument rest = base::parse_json_elements(
       json, subject, "nodes",
-      [&](const JsonField& row, std::size_t) {
-        Reader inner(row, unknown);
-        node(inner, estimate.nodes.emplace_back(), true);
+      [&](const JsonField& field, std::size_t) {
+        Reader inner(field, unknown);
+        const EstimateNode& node = estimate.nodes.emplace_back();
+        row(inner, node_columns, {.node = &node, .counts = &node.counts});
         inner.finish();
       },
       false);
@@ -303,7 +271,10 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
     if (!reader.has("types") && !reader.has("nodes")) base::fail(subject, "has no array \"nodes\"");
     std::vector<EstimateNode> read_above;
     reader.list("nodes", read_above, [](Reader&, EstimateNode&) {});
-    if (reader.has("types")) reader.list("types", estimate.types.emplace(), type_row<Reader>);
+    if (reader.has("types"))
+      reader.list("types", estimate.types.emplace(), [&](Reader& inner, const EstimateType& type) {
+        row(inner, type_columns, {.type = &type, .counts = &type.counts});
+      });
   });
   reader.finish();
   estimate.unknown.assign(unknown.paths.begin(), unknown.paths.end());

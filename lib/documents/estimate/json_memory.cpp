@@ -81,16 +81,6 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   a("unsized", x.unsized);
 }
 
-namespace {
-
-// The index in a list, which readers do not need.
-template <typename A>
-void place_in_list(A& a, std::size_t index) {
-  a("index", index);
-}
-
-}  // namespace
-
 template <typename A>
 void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
   a("model", x.model);
@@ -98,15 +88,9 @@ void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
   a("bytes_written", x.bytes_written);
   a("bytes", x.bytes);
   std::size_t index = 0;
-  a.list("groups", x.groups, [&](A& inner, auto& group) {
-    place_in_list(inner, index++);
-    inner("rule", group.rule);
-    inner("nodes", group.nodes);
-    inner("joined_by", group.joined_by);
-    counts(inner, group.counts);
-    intensity(inner, group.counts);
-    inner("saved_bytes", group.saved_bytes);
-    part(inner, "symbolic", Layout::Line, group.symbolic, formulas<A>);
+  const auto columns = columns_of(RowKind::Kernel, Output::Json);
+  a.list("groups", x.groups, [&](A& inner, auto& kernel) {
+    row(inner, columns, {.index = index++, .kernel = &kernel, .counts = &kernel.counts});
   });
   if (A::kReads || x.model == TrafficModel::Resident)
     a.list("stayed", x.stayed, [](A& inner, auto& tensor) {

@@ -3,29 +3,18 @@
 
 namespace pagoda::documents::members {
 
-namespace {
-
-template <typename A>
-void work(A& a, const char* key, typename A::template Ref<EstimateWork> x, bool has_flops) {
-  a.object(key, Layout::Line, [&](A& inner) {
-    inner("macs", x.macs);
-    inner("arith", x.arith);
-    inner("special", x.special);
-    if (has_flops) inner("flops", x.flops);
-    inner("bytes_read", x.bytes_read);
-    inner("bytes_written", x.bytes_written);
-  });
-}
-
-}  // namespace
-
 template <typename A>
 void training(A& a, typename A::template Ref<EstimateTraining> x) {
   a("optimizer", x.optimizer);
   a("recompute", x.recompute);
   a("trained_params", x.trained_params);
+  const auto parts = columns_of(RowKind::Part, Output::Json), backward = columns_of(RowKind::Backward, Output::Json),
+             times = columns_of(RowKind::StepTime, Output::Json);
+  const auto work = [](A& inner, const char* key, const std::vector<const Column*>& columns, auto& counts) {
+    inner.object(key, Layout::Line, [&](A& in) { row(in, columns, {.counts = &counts}); });
+  };
   a.object("totals", Layout::Block, [&](A& inner) {
-    for (const auto& [name, member] : kTrainingParts) work(inner, name, x.*member, true);
+    for (const auto& [name, member] : kTrainingParts) work(inner, name, parts, x.*member);
   });
   if constexpr (A::kReads) {
     if (a.has("seconds")) x.time.emplace();
@@ -46,38 +35,26 @@ void training(A& a, typename A::template Ref<EstimateTraining> x) {
   a("unmodelled_nodes", x.unmodelled_nodes);
   a("unmodelled_ops", x.unmodelled_ops);
   a("partial", x.partial);
-  a.list("rows", x.rows, [](A& inner, auto& row) {
-    inner("node", row.node);
-    inner("part", row.part);
-    inner("flops", row.bound.flops);
-    inner("bytes", row.bound.bytes);
-    inner("bound", row.bound.bound);
-    const bool is_known = row.bound.bound != Bound::Unknown;
-    inner.known("seconds", row.bound.seconds, is_known);
-    inner.known("compute_seconds", row.bound.compute_seconds, is_known);
-    inner.known("memory_seconds", row.bound.memory_seconds, is_known);
-    inner("precision", row.bound.precision);
-    inner("unit", row.bound.unit);
-  });
-  a.list("nodes", x.nodes, [](A& inner, auto& row) {
-    inner("index", row.index);
-    work(inner, "dx", row.dx, false);
-    work(inner, "dw", row.dw, false);
-    inner("gradient_bytes", row.gradient_bytes);
-    inner("parameter_gradient_bytes", row.parameter_gradient_bytes);
-    inner("saved_bytes", row.saved_bytes);
-    inner.list("saved", row.saved, [](A& in, auto& tensor) {
+  a.list("rows", x.rows, [&](A& inner, auto& part) { row(inner, times, {.bound = &part.bound, .step_row = &part}); });
+  a.list("nodes", x.nodes, [&](A& inner, auto& node) {
+    inner("index", node.index);
+    work(inner, "dx", backward, node.dx);
+    work(inner, "dw", backward, node.dw);
+    inner("gradient_bytes", node.gradient_bytes);
+    inner("parameter_gradient_bytes", node.parameter_gradient_bytes);
+    inner("saved_bytes", node.saved_bytes);
+    inner.list("saved", node.saved, [](A& in, auto& tensor) {
       in("kind", tensor.kind);
       in("what", tensor.what);
       in("bytes", tensor.bytes);
     });
-    inner("recomputed", row.recomputed);
-    inner.maybe("problem", row.problem);
+    inner("recomputed", node.recomputed);
+    inner.maybe("problem", node.problem);
   });
 }
 
 template <typename A>
-void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
+void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector<const Column*>& columns) {
   a("dims", x.dims);
   a("symbols", x.symbols);
   a.maybe("device_bytes", x.device_bytes);
@@ -90,52 +67,22 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
     inner("size", ridge.size);
     inner("at_start", ridge.at_start);
   });
-  std::size_t place = 0;
   a.list("points", x.points, [&](A& inner, auto& point) {
-    const std::size_t at = place++;
     if constexpr (A::kReads) {
       point.sizes.resize(x.dims.size());
-      if (inner.has("measured_seconds")) x.measured.resize(at + 1);
+      if (inner.has("seconds")) point.time.emplace();
+      x.has_joules = x.has_joules || inner.has("joules");
+      x.has_predictions = x.has_predictions || inner.has("predicted_seconds");
+      x.has_measurements = x.has_measurements || inner.has("measured_seconds");
     }
     for (std::size_t i = 0; i < x.dims.size(); ++i) inner(x.dims[i].c_str(), point.sizes[i]);
-    inner("macs", point.macs);
-    inner("flops", point.flops);
-    inner("param_bytes", point.param_bytes);
-    inner("bytes_read", point.bytes_read);
-    inner("bytes_written", point.bytes_written);
-    inner("bytes", point.bytes);
-    inner("intensity", point.intensity);
-    inner("activation_peak_bytes", point.activation_peak_bytes);
-    inner("memory_bytes", point.memory_bytes);
-    if constexpr (A::kReads) {
-      if (inner.has("seconds")) point.time.emplace();
-    }
-    if (point.time) {
-      times(inner, *point.time);
-      inner("items", point.items);
-      inner("bound", point.bound);
-    }
-    if constexpr (A::kReads) {
-      if (inner.has("joules")) x.joules.resize(at + 1);
-    }
-    if (at < x.joules.size()) inner("joules", x.joules[at]);
-    if constexpr (A::kReads) {
-      if (inner.has("predicted_seconds")) x.predicted.resize(at + 1);
-    }
-    if (at < x.predicted.size()) {
-      inner("predicted_seconds", x.predicted[at].seconds);
-      inner("predicted_low", x.predicted[at].low);
-      inner("predicted_high", x.predicted[at].high);
-    }
-    if (at >= x.measured.size()) return;
-    inner("measured_seconds", x.measured[at].seconds);
-    inner("measured_joules", x.measured[at].joules);
+    row(inner, columns, {.counts = &point.counts, .run = point.time ? &*point.time : nullptr, .point = &point});
   });
 }
 
 template void training(Writer& a, const EstimateTraining& x);
 template void training(Reader& a, EstimateTraining& x);
-template void sweep_of(Writer& a, const EstimateSweep& x);
-template void sweep_of(Reader& a, EstimateSweep& x);
+template void sweep_of(Writer& a, const EstimateSweep& x, const std::vector<const Column*>& columns);
+template void sweep_of(Reader& a, EstimateSweep& x, const std::vector<const Column*>& columns);
 
 }  // namespace pagoda::documents::members

@@ -3,37 +3,18 @@
 
 namespace pagoda::documents::members {
 
-namespace {
-
-// The bound of a node, with the kernel it runs in, or of a group.
 template <typename A>
-void bound(A& a, typename A::template Ref<RowBound> x, bool is_node) {
-  a("index", x.row);
-  if constexpr (A::kReads) {
-    a("group", x.group);
-  } else {
-    if (is_node) a("group", x.group < 0 ? Count() : Count(x.group));
-  }
-  a("bound", x.bound);
-  const bool is_known = x.bound != Bound::Unknown;
-  a.known("seconds", x.seconds, is_known);
-  a.known("compute_seconds", x.compute_seconds, is_known);
-  a.known("memory_seconds", x.memory_seconds, is_known);
-  a.known("share", x.share, is_known);
-  a("headroom", x.headroom);
-  a.known("flops", x.flops, is_known);
-  a.known("bytes", x.bytes, is_known);
-  a("intensity", x.intensity);
-  a("precision", x.precision);
-  a("unit", x.unit);
-  a("level", x.level);
+void fields(A& a, typename A::template Ref<ParallelOptions> x) {
+  a("tensor", x.tensor);
+  a("pipeline", x.pipeline);
+  a("expert", x.expert);
 }
+
+namespace {
 
 template <typename A>
 void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
-  a("tensor", x.devices.tensor);
-  a("pipeline", x.devices.pipeline);
-  a("expert", x.devices.expert);
+  fields(a, x.devices);
   a("link", x.link.name);
   a("link_bytes_per_second", x.link.bytes_per_second);
   a("seconds", x.time.seconds);
@@ -93,7 +74,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("measured", x.measured);
   a("precision", x.precision);
   a("traffic", x.traffic);
-  times(a, x.totals);
+  row(a, columns_of(RowKind::Run, Output::Json), {.run = &x.totals});
   a("unknown_nodes", x.totals.unknown_rows);
   a("at_least", x.totals.at_least);
   a("items", x.items);
@@ -141,18 +122,17 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("transfer_seconds", handover.transfer_seconds);
     inner("decode_seconds", handover.decode_seconds);
   });
-  a.list("nodes", x.nodes, [](A& inner, auto& each) { bound(inner, each, true); });
+  const auto nodes = columns_of(RowKind::NodeTime, Output::Json),
+             groups = columns_of(RowKind::KernelTime, Output::Json);
+  a.list("nodes", x.nodes, [&](A& inner, auto& each) { row(inner, nodes, {.bound = &each}); });
   if (A::kReads || !x.groups.empty())
-    a.list("groups", x.groups, [](A& inner, auto& each) { bound(inner, each, false); });
+    a.list("groups", x.groups, [&](A& inner, auto& each) { row(inner, groups, {.bound = &each}); });
 }
 
-template <typename A, typename Fit>
-void context_limits(A& a, Fit& x) {
-  a.maybe("memory_context", x.memory_context);
-  part(a, "position_table", Layout::Line, x.position_table, [](A& inner, auto& table) {
-    inner("name", table.name);
-    inner("positions", table.positions);
-  });
+template <typename A>
+void fields(A& a, typename A::template Ref<PositionTable> x) {
+  a("name", x.name);
+  a("positions", x.positions);
 }
 
 template <typename A>
@@ -162,11 +142,12 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
   a("fits", x.fits);
   a("largest_batch", x.largest_batch);
   a("longest_context", x.longest_context);
-  context_limits(a, x);
+  a.maybe("memory_context", x.memory_context);
+  structure(a, "position_table", x.position_table);
 }
 
-template <typename A, typename Time>
-void engine_time(A& a, Time x) {
+template <typename A>
+void fields(A& a, typename A::template Ref<EstimateEngineTime> x) {
   a("engine", x.engine);
   a("seconds", x.seconds);
   a("low", x.low);
@@ -179,47 +160,25 @@ void engine_time(A& a, Time x) {
 }
 
 template <typename A>
-void variant(A& a, typename A::template Ref<EstimateVariant> x) {
-  a("device", x.device);
-  a("precision", x.precision);
-  a("traffic", x.traffic);
-  a("total_bytes", x.total_bytes);
-  a("device_bytes", x.device_bytes);
-  a("fits", x.fits);
+void fields(A& a, typename A::template Ref<EstimatePrompt> x) {
+  a("tokens", x.tokens);
+  a("sequences", x.sequences);
   a("seconds", x.seconds);
-  a("floor_seconds", x.floor_seconds);
   a("at_least", x.at_least);
-  a("bound", x.bound);
-  a("items_per_second", x.items_per_second);
-  a.maybe("largest_batch", x.largest_batch);
-  a.maybe("longest_context", x.longest_context);
-  context_limits(a, x);
-  a.maybe("joules", x.joules);
-  a.maybe("price_per_million", x.price_per_million);
-  part(a, "predicted", Layout::Line, x.predicted, engine_time<A, decltype(*x.predicted)>);
-  part(a, "parallel", Layout::Line, x.parallel, [](A& inner, auto& group) {
-    inner("tensor", group.tensor);
-    inner("pipeline", group.pipeline);
-    inner("expert", group.expert);
-  });
-  a.maybe("weight_bytes", x.weight_bytes);
-  a.maybe("cache_bytes", x.cache_bytes);
-  a.maybe("device_items_per_second", x.device_items_per_second);
-  a.maybe("refused", x.refused);
-  part(a, "prompt", Layout::Line, x.prompt, [](A& inner, auto& prompt) {
-    inner("tokens", prompt.tokens);
-    inner("sequences", prompt.sequences);
-    inner("seconds", prompt.seconds);
-    inner("at_least", prompt.at_least);
-    part(inner, "predicted", Layout::Line, prompt.predicted, engine_time<A, decltype(*prompt.predicted)>);
-  });
+  structure(a, "predicted", x.predicted);
 }
 
 template void roofline(Writer& a, const EstimateRoofline& x);
 template void roofline(Reader& a, EstimateRoofline& x);
 template void fit(Writer& a, const EstimateFit& x);
 template void fit(Reader& a, EstimateFit& x);
-template void variant(Writer& a, const EstimateVariant& x);
-template void variant(Reader& a, EstimateVariant& x);
+template void fields(Writer& a, const PositionTable& x);
+template void fields(Reader& a, PositionTable& x);
+template void fields(Writer& a, const ParallelOptions& x);
+template void fields(Reader& a, ParallelOptions& x);
+template void fields(Writer& a, const EstimateEngineTime& x);
+template void fields(Reader& a, EstimateEngineTime& x);
+template void fields(Writer& a, const EstimatePrompt& x);
+template void fields(Reader& a, EstimatePrompt& x);
 
 }  // namespace pagoda::documents::members

@@ -47,16 +47,14 @@ std::optional<EstimateCurve> curve_of(const documents::EstimateSweep& sweep, std
   if (sweep.points.empty()) return std::nullopt;
   EstimateCurve curve{sweep.dims.front(), {}};
   curve.points.reserve(sweep.points.size());
-  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
-    const SweepPoint& point = sweep.points[i];
-    const bool is_measured = i < sweep.measured.size();
+  for (const documents::EstimatePoint& point : sweep.points) {
     curve.points.push_back({.size = static_cast<double>(point.sizes.front()),
-                            .flops = real(point.flops),
-                            .bytes = real(point.bytes),
+                            .flops = real(point.counts.flops),
+                            .bytes = real(point.counts.bytes),
                             .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt,
                             .memory_bytes = real(point.memory_bytes),
-                            .measured_seconds = is_measured ? sweep.measured[i].seconds : std::nullopt,
-                            .measured_joules = is_measured ? sweep.measured[i].joules : std::nullopt});
+                            .measured_seconds = point.measured_seconds,
+                            .measured_joules = point.measured_joules});
   }
   return curve;
 }

@@ -10,9 +10,10 @@
 namespace pagoda::present {
 namespace {
 
-using estimate::Comparison;
+using documents::CellKind;
 using documents::EstimateDocument;
 using documents::EstimateNode;
+using estimate::Comparison;
 using estimate::Match;
 using estimate::RowPair;
 using report::Count;
@@ -21,95 +22,87 @@ using Layout = base::JsonWriter::Layout;
 
 constexpr std::size_t kShown = 10;  // rows shown by default, largest changes first
 
-// The counters that a comparison shows for nodes and totals.
-constexpr std::pair<std::string_view, Count EstimateCounts::*> kCompared[] = {
-    {"macs", &EstimateCounts::macs},
-    {"arith", &EstimateCounts::arith},
-    {"special", &EstimateCounts::special},
-    {"flops", &EstimateCounts::flops},
-    {"params", &EstimateCounts::params},
-    {"param_bytes", &EstimateCounts::param_bytes},
-    {"bytes_read", &EstimateCounts::bytes_read},
-    {"bytes_written", &EstimateCounts::bytes_written},
-    {"bytes", &EstimateCounts::bytes},
-};
-
-constexpr std::pair<std::string_view, double RooflineTotals::*> kTimes[] = {
-    {"seconds", &RooflineTotals::seconds}, {"floor_seconds", &RooflineTotals::floor_seconds}};
-
-Count difference(const Count& before, const Count& after) {
-  return before && after ? Count(*after - *before) : std::nullopt;
+// after − before; empty if either is.
+Cell difference(const Cell& before, const Cell& after) {
+  const Int *a = std::get_if<Int>(&before), *b = std::get_if<Int>(&after);
+  if (a != nullptr && b != nullptr) return *b - *a;
+  const double *x = std::get_if<double>(&before), *y = std::get_if<double>(&after);
+  return x != nullptr && y != nullptr ? Cell(*y - *x) : Cell();
 }
 
-std::string signed_si(const Count& value, std::string_view unit = "") {
-  if (!value) return "?";
-  return (*value > 0 ? "+" : "") + base::si(*value, unit);
+Cell cell_of(const Count& count) { return count ? Cell(*count) : Cell(); }
+
+std::string text(const Cell& cell, CellKind kind) {
+  return std::holds_alternative<std::monostate>(cell) ? "?" : shown_text(cell, kind);
 }
 
-std::string signed_seconds(const std::optional<double>& value) {
-  if (!value) return "";
-  return (*value < 0 ? "-" : "+") + base::si_seconds(std::abs(*value));
+// "+1.2 M", "-3.4 ms"; for unknown times empty.
+std::string signed_text(const Cell& change, CellKind kind) {
+  if (const double* const seconds = std::get_if<double>(&change))
+    return (*seconds < 0 ? "-" : "+") + base::si_seconds(std::abs(*seconds));
+  if (kind == CellKind::Seconds) return "";
+  return (documents::number(change).value_or(0) > 0 ? "+" : "") + text(change, kind);
 }
 
-std::string ratio_text(const Count& before, const Count& after) {
-  if (!before || !after || *before == 0) return "";
-  return base::rounded(static_cast<double>(*after) / static_cast<double>(*before)) + "×";
+std::string ratio_text(const Cell& before, const Cell& after) {
+  const std::optional<double> a = documents::number(before), b = documents::number(after);
+  return a && b && *a != 0 ? base::rounded(*b / *a) + "×" : "";
 }
 
 // A node or a kernel of one of the estimates.
-struct Row {
-  std::size_t index = 0;
+struct Side {
+  Row row;
   std::string name, op;
-  const EstimateCounts* counts = nullptr;
-  std::optional<double> seconds = {};  // empty without a device, or if the bound is unknown
+
+  std::optional<double> seconds() const { return row.seconds(); }
 };
 
 struct Pair {
-  std::optional<Row> before, after;
+  std::optional<Side> before, after;
   Match match = Match::None;
 
-  const Row& shown() const { return after ? *after : *before; }
+  const Side& shown() const { return after ? *after : *before; }
   // A missing row counts as 0.
-  Count delta(Count EstimateCounts::*counter) const {
-    const Count none = Int{0};
-    return difference(before ? before->counts->*counter : none, after ? after->counts->*counter : none);
+  Cell delta(const documents::Column& column) const {
+    const auto of = [&](const std::optional<Side>& side) {
+      if (side) return column.cell(side->row);
+      return column.kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0});
+    };
+    return difference(of(before), of(after));
+  }
+  Cell delta(Count EstimateCounts::*counter) const {
+    const auto of = [&](const std::optional<Side>& side) {
+      return side ? cell_of(side->row.counts->*counter) : Cell(Int{0});
+    };
+    return difference(of(before), of(after));
   }
   std::optional<double> seconds_delta() const {
-    const auto of = [](const std::optional<Row>& row) { return row ? row->seconds : 0.0; };
+    const auto of = [](const std::optional<Side>& side) { return side ? side->seconds() : 0.0; };
     const std::optional<double> from = of(before), to = of(after);
     return from && to ? std::optional(*to - *from) : std::nullopt;
   }
   bool differs() const {
     if (seconds_delta().value_or(0) != 0) return true;
     if (!before || !after || before->op != after->op) return true;
-    return std::any_of(std::begin(kCompared), std::end(kCompared), [&](const auto& counter) {
-      const Count change = delta(counter.second);
-      return !change || *change != 0;
-    });
+    return std::any_of(std::begin(documents::kEstimateCounts), std::end(documents::kEstimateCounts),
+                       [&](const auto& counter) { return documents::number(delta(counter.second)) != 0; });
   }
 };
 
-std::optional<double> seconds_of(const RowBound* bound) {
-  return bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds);
-}
-
-Row node_row(const EstimateDocument& estimate, std::size_t index) {
-  const EstimateNode& node = estimate.nodes[index];
-  return {node.index, node.shown_name(), node.qualified_op(), &node.counts, seconds_of(estimate.bound_of(node))};
-}
-
-Row kernel_row(const EstimateDocument& estimate, std::size_t index) {
-  const report::GroupRow group = report::group_row(estimate, index);
-  return {index, group.name, group.ops, &group.group->counts, seconds_of(group.bound)};
-}
+// The columns that a comparison shows for both sides, in its order.
+Columns compared() { return documents::columns_of(documents::RowKind::Node, documents::Output::Comparison); }
 
 std::vector<Pair> pairs_of(const std::vector<RowPair>& rows, const EstimateDocument& before,
-                           const EstimateDocument& after, Row (*row_of)(const EstimateDocument&, std::size_t)) {
+                           const EstimateDocument& after, documents::RowKind kind) {
+  const auto side = [&](const EstimateDocument& estimate, std::int32_t index) -> std::optional<Side> {
+    if (index < 0) return std::nullopt;
+    const auto at = static_cast<std::size_t>(index);
+    const Row row =
+        kind == documents::RowKind::Kernel ? kernel_row(estimate, at) : node_row(estimate, estimate.nodes[at]);
+    return Side{row, row.shown_name(), row.operators()};
+  };
   std::vector<Pair> pairs;
   pairs.reserve(rows.size());
-  const auto side = [&](const EstimateDocument& estimate, std::int32_t row) {
-    return row < 0 ? std::nullopt : std::optional(row_of(estimate, static_cast<std::size_t>(row)));
-  };
   for (const RowPair& row : rows)
     pairs.push_back({.before = side(before, row.before), .after = side(after, row.after), .match = row.match});
   return pairs;
@@ -120,6 +113,41 @@ std::string op_text(const Pair& pair) {
   return base::printable(pair.before->op + " → " + pair.after->op);
 }
 
+// A number of both models.
+struct Total {
+  const char* name;   // in JSON; null: not there
+  std::string label;  // in tables
+  CellKind kind;
+  Cell before, after;
+};
+
+std::vector<Total> totals_of(const EstimateDocument& before, const EstimateDocument& after) {
+  std::vector<Total> totals;
+  for (const documents::Column* column : compared()) {
+    if (column->is_timed()) continue;  // totals have no bound of their own
+    std::string label(column->name);
+    std::replace(label.begin(), label.end(), '_', ' ');
+    totals.push_back(
+        {column->name, label, column->kind, column->cell(total_row(before)), column->cell(total_row(after))});
+  }
+  totals.push_back({"activation_peak_bytes", "activation peak", CellKind::Bytes,
+                    cell_of(before.totals.activation_peak_bytes), cell_of(after.totals.activation_peak_bytes)});
+  if (before.roofline && after.roofline) {
+    const RooflineTotals &x = before.roofline->totals, &y = after.roofline->totals;
+    totals.push_back({"seconds", "time ≥", CellKind::Seconds, x.seconds, y.seconds});
+    if (x.eager_seconds && y.eager_seconds)
+      totals.push_back({nullptr, "launched ≥", CellKind::Seconds, *x.eager_seconds, *y.eager_seconds});
+    totals.push_back({"floor_seconds", "whatever is fused ≥", CellKind::Seconds, x.floor_seconds, y.floor_seconds});
+    if (const auto& a = before.roofline->predicted, &b = after.roofline->predicted; a && b)
+      totals.push_back(
+          {"predicted_seconds", "under " + base::printable(b->engine), CellKind::Seconds, a->seconds, b->seconds});
+  }
+  if (before.fit && after.fit)
+    totals.push_back({nullptr, "memory of a run", CellKind::Bytes, cell_of(before.fit->total_bytes),
+                      cell_of(after.fit->total_bytes)});
+  return totals;
+}
+
 base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& after) {
   base::Grid grid;
   grid.columns = {{.header = "total"},
@@ -127,35 +155,11 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
                   {.header = "after", .is_number = true},
                   {.header = "change", .is_number = true},
                   {.header = "after/before", .is_number = true}};
-  for (const auto& [name, counter] : kCompared) {
-    if (name == "flops" && report::counts_macs(before)) continue;  // the macs row already shows it
-    const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
-    const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
-    std::string label(name);
-    std::replace(label.begin(), label.end(), '_', ' ');
-    grid.rows.push_back({label, a ? base::si(*a, unit) : "?", b ? base::si(*b, unit) : "?",
-                         signed_si(difference(a, b), unit), ratio_text(a, b)});
-  }
-  const Count &a = before.totals.activation_peak_bytes, &b = after.totals.activation_peak_bytes;
-  grid.rows.push_back({"activation peak", a ? base::si(*a, "B") : "?", b ? base::si(*b, "B") : "?",
-                       signed_si(difference(a, b), "B"), ratio_text(a, b)});
-  const auto add = [&](const char* what, std::optional<double> x, std::optional<double> y) {
-    if (!x || !y) return;
-    grid.rows.push_back({what, base::si_seconds(*x), base::si_seconds(*y), signed_seconds(*y - *x),
-                         *x > 0 ? base::rounded(*y / *x) + "×" : ""});
-  };
-  if (before.roofline && after.roofline) {
-    const RooflineTotals &x = before.roofline->totals, &y = after.roofline->totals;
-    add("time ≥", x.seconds, y.seconds);
-    add("launched ≥", x.eager_seconds, y.eager_seconds);
-    add("whatever is fused ≥", x.floor_seconds, y.floor_seconds);
-    if (const auto& engine = after.roofline->predicted; engine && before.roofline->predicted)
-      add(("under " + base::printable(engine->engine)).c_str(), before.roofline->predicted->seconds, engine->seconds);
-  }
-  if (before.fit && after.fit) {
-    const Count &x = before.fit->total_bytes, &y = after.fit->total_bytes;
-    grid.rows.push_back({"memory of a run", report::cell(x, "B"), report::cell(y, "B"),
-                         signed_si(difference(x, y), "B"), ratio_text(x, y)});
+  for (const Total& total : totals_of(before, after)) {
+    if (total.label == "flops" && report::counts_macs(before)) continue;  // the MACs are shown already
+    grid.rows.push_back({total.label, text(total.before, total.kind), text(total.after, total.kind),
+                         signed_text(difference(total.before, total.after), total.kind),
+                         ratio_text(total.before, total.after)});
   }
   return grid;
 }
@@ -164,8 +168,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
 std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   std::erase_if(pairs, [](const Pair& pair) { return !pair.differs(); });
   const auto weight = [](const Pair& pair, Count EstimateCounts::*counter) {
-    const Count change = pair.delta(counter);
-    return change ? std::abs(static_cast<double>(*change)) : 0.0;
+    return std::abs(documents::number(pair.delta(counter)).value_or(0));
   };
   std::stable_sort(pairs.begin(), pairs.end(), [&](const Pair& a, const Pair& b) {
     const double seconds_a = std::abs(a.seconds_delta().value_or(0)),
@@ -194,15 +197,20 @@ base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name,
       std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.seconds_delta().has_value(); });
   if (is_timed) grid.columns.push_back({.header = "Δ time", .is_number = true});
   for (const Pair& pair : pairs) {
-    const auto flops = [](const std::optional<Row>& row) { return row ? report::cell(row->counts->flops) : ""; };
+    const auto flops = [](const std::optional<Side>& side) {
+      return side ? report::cell(side->row.counts->flops) : "";
+    };
     grid.rows.push_back({base::printable(pair.shown().name), op_text(pair),
                          !pair.before  ? "added"
                          : !pair.after ? "removed"
                                        : "changed",
                          std::string(estimate::to_string(pair.match)), flops(pair.before), flops(pair.after),
-                         signed_si(pair.delta(&EstimateCounts::flops)), signed_si(pair.delta(&EstimateCounts::params)),
-                         signed_si(pair.delta(&EstimateCounts::bytes), "B")});
-    if (is_timed) grid.rows.back().push_back(signed_seconds(pair.seconds_delta()));
+                         signed_text(pair.delta(&EstimateCounts::flops), CellKind::Count),
+                         signed_text(pair.delta(&EstimateCounts::params), CellKind::Count),
+                         signed_text(pair.delta(&EstimateCounts::bytes), CellKind::Bytes)});
+    if (is_timed)
+      grid.rows.back().push_back(
+          signed_text(pair.seconds_delta() ? Cell(*pair.seconds_delta()) : Cell(), CellKind::Seconds));
   }
   return grid;
 }
@@ -218,39 +226,54 @@ std::string summary(const std::vector<Pair>& pairs, std::string_view row_name) {
          " changed; " + std::to_string(added) + " added, " + std::to_string(removed) + " removed";
 }
 
-void write_side(base::JsonWriter& json, const std::optional<Row>& row, const EstimateDocument* of_nodes) {
-  if (!row) {
+void write_cell(base::JsonWriter& json, const char* name, const Cell& cell) {
+  json.key(name);
+  if (const Int* const count = std::get_if<Int>(&cell))
+    json.value(*count);
+  else if (const double* const value = std::get_if<double>(&cell))
+    json.value(*value);
+  else
+    json.null();
+}
+
+// Each column of one side, or of the difference; times that are not known are left out.
+template <typename Value>
+void write_cells(base::JsonWriter& json, const Columns& columns, const Value& value) {
+  for (const documents::Column* column : columns) {
+    const Cell cell = value(*column);
+    if (column->is_timed() && std::holds_alternative<std::monostate>(cell)) continue;
+    write_cell(json, column->name, cell);
+  }
+}
+
+void write_side(base::JsonWriter& json, const Columns& columns, const std::optional<Side>& side) {
+  if (!side) {
     json.null();
     return;
   }
   json.begin_object();
-  json.member("index", row->index);
-  if (of_nodes != nullptr) {  // as in the file, without a substitute for a missing name
-    const EstimateNode& node = of_nodes->nodes[row->index];
-    json.member("name", node.name).member("op_type", node.op_type);
-  } else {
-    json.member("name", row->name).member("ops", row->op);
-  }
-  for (const auto& [name, counter] : kCompared) json.member(name, row->counts->*counter);
-  if (row->seconds) json.member("seconds", *row->seconds);
+  json.member("index", side->row.index);
+  if (const EstimateNode* const node = side->row.node)  // as in the file, without a substitute for a missing name
+    json.member("name", node->name).member("op_type", node->op_type);
+  else
+    json.member("name", side->name).member("ops", side->op);
+  write_cells(json, columns, [&](const documents::Column& column) { return column.cell(side->row); });
   json.end_object();
 }
 
-// `before` and `after`: the estimates, for pairs of nodes; null for pairs of kernels.
-void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs, const EstimateDocument* before,
-                 const EstimateDocument* after) {
+void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs) {
+  const Columns columns = compared();
   json.begin_array();
   for (const Pair& pair : pairs) {
     json.begin_object(Layout::Line);
     json.key("matched_by");
     pair.match == Match::None ? json.null() : json.value(estimate::to_string(pair.match));
     json.key("before");
-    write_side(json, pair.before, before);
+    write_side(json, columns, pair.before);
     json.key("after");
-    write_side(json, pair.after, after);
+    write_side(json, columns, pair.after);
     json.key("delta").begin_object();
-    for (const auto& [name, counter] : kCompared) json.member(name, pair.delta(counter));
-    if (const auto seconds = pair.seconds_delta()) json.member("seconds", *seconds);
+    write_cells(json, columns, [&](const documents::Column& column) { return pair.delta(column); });
     json.end_object();
     json.end_object();
   }
@@ -267,63 +290,45 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
   json.member("count", to_string(after.count));
   json.member("matched", comparison.matched).member("added", comparison.added).member("removed", comparison.removed);
   json.key("totals").begin_object();
-  for (const auto& [name, counter] : kCompared) {
-    json.key(name).begin_object(Layout::Line);
-    const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
-    json.member("before", a).member("after", b).member("delta", difference(a, b));
-    json.end_object();
-  }
-  json.key("activation_peak_bytes").begin_object(Layout::Line);
-  const Count &a = before.totals.activation_peak_bytes, &b = after.totals.activation_peak_bytes;
-  json.member("before", a).member("after", b).member("delta", difference(a, b));
-  json.end_object();
-  if (before.roofline && after.roofline)
-    for (const auto& [name, member] : kTimes) {
-      const std::optional<double> x = before.roofline->totals.*member, y = after.roofline->totals.*member;
-      json.key(name).begin_object(Layout::Line);
-      json.member("before", x).member("after", y).member("delta", x && y ? std::optional(*y - *x) : std::nullopt);
-      json.end_object();
-    }
-  if (before.roofline && after.roofline && before.roofline->predicted && after.roofline->predicted) {
-    const documents::EstimatePrediction &x = *before.roofline->predicted, &y = *after.roofline->predicted;
-    json.key("predicted_seconds").begin_object(Layout::Line);
-    json.member("before", x.seconds).member("after", y.seconds).member("delta", y.seconds - x.seconds);
-    json.member("engine", y.engine);
+  for (const Total& total : totals_of(before, after)) {
+    if (total.name == nullptr) continue;
+    json.key(total.name).begin_object(Layout::Line);
+    write_cell(json, "before", total.before);
+    write_cell(json, "after", total.after);
+    write_cell(json, "delta", difference(total.before, total.after));
+    if (total.name == std::string_view("predicted_seconds")) json.member("engine", after.roofline->predicted->engine);
     json.end_object();
   }
   json.end_object();
   json.member("partial", before.totals.partial || after.totals.partial);
   json.key("nodes");
-  write_pairs(json, nodes, &before, &after);
+  write_pairs(json, nodes);
   if (!comparison.groups.empty()) {
     json.key("kernels");
-    write_pairs(json, kernels, nullptr, nullptr);
+    write_pairs(json, kernels);
   }
   json.end_object();
   return std::move(json).text();
 }
 
 std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
+  Columns columns = compared();
+  std::erase_if(columns, [&](const documents::Column* column) { return column->is_timed() && !is_timed; });
   base::CsvLine header;
   for (const char* name : {"name", "op_type", "matched_by", "before_index", "after_index"})
     header.add(std::string_view(name));
-  for (const auto& [name, counter] : kCompared)
-    for (const char* prefix : {"before_", "after_", "delta_"}) header.add(prefix + std::string(name));
-  if (is_timed)
-    for (const char* name : {"before_seconds", "after_seconds", "delta_seconds"}) header.add(std::string_view(name));
+  for (const documents::Column* column : columns)
+    for (const char* prefix : {"before_", "after_", "delta_"}) header.add(prefix + std::string(column->name));
   std::string text = std::move(header).end();
   for (const Pair& pair : pairs) {
-    const auto index = [](const std::optional<Row>& row) { return row ? std::to_string(row->index) : ""; };
-    const auto seconds = [](const std::optional<Row>& row) { return row ? row->seconds : std::nullopt; };
+    const auto index = [](const std::optional<Side>& side) { return side ? std::to_string(side->row.index) : ""; };
     base::CsvLine line;
     line.name(pair.shown().name).name(pair.shown().op).add(estimate::to_string(pair.match));
     line.add(index(pair.before)).add(index(pair.after));
-    for (const auto& [name, counter] : kCompared) {
-      line.add(pair.before ? pair.before->counts->*counter : Count());
-      line.add(pair.after ? pair.after->counts->*counter : Count());
-      line.add(pair.delta(counter));
+    for (const documents::Column* column : columns) {
+      const auto cell = [&](const std::optional<Side>& side) { return side ? column->cell(side->row) : Cell(); };
+      for (const Cell& each : {cell(pair.before), cell(pair.after), pair.delta(*column)}) line.add(exact_text(each));
     }
-    if (is_timed) line.add(seconds(pair.before)).add(seconds(pair.after)).add(pair.seconds_delta());
     text += std::move(line).end();
   }
   return text;
@@ -337,8 +342,8 @@ std::string comparison_report(Format format, const EstimateDocument& before, con
   const auto chosen = [&](const std::vector<Pair>& pairs) {
     return is_table || options.top == 0 ? pairs : changed(pairs, options.top);
   };
-  const std::vector<Pair> nodes = chosen(pairs_of(comparison.nodes, before, after, node_row)),
-                          kernels = chosen(pairs_of(comparison.groups, before, after, kernel_row));
+  const std::vector<Pair> nodes = chosen(pairs_of(comparison.nodes, before, after, documents::RowKind::Node)),
+                          kernels = chosen(pairs_of(comparison.groups, before, after, documents::RowKind::Kernel));
   if (format == Format::Json) return json_text(before, after, comparison, nodes, kernels);
   const std::vector<Pair>& pairs = comparison.groups.empty() ? nodes : kernels;
   if (format == Format::Csv) return csv_text(pairs, before.roofline && after.roofline);

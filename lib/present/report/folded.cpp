@@ -81,7 +81,8 @@ class Folder {
     append_without_numbers(key_, name);
     key_.append("\n").append(ops).append("\n").append(shown(counts.flops, counts.bytes, seconds));
     const auto [at, is_new] = places_.try_emplace(key_, rows_.size());
-    if (is_new) rows_.push_back({.name = std::string(name), .ops = std::string(ops), .times = 0, .weight = 0, .bound = bound});
+    if (is_new)
+      rows_.push_back({.name = std::string(name), .ops = std::string(ops), .times = 0, .weight = 0, .bound = bound});
     Folded& row = rows_[at->second];
     if (!has_pattern(row.name, name)) row.name = common_name(row.name, name);
     ++row.times;
@@ -134,20 +135,12 @@ FoldedRows rows_of_step(const EstimateDocument& estimate) {
 FoldedRows folded_rows(const EstimateDocument& estimate) {
   if (estimate.training && estimate.training->time) return rows_of_step(estimate);
   Folder folder;
-  const auto predicted = [&](const auto& row) {
-    return has_predicted_rows(estimate) ? std::optional(predicted_of(estimate, row)) : std::nullopt;
-  };
-  if (estimate.traffic) {
-    const Data kernels = collect(estimate, {.rows = Rows::Group});
-    for (const GroupRow& row : kernels.groups) {
-      const std::size_t others = row.group->nodes.size() - 1;
-      const std::string ops = row.main->op_type + (others == 0 ? "" : " + " + std::to_string(others));
-      folder.add(row.name, ops, row.group->counts, row.bound, predicted(*row.group));
-    }
-  } else {
-    for (const EstimateNode& node : estimate.nodes)
-      folder.add(node.shown_name().view(), node.op_type, node.counts, estimate.bound_of(node),
-                 predicted(node));
+  for (const Row& row :
+       documents::rows_of(estimate, estimate.traffic ? documents::RowKind::Kernel : documents::RowKind::Node)) {
+    const EstimateNode& main = *row.main_node();
+    const std::size_t others = row.kernel == nullptr ? 0 : row.kernel->nodes.size() - 1;
+    const std::string ops = main.op_type + (others == 0 ? "" : " + " + std::to_string(others));
+    folder.add(main.shown_name().view(), ops, *row.counts, row.bound, row.predicted_seconds);
   }
   return folder.take();
 }

@@ -11,178 +11,6 @@ namespace {
 
 constexpr std::string_view kUnknown = "?";
 
-std::string intensity_cell(const std::optional<double>& intensity) {
-  return intensity ? intensity_text(*intensity) : "-";
-}
-
-// `part` as a percentage of `total` with one decimal: "12.3".
-std::string percent(const Count& part, const Count& total) {
-  if (!part || !total || *total == 0) return "-";
-  const double share = 100.0 * static_cast<double>(*part) / static_cast<double>(*total);
-  if (share > 0 && share < 0.05) return "<0.1";
-  const Int tenths = std::llround(share * 10);
-  return to_string(tenths / 10) + "." + to_string(tenths % 10);
-}
-
-// Columns of work and traffic that node rows and type rows share.
-void add_counter_columns(base::Grid& grid, const Data& data) {
-  // Shares of the modelled work, which is not the total if some nodes are not modelled.
-  const std::string percent = data.estimate.totals.partial ? "% of modelled" : "%";
-  const std::string unit = operation(data.estimate.count);
-  if (!data.counts_macs()) grid.columns.push_back({.header = "MACs", .is_number = true});
-  grid.columns.push_back({.header = unit + "s", .is_number = true});
-  grid.columns.push_back({.header = percent, .is_number = true, .drop_order = 2});
-  grid.columns.push_back({.header = "params", .is_number = true, .drop_order = 6});
-  if (data.published()) {
-    grid.columns.push_back({.header = "param bytes", .is_number = true, .drop_order = 5});
-    grid.columns.push_back({.header = "bytes", .is_number = true, .drop_order = 4});
-  } else {
-    grid.columns.push_back({.header = "read", .is_number = true, .drop_order = 5});
-    grid.columns.push_back({.header = "written", .is_number = true, .drop_order = 4});
-  }
-  grid.columns.push_back({.header = "% bytes", .is_number = true, .drop_order = 7});
-  grid.columns.push_back({.header = unit + "/B", .is_number = true, .drop_order = 3});
-}
-
-void add_counter_cells(std::vector<std::string>& row, const EstimateCounts& counters, const Data& data) {
-  if (!data.counts_macs()) row.push_back(cell(counters.macs));
-  row.push_back(cell(counters.flops));
-  row.push_back(percent(counters.flops, data.estimate.totals.counts.flops));
-  row.push_back(cell(counters.params));
-  if (data.published()) {
-    row.push_back(cell(counters.param_bytes, "B"));
-    row.push_back(cell(counters.bytes, "B"));
-  } else {
-    row.push_back(cell(counters.bytes_read, "B"));
-    row.push_back(cell(counters.bytes_written, "B"));
-  }
-  row.push_back(percent(counters.bytes, data.estimate.totals.counts.bytes));
-  row.push_back(intensity_cell(counters.intensity()));
-}
-
-// Columns of a row's time on the device. "up to": how much faster it could be before something else bounds it.
-void add_time_columns(base::Grid& grid, const Data& data, bool has_bound) {
-  if (!data.estimate.roofline) return;
-  grid.columns.push_back({.header = "time ≥", .is_number = true});
-  grid.columns.push_back({.header = "% time", .is_number = true, .drop_order = 1});
-  if (!has_bound) return;
-  grid.columns.push_back({.header = "bound"});
-  grid.columns.push_back({.header = "up to", .is_number = true, .drop_order = 6});
-}
-
-// The engine's time of a row, and its share of the run.
-void add_predicted_columns(base::Grid& grid, const Data& data) {
-  if (!has_predicted_rows(data.estimate)) return;
-  grid.columns.push_back({.header = "predicted ≈", .is_number = true});
-  grid.columns.push_back({.header = "% of it", .is_number = true, .drop_order = 1});
-}
-
-template <typename Row>
-void add_predicted_cells(std::vector<std::string>& row, const Data& data, const Row& item) {
-  if (!has_predicted_rows(data.estimate)) return;
-  const double seconds = predicted_of(data.estimate, item), total = data.estimate.roofline->predicted->seconds;
-  row.push_back(seconds > 0 ? base::si_seconds(seconds) : "");
-  row.push_back(seconds > 0 && total > 0 ? share_cell(seconds / total) : "");
-}
-
-void add_time_cells(std::vector<std::string>& row, const RowBound* bound) {
-  if (bound == nullptr) return;
-  const bool runs = bound->bound != Bound::None && bound->bound != Bound::Unknown;
-  row.push_back(bound->bound == Bound::Unknown ? std::string(kUnknown) : runs ? base::si_seconds(bound->seconds) : "");
-  row.push_back(runs ? share_cell(bound->share) : "");
-  row.push_back(bound->bound == Bound::None ? "" : std::string(to_string(bound->bound)));
-  row.push_back(runs && bound->headroom ? base::rounded(*bound->headroom) + "×" : "");
-}
-
-base::Grid node_grid(const Data& data) {
-  base::Grid grid;
-  grid.columns.push_back({.header = "#", .is_number = true, .drop_order = 1});
-  grid.columns.push_back({.header = "node", .shortest_width = 16});
-  grid.columns.push_back({.header = "op", .shortest_width = 10});
-  grid.columns.push_back({.header = "output", .drop_order = 9, .shortest_width = 20});
-  add_counter_columns(grid, data);
-  add_time_columns(grid, data, true);
-  add_predicted_columns(grid, data);
-  const auto& training = data.estimate.training;
-  if (training) {
-    grid.columns.push_back({.header = "backward", .is_number = true, .drop_order = 1});
-    grid.columns.push_back({.header = "saved", .is_number = true, .drop_order = 2});
-  }
-  grid.columns.push_back({.header = "precision", .drop_order = 8});
-  grid.columns.push_back({.header = "mark"});
-  for (const EstimateNode* node : data.nodes) {
-    // Names repeat between bodies: the name of a row inside a body begins with the body.
-    const base::Name shown = node->shown_name();
-    const std::string name = node->body.empty() ? std::string(shown) : node->body + "/" + shown;
-    std::vector<std::string> row = {std::to_string(node->index), base::printable(name),
-                                    base::printable(node->qualified_op()),
-                                    node->outputs.empty() ? "" : type_text(node->outputs[0].type)};
-    add_counter_cells(row, node->counts, data);
-    add_time_cells(row, data.estimate.bound_of(*node));
-    add_predicted_cells(row, data, *node);
-    if (training) {
-      const documents::EstimateTraining::Node& step = training->nodes[node->index];
-      const Count dx = flops_of(step.dx), dw = flops_of(step.dw);
-      row.push_back(step.problem.empty() && dx && dw ? cell(*dx + *dw) : std::string(kUnknown));
-      row.push_back(cell(step.saved_bytes, "B"));
-    }
-    const bool is_compute = node->mark == Mark::Compute;
-    row.push_back(is_compute && node->precision != ElementType::Undefined ? std::string(to_string(node->precision))
-                                                                          : "");
-    row.push_back(!is_compute ? std::string(to_string(node->mark)) : node->problem.empty() ? "" : "partial");
-    grid.rows.push_back(std::move(row));
-  }
-  return grid;
-}
-
-base::Grid group_grid(const Data& data) {
-  base::Grid grid;
-  grid.columns.push_back({.header = "#", .is_number = true, .drop_order = 1});
-  grid.columns.push_back({.header = "kernel", .shortest_width = 16});
-  grid.columns.push_back({.header = "ops", .shortest_width = 12});
-  add_counter_columns(grid, data);
-  add_time_columns(grid, data, true);
-  add_predicted_columns(grid, data);
-  grid.columns.push_back({.header = "saved", .is_number = true, .drop_order = 8});
-  grid.columns.push_back({.header = "rule", .drop_order = 9});
-  for (const GroupRow& group : data.groups) {
-    std::vector<std::string> row = {std::to_string(group.index), base::printable(group.name),
-                                    base::printable(group.ops)};
-    add_counter_cells(row, group.group->counts, data);
-    add_time_cells(row, group.bound);
-    add_predicted_cells(row, data, *group.group);
-    const Count& saved = group.group->saved_bytes;
-    row.push_back(saved && *saved == 0 ? "" : cell(saved, "B"));
-    row.push_back(std::string(to_string(group.group->rule)));
-    grid.rows.push_back(std::move(row));
-  }
-  return grid;
-}
-
-base::Grid type_grid(const Data& data) {
-  base::Grid grid;
-  grid.columns.push_back({.header = "op", .shortest_width = 16});
-  grid.columns.push_back({.header = "nodes", .is_number = true});
-  add_counter_columns(grid, data);
-  add_time_columns(grid, data, false);
-  add_predicted_columns(grid, data);
-  grid.columns.push_back({.header = "mark"});
-  for (const EstimateType* type : data.types) {
-    std::vector<std::string> row = {base::printable(documents::qualified(type->domain, type->op_type)),
-                                    std::to_string(type->nodes)};
-    add_counter_cells(row, type->counts, data);
-    if (data.estimate.roofline) {
-      const double total = data.estimate.roofline->totals.seconds;
-      row.push_back(type->seconds ? base::si_seconds(*type->seconds) : "");
-      row.push_back(type->seconds && total > 0 ? share_cell(*type->seconds / total) : "");
-    }
-    add_predicted_cells(row, data, *type);
-    row.push_back(type->unmodelled_nodes == 0 ? "" : std::to_string(type->unmodelled_nodes) + " unmodelled");
-    grid.rows.push_back(std::move(row));
-  }
-  return grid;
-}
-
 std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -190,16 +18,8 @@ std::string counted(std::size_t count, const std::string& what) {
 }  // namespace
 
 base::Grid row_grid(const Data& data) {
-  switch (data.options.rows) {
-    case Rows::Type:
-      return type_grid(data);
-    case Rows::Group:
-      return group_grid(data);
-    case Rows::Node:
-    case Rows::None:
-      break;
-  }
-  return node_grid(data);
+  return rows_grid(documents::columns_of(data.kind, documents::Output::Terminal, data.estimate), data.rows,
+                   data.estimate);
 }
 
 namespace {
@@ -372,17 +192,14 @@ std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDo
 
 std::vector<RowFormulas> row_formulas(const Data& data) {
   std::vector<RowFormulas> rows;
-  const auto add = [&](std::string name, const std::optional<EstimateFormulas>& formulas) {
-    if (formulas && (formulas->bytes != "0" || formulas->macs != "0" || formulas->flops != "0"))
+  const auto add = [&](std::string name, const EstimateFormulas* formulas) {
+    if (formulas != nullptr && (formulas->bytes != "0" || formulas->macs != "0" || formulas->flops != "0"))
       rows.push_back({std::move(name), *formulas});
     if (data.counts_macs() && !rows.empty()) rows.back().formulas.flops = {};
   };
-  for (const EstimateNode* node : data.nodes)
-    add("#" + std::to_string(node->index) + " " + base::printable(node->shown_name()), node->symbolic);
-  for (const EstimateType* type : data.types)
-    add(base::printable(documents::qualified(type->domain, type->op_type)), type->symbolic);
-  for (const GroupRow& group : data.groups)
-    add("#" + std::to_string(group.index) + " " + base::printable(group.name), group.group->symbolic);
+  for (const Row& row : data.rows)
+    add((row.type == nullptr ? "#" + std::to_string(row.index) + " " : "") + base::printable(row.shown_name()),
+        row.symbolic);
   return rows;
 }
 

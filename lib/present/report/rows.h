@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "pagoda/base/text.h"
+#include "pagoda/documents/columns.h"
 #include "pagoda/present/report.h"
+#include "report/cells.h"
 
 namespace pagoda::present::report {
 
@@ -19,46 +21,25 @@ using documents::EstimateFormulas;
 using documents::EstimateNode;
 using documents::EstimateTotals;
 using documents::EstimateType;
-using documents::type_name;
-
-// A kernel of the traffic model: nodes that run together.
-struct GroupRow {
-  std::size_t index;  // index in EstimateTraffic::groups
-  const documents::EstimateGroup* group;
-  std::string name;                               // of heaviest_node()
-  std::string ops;                                // "Conv+Relu"
-  const documents::EstimateNode* main = nullptr;  // the node that gives the name
-  const RowBound* bound = nullptr;
-};
+using documents::has_predicted_rows;
+using documents::heaviest_node;
 
 // Whether there are multiply-accumulates alone, and no FLOPs.
 inline bool counts_macs(const EstimateDocument& estimate) { return estimate.count == Convention::Macs; }
 
-// The rows selected and sorted by the options; all but one list are empty.
+// The rows selected and sorted by the options.
 struct Data {
   const EstimateDocument& estimate;
   const ReportOptions& options;
-  std::vector<const EstimateNode*> nodes;
-  std::vector<const EstimateType*> types;
-  std::vector<GroupRow> groups;
+  documents::RowKind kind = documents::RowKind::Node;
+  std::vector<Row> rows;
 
   TrafficModel traffic() const { return estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused; }
   bool counts_macs() const { return report::counts_macs(estimate); }
   bool published() const { return estimate.count == Convention::Pagoda; }
 };
-// Whether an engine's prediction has a time for each node; the predicted time of one, of a kernel's nodes, of a type's.
-bool has_predicted_rows(const EstimateDocument& estimate);
-double predicted_of(const EstimateDocument& estimate, const EstimateNode& node);
-double predicted_of(const EstimateDocument& estimate, const documents::EstimateGroup& group);
-double predicted_of(const EstimateDocument& estimate, const EstimateType& type);
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
-GroupRow group_row(const EstimateDocument& estimate, std::size_t id);
-// The node that names a kernel of several nodes in tables, charts and pages: the one with the most multiply-accumulates,
-// else the one that moves the most bytes alone; the first of equal ones. Null without nodes.
-const EstimateNode* heaviest_node(const std::vector<const EstimateNode*>& nodes);
 
-// "float32[1,3,224,224]"; "float32" if the rank is unknown.
-std::string type_text(const TensorType& type);
 // The device of the time bound: "NVIDIA H200 (float16)".
 std::string device_text(const documents::EstimateRoofline& roofline);
 // How FLOPs are counted, in words.
@@ -92,7 +73,6 @@ base::Grid answer_grid(const Data& data);
 base::Grid variants_grid(const documents::EstimateDocument& estimate);
 // What all rows of a table over numbers of devices have in common; empty for other tables.
 std::string above_variants(const documents::EstimateDocument& estimate);
-std::string variants_csv(const documents::EstimateDocument& estimate);  // columns named as the fields in JSON
 std::string decisive(const documents::EstimateDocument& estimate);
 
 // The rows as printable cells, for the table and for Markdown.
@@ -109,8 +89,6 @@ base::Grid budgets_grid(const std::vector<documents::EstimateBudget>& budgets);
 // The step and its memory as printable cells.
 base::Grid training_grid(const documents::EstimateDocument& estimate);
 base::Grid training_memory_grid(const documents::EstimateTraining& training);
-// FLOPs of some work by Convention::Flops, whatever the estimate's convention.
-Count flops_of(const documents::EstimateWork& work);
 // Formulas of the totals: name and formula.
 std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate);
 // The formulas of each row that has work.

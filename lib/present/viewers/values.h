@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pagoda/present/viewers.h"
+#include "report/cells.h"
 
 namespace pagoda::present {
 
@@ -17,7 +18,8 @@ struct NodeValues {
   const documents::EstimateNode* node = nullptr;  // the first row
   std::size_t rows = 0;
   documents::EstimateCounts counts;
-  std::optional<double> seconds, compute_seconds, memory_seconds, predicted_seconds, measured_seconds;
+  RowBound time;  // the sums of its seconds, and Bound::Unknown if one is not known
+  std::optional<double> predicted_seconds, measured_seconds;
   std::string bound, problem;
   // A measurement of this node together with others: their total time, and their names.
   std::optional<double> together_seconds;
@@ -31,20 +33,9 @@ void add(NodeValues& sum, const NodeValues& row);
 // The values of the whole model.
 NodeValues total_values(const Viewed& viewed);
 
-enum class MetricKind { Count, Bytes, Seconds, Ratio };
-
-struct Metric {
-  std::string_view name, shown;
-  MetricKind kind = MetricKind::Count;
-  documents::Count documents::EstimateCounts::*count = nullptr;  // used if set,
-  std::optional<double> NodeValues::*number = nullptr;           // else this one; neither set: the intensity
-  std::string_view remedy = {};                                  // shown if no node has the metric
-};
 std::vector<const Metric*> metrics();
-
-std::optional<double> number(const Metric& metric, const NodeValues& values);
-std::string exact_text(const Metric& metric, const NodeValues& values);  // empty: unknown
-std::string shown_text(const Metric& metric, const NodeValues& values);  // "231 M", "≥ 1.2 µs"; empty: unknown
+Cell cell(const Metric& metric, const NodeValues& values);
+std::string label_text(const Metric& metric, const NodeValues& values);  // "231 M"; empty: unknown
 
 // The number of a node's kernel, the names of the kernel's nodes, and its seconds; empty without kernels in the
 // estimate, or if the node runs in none.

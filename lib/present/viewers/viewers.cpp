@@ -152,7 +152,7 @@ std::string netron_attachment(const Viewed& viewed, const Metric* only) {
     NetronList list(json, "metrics");
     const auto add = [&](const Target& target, const NodeValues& values) {
       for (const Metric* each : metrics())
-        if (only == nullptr || each == only) list.add(target, each->shown, shown_text(*each, values));
+        if (only == nullptr || each == only) list.add(target, each->label, label_text(*each, values));
     };
     add(model, total_values(viewed));
     for (const NodeValues& values : nodes) add(target_of(*values.node), values);
@@ -174,11 +174,14 @@ std::string model_explorer_data(const Viewed& viewed, const Metric& metric) {
   JsonWriter json;
   // model-explorer shows a main graph without a name as "<main>".
   const std::string& graph = viewed.estimate.model.name;
-  json.begin_object().key(graph.empty() ? "<main>" : graph).begin_object().member("name", metric.name);
+  json.begin_object()
+      .key(graph.empty() ? "<main>" : graph)
+      .begin_object()
+      .member("name", std::string_view(metric.name));
   json.key("results").begin_object();
   for (const NodeValues& values : nodes) {
     const auto found = names.find(values.node->name);
-    const std::optional<double> value = number(metric, values);
+    const std::optional<double> value = documents::number(cell(metric, values));
     if (!value || found == names.end() || found->second != values.node) continue;
     json.key(values.node->name).begin_object(Layout::Line).member("value", *value).end_object();
   }
@@ -208,10 +211,10 @@ Annotations annotations(const Viewed& viewed, const Analysis& analysis) {
   };
   for (const auto& [name, value] : conditions(viewed.estimate)) note(notes.model, name, value);
   const NodeValues total = total_values(viewed);
-  for (const Metric* each : metrics()) note(notes.model, each->name, exact_text(*each, total));
+  for (const Metric* each : metrics()) note(notes.model, each->name, exact_text(cell(*each, total)));
   for (const auto& [place, values] : nodes) {
     Annotations::Entries& entries = notes.nodes[place];
-    for (const Metric* each : metrics()) note(entries, each->name, exact_text(*each, values));
+    for (const Metric* each : metrics()) note(entries, each->name, exact_text(cell(*each, values)));
     for (const auto& [name, value] : words(viewed.estimate, values)) note(entries, name, value);
   }
   return notes;

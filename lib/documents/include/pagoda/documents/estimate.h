@@ -45,7 +45,8 @@ namespace pagoda::documents {
 
 using base::Name;
 
-// A count, or empty where it is not known: a std::optional<Int> in half its size, since documents hold millions of them.
+// A count, or empty where it is not known: a std::optional<Int> in half its size, since documents hold millions of
+// them.
 class Count {
  public:
   constexpr Count() = default;
@@ -81,6 +82,8 @@ struct EstimateCounts {
 
   // flops / bytes; empty if either is unknown or bytes is 0.
   std::optional<double> intensity() const;
+  // `flops` by Convention::Flops, whatever the estimate's convention.
+  Count plain_flops() const;
   bool operator==(const EstimateCounts&) const = default;
 };
 inline constexpr std::pair<const char*, Count EstimateCounts::*> kEstimateCounts[] = {
@@ -109,19 +112,16 @@ struct EstimateModel {
   std::size_t nodes = 0, functions = 0;        // nodes of the main graph; model-local functions
 };
 
-// Work an engine does once, when it loads the model: that of nodes whose inputs are all stored tensors.
-struct EstimateAtLoad {
-  Count macs, arith, special, flops;
-};
-
 struct EstimateTotals {
   EstimateCounts counts;
   std::optional<double> intensity;  // empty if counts are only lower bounds
   Count activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;
-  bool partial = false;                   // some nodes are not modelled: counts are lower bounds
-  std::optional<EstimateAtLoad> at_load;  // not included in any count; empty: none
+  bool partial = false;  // some nodes are not modelled: counts are lower bounds
+  // Work that an engine does once, when it loads the model: that of nodes whose inputs are all stored tensors. Not
+  // included in any other count; empty: none.
+  std::optional<EstimateCounts> at_load;
 };
 
 struct EstimateNode {
@@ -269,8 +269,8 @@ struct EstimateEngineMemory {
   Count load_bytes, run_bytes;
 };
 
-// The time of a run while a host has the processors of a virtual machine where they were less often when the calibration
-// was measured.
+// The time of a run while a host has the processors of a virtual machine where they were less often when the
+// calibration was measured.
 struct EstimatePlacement {
   bool is_apart = true;  // their last-level caches are different ones
   double seconds = 0;
@@ -287,7 +287,7 @@ struct EstimatePrediction {
   std::string calibration;          // its name and what it was fitted to
   std::vector<double> nodes;        // seconds per EstimateDocument::nodes; empty if only the total is predicted
   std::optional<EstimatePlacement> other_placement = {};  // empty: the calibration has one placement
-  std::optional<EstimateEngineMemory> memory = {};  // empty: no source states the engine's memory
+  std::optional<EstimateEngineMemory> memory = {};        // empty: no source states the engine's memory
   // As in EstimateEnergy, with constant power over the predicted time; empty if the device has no energy constants.
   std::optional<double> joules = {}, joules_per_item = {};
 };
@@ -398,12 +398,12 @@ struct EstimateAdvice {
 struct EstimateEngineTime {
   std::string engine;
   double seconds = 0;
-  std::optional<double> low, high;                    // empty if no interval is known
-  std::optional<double> items_per_second = {};        // or tokens
+  std::optional<double> low, high;                     // empty if no interval is known
+  std::optional<double> items_per_second = {};         // or tokens
   std::optional<double> device_items_per_second = {};  // of each of several devices
-  std::vector<std::string> float_products = {};       // nodes that still multiply in floats
-  std::vector<std::string> unfused_conversions = {};  // QuantizeLinear and DequantizeLinear left as kernels
-  std::optional<EstimateEngineMemory> memory = {};    // empty: no source states the engine's memory
+  std::vector<std::string> float_products = {};        // nodes that still multiply in floats
+  std::vector<std::string> unfused_conversions = {};   // QuantizeLinear and DequantizeLinear left as kernels
+  std::optional<EstimateEngineMemory> memory = {};     // empty: no source states the engine's memory
 };
 
 // The prefill of a prompt by the device or devices of a decode step.
@@ -428,9 +428,9 @@ struct EstimateVariant {
   Count largest_batch, longest_context;          // largest sizes that still fit; set in a language model's phase
   Count memory_context = {};                     // the two limits of the context, as in EstimateFit
   std::optional<PositionTable> position_table = {};
-  std::optional<double> joules;                  // by the device's constants at the time bound
-  std::optional<double> price_per_million;       // per million items or tokens, lower bound; set if price_per_hour is
-  std::optional<EstimateEngineTime> predicted;   // under the requested engine
+  std::optional<double> joules;                 // by the device's constants at the time bound
+  std::optional<double> price_per_million;      // per million items or tokens, lower bound; set if price_per_hour is
+  std::optional<EstimateEngineTime> predicted;  // under the requested engine
   // Of several devices, or of one beside several: how they share the model, and what the one that needs the most holds.
   std::optional<ParallelOptions> parallel = {};
   Count weight_bytes = {}, cache_bytes = {};
@@ -441,11 +441,6 @@ struct EstimateVariant {
   std::int64_t devices() const { return parallel ? parallel->devices() : 1; }
 };
 
-// One part of a training step.
-struct EstimateWork {
-  Count macs, arith, special, flops, bytes_read, bytes_written;
-};
-
 struct EstimateTraining {
   struct Saved {
     SavedKind kind = SavedKind::Input;
@@ -454,7 +449,7 @@ struct EstimateTraining {
   };
   struct Node {
     std::size_t index = 0;
-    EstimateWork dx, dw;  // without flops
+    EstimateCounts dx, dw;  // without flops
     Count gradient_bytes, parameter_gradient_bytes, saved_bytes;
     std::vector<Saved> saved;
     bool recomputed = false;
@@ -469,7 +464,7 @@ struct EstimateTraining {
   Optimizer optimizer = Optimizer::Sgd;
   Recompute recompute = Recompute::None;
   Count trained_params;
-  EstimateWork forward, backward, dx, dw, recomputed, optimizer_work, step;
+  EstimateCounts forward, backward, dx, dw, recomputed, optimizer_work, step;  // without params
   std::optional<RooflineTotals> time;
   Count weight_bytes, master_weight_bytes, gradient_bytes, optimizer_state_bytes, saved_activation_bytes,
       activation_peak_bytes, peak_bytes;
@@ -483,7 +478,7 @@ struct EstimateTraining {
 
 // In the order of reports: backward is dx (gradients of activations) plus dw (gradients of parameters); step is the
 // total.
-inline constexpr std::pair<const char*, EstimateWork EstimateTraining::*> kTrainingParts[] = {
+inline constexpr std::pair<const char*, EstimateCounts EstimateTraining::*> kTrainingParts[] = {
     {"forward", &EstimateTraining::forward},
     {"backward", &EstimateTraining::backward},
     {"dx", &EstimateTraining::dx},
@@ -502,14 +497,18 @@ inline constexpr std::pair<const char*, Count EstimateTraining::*> kTrainingMemo
     {"peak_bytes", &EstimateTraining::peak_bytes},
 };
 
-// Measured values at a point of a sweep.
-struct EstimateMeasuredPoint {
-  std::optional<double> seconds, joules;
-};
-
-// What a run of a swept size is predicted to take; empty where the model does not work there. See EstimatePrediction.
-struct EstimatePredictedPoint {
-  std::optional<double> seconds, low, high;
+// One size of a sweep. Unknown numbers are empty, and all are where the model does not work at the size.
+struct EstimatePoint {
+  std::vector<std::int64_t> sizes;  // in the order of EstimateSweep::dims
+  EstimateCounts counts;
+  std::optional<double> intensity;
+  Count activation_peak_bytes, memory_bytes;
+  Count items;                         // of one run; empty without a swept batch or requested items
+  std::optional<RooflineTotals> time;  // on the device
+  Bound bound = Bound::Unknown;
+  std::optional<double> joules;                                            // as EstimateEnergy::joules
+  std::optional<double> predicted_seconds, predicted_low, predicted_high;  // as in EstimatePrediction
+  std::optional<double> measured_seconds, measured_joules;                 // of the fastest run
 };
 
 struct EstimateSweep {
@@ -518,11 +517,11 @@ struct EstimateSweep {
   Count device_bytes;                // memory capacity; empty: not known, or no device
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
-  std::vector<SweepPoint> points;               // sizes in the order of dims
-  std::vector<EstimateMeasuredPoint> measured;  // by point; empty if no measurement was given
-  std::vector<std::optional<double>> joules;    // by point, as EstimateEnergy::joules; empty if no constants are known
-  std::string engine, calibration;              // of the predictions, as in EstimatePrediction
-  std::vector<EstimatePredictedPoint> predicted;  // by point; empty if no prediction was requested
+  std::vector<EstimatePoint> points;
+  bool has_joules = false;          // energy constants are known
+  bool has_predictions = false;     // a prediction was requested
+  bool has_measurements = false;    // measured runs were given
+  std::string engine, calibration;  // of the predictions, as in EstimatePrediction
 };
 
 // A BudgetResult as stored in the document.

@@ -20,8 +20,8 @@
 
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/structure.h"
-#include "pagoda/estimate/compare.h"
 #include "pagoda/documents/estimate.h"
+#include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/pipeline.h"
 
 #pragma GCC visibility push(default)
@@ -36,7 +36,7 @@ enum class Rows : std::uint8_t {
 
 struct ReportOptions {
   Rows rows = Rows::Node;
-  std::size_t top = 0;        // show only this many rows: those with the most predicted time, else bound, else FLOPs; 0: all
+  std::size_t top = 0;  // show only this many rows: those with the most predicted time, else bound, else FLOPs; 0: all
   bool formulas = false;      // of the totals, and of the rows that have them
   bool row_formulas = false;  // adds formula columns to CSV
   std::size_t width = 0;      // columns of the terminal; 0: unlimited
@@ -53,31 +53,15 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
 // The same content as GitHub-flavoured Markdown tables.
 std::string markdown_report(const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
-// RFC 4180 with a header, one line per row (CRLF), exact integers, no totals. Columns by node:
-//   index,name,op_type,domain,scope,inputs,outputs,macs,arith,special,comparisons,flops,params,param_bytes,bytes_read,
-//   bytes_written,bytes,intensity,precision,mark,problem
-// where inputs are names and outputs are name:type[shape], joined by ';'. Text from the file passes through
-// printable(); text that begins with = + - @ gets a ' in front, since spreadsheets would run it. Columns by type:
-//   op_type,domain,nodes,unmodelled_nodes,macs … intensity as above
-// Columns by kernel, with its nodes joined by ';':
-//   index,kernel,ops,nodes,macs … intensity as above,saved_bytes,rule
-// With a device, seconds,compute_seconds,memory_seconds,bound,share,headroom follow (by type: only seconds); with a
-// prediction by node, predicted_seconds; for a training step, by node, dx_macs,dx_flops,dx_bytes,dw_macs,dw_flops,dw_bytes,gradient_bytes,kept_bytes,recomputed;
-// with row_formulas, macs_formula,flops_formula,bytes_formula. The last row of a training step is its optimizer.
-// Several devices, precisions or traffic models have a row each, with the fields that their JSON has:
-//   device,precision,traffic,total_bytes,device_bytes,fits,seconds,floor_seconds,at_least,bound,items_per_second,
-//   largest_batch,longest_context,joules,price_per_million,predicted_engine,predicted_seconds,predicted_low,
-//   predicted_high
+// RFC 4180 with a header, one line per row (CRLF), exact integers, no totals. The columns are those of
+// documents/columns.h (docs/columns.md lists them); lists are joined by ';'. Text from the file passes through
+// printable(); text that begins with = + - @ gets a ' in front, since spreadsheets would run it. The last row of a
+// training step is its optimizer. Several devices, precisions or traffic models have a row each.
 std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
 // The estimate's sweep, one row per point. For a training step, param_bytes counts everything that is held throughout
-// the step. JSON is the whole estimate with the sweep inside. Columns of CSV: model, each dim, macs,
-// flops,param_bytes,bytes_read,bytes_written,bytes,intensity,activation_peak_bytes,memory_bytes; with a device
-// seconds,eager_seconds,floor_seconds,bound,flops_per_second,items,items_per_second; with measured runs
-// measured_seconds,measured_flops_per_second,measured_bytes_per_second,measured_joules,measured_flops_per_joule,
-// bound_share. Convention::Pagoda has the columns of its published tables: model,batch,ai,perf (measured FLOP/s, else
-// FLOP/s at the time bound; empty without either),flops,param_bytes,bytes,param_fraction, and with measured runs
-// bound_perf and the columns above.
+// the step. JSON is the whole estimate with the sweep inside. CSV begins with the model and each dim;
+// Convention::Pagoda has the columns of its published tables.
 std::string sweep_report(Format format, const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
 // Compares two models: totals side by side, then the kernels that differ (nodes if there are no kernels). JSON and CSV

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "pagoda/core/annotate.h"
+#include "pagoda/documents/columns.h"
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 
@@ -31,10 +32,8 @@ struct Viewed {
   const documents::Measured* run = nullptr;  // joined with the estimate; null: no measurement
 };
 
-// A number of a node: "seconds" (a lower bound), "compute_seconds", "memory_seconds", "predicted_seconds",
-// "measured_seconds", "flops", "macs", "arith", "special", "comparisons", "params", "param_bytes", "bytes_read",
-// "bytes_written", "bytes", "intensity". Empty for other names.
-struct Metric;
+// A number of a node: a column that viewers show. Null for other names.
+using Metric = documents::Column;
 const Metric* metric(std::string_view name);
 std::vector<std::string> metric_names();
 // Why the metric is unknown for every node: "--metric seconds needs --device"; empty if some node has it.

@@ -1,0 +1,156 @@
+#include "report/cells.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/rows.h"
+
+namespace pagoda::present {
+namespace {
+
+using documents::CellKind;
+
+template <typename... Cases>
+struct Visitor : Cases... {
+  using Cases::operator()...;
+};
+
+// A percentage with one decimal: "12.3".
+std::string percent_text(double percent) {
+  if (percent > 0 && percent < 0.05) return "<0.1";
+  const Int tenths = std::llround(percent * 10);
+  return to_string(tenths / 10) + "." + to_string(tenths % 10);
+}
+
+std::string number_text(double value, CellKind kind) {
+  switch (kind) {
+    case CellKind::Seconds:
+      return base::si_seconds(value);
+    case CellKind::Intensity:
+      return report::intensity_text(value);
+    case CellKind::Factor:
+      return base::rounded(value) + "×";
+    case CellKind::Share:
+      return report::share_cell(value);
+    case CellKind::Percent:
+      return percent_text(value);
+    case CellKind::Portion:
+      return base::rounded(100 * value) + " %";
+    case CellKind::Joules:
+      return base::si_text(value, "J", {.trims = false});
+    case CellKind::Rate:
+      return base::si_rate(value, "");
+    case CellKind::Ratio:
+    case CellKind::Text:
+    case CellKind::Texts:
+    case CellKind::Number:
+    case CellKind::Size:
+    case CellKind::Count:
+    case CellKind::Bytes:
+    case CellKind::Flag:
+    case CellKind::Formula:
+      break;
+  }
+  return base::rounded(value);
+}
+
+void replace(std::string& text, std::string_view part, const std::string& by) {
+  if (const std::size_t at = text.find(part); at != std::string::npos) text.replace(at, part.size(), by);
+}
+
+std::string header_text(const char* header, const documents::EstimateDocument& estimate) {
+  std::string text = header;
+  replace(text, "FLOP", report::operation(estimate.count));
+  if (estimate.phase) {
+    replace(text, "an item", "a token");
+    replace(text, "items", "tokens");
+  }
+  for (const documents::EstimateVariant& variant : estimate.variants) {
+    if (variant.predicted) replace(text, "{engine}", base::printable(variant.predicted->engine));
+    if (variant.prompt) replace(text, "{prompt}", "prompt of " + base::grouped(variant.prompt->tokens));
+  }
+  return text;
+}
+
+std::string grid_text(const documents::Column& column, const Row& row) {
+  const bool is_idle = row.bound != nullptr && row.bound->bound == Bound::None;
+  if (is_idle && column.is_timed()) return {};
+  if (row.variant != nullptr && !row.variant->refused.empty() && !column.is_choice) return {};
+  const Cell cell = column.cell(row);
+  if (std::holds_alternative<std::monostate>(cell)) return column.terminal.unknown;
+  if (column.terminal.hides_zero && documents::number(cell) == 0) return {};
+  return shown_text(cell, column.kind);
+}
+
+}  // namespace
+
+std::string exact_text(const Cell& cell) {
+  return std::visit(
+      Visitor{[](std::monostate) { return std::string(); }, [](const Int& value) { return to_string(value); },
+              [](double value) { return base::shortest(value); },
+              [](bool value) { return std::string(value ? "true" : "false"); },
+              [](std::string_view value) { return std::string(value); }, [](const std::string& value) { return value; },
+              [](const std::vector<std::string>& values) { return base::joined(values, ";"); },
+              [](const std::vector<Int>& values) {
+                return base::joined(values, ";", [](const Int& value) { return to_string(value); });
+              }},
+      cell);
+}
+
+std::string shown_text(const Cell& cell, CellKind kind) {
+  if (const Int* const value = std::get_if<Int>(&cell)) {
+    if (kind == CellKind::Number) return to_string(*value);
+    if (kind == CellKind::Size) return base::grouped(*value);
+    return base::si(*value, kind == CellKind::Bytes ? "B" : "");
+  }
+  if (const double* const value = std::get_if<double>(&cell)) return number_text(*value, kind);
+  return base::printable(exact_text(cell));
+}
+
+std::string csv_header(const Columns& columns) {
+  base::CsvLine line;
+  for (const documents::Column* column : columns) line.add(column->name);
+  return std::move(line).end();
+}
+
+void add_cells(base::CsvLine& line, const Columns& columns, const Row& row) {
+  for (const documents::Column* column : columns) {
+    const Cell cell = column->is_in(documents::Output::Csv, row.kind) ? column->cell(row) : Cell();
+    if (const double* const value = std::get_if<double>(&cell))
+      line.add(*value);
+    else if (const Int* const count = std::get_if<Int>(&cell))
+      line.add(*count);
+    else
+      line.name(exact_text(cell));
+  }
+}
+
+std::string csv_line(const Columns& columns, const Row& row) {
+  base::CsvLine line;
+  add_cells(line, columns, row);
+  return std::move(line).end();
+}
+
+base::Grid rows_grid(Columns columns, const std::vector<Row>& rows, const documents::EstimateDocument& estimate) {
+  std::erase_if(columns, [&](const documents::Column* column) {
+    const auto is_known = [&](const Row& row) { return !std::holds_alternative<std::monostate>(column->cell(row)); };
+    return column->terminal.is_sparse && std::none_of(rows.begin(), rows.end(), is_known);
+  });
+  base::Grid grid;
+  for (const documents::Column* column : columns) {
+    const bool is_text = column->kind == CellKind::Text || column->kind == CellKind::Texts;
+    grid.columns.push_back({.header = header_text(column->terminal.header, estimate),
+                            .is_number = !is_text,
+                            .drop_order = column->terminal.drop_order,
+                            .shortest_width = column->terminal.shortest_width});
+  }
+  grid.rows.reserve(rows.size());
+  for (const Row& row : rows) {
+    std::vector<std::string>& cells = grid.rows.emplace_back();
+    cells.reserve(columns.size());
+    for (const documents::Column* column : columns) cells.push_back(grid_text(*column, row));
+  }
+  return grid;
+}
+
+}  // namespace pagoda::present

@@ -1,0 +1,30 @@
+// Cells of the column table as text, for each kind of output.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/text.h"
+#include "pagoda/documents/columns.h"
+
+namespace pagoda::present {
+
+using documents::Cell;
+using documents::Row;
+using Columns = std::vector<const documents::Column*>;
+
+// Exact, for machines. Empty: not known.
+std::string exact_text(const Cell& cell);
+// Rounded, with a unit, printable. Empty: not known.
+std::string shown_text(const Cell& cell, documents::CellKind kind);
+
+// RFC 4180; lists are joined by ';'. A cell stays empty where the column does not apply to the row's kind.
+std::string csv_header(const Columns& columns);
+std::string csv_line(const Columns& columns, const Row& row);
+void add_cells(base::CsvLine& line, const Columns& columns, const Row& row);
+
+// The rows as printable cells.
+base::Grid rows_grid(Columns columns, const std::vector<Row>& rows, const documents::EstimateDocument& estimate);
+
+}  // namespace pagoda::present

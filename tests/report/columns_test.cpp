@@ -1,0 +1,165 @@
+// The table of columns: every output has every column that applies to it, the schema knows each, docs/columns.md lists
+// them.
+#include "pagoda/documents/columns.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "pagoda/documents/device.h"
+#include "pagoda/estimate/compare.h"
+#include "pagoda/estimate/engines.h"
+#include "pagoda/estimate/make_estimate.h"
+#include "pagoda/present/report.h"
+#include "pagoda/present/viewers.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+#include "support/text_graph.h"
+
+namespace pagoda::present {
+namespace {
+
+using documents::Column;
+using documents::columns_of;
+using documents::EstimateDocument;
+using documents::Output;
+using documents::RowKind;
+using nlohmann::json;
+using Names = std::set<std::string>;
+
+constexpr const char* kNet =
+    "x:f32[batch,3,32,32], w:f32[8,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]} @ conv; y = Relu(c) @ relu";
+
+// Everything that adds columns.
+EstimateDocument everything(bool by_type = false) {
+  estimate::EstimateRequest request{
+      .sizes = {.batch = 4}, .traffic = TrafficModel::Fused, .precision = Precision::Float16};
+  request.row_formulas = true;
+  request.by_type = by_type;
+  request.device = documents::find_device("l4");
+  estimate::set_prediction(std::string(estimate::kDefaultEngine), "", request);
+  return estimate::make_estimate(test::graph(kNet), request);
+}
+
+Names csv_names(Rows rows) {
+  const EstimateDocument estimate = everything(rows == Rows::Type);
+  const std::string text = csv_report(estimate, {.rows = rows, .row_formulas = true});
+  Names names;
+  std::stringstream header(text.substr(0, text.find('\r')));
+  for (std::string name; std::getline(header, name, ',');) names.insert(name);
+  return names;
+}
+
+Names members_of(const json& object) {
+  Names names;
+  for (const auto& [name, value] : object.items()) names.insert(name);
+  return names;
+}
+
+struct JsonList {
+  const char* pointer;  // of the objects in the schema
+  RowKind kind;
+};
+constexpr JsonList kLists[] = {{"/$defs/node", RowKind::Node},
+                               {"/$defs/type", RowKind::Type},
+                               {"/properties/traffic/properties/groups/items", RowKind::Kernel},
+                               {"/$defs/bound", RowKind::NodeTime},
+                               {"/properties/training/properties/rows/items", RowKind::StepTime}};
+
+TEST_CASE("the schema of estimates has the columns of the table, and requires only those that are always written") {
+  const json schema = test::schema("estimate");
+  for (const JsonList& list : kLists) {
+    CAPTURE(std::string(list.pointer));
+    const json& object = schema.at(json::json_pointer(list.pointer));
+    Names described = members_of(object.at("properties")), required;
+    for (const json& name : object.at("required")) required.insert(name);
+    Names written, always;
+    for (const Column* column : columns_of(list.kind, Output::Json)) {
+      written.insert(column->name);
+      const bool is_of_times = list.kind != RowKind::Node && column->is_timed();
+      if (!column->is_left_out && (column->when == nullptr || is_of_times)) always.insert(column->name);
+    }
+    CHECK(described == written);
+    CHECK(std::includes(always.begin(), always.end(), required.begin(), required.end()));
+  }
+}
+
+TEST_CASE("every number and fact of a row in JSON is a column of CSV and Python") {
+  struct Case {
+    Rows rows;
+    RowKind kind, time;
+  };
+  for (const Case& each :
+       {Case{Rows::Node, RowKind::Node, RowKind::NodeTime}, Case{Rows::Group, RowKind::Kernel, RowKind::KernelTime},
+        Case{Rows::Type, RowKind::Type, RowKind::Type}}) {
+    const Names csv = csv_names(each.rows);
+    Names python;
+    for (const Column* column : columns_of(each.kind, Output::Python)) python.insert(column->name);
+    Names facts;
+    for (const Column* column : columns_of(each.kind, Output::Json)) facts.insert(column->name);
+    if (facts.erase("symbolic") == 1) facts.insert({"macs_formula", "flops_formula", "bytes_formula"});
+    for (const Column* column : columns_of(each.time, Output::Json))
+      facts.insert(each.time != each.kind && column->name == std::string("precision") ? "peak_precision"
+                                                                                      : column->name);
+    facts.erase("symbolic");
+    for (const std::string& fact : facts) {
+      CAPTURE(fact);
+      CHECK(csv.contains(fact));
+      if (each.kind != RowKind::Type) CHECK(python.contains(fact));
+    }
+    CHECK(csv.contains("predicted_seconds"));
+  }
+}
+
+TEST_CASE("comparisons and viewers have every count of a node") {
+  const EstimateDocument estimate = everything();
+  const json comparison =
+      json::parse(comparison_report(Format::Json, estimate, estimate, estimate::compare(estimate, estimate)));
+  const Names compared = members_of(comparison.at("nodes").at(0).at("before"));
+  const std::vector<std::string> metrics = metric_names();
+  for (const auto& [name, member] : documents::kEstimateCounts) {
+    CAPTURE(std::string(name));
+    CHECK(compared.contains(name));
+    CHECK(comparison.at("totals").contains(name));
+    CHECK(std::find(metrics.begin(), metrics.end(), name) != metrics.end());
+  }
+}
+
+TEST_CASE("a column that no output shows is an error of the table") {
+  for (const Column& column : documents::all_columns()) {
+    CAPTURE(std::string(column.name));
+    CHECK(std::any_of(column.kinds.begin(), column.kinds.end(), [](const auto& kinds) { return kinds.bits != 0; }));
+    CHECK((column.terminal.header != nullptr) == (column.kinds[static_cast<std::size_t>(Output::Terminal)].bits != 0));
+    CHECK((column.label != nullptr) == (column.kinds[static_cast<std::size_t>(Output::Viewer)].bits != 0));
+    CHECK(std::string_view(column.meaning).ends_with('.'));
+  }
+}
+
+// docs/columns.md.
+std::string reference() {
+  constexpr std::pair<RowKind, const char*> kKinds[] = {
+      {RowKind::Node, "Nodes"}, {RowKind::Kernel, "Kernels"}, {RowKind::Type, "Types of operators"}};
+  std::string text =
+      "# Columns of results\n\n"
+      "The columns of CSV and of Python's `nodes` and `kernels`, in CSV's order; JSON has the same facts under the "
+      "same names. An unknown\n"
+      "value is empty in CSV, `None` in Python and `null` in JSON. Columns of times need a device, predicted times an "
+      "engine, columns of a\n"
+      "training step `--training`, formulas `--symbolic`, and a group a traffic model other than unfused.\n"
+      "This page is written by `tests/report` with PAGODA_UPDATE_GOLDEN=1.\n";
+  for (const auto& [kind, title] : kKinds) {
+    text += "\n## " + std::string(title) + "\n| column | unit | meaning |\n|---|---|---|\n";
+    for (const Column* column : columns_of(kind, Output::Csv))
+      text += "| `" + std::string(column->name) + "` | " + std::string(documents::unit(column->kind)) + " | " +
+              column->meaning + " |\n";
+  }
+  return text;
+}
+
+TEST_CASE("docs/columns.md lists the columns") { test::check_golden("../../docs/columns.md", reference()); }
+
+}  // namespace
+}  // namespace pagoda::present
