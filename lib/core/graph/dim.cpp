@@ -89,10 +89,10 @@ const Dim::Monomial& leading(const Dim::Poly::Terms& terms) {
 
 }  // namespace
 
-FactorList::FactorList(std::vector<Dim::Factor> factors) {
-  if (factors.empty()) return;
-  shared_ = new Shared{.factors = std::move(factors), .degree = 0, .holders = {}};
-  for (const Dim::Factor& factor : shared_->factors) shared_->degree += factor.power;
+int FactorList::degree() const {
+  int sum = 0;
+  for (const Dim::Factor& factor : factors_) sum += factor.power;
+  return sum;
 }
 
 Dim::Poly::Poly(Terms sum, Int factor) : terms(std::move(sum)), long_factor(factor) {

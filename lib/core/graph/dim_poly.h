@@ -4,11 +4,13 @@
 
 #include <compare>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "pagoda/base/error.h"
 #include "pagoda/base/holders.h"
+#include "pagoda/base/shared_vector.h"
 #include "pagoda/base/small_vector.h"
 #include "pagoda/core/dim.h"
 
@@ -33,35 +35,20 @@ struct Dim::Factor {
 class FactorList {
  public:
   FactorList() = default;
-  FactorList(std::vector<Dim::Factor> factors);
-  FactorList(const FactorList& other) noexcept : shared_(other.shared_) {
-    if (shared_ != nullptr) shared_->holders.add();
-  }
-  FactorList(FactorList&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
-  FactorList& operator=(FactorList other) noexcept {
-    std::swap(shared_, other.shared_);
-    return *this;
-  }
-  ~FactorList() {
-    if (shared_ != nullptr && shared_->holders.leave()) delete shared_;
-  }
+  FactorList(std::vector<Dim::Factor> factors)
+      : factors_(std::move_iterator(factors.begin()), std::move_iterator(factors.end())) {}
 
-  bool empty() const { return shared_ == nullptr; }
-  std::size_t size() const { return empty() ? 0 : shared_->factors.size(); }
-  const Dim::Factor* begin() const { return empty() ? nullptr : shared_->factors.data(); }
-  const Dim::Factor* end() const { return begin() + size(); }
-  const Dim::Factor& operator[](std::size_t i) const { return shared_->factors[i]; }
-  int degree() const { return empty() ? 0 : shared_->degree; }
+  bool empty() const { return factors_.empty(); }
+  std::size_t size() const { return factors_.size(); }
+  const Dim::Factor* begin() const { return factors_.begin(); }
+  const Dim::Factor* end() const { return factors_.end(); }
+  const Dim::Factor& operator[](std::size_t i) const { return factors_[i]; }
+  int degree() const;  // the sum of the powers
   // Known to be the same product without a look at its atoms.
-  bool is_shared_with(const FactorList& other) const { return shared_ == other.shared_; }
+  bool is_shared_with(const FactorList& other) const { return begin() == other.begin(); }
 
  private:
-  struct Shared {
-    std::vector<Dim::Factor> factors;
-    int degree = 0;  // the sum of the powers
-    Holders holders;
-  };
-  Shared* shared_ = nullptr;
+  base::SharedVector<Dim::Factor> factors_;
 };
 
 struct Dim::Monomial {
