@@ -23,6 +23,17 @@ Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, c
          (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
 }
 
+// Scores of every head and sequence of projected or separate heads.
+template <typename Sizes>
+void add_scores_of(OpCost& cost, const OpContext& op, const Sizes& sizes, int masks) {
+  const Dim sequences = sizes.batch * sizes.heads;
+  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
+                    .rows = sequences * sizes.queries,
+                    .key_size = sizes.query_size,
+                    .value_size = sizes.value_size,
+                    .masks = masks});
+}
+
 // The cache for a past of `past_rows` rows. If past and present share a buffer, an input gives the rows in use; if that
 // is data, every row of the buffer counts.
 Cache cache_of(const OpContext& op, const Dim& past_rows, const Dim& added, bool shared, int past_length) {
@@ -107,12 +118,7 @@ OpCost cost_projected(const OpContext& op, const ProjectedInputs& inputs) {
     cost.arith += half(sizes.queries * rotated);
     cost.special += sizes.queries * rotated;
   }
-  const Dim sequences = sizes.batch * sizes.heads;
-  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
-                    .rows = sequences * sizes.queries,
-                    .key_size = sizes.query_size,
-                    .value_size = sizes.value_size,
-                    .masks = masks_added(op, inputs.mask, inputs.attention_bias)});
+  add_scores_of(cost, op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
   return cost;
 }
 
@@ -239,12 +245,7 @@ OpCost cost_heads(const OpContext& op, const HeadInputs& inputs) {
   OpCost cost = op.streamed();
   move_cache(cost, op, {inputs.past_key, inputs.past_key + 1}, {1, 2}, sizes.cache);
   if (op.has_input(inputs.bias)) cost.arith += sizes.biased;
-  const Dim sequences = sizes.batch * sizes.heads;
-  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
-                    .rows = sequences * sizes.queries,
-                    .key_size = sizes.query_size,
-                    .value_size = sizes.value_size,
-                    .masks = masks_added(op, inputs.mask, inputs.attention_bias)});
+  add_scores_of(cost, op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
   return cost;
 }
 

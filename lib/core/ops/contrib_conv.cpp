@@ -226,22 +226,7 @@ void infer_grid_sample_nhwc(OpContext& op) {
   op.set_output(0, op.element(0), output.shape(Layout::ChannelsLast));
 }
 
-// As GridSample of ai.onnx: per location and axis the pixel (mul, add), padding and weights; taps per element.
-OpCost cost_grid_sample_nhwc(const OpContext& op) {
-  const Interpolation mode = interpolation(op, op.opset() >= 20 ? "linear" : "bilinear");
-  const int axes = op.rank(0) - 2;
-  const Dim locations = row_count(op.output_shape(0));
-  const std::string_view padding = op.attribute("padding_mode", std::string_view("zeros"));
-  OpCost cost = op.streamed({1});
-  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0)));
-  Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
-  if (padding == "border") per_axis = per_axis + Work{.arith = 2, .special = 0, .comparisons = 2};
-  if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .special = 0, .comparisons = 1};
-  cost += per_axis * (locations * axes);
-  cost += weight_products_work(mode, axes) * locations;
-  cost += sample_work(mode, axes) * op.output_elements(0);
-  return cost;
-}
+OpCost cost_grid_sample_nhwc(const OpContext& op) { return grid_sample_cost(op, row_count(op.output_shape(0))); }
 
 // Moments (4), a·x + b per element; two divisions, ε, rsqrt, a, b (3) per image and channel.
 OpCost cost_instance_norm_nhwc(const OpContext& op) {

@@ -2,6 +2,7 @@
 // All are per element, location or axis as named; integer index arithmetic costs nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -71,31 +72,13 @@ inline Interpolation interpolation(const OpContext& op, std::string_view otherwi
 }
 
 // Elements read along one axis for one sample.
-inline int taps(Interpolation mode) {
-  switch (mode) {
-    case Interpolation::Nearest:
-      return 1;
-    case Interpolation::Linear:
-      return 2;
-    case Interpolation::Cubic:
-      return 4;
-  }
-  return 0;
-}
+inline int taps(Interpolation mode) { return std::array{1, 2, 4}[static_cast<std::size_t>(mode)]; }
 
 // Weights of one coordinate along one axis. Nearest: 1 rounding. Linear: floor, fraction f, 1 − f. Cubic: floor,
 // fraction, the 3 other distances, and Keys' polynomials by Horner's rule, 5 operations for each of the two inner
 // taps and 6 for each of the two outer ones: 2 + 3 + 10 + 12.
 inline Work axis_weights_work(Interpolation mode) {
-  switch (mode) {
-    case Interpolation::Nearest:
-      return {.arith = 1, .special = 0, .comparisons = 1};
-    case Interpolation::Linear:
-      return {.arith = 3, .special = 0, .comparisons = 1};
-    case Interpolation::Cubic:
-      return {.arith = 27, .special = 0, .comparisons = 1};
-  }
-  return {};
+  return {.arith = std::array{1, 3, 27}[static_cast<std::size_t>(mode)], .special = 0, .comparisons = 1};
 }
 
 // taps^axes: elements read for one sample.
@@ -117,6 +100,24 @@ inline Work weight_products_work(Interpolation mode, int axes) {
 inline Work sample_work(Interpolation mode, int axes) {
   if (mode == Interpolation::Nearest || axes == 0) return {};
   return {.arith = 2 * sample_taps(mode, axes) - 1, .special = 0, .comparisons = 0};
+}
+
+// GridSample. Per location and axis: scale to pixels (mul, add), fold into the image (border: 2 comparisons;
+// reflection: sub, div, floor, mul, sub, add), weights; per location the products of weights; per channel the weighted
+// sum. Reads the whole grid and the taps, at most the whole input.
+inline OpCost grid_sample_cost(const OpContext& op, const Dim& locations) {
+  const Interpolation mode = interpolation(op, op.opset() >= 20 ? "linear" : "bilinear");
+  const int axes = op.rank(0) - 2;
+  const std::string_view padding = op.attribute("padding_mode", std::string_view("zeros"));
+  OpCost cost = op.streamed({1});
+  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0)));
+  Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
+  if (padding == "border") per_axis = per_axis + Work{.arith = 2, .special = 0, .comparisons = 2};
+  if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .special = 0, .comparisons = 1};
+  cost += per_axis * (locations * axes);
+  cost += weight_products_work(mode, axes) * locations;
+  cost += sample_work(mode, axes) * op.output_elements(0);
+  return cost;
 }
 
 }  // namespace pagoda::inline core::ops

@@ -274,24 +274,10 @@ void infer_grid_sample(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// Per location and axis: scale to pixels (mul, add), fold into the image (border: 2 comparisons; reflection: sub, div,
-// floor, mul, sub, add), weights; per location the products of weights; per channel the weighted sum.
-// Reads the whole grid and the taps, at most the whole input.
 OpCost cost_grid_sample(const OpContext& op) {
-  const Interpolation mode = interpolation(op, op.opset() >= 20 ? "linear" : "bilinear");
-  const int axes = op.rank(0) - 2;
   const Shape& output = op.output_shape(0);
-  const Dim locations = op.output_shape(0)[0] * element_count(Shape(output.begin() + 2, output.end()));
-  const std::string_view padding = op.attribute("padding_mode", std::string_view("zeros"));
-  OpCost cost = op.streamed({1});
+  OpCost cost = grid_sample_cost(op, output[0] * element_count(Shape(output.begin() + 2, output.end())));
   cost.precision = is_float(op.element(0)) ? op.element(0) : op.element(1);
-  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0)));
-  Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
-  if (padding == "border") per_axis = per_axis + Work{.arith = 2, .special = 0, .comparisons = 2};
-  if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .special = 0, .comparisons = 1};
-  cost += per_axis * (locations * axes);
-  cost += weight_products_work(mode, axes) * locations;
-  cost += sample_work(mode, axes) * op.output_elements(0);
   return cost;
 }
 
