@@ -27,7 +27,7 @@ ValueInfo varying(ValueInfo info) {
   info.computed_value.reset();
   info.stored_value = nullptr;
   info.members.reset();
-  info.more_like_first = 0;
+  info.repeats_of_first = 0;
   info.constant = info.host = false;
   info.tensor_graph = -1;
   return info;

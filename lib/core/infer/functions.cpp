@@ -24,7 +24,7 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
     if (info.dequantized_from != ElementType::Undefined)
       signature += "d" + std::string(to_string(info.dequantized_from));
     if (info.members) {
-      signature += "m" + info.more_like_first.to_string();
+      signature += "m" + info.repeats_of_first.to_string();
       for (const Shape& member : *info.members)
         signature += to_string(TensorType{.element = ElementType::Undefined, .shape = member});
     }

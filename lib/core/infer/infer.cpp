@@ -210,7 +210,7 @@ void Walker::resolve(ValueInfo& info) const {
   if (!info.members) return;
   for (Shape& member : *info.members)
     for (Dim& dim : member) dim = session_.resolve(dim);
-  info.more_like_first = session_.resolve(info.more_like_first);
+  info.repeats_of_first = session_.resolve(info.repeats_of_first);
 }
 
 void Walker::visit(Frame& frame, std::size_t node_index) {

@@ -14,7 +14,7 @@ const ValueInfo* known_sequence(const std::vector<const ValueInfo*>& inputs) {
     if (input == nullptr || input->type.container != Container::Sequence) continue;
     if (first == nullptr) first = input;
     if (!input->members || input->members->size() != first->members->size() ||
-        input->more_like_first != first->more_like_first)
+        input->repeats_of_first != first->repeats_of_first)
       return nullptr;
   }
   return first;
@@ -105,10 +105,9 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
     inputs.push_back(std::move(info));
   }
   const ValueInfo* known = known_sequence(state.inputs);
-  const Dim trips =
-      known != nullptr
-          ? Dim(known->members->size()) + known->more_like_first
-          : session_.fresh("length_" + state.display_name, state.display_name, "length of a sequence", std::nullopt);
+  const Dim trips = known != nullptr ? Dim(known->members->size()) + known->repeats_of_first
+                                     : session_.fresh("length_" + state.display_name, state.display_name,
+                                                      "length of a sequence", std::nullopt);
   GraphResult result = walk(body_id, inputs, &frame.values, inner_scope(frame.scope, state.display_name, "body"));
   for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
     state.outputs[i] = varying(result.outputs[i]);
@@ -161,7 +160,7 @@ bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State&
                     [&](const GraphResult& result) { return result.outputs[i].type.shape.has_value(); })) {
       info.members.emplace();
       for (const std::size_t kind : kind_of) info.members->push_back(*results[kind].outputs[i].type.shape);
-      info.more_like_first = known->more_like_first;
+      info.repeats_of_first = known->repeats_of_first;
     }
     state.outputs[i] = std::move(info);
     state.output_set[i] = true;
@@ -172,7 +171,7 @@ bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State&
   for (std::size_t kind = 0; kind < results.size(); ++kind) {
     const Dim listed = std::count(kind_of.begin(), kind_of.end(), kind);
     splice(frame, node_index, state, std::move(results[kind].rows),
-           kind == kind_of.front() ? listed + known->more_like_first : listed);
+           kind == kind_of.front() ? listed + known->repeats_of_first : listed);
   }
   return true;
 }

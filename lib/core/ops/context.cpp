@@ -82,14 +82,14 @@ bool OpContext::same_value(int i, int j) const {
 const std::vector<Shape>* OpContext::members(int i) const {
   if (!has_input(i)) return nullptr;
   const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
-  return info.members && info.more_like_first == Dim(0) ? &*info.members : nullptr;
+  return info.members && info.repeats_of_first == Dim(0) ? &*info.members : nullptr;
 }
 
 std::optional<Parts> OpContext::parts(int i) const {
   if (!has_input(i)) return std::nullopt;
   const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
-  if (!info.members || info.members->size() != 2 || info.more_like_first == Dim(0)) return std::nullopt;
-  return Parts{.count = info.more_like_first + 2, .each = info.members->front(), .last = info.members->back()};
+  if (!info.members || info.members->size() != 2 || info.repeats_of_first == Dim(0)) return std::nullopt;
+  return Parts{.count = info.repeats_of_first + 2, .each = info.members->front(), .last = info.members->back()};
 }
 
 // --- attributes ---
@@ -200,7 +200,7 @@ void OpContext::set_parts(int i, Parts parts) {
   if (!has_output(i)) return;
   ValueInfo& info = state_.outputs[static_cast<std::size_t>(i)];
   info.members = std::vector<Shape>{std::move(parts.each), std::move(parts.last)};
-  info.more_like_first = parts.count - 2;
+  info.repeats_of_first = parts.count - 2;
 }
 
 void OpContext::set_value(int i, TensorValue value) {

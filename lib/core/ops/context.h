@@ -21,7 +21,7 @@ struct ValueInfo {
   base::Boxed<TensorValue> computed_value;
   const TensorValue* stored_value = nullptr;
   base::Boxed<std::vector<Shape>> members;  // of a sequence, if each shape is known
-  Dim more_like_first;                      // members beside these, with the shape of the first
+  Dim repeats_of_first;                     // number of members beside these, each with the shape of the first
   Name unread;                              // why its small value could not be read
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
   GraphId tensor_graph = -1;
