@@ -1,34 +1,21 @@
 // Findings as text and as JSON.
 #include <algorithm>
-#include <array>
 
 #include "doctor.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/json_writer.h"
 
 namespace pagoda::tools::doctor {
 namespace {
 
-constexpr std::array<std::string_view, 5> kStates = {"good", "note", "warning", "problem", "absent"};
-
-std::string_view in_force(InForce guide) {
-  switch (guide) {
-    case InForce::NotOfTheGuide:
-      return "";
-    case InForce::Yes:
-      return "in force";
-    case InForce::No:
-      return "not in force";
-    case InForce::Unknown:
-      return "unknown";
-  }
-  return "";
-}
+constexpr base::EnumNames<State::Absent> kStates("good", "note", "warning", "problem", "absent");
+constexpr base::EnumNames<InForce::Unknown> kInForce("", "in force", "not in force", "unknown");
 
 void guide_line(const std::vector<Finding>& findings, InForce guide, std::string& text) {
   std::string names;
   for (const Finding& finding : findings)
     if (finding.guide == guide) (names += names.empty() ? "" : ", ") += finding.title;
-  if (!names.empty()) (((text += "  ") += in_force(guide)) += ": ") += names + "\n";
+  if (!names.empty()) (((text += "  ") += kInForce[guide]) += ": ") += names + "\n";
 }
 
 // The number of leading findings about an absent GPU; 0: there is a driver, or something is wrong.
@@ -52,7 +39,7 @@ void Finding::judge(bool is_bad, State bad, std::string why, std::string cure) {
   remedy = std::move(cure);
 }
 
-std::string_view to_string(State state) { return kStates[static_cast<std::size_t>(state)]; }
+std::string_view to_string(State state) { return kStates[state]; }
 
 const Finding* find(const std::vector<Finding>& findings, std::string_view id) {
   const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
@@ -111,7 +98,7 @@ std::string findings_json(const std::vector<Finding>& findings) {
     json.member("state", to_string(finding.state)).member("found", finding.found);
     maybe("wrong", finding.wrong);
     maybe("remedy", finding.remedy);
-    maybe("noise_guide", in_force(finding.guide));
+    maybe("noise_guide", kInForce[finding.guide]);
     json.end_object();
   }
   json.end_array().end_object();

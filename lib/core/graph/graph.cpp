@@ -1,5 +1,6 @@
 // Look-ups over the plain data of a model.
 #include "pagoda/core/graph.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/core/diagnostic.h"
 
 #include "pagoda/base/error.h"
@@ -73,15 +74,8 @@ const Name& display_name(const Graph& graph, const Node& node) {
 }
 
 std::string_view to_string(Severity severity) {
-  switch (severity) {
-    case Severity::Info:
-      return "info";
-    case Severity::Warning:
-      return "warning";
-    case Severity::Error:
-      return "error";
-  }
-  return "error";
+  constexpr base::EnumNames<Severity::Error> kNames("info", "warning", "error");
+  return kNames[severity];
 }
 
 }  // namespace pagoda::inline core

@@ -1,5 +1,7 @@
 #include "infer/storage.h"
 
+#include <array>
+
 #include "graph/index.h"
 #include "ops/op_rule.h"
 
@@ -80,30 +82,25 @@ bool is_replaced(ElementType type) {
 }
 
 FloatStorage storage_of(std::optional<Precision> precision) {
-  if (!precision) return {};
-  switch (*precision) {
-    case Precision::Float64:
-      return {.floats = ElementType::Float64};
-    case Precision::Float32:
-    case Precision::Tf32:
-      return {.floats = ElementType::Float32};
-    case Precision::Float16:
-      return {.floats = ElementType::Float16};
-    case Precision::Bfloat16:
-      return {.floats = ElementType::Bfloat16};
-    case Precision::Float8:
-      return {.floats = ElementType::Float16, .operands = ElementType::Float8e4m3fn};
-    case Precision::Float4:
-      return {.floats = ElementType::Float16, .operands = ElementType::Float4e2m1};
-    case Precision::Int32:
-      return {.floats = ElementType::Float16, .operands = ElementType::Int32};
-    case Precision::Int16:
-      return {.floats = ElementType::Float16, .operands = ElementType::Int16};
-    case Precision::Int8:
-      return {.floats = ElementType::Float16, .operands = ElementType::Int8};
-    case Precision::Int4:
-      return {.floats = ElementType::Float16, .operands = ElementType::Int4};
-  }
+  struct Row {
+    Precision precision;
+    FloatStorage storage;
+  };
+  constexpr std::array<Row, 11> kRows = {{
+      {Precision::Float64, {.floats = ElementType::Float64}},
+      {Precision::Float32, {.floats = ElementType::Float32}},
+      {Precision::Tf32, {.floats = ElementType::Float32}},
+      {Precision::Float16, {.floats = ElementType::Float16}},
+      {Precision::Bfloat16, {.floats = ElementType::Bfloat16}},
+      {Precision::Float8, {.floats = ElementType::Float16, .operands = ElementType::Float8e4m3fn}},
+      {Precision::Float4, {.floats = ElementType::Float16, .operands = ElementType::Float4e2m1}},
+      {Precision::Int32, {.floats = ElementType::Float16, .operands = ElementType::Int32}},
+      {Precision::Int16, {.floats = ElementType::Float16, .operands = ElementType::Int16}},
+      {Precision::Int8, {.floats = ElementType::Float16, .operands = ElementType::Int8}},
+      {Precision::Int4, {.floats = ElementType::Float16, .operands = ElementType::Int4}},
+  }};
+  for (const Row& row : kRows)
+    if (row.precision == precision) return row.storage;
   return {};
 }
 

@@ -6,39 +6,15 @@
 
 #include "graph/index.h"
 #include "memory/fusion.h"
+#include "pagoda/base/enum_names.h"
 
 namespace pagoda::inline core {
 namespace {
 
-constexpr std::array kModels = {
-    std::pair{TrafficModel::Unfused, std::string_view("unfused")},
-    std::pair{TrafficModel::Fused, std::string_view("fused")},
-    std::pair{TrafficModel::Resident, std::string_view("resident")},
-};
-
-constexpr std::array kFusions = {
-    std::pair{Fusion::Attention, std::string_view("attention")},
-    std::pair{Fusion::Normalisation, std::string_view("normalisation")},
-    std::pair{Fusion::Softmax, std::string_view("softmax")},
-    std::pair{Fusion::BatchNorm, std::string_view("batch-norm")},
-    std::pair{Fusion::Residual, std::string_view("residual")},
-    std::pair{Fusion::Activation, std::string_view("activation")},
-    std::pair{Fusion::Scale, std::string_view("scale")},
-    std::pair{Fusion::Bias, std::string_view("bias")},
-    std::pair{Fusion::Quantize, std::string_view("quantize")},
-    std::pair{Fusion::Dequantize, std::string_view("dequantize")},
-    std::pair{Fusion::Rotation, std::string_view("rotation")},
-    std::pair{Fusion::SharedOperand, std::string_view("shared-operand")},
-    std::pair{Fusion::Layout, std::string_view("layout")},
-    std::pair{Fusion::Elementwise, std::string_view("elementwise")},
-};
-
-constexpr bool in_enum_order() {
-  for (std::size_t i = 0; i < kFusions.size(); ++i)
-    if (static_cast<std::size_t>(kFusions[i].first) != i) return false;
-  return static_cast<std::size_t>(Fusion::None) == kFusions.size();
-}
-static_assert(in_enum_order());
+constexpr base::EnumNames<TrafficModel::Resident> kModels("unfused", "fused", "resident");
+constexpr base::EnumNames<Fusion::None> kFusions("attention", "normalisation", "softmax", "batch-norm", "residual",
+                                                 "activation", "scale", "bias", "quantize", "dequantize", "rotation",
+                                                 "shared-operand", "layout", "elementwise", "");
 
 bool runs(const NodeReport& row) { return row.cost.mark == Mark::Compute || row.cost.mark == Mark::Unmodelled; }
 
@@ -140,28 +116,10 @@ void add_units(Traffic& result, const Model& model, const Analysis& analysis, co
 
 }  // namespace
 
-std::string_view to_string(Fusion fusion) {
-  return fusion == Fusion::None ? "" : kFusions[static_cast<std::size_t>(fusion)].second;
-}
-
-std::optional<TrafficModel> traffic_model(std::string_view name) {
-  for (const auto& [model, text] : kModels)
-    if (text == name) return model;
-  return std::nullopt;
-}
-
-std::vector<std::string_view> traffic_model_names() {
-  std::vector<std::string_view> names;
-  names.reserve(std::size(kModels));
-  for (const auto& [model, text] : kModels) names.push_back(text);
-  return names;
-}
-
-std::string_view to_string(TrafficModel model) {
-  for (const auto& [value, text] : kModels)
-    if (value == model) return text;
-  return "";
-}
+std::string_view to_string(Fusion fusion) { return kFusions[fusion]; }
+std::optional<TrafficModel> traffic_model(std::string_view name) { return kModels.value(name); }
+std::vector<std::string_view> traffic_model_names() { return kModels.all(); }
+std::string_view to_string(TrafficModel model) { return kModels[model]; }
 
 Traffic traffic(const Model& model, const Analysis& analysis, const TrafficOptions& options) {
   Traffic result;

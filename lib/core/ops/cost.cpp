@@ -1,52 +1,20 @@
 // Sums, multiples and conventions of costs.
 #include "pagoda/core/cost.h"
 
-#include <array>
+#include "pagoda/base/enum_names.h"
 
 namespace pagoda::inline core {
 namespace {
 
-constexpr std::array<std::pair<Convention, std::string_view>, 5> kConventions = {
-    std::pair{Convention::Flops, "flops"}, std::pair{Convention::Macs, "macs"},
-    std::pair{Convention::Contraction, "contraction"}, std::pair{Convention::Hardware, "hardware"},
-    std::pair{Convention::Pagoda, "pagoda"}};
+constexpr base::EnumNames<Convention::Pagoda> kConventions("flops", "macs", "contraction", "hardware", "pagoda");
+constexpr base::EnumNames<Mark::Unmodelled> kMarks("compute", "view", "host", "folded", "unmodelled");
 
 }  // namespace
 
-std::string_view to_string(Mark mark) {
-  switch (mark) {
-    case Mark::Compute:
-      return "compute";
-    case Mark::View:
-      return "view";
-    case Mark::Host:
-      return "host";
-    case Mark::Folded:
-      return "folded";
-    case Mark::Unmodelled:
-      return "unmodelled";
-  }
-  return "unmodelled";
-}
-
-std::optional<Convention> convention(std::string_view name) {
-  for (const auto& [value, text] : kConventions)
-    if (text == name) return value;
-  return std::nullopt;
-}
-
-std::vector<std::string_view> convention_names() {
-  std::vector<std::string_view> names;
-  names.reserve(kConventions.size());
-  for (const auto& [value, text] : kConventions) names.push_back(text);
-  return names;
-}
-
-std::string_view to_string(Convention convention) {
-  for (const auto& [value, text] : kConventions)
-    if (value == convention) return text;
-  return "";
-}
+std::string_view to_string(Mark mark) { return kMarks[mark]; }
+std::optional<Convention> convention(std::string_view name) { return kConventions.value(name); }
+std::vector<std::string_view> convention_names() { return kConventions.all(); }
+std::string_view to_string(Convention convention) { return kConventions[convention]; }
 
 void OpCost::read(int input, const Dim& bytes) {
   if (bytes == Dim(0)) return;

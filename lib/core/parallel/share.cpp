@@ -6,6 +6,7 @@
 #include "memory/liveness.h"
 #include "memory/needed_bytes.h"
 #include "memory/schedule.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/parallel.h"
 #include "parallel/split.h"
@@ -13,17 +14,8 @@
 namespace pagoda::inline core {
 
 std::string_view to_string(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::AllReduce:
-      return "all_reduce";
-    case CollectiveKind::AllGather:
-      return "all_gather";
-    case CollectiveKind::AllToAll:
-      return "all_to_all";
-    case CollectiveKind::Send:
-      return "send";
-  }
-  return "";
+  constexpr base::EnumNames<CollectiveKind::Send> kNames("all_reduce", "all_gather", "all_to_all", "send");
+  return kNames[kind];
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "graph/dim_table.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/core/roofline_table.h"
 
 namespace pagoda::inline core {
@@ -403,19 +404,8 @@ Bound RooflineTotals::bound() const {
 }
 
 std::string_view to_string(Bound bound) {
-  switch (bound) {
-    case Bound::None:
-      return "none";
-    case Bound::Compute:
-      return "compute";
-    case Bound::Memory:
-      return "memory";
-    case Bound::Latency:
-      return "latency";
-    case Bound::Unknown:
-      return "unknown";
-  }
-  return "unknown";
+  constexpr base::EnumNames<Bound::Unknown> kNames("none", "compute", "memory", "latency", "unknown");
+  return kNames[bound];
 }
 
 Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const RooflineOptions& options) {

@@ -8,13 +8,15 @@
 #include <tuple>
 #include <utility>
 
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
 namespace {
 
-constexpr std::array<std::string_view, 5> kBudgetKinds = {"flops", "bytes", "params", "memory", "seconds"};
+constexpr base::EnumNames<BudgetKind::Seconds> kBudgetKinds("flops", "bytes", "params", "memory", "seconds");
+constexpr base::EnumNames<Verdict::CannotTell> kVerdicts("fits", "exceeds", "cannot tell");
 
 struct Unit {
   std::string_view text;
@@ -169,19 +171,8 @@ std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, st
 
 }  // namespace
 
-std::string_view to_string(BudgetKind kind) { return kBudgetKinds[static_cast<std::size_t>(kind)]; }
-
-std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Fits:
-      return "fits";
-    case Verdict::Exceeds:
-      return "exceeds";
-    case Verdict::CannotTell:
-      return "cannot tell";
-  }
-  return "";
-}
+std::string_view to_string(BudgetKind kind) { return kBudgetKinds[kind]; }
+std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
 
 Budget parse_budget(BudgetKind kind, std::string_view text) {
   double number = 0;

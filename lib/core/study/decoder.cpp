@@ -6,14 +6,12 @@
 
 #include "infer/each_dim.h"
 #include "memory/kv_cache.h"
+#include "pagoda/base/enum_names.h"
 
 namespace pagoda::inline core {
 namespace {
 
-constexpr std::array kPhases = {
-    std::pair{Phase::Prefill, std::string_view("prefill")},
-    std::pair{Phase::Decode, std::string_view("decode")},
-};
+constexpr base::EnumNames<Phase::Decode> kPhases("prefill", "decode");
 
 bool holds_text(const std::string& name, std::string_view part) { return name.find(part) != std::string::npos; }
 
@@ -266,24 +264,9 @@ Model in_other_phase(const Model& model, const PhaseOptions& phase) {
   return other;
 }
 
-std::optional<Phase> phase(std::string_view name) {
-  for (const auto& [value, text] : kPhases)
-    if (text == name) return value;
-  return std::nullopt;
-}
-
-std::vector<std::string_view> phase_names() {
-  std::vector<std::string_view> names;
-  names.reserve(std::size(kPhases));
-  for (const auto& [value, text] : kPhases) names.push_back(text);
-  return names;
-}
-
-std::string_view to_string(Phase phase) {
-  for (const auto& [value, text] : kPhases)
-    if (value == phase) return text;
-  return "";
-}
+std::optional<Phase> phase(std::string_view name) { return kPhases.value(name); }
+std::vector<std::string_view> phase_names() { return kPhases.all(); }
+std::string_view to_string(Phase phase) { return kPhases[phase]; }
 
 Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes) {
   Analysis result = bind_dims(analysis, sizes.dims);

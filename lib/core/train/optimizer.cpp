@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "pagoda/base/enum_names.h"
+
 namespace pagoda::inline core {
 namespace {
 
@@ -27,8 +29,8 @@ constexpr std::array<Row, 4> kRows = {{
 
 const Row& row(Optimizer optimizer) { return kRows[static_cast<std::size_t>(optimizer)]; }
 
-constexpr std::array<std::string_view, 4> kRecompute = {"none", "pointwise", "segments", "sqrt"};
-constexpr std::array<std::string_view, 3> kSaved = {"input", "output", "statistic"};
+constexpr base::EnumNames<Recompute::Sqrt> kRecompute("none", "pointwise", "segments", "sqrt");
+constexpr base::EnumNames<SavedKind::Statistic> kSaved("input", "output", "statistic");
 
 }  // namespace
 
@@ -47,20 +49,16 @@ std::vector<std::string_view> optimizer_names() {
 
 std::string_view to_string(Optimizer optimizer) { return row(optimizer).name; }
 
-std::optional<Recompute> recompute(std::string_view name) {
-  for (std::size_t i = 0; i < kRecompute.size(); ++i)
-    if (kRecompute[i] == name) return static_cast<Recompute>(i);
-  return std::nullopt;
-}
+std::optional<Recompute> recompute(std::string_view name) { return kRecompute.value(name); }
 
 std::vector<std::string_view> recompute_names() {
-  std::vector<std::string_view> names(kRecompute.begin(), kRecompute.end());
+  std::vector<std::string_view> names = kRecompute.all();
   std::erase(names, to_string(Recompute::Segments));
   return names;
 }
 
-std::string_view to_string(Recompute recompute) { return kRecompute[static_cast<std::size_t>(recompute)]; }
-std::string_view to_string(SavedKind kind) { return kSaved[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(Recompute recompute) { return kRecompute[recompute]; }
+std::string_view to_string(SavedKind kind) { return kSaved[kind]; }
 
 int optimizer_states(Optimizer optimizer) { return row(optimizer).states; }
 

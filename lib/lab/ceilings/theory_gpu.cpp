@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "pagoda/documents/device.h"
 #include "pagoda/lab/theory.h"
@@ -55,52 +56,27 @@ std::optional<double> known(int value) {
   return value;
 }
 
-int vector_fma(const GpuRow& row, Precision precision) {
-  switch (precision) {
-    case Precision::Float64:
-      return row.fp64;
-    case Precision::Float32:
-      return row.fp32;
-    case Precision::Float16:
-      return row.fp16;
-    case Precision::Bfloat16:
-      return row.bf16;
-    case Precision::Int32:
-      return row.int32;
-    case Precision::Tf32:
-    case Precision::Float8:
-    case Precision::Float4:
-    case Precision::Int16:
-    case Precision::Int8:
-    case Precision::Int4:
-      return kNone;
-  }
-  return kNone;
-}
+struct Rate {
+  Precision precision;
+  int GpuRow::*column;
+};
+constexpr std::array<Rate, 5> kVector = {{{Precision::Float64, &GpuRow::fp64},
+                                          {Precision::Float32, &GpuRow::fp32},
+                                          {Precision::Float16, &GpuRow::fp16},
+                                          {Precision::Bfloat16, &GpuRow::bf16},
+                                          {Precision::Int32, &GpuRow::int32}}};
+constexpr std::array<Rate, 8> kTensor = {{{Precision::Float64, &GpuRow::t_fp64},
+                                          {Precision::Tf32, &GpuRow::t_tf32},
+                                          {Precision::Float16, &GpuRow::t_fp16},
+                                          {Precision::Bfloat16, &GpuRow::t_bf16},
+                                          {Precision::Float8, &GpuRow::t_fp8},
+                                          {Precision::Int8, &GpuRow::t_int8},
+                                          {Precision::Int4, &GpuRow::t_int4},
+                                          {Precision::Float4, &GpuRow::t_fp4}}};
 
-int tensor_flops(const GpuRow& row, Precision precision) {
-  switch (precision) {
-    case Precision::Float64:
-      return row.t_fp64;
-    case Precision::Tf32:
-      return row.t_tf32;
-    case Precision::Float16:
-      return row.t_fp16;
-    case Precision::Bfloat16:
-      return row.t_bf16;
-    case Precision::Float8:
-      return row.t_fp8;
-    case Precision::Int8:
-      return row.t_int8;
-    case Precision::Int4:
-      return row.t_int4;
-    case Precision::Float4:
-      return row.t_fp4;
-    case Precision::Float32:
-    case Precision::Int32:
-    case Precision::Int16:
-      return kNone;
-  }
+int rate_of(const GpuRow& row, std::span<const Rate> rates, Precision precision) {
+  for (const Rate& rate : rates)
+    if (rate.precision == precision) return row.*rate.column;
   return kNone;
 }
 
@@ -140,11 +116,11 @@ std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, U
     return rate ? std::optional(*rate * 8) : std::nullopt;  // 4 products and 4 sums
   }
   if (unit == Unit::Tensor) {
-    std::optional<double> rate = known(tensor_flops(*row, type));
+    std::optional<double> rate = known(rate_of(*row, kTensor, type));
     if (rate && halves_float32_accumulate(gpu, type, accumulate)) *rate /= 2;
     return rate;
   }
-  const std::optional<double> rate = known(vector_fma(*row, type));
+  const std::optional<double> rate = known(rate_of(*row, kVector, type));
   if (!rate) return std::nullopt;
   return is_fused(op) ? 2 * *rate : *rate;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/rank_test.h"
 #include "pagoda/lab/result_report.h"
 #include "results/groups.h"
@@ -142,17 +143,8 @@ MeanRatio over_models(const std::vector<MeanRatio>& models) {
 }  // namespace
 
 std::string_view to_string(SpeedVerdict verdict) {
-  switch (verdict) {
-    case SpeedVerdict::Same:
-      return "same";
-    case SpeedVerdict::Faster:
-      return "faster";
-    case SpeedVerdict::Slower:
-      return "SLOWER";
-    case SpeedVerdict::CannotTell:
-      return "cannot tell";
-  }
-  return "";
+  constexpr base::EnumNames<SpeedVerdict::CannotTell> kNames("same", "faster", "SLOWER", "cannot tell");
+  return kNames[verdict];
 }
 
 std::size_t ResultComparison::count(SpeedVerdict verdict) const {

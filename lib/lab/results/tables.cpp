@@ -5,6 +5,7 @@
 #include <set>
 
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/calibration.h"
@@ -316,10 +317,9 @@ std::string calibration(const std::vector<documents::Result>& results, std::stri
 }  // namespace
 
 std::optional<ResultColumns> result_columns(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kNames = {"tidy",    "tidy-layers",   "overall",    "layers",
-                                                      "latency", "metric_report", "calibration"};
-  const auto it = std::find(kNames.begin(), kNames.end(), name);
-  return it == kNames.end() ? std::nullopt : std::optional(static_cast<ResultColumns>(it - kNames.begin()));
+  constexpr base::EnumNames<ResultColumns::Calibration> kNames("tidy", "tidy-layers", "overall", "layers", "latency",
+                                                               "metric_report", "calibration");
+  return kNames.value(name);
 }
 
 std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
 
@@ -118,15 +119,8 @@ std::vector<NcuPoint> ncu_points(const std::vector<std::string>& command, const 
 }
 
 std::string_view to_string(CountVerdict verdict) {
-  switch (verdict) {
-    case CountVerdict::Same:
-      return "same";
-    case CountVerdict::Differs:
-      return "differs";
-    case CountVerdict::NotCompared:
-      return "not compared";
-  }
-  return "";
+  constexpr base::EnumNames<CountVerdict::NotCompared> kNames("same", "differs", "not compared");
+  return kNames[verdict];
 }
 
 }  // namespace pagoda::measured::profile
