@@ -36,7 +36,7 @@ bool is_well_formed(const Params* params, Field Params::*last) {
 #define EXPECT_PARAMS(last) \
   if (!is_well_formed(params, last)) return CUPTI_ERROR_INVALID_PARAMETER
 
-bool is_initialized = false, is_profiler_initialized = false, is_tracing = false, listens_to_runtime = false;
+bool is_initialized = is("another driver"), is_profiler_initialized = false, is_tracing = false, listens_to_runtime = false;
 bool is_torn_down = false;  // the libraries that CUPTI loads for counters end before handlers registered earlier run
 // State of a context: enabled, configured, started, stopped; number of open ranges.
 struct Session {
@@ -77,7 +77,10 @@ std::vector<KernelRecord> timed;
 std::uint32_t devices() { return is("two chips") ? 2 : 1; }
 CUcontext context_of(std::uint32_t device) { return reinterpret_cast<CUcontext>(std::uintptr_t{0x10} + device); }
 std::uint32_t device_of(CUcontext context) { return context == context_of(1) ? 1 : 0; }
-bool is_context(CUcontext context) { return context == context_of(0) || (devices() > 1 && context == context_of(1)); }
+// "another driver": the program calls one, so that its context is not of this library.
+bool is_context(CUcontext context) {
+  return is("another driver") || context == context_of(0) || (devices() > 1 && context == context_of(1));
+}
 std::uint32_t device_of_launch() { return correlation % devices(); }
 
 const char* kMetrics[] = {"gpu__time_duration",
@@ -353,6 +356,11 @@ CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* params) {
   if (is("old driver")) return CUPTI_ERROR_NOT_INITIALIZED;
   if (is("unknown CUPTI") || !is_initialized) return CUPTI_ERROR_UNKNOWN;
   is_profiler_initialized = true;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerDeInitialize(CUpti_Profiler_DeInitialize_Params* params) {
+  EXPECT_PARAMS(&CUpti_Profiler_DeInitialize_Params::pPriv);
+  is_profiler_initialized = false;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params* params) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "pagoda/documents/ceilings.h"
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/metrics.h"
@@ -291,6 +292,26 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
   CHECK(counted.at("replay"));
   CHECK(test::contains(cut.err, "within the range"));
 }
+
+#ifdef PAGODA_ERT_CEILINGS
+TEST_CASE("ert-ceilings counts kernels by the same library, and names what the chip cannot count") {
+  const test::Workshop shop;
+  const Outcome result =
+      shop.shell("LD_LIBRARY_PATH='" PAGODA_FAKE_DRIVER "' PAGODA_CUPTI='" PAGODA_FAKE_CUDA
+                 "' FAKE_CUDA='another driver' '" PAGODA_ERT_CEILINGS
+                 "' --gpu 0 --quick --budget 0.5 --counters --only float32.cuda.fma,shared.read --json m.json");
+  CAPTURE(result.err);
+  const documents::CeilingsDocument measured = documents::load_ceilings(shop.path("m.json"));
+  const documents::Ceiling* const fma = documents::find_ceiling(measured, "float32.cuda.fma");
+  const documents::Ceiling* const shared = documents::find_ceiling(measured, "shared.read");
+  REQUIRE(fma != nullptr);
+  REQUIRE(shared != nullptr);
+  // One launch, and the 49 letters of the metric's name.
+  CHECK(std::get<double>(fma->counters.at("sm__sass_thread_inst_executed_op_ffma_pred_on.sum")) == 1000 + 49);
+  CHECK(base::setting_text(shared->counters.at("reason")) ==
+        "GH100 has no counter sm__sass_data_bytes_mem_shared_op_ld.sum");
+}
+#endif
 
 }  // namespace
 }  // namespace pagoda::measured
