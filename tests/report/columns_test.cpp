@@ -22,11 +22,11 @@
 namespace pagoda::present {
 namespace {
 
-using documents::Column;
 using documents::columns_of;
 using documents::EstimateDocument;
-using documents::Output;
+using documents::ResultColumn;
 using documents::RowKind;
+using documents::View;
 using nlohmann::json;
 using Names = std::set<std::string>;
 
@@ -77,7 +77,7 @@ TEST_CASE("the schema of estimates has the columns of the table, and requires on
     Names described = members_of(object.at("properties")), required;
     for (const json& name : object.at("required")) required.insert(name);
     Names written, always;
-    for (const Column* column : columns_of(list.kind, Output::Json)) {
+    for (const ResultColumn* column : columns_of(list.kind, View::Json)) {
       written.insert(column->name);
       const bool is_of_times = list.kind != RowKind::Node && column->is_timed();
       if (!column->is_left_out && (column->when == nullptr || is_of_times)) always.insert(column->name);
@@ -97,11 +97,11 @@ TEST_CASE("every number and fact of a row in JSON is a column of CSV and Python"
         Case{Rows::Type, RowKind::Type, RowKind::Type}}) {
     const Names csv = csv_names(each.rows);
     Names python;
-    for (const Column* column : columns_of(each.kind, Output::Python)) python.insert(column->name);
+    for (const ResultColumn* column : columns_of(each.kind, View::Python)) python.insert(column->name);
     Names facts;
-    for (const Column* column : columns_of(each.kind, Output::Json)) facts.insert(column->name);
+    for (const ResultColumn* column : columns_of(each.kind, View::Json)) facts.insert(column->name);
     if (facts.erase("symbolic") == 1) facts.insert({"macs_formula", "flops_formula", "bytes_formula"});
-    for (const Column* column : columns_of(each.time, Output::Json))
+    for (const ResultColumn* column : columns_of(each.time, View::Json))
       facts.insert(each.time != each.kind && column->name == std::string("precision") ? "peak_precision"
                                                                                       : column->name);
     facts.erase("symbolic");
@@ -129,11 +129,11 @@ TEST_CASE("comparisons and viewers have every count of a node") {
 }
 
 TEST_CASE("a column that no output shows is an error of the table") {
-  for (const Column& column : documents::all_columns()) {
+  for (const ResultColumn& column : documents::all_columns()) {
     CAPTURE(std::string(column.name));
     CHECK(std::any_of(column.kinds.begin(), column.kinds.end(), [](const auto& kinds) { return kinds.bits != 0; }));
-    CHECK((column.terminal.header != nullptr) == (column.kinds[static_cast<std::size_t>(Output::Terminal)].bits != 0));
-    CHECK((column.label != nullptr) == (column.kinds[static_cast<std::size_t>(Output::Viewer)].bits != 0));
+    CHECK((column.terminal.header != nullptr) == (column.kinds[static_cast<std::size_t>(View::Terminal)].bits != 0));
+    CHECK((column.label != nullptr) == (column.kinds[static_cast<std::size_t>(View::Viewer)].bits != 0));
     CHECK(std::string_view(column.meaning).ends_with('.'));
   }
 }
@@ -152,7 +152,7 @@ std::string reference() {
       "This page is written by `tests/report` with PAGODA_UPDATE_GOLDEN=1.\n";
   for (const auto& [kind, title] : kKinds) {
     text += "\n## " + std::string(title) + "\n| column | unit | meaning |\n|---|---|---|\n";
-    for (const Column* column : columns_of(kind, Output::Csv))
+    for (const ResultColumn* column : columns_of(kind, View::Csv))
       text += "| `" + std::string(column->name) + "` | " + std::string(documents::unit(column->kind)) + " | " +
               column->meaning + " |\n";
   }

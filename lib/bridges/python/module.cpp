@@ -273,7 +273,7 @@ nb::object object(const documents::Cell& cell) {
 // The columns of one row by name.
 nb::dict counts_of(documents::RowKind kind, const documents::EstimateCounts& counts) {
   nb::dict result;
-  for (const documents::Column* column : documents::columns_of(kind, documents::Output::Python))
+  for (const documents::ResultColumn* column : documents::columns_of(kind, documents::View::Python))
     result[column->name] = object(column->cell({.counts = &counts}));
   return result;
 }
@@ -297,8 +297,8 @@ nb::dict columns(const Estimate& estimate, documents::RowKind kind) {
   const EstimateDocument& document = estimate.document();
   const std::vector<documents::Row> rows = documents::rows_of(document, kind);
   nb::dict result;
-  for (const documents::Column* column :
-       documents::columns_of(kind, documents::Output::Python, document, estimate.has_formulas())) {
+  for (const documents::ResultColumn* column :
+       documents::columns_of(kind, documents::View::Python, document, estimate.has_formulas())) {
     nb::list list;
     for (const documents::Row& row : rows) {
       const bool is_unknown = column->is_timed() && !row.seconds();

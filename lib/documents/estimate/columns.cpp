@@ -92,7 +92,7 @@ struct Stored {
     const Class* const from = part<Class>(row);
     return from == nullptr || !is_known(*from) ? Cell() : to_cell(from->*M);
   }
-  static void write(Writer& json, const Column& column, const Row& row) {
+  static void write(Writer& json, const ResultColumn& column, const Row& row) {
     const Class* const from = part<Class>(row);
     if (from == nullptr) return;
     const Type& value = from->*M;
@@ -107,7 +107,7 @@ struct Stored {
     else
       put(json, column, value);
   }
-  static void read(Reader& json, const Column& column, const Row& row) {
+  static void read(Reader& json, const ResultColumn& column, const Row& row) {
     auto* const to = const_cast<Class*>(part<Class>(row));  // of the document that is being read
     if (to == nullptr) return;
     if constexpr (kIsObject)
@@ -118,7 +118,7 @@ struct Stored {
 
  private:
   template <typename T>
-  static void put(Writer& json, const Column& column, const T& value) {
+  static void put(Writer& json, const ResultColumn& column, const T& value) {
     if constexpr (members::kIsOptional<T> || requires { value.empty(); })
       column.is_left_out ? json.maybe(column.name, value) : json(column.name, value);
     else
@@ -127,10 +127,10 @@ struct Stored {
 };
 
 template <auto M, bool kIsAlwaysKnown = false>
-constexpr Value stored = {Stored<M, kIsAlwaysKnown>::cell, Stored<M, kIsAlwaysKnown>::write,
-                          Stored<M, kIsAlwaysKnown>::read};
+constexpr Access stored = {Stored<M, kIsAlwaysKnown>::cell, Stored<M, kIsAlwaysKnown>::write,
+                           Stored<M, kIsAlwaysKnown>::read};
 
-void write_cell(Writer& json, const Column& column, const Row& row) {
+void write_cell(Writer& json, const ResultColumn& column, const Row& row) {
   const Cell cell = column.cell(row);
   const double* const value = std::get_if<double>(&cell);
   const Int* const count = std::get_if<Int>(&cell);
@@ -139,13 +139,13 @@ void write_cell(Writer& json, const Column& column, const Row& row) {
   else
     json(column.name, value == nullptr ? std::nullopt : std::optional(*value));
 }
-void skip_number(Reader& json, const Column& column, const Row&) {
+void skip_number(Reader& json, const ResultColumn& column, const Row&) {
   std::optional<double> ignored;
   json(column.name, ignored);
 }
 
 // A number that follows from the row's members.
-constexpr Value derived(Cell (*cell)(const Row&)) { return {cell, write_cell, skip_number}; }
+constexpr Access derived(Cell (*cell)(const Row&)) { return {cell, write_cell, skip_number}; }
 
 // "float32[1,3,224,224]"; "float32" if the rank is unknown.
 std::string type_text(const TensorType& type) {
@@ -162,10 +162,10 @@ Cell output_texts(const Row& row) {
   for (const OutputInfo& output : row.node->outputs) texts.push_back(output.name + ":" + type_text(output.type));
   return texts;
 }
-void write_outputs(Writer& json, const Column& column, const Row& row) {
+void write_outputs(Writer& json, const ResultColumn& column, const Row& row) {
   json.list(column.name, row.node->outputs, members::output<Writer>);
 }
-void read_outputs(Reader& json, const Column& column, const Row& row) {
+void read_outputs(Reader& json, const ResultColumn& column, const Row& row) {
   json.list(column.name, const_cast<EstimateNode*>(row.node)->outputs, members::output<Reader>);
 }
 
@@ -173,12 +173,12 @@ void read_outputs(Reader& json, const Column& column, const Row& row) {
 template <auto M>
 struct OfRun {
   static Cell cell(const Row& row) { return row.run == nullptr ? Cell() : Stored<M, false>::cell(row); }
-  static void write(Writer& json, const Column& column, const Row& row) {
+  static void write(Writer& json, const ResultColumn& column, const Row& row) {
     if (row.run != nullptr) Stored<M, false>::write(json, column, row);
   }
 };
 template <auto M>
-constexpr Value of_run = {OfRun<M>::cell, OfRun<M>::write, Stored<M, false>::read};
+constexpr Access of_run = {OfRun<M>::cell, OfRun<M>::write, Stored<M, false>::read};
 
 // amount / divisor; empty if either is unknown or the divisor is not positive.
 Cell ratio(const std::optional<double>& amount, const std::optional<double>& divisor) {
@@ -352,24 +352,27 @@ bool has_limits(const EstimateDocument& estimate) {
 bool has_engine_of_phase(const EstimateDocument& estimate) { return has_engine(estimate) && estimate.phase; }
 bool has_engine_of_several(const EstimateDocument& estimate) { return has_engine(estimate) && has_several(estimate); }
 
+using Condition = bool (*)(const EstimateDocument& estimate);
+
 // A row of the table, written as a sentence: column(…).listed(…).shown(…).
-struct Entry : Column {
-  constexpr Entry in(Output output, RowKinds rows) const {
+struct Entry : ResultColumn {
+  template <typename T>
+  constexpr Entry with(T ResultColumn::*member, const T& value) const {
+    Entry entry = *this;
+    entry.*member = value;
+    return entry;
+  }
+  constexpr Entry in(View output, RowKinds rows) const {
     Entry entry = *this;
     entry.kinds[static_cast<std::size_t>(output)] = rows;
     return entry;
   }
-  constexpr Entry json(RowKinds rows) const { return in(Output::Json, rows); }
-  constexpr Entry left_out_if_empty() const {
-    Entry entry = *this;
-    entry.is_left_out = true;
-    return entry;
-  }
+  constexpr Entry json(RowKinds rows) const { return in(View::Json, rows); }
+  constexpr Entry left_out_if_empty() const { return with(&ResultColumn::is_left_out, true); }
   // In CSV and Python.
-  constexpr Entry listed(RowKinds rows) const { return in(Output::Csv, rows).in(Output::Python, rows); }
-  constexpr Entry shown(RowKinds rows, const Terminal& how,
-                        bool (*condition)(const EstimateDocument&) = nullptr) const {
-    Entry entry = in(Output::Terminal, rows);
+  constexpr Entry listed(RowKinds rows) const { return in(View::Csv, rows).in(View::Python, rows); }
+  constexpr Entry shown(RowKinds rows, const Terminal& how, Condition condition = nullptr) const {
+    Entry entry = in(View::Terminal, rows);
     entry.terminal = how;
     entry.when_in_terminal = condition;
     return entry;
@@ -379,40 +382,36 @@ struct Entry : Column {
     entry.terminal.is_sparse = true;
     return entry;
   }
-  constexpr Entry of_choice() const {
-    Entry entry = *this;
-    entry.is_choice = true;
-    return entry;
-  }
-  constexpr Entry compared() const { return in(Output::Comparison, RowKind::Node | RowKind::Kernel); }
+  constexpr Entry of_choice() const { return with(&ResultColumn::is_choice, true); }
+  constexpr Entry compared() const { return in(View::Comparison, RowKind::Node | RowKind::Kernel); }
   constexpr Entry labelled(const char* text) const {
-    Entry entry = in(Output::Viewer, RowKind::Node);
+    Entry entry = in(View::Viewer, RowKind::Node);
     entry.label = text;
     return entry;
   }
-  constexpr Entry only_if(bool (*condition)(const EstimateDocument&), const char* cure = nullptr) const {
+  constexpr Entry only_if(Condition condition, const char* cure = nullptr) const {
     Entry entry = *this;
     entry.when = condition;
     entry.remedy = cure;
     return entry;
   }
-  constexpr Entry follows(Output output, const char* column) const {
+  constexpr Entry follows(View output, const char* column) const {
     Entry entry = *this;
     entry.after[static_cast<std::size_t>(output)] = column;
     return entry;
   }
 };
 
-constexpr Entry column(const char* name, CellKind kind, Value value, const char* meaning) {
+constexpr Entry column(const char* name, CellKind kind, Access value, const char* meaning) {
   Entry entry;
-  static_cast<Value&>(entry) = value;
+  static_cast<Access&>(entry) = value;
   entry.name = name;
   entry.kind = kind;
   entry.meaning = meaning;
   return entry;
 }
 constexpr Entry column(const char* name, CellKind kind, Cell (*cell)(const Row&), const char* meaning) {
-  return column(name, kind, Value{cell}, meaning);
+  return column(name, kind, Access{cell}, meaning);
 }
 
 constexpr const char *kFirst = "", *kNeedsDevice = "needs --device",
@@ -422,7 +421,7 @@ constexpr RowKinds kCounted = Node | Kernel | Type, kSummed = kCounted | Total, 
                    kTimes = NodeTime | KernelTime | StepTime;
 
 // clang-format off
-constexpr Column kColumns[] = {
+constexpr ResultColumn kColumns[] = {
     // Which row it is.
     column("index", Number, stored<&EstimateNode::index>, "Place in the order of execution.").json(Node).listed(Node).shown(Node, {"#", 1}),
     column("index", Number, derived([](const Row& row) { return to_cell(row.index); }), "Place in the list of kernels.").json(Kernel).listed(Kernel).shown(Kernel, {"#", 1}),
@@ -433,8 +432,8 @@ constexpr Column kColumns[] = {
            "The name, else that of the first output, after the bodies that contain the node.")
         .shown(Node, {"node", 0, 16}),
     column("name", Text, stored<&EstimateNode::name>, "Name in the file; may be empty or repeat.").json(Node).listed(Node | Part),
-    column("kernel", Text, [](const Row& row) -> Cell { return row.shown_name(); }, "Name of the kernel's heaviest node.").listed(Kernel).shown(Kernel, {"kernel", 0, 16}).follows(Output::Python, "ops"),
-    column("ops", Text, [](const Row& row) -> Cell { return row.operators(); }, "Operators of the kernel's nodes.").listed(Kernel).shown(Kernel, {"ops", 0, 12}).follows(Output::Python, "nodes"),
+    column("kernel", Text, [](const Row& row) -> Cell { return row.shown_name(); }, "Name of the kernel's heaviest node.").listed(Kernel).shown(Kernel, {"kernel", 0, 16}).follows(View::Python, "ops"),
+    column("ops", Text, [](const Row& row) -> Cell { return row.operators(); }, "Operators of the kernel's nodes.").listed(Kernel).shown(Kernel, {"ops", 0, 12}).follows(View::Python, "nodes"),
     column("op_type", Text, stored<&EstimateNode::op_type>, "Operator.").json(Node).listed(Node | Part),
     column("domain", Text, stored<&EstimateNode::domain>, "Domain of the operator; the default one is spelled ai.onnx.").json(Node).listed(Node),
     column("op_type", Text, stored<&EstimateType::op_type>, "Operator.").json(Type).listed(Type),
@@ -445,7 +444,7 @@ constexpr Column kColumns[] = {
     column("unmodelled_nodes", Number, stored<&EstimateType::unmodelled_nodes>, "Number of its nodes that are not modelled.").json(Type).listed(Type),
     column("scope", Text, stored<&EstimateNode::scope>, "Functions, branches and loops that contain it, then the module path that the exporter recorded.").json(Node).listed(Node),
     column("inputs", Texts, stored<&EstimateNode::inputs>, "Names of values; empty for an omitted one.").json(Node).listed(Node),
-    column("outputs", Texts, Value{output_texts, write_outputs, read_outputs}, "Names, types and shapes of values.").json(Node).listed(Node),
+    column("outputs", Texts, Access{output_texts, write_outputs, read_outputs}, "Names, types and shapes of values.").json(Node).listed(Node),
     column("output_type", Text, [](const Row& row) -> Cell { return row.node->outputs.empty() ? std::string() : type_text(row.node->outputs[0].type); }, "Type and shape of the first output.").shown(Node, {"output", 9, 20}),
     column("nodes", Texts,
            [](const Row& row) -> Cell {
@@ -454,21 +453,21 @@ constexpr Column kColumns[] = {
              return names;
            },
            "Names of the kernel's nodes.")
-        .in(Output::Csv, Kernel),
-    column("nodes", Texts, stored<&EstimateGroup::nodes>, "Indices of the kernel's nodes.").json(Kernel).in(Output::Python, Kernel),
+        .in(View::Csv, Kernel),
+    column("nodes", Texts, stored<&EstimateGroup::nodes>, "Indices of the kernel's nodes.").json(Kernel).in(View::Python, Kernel),
 
     // Work and traffic.
     column("macs", Count, stored<&EstimateCounts::macs>, "Multiply-accumulates of contractions.")
         .json(kSummed | AtLoad | Part | Backward | Point).listed(kSummed | AtLoad | Part | Point)
-        .compared().shown(kCounted | Point, {"MACs"}, has_flops).labelled("MACs").follows(Output::Viewer, "flops"),
+        .compared().shown(kCounted | Point, {"MACs"}, has_flops).labelled("MACs").follows(View::Viewer, "flops"),
     column("arith", Count, stored<&EstimateCounts::arith>, "Additions, multiplications and comparisons outside contractions.")
         .json(kSummed | AtLoad | Part | Backward).listed(kSummed | AtLoad | Part)
         .compared().labelled("Arithmetic"),
     column("special", Count, stored<&EstimateCounts::special>, "Evaluations of exp, sqrt, tanh and the like.").json(kSummed | AtLoad | Part | Backward).listed(kSummed | AtLoad | Part).compared().labelled("Special functions"),
-    column("comparisons", Count, stored<&EstimateCounts::comparisons>, "Comparisons, which `arith` includes.").json(kSummed).listed(kSummed | Part).compared().follows(Output::Comparison, "seconds").labelled("Comparisons"),
+    column("comparisons", Count, stored<&EstimateCounts::comparisons>, "Comparisons, which `arith` includes.").json(kSummed).listed(kSummed | Part).compared().follows(View::Comparison, "seconds").labelled("Comparisons"),
     column("flops", Count, stored<&EstimateCounts::flops>, "Operations by the requested convention.")
         .json(kSummed | AtLoad | Part | Point).listed(kSummed | AtLoad | Part | kAnyPoint)
-        .compared().shown(kCounted | Point, {"FLOPs"}).labelled("FLOPs").follows(Output::Viewer, "measured_seconds"),
+        .compared().shown(kCounted | Point, {"FLOPs"}).labelled("FLOPs").follows(View::Viewer, "measured_seconds"),
     column("flops_percent", Percent, percent_of_total<&EstimateCounts::flops>, "Share of the model's operations.").shown(kCounted, {"%", 2, 0, "-"}, is_whole),
     column("modelled_flops_percent", Percent, percent_of_total<&EstimateCounts::flops>, "Share of the operations of all modelled nodes.").shown(kCounted, {"% of modelled", 2, 0, "-"}, is_partial),
     column("params", Count, stored<&EstimateCounts::params>, "Elements of the weights that this row is the first to use.").json(kSummed).listed(kSummed | Part).compared().shown(kCounted, {"params", 6}).labelled("Parameters"),
@@ -491,8 +490,8 @@ constexpr Column kColumns[] = {
     column("mark", Text, stored<&EstimateNode::mark>, "compute, or why nothing is counted: view, host, folded, unmodelled.").json(Node).listed(Node),
     column("problem", Text, stored<&EstimateNode::problem>, "Why counts are not known.").json(Node).left_out_if_empty().listed(Node),
     column("saved_bytes", Bytes, stored<&EstimateGroup::saved_bytes>, "Bytes that its nodes pass on inside the kernel.")
-        .json(Kernel).listed(Kernel).shown(Kernel, {"saved", 8, 0, "?", true}).follows(Output::Terminal, "predicted_percent"),
-    column("rule", Text, stored<&EstimateGroup::rule>, "Why its nodes run together.").json(Kernel).follows(Output::Json, "index").listed(Kernel).shown(Kernel, {"rule", 9}).follows(Output::Terminal, "saved_bytes"),
+        .json(Kernel).listed(Kernel).shown(Kernel, {"saved", 8, 0, "?", true}).follows(View::Terminal, "predicted_percent"),
+    column("rule", Text, stored<&EstimateGroup::rule>, "Why its nodes run together.").json(Kernel).follows(View::Json, "index").listed(Kernel).shown(Kernel, {"rule", 9}).follows(View::Terminal, "saved_bytes"),
 
     // The least time on the device.
     column("flops", Count, stored<&RowBound::flops, true>, "Operations.").json(StepTime),
@@ -500,17 +499,17 @@ constexpr Column kColumns[] = {
     column("group", Number, stored<&RowBound::group>, "Index of the kernel that runs the node; null if it runs nothing.").json(NodeTime),
     column("bound", Text, stored<&RowBound::bound>, "What bounds the time: compute, memory, latency, none, unknown.")
         .json(kTimes)
-        .listed(Node | Kernel | Part).shown(Node | Kernel, {"bound"}).follows(Output::Csv, "memory_seconds").follows(Output::Python, "memory_seconds").follows(Output::Terminal, "share")
+        .listed(Node | Kernel | Part).shown(Node | Kernel, {"bound"}).follows(View::Csv, "memory_seconds").follows(View::Python, "memory_seconds").follows(View::Terminal, "share")
         .only_if(is_timed),
     column("seconds", Seconds, stored<&RowBound::seconds>, "Least time on the device.")
-        .json(kTimes).listed(Node | Kernel | Part).compared().shown(Node | Kernel, {"time ≥"}).labelled("Time at least").follows(Output::Viewer, kFirst)
+        .json(kTimes).listed(Node | Kernel | Part).compared().shown(Node | Kernel, {"time ≥"}).labelled("Time at least").follows(View::Viewer, kFirst)
         .only_if(is_timed, kNeedsDevice),
     column("seconds", Seconds, stored<&EstimateType::seconds>, "Least time on the device, of all nodes of the type.").json(Type).left_out_if_empty().listed(Type).shown(Type, {"time ≥", 0, 0, ""}).only_if(is_timed),
     column("compute_seconds", Seconds, stored<&RowBound::compute_seconds>, "Least time of the arithmetic.")
-        .json(kTimes).listed(Node | Kernel | Part).labelled("Compute at least").follows(Output::Viewer, "seconds")
+        .json(kTimes).listed(Node | Kernel | Part).labelled("Compute at least").follows(View::Viewer, "seconds")
         .only_if(is_timed, kNeedsDevice),
     column("memory_seconds", Seconds, stored<&RowBound::memory_seconds>, "Least time of the traffic.")
-        .json(kTimes).listed(Node | Kernel | Part).labelled("Memory at least").follows(Output::Viewer, "compute_seconds")
+        .json(kTimes).listed(Node | Kernel | Part).labelled("Memory at least").follows(View::Viewer, "compute_seconds")
         .only_if(is_timed, kNeedsDevice),
     column("share", Share, stored<&RowBound::share>, "Share of the time of all kernels.").json(NodeTime | KernelTime).listed(Node | Kernel).shown(Node | Kernel, {"% time", 1, 0, ""}).only_if(is_timed),
     column("share", Share,
@@ -532,7 +531,7 @@ constexpr Column kColumns[] = {
 
     // The engine's time.
     column("predicted_seconds", Seconds, [](const Row& row) { return to_cell(row.predicted_seconds); }, "Time that the engine's calibration predicts.")
-        .listed(kCounted).shown(kCounted, {"predicted ≈", 0, 0, "", true}).labelled("Time predicted").follows(Output::Viewer, "memory_seconds")
+        .listed(kCounted).shown(kCounted, {"predicted ≈", 0, 0, "", true}).labelled("Time predicted").follows(View::Viewer, "memory_seconds")
         .only_if(has_predicted_rows, kNeedsPrediction),
     column("predicted_percent", Share,
            [](const Row& row) -> Cell {
@@ -543,7 +542,7 @@ constexpr Column kColumns[] = {
         .shown(kCounted, {"% of it", 1, 0, ""})
         .only_if(has_predicted_rows),
     column("measured_seconds", Seconds, [](const Row& row) { return to_cell(row.measured_seconds); }, "Time of the measured kernels that join the node.")
-        .labelled("Time measured").follows(Output::Viewer, "predicted_seconds")
+        .labelled("Time measured").follows(View::Viewer, "predicted_seconds")
         .only_if(nullptr, kNeedsRun),
 
     // The node in a training step.
@@ -582,10 +581,10 @@ constexpr Column kColumns[] = {
     column("symbolic", Formula, stored<&EstimateType::symbolic>, "Formulas of macs, flops and bytes.").json(Type).left_out_if_empty(),
 
     // A point of a sweep.
-    column("ai", Intensity, stored<&EstimatePoint::intensity>, "Operations per byte.").in(Output::Csv, PublishedPoint).follows(Output::Csv, kFirst),
-    column("perf", Rate, published_rate, "Operations per second: measured, else at the time bound.").in(Output::Csv, PublishedPoint).follows(Output::Csv, "ai"),
+    column("ai", Intensity, stored<&EstimatePoint::intensity>, "Operations per byte.").in(View::Csv, PublishedPoint).follows(View::Csv, kFirst),
+    column("perf", Rate, published_rate, "Operations per second: measured, else at the time bound.").in(View::Csv, PublishedPoint).follows(View::Csv, "ai"),
     column("bytes", Bytes, stored<&EstimateCounts::bytes>, "Bytes read and written.").shown(Point, {"bytes"}),
-    column("param_fraction", Ratio, [](const Row& row) { return ratio(real(row.counts->param_bytes), real(row.counts->bytes)); }, "Share of parameters in the bytes.").in(Output::Csv, PublishedPoint),
+    column("param_fraction", Ratio, [](const Row& row) { return ratio(real(row.counts->param_bytes), real(row.counts->bytes)); }, "Share of parameters in the bytes.").in(View::Csv, PublishedPoint),
     column("intensity", Intensity, stored<&EstimatePoint::intensity>, "Operations per byte.").json(Point).listed(Point).shown(Point, {"FLOP/B"}),
     column("activation_peak_bytes", Bytes, stored<&EstimatePoint::activation_peak_bytes>, "Peak of live activations.").json(Point).listed(Point),
     column("memory_bytes", Bytes, stored<&EstimatePoint::memory_bytes>, "Weights and the activation peak; of a training step, all that it holds.").json(Point).listed(Point).shown(Point, {"memory"}),
@@ -598,34 +597,34 @@ constexpr Column kColumns[] = {
         .shown(Point, {"fits"}).only_if(has_capacity),
     column("seconds", Seconds, stored<&RooflineTotals::seconds>, "Least time on the device.").json(Point | Run).listed(Point).shown(Point, {"time ≥"}).only_if(has_run),
     column("eager_seconds", Seconds, stored<&RooflineTotals::eager_seconds>, "Least time with one launch per kernel.").json(Point | Run).listed(Point).shown(Point, {"launched ≥", 2}).if_any().only_if(has_run),
-    column("floor_seconds", Seconds, stored<&RooflineTotals::floor_seconds>, "Least time whatever is fused.").json(Point | Run).follows(Output::Json, "seconds").listed(Point).only_if(has_run),
+    column("floor_seconds", Seconds, stored<&RooflineTotals::floor_seconds>, "Least time whatever is fused.").json(Point | Run).follows(View::Json, "seconds").listed(Point).only_if(has_run),
     column("compute_seconds", Seconds, stored<&RooflineTotals::compute_seconds>, "Least time of the arithmetic.").json(Point | Run).only_if(has_run),
     column("memory_seconds", Seconds, stored<&RooflineTotals::memory_seconds>, "Least time of the traffic.").json(Point | Run).only_if(has_run),
     column("launches", Number, stored<&RooflineTotals::launches>, "Kernels that run.").json(Point | Run).only_if(has_run),
-    column("bound", Text, of_run<&EstimatePoint::bound>, "What bounds the time.").json(Point).follows(Output::Json, "items").listed(Point).shown(Point, {"bound"}).follows(Output::Terminal, "flops_per_second").only_if(has_run),
-    column("flops_per_second", Rate, bound_rate, "Operations per second at the time bound.").listed(Point).shown(Point, {"FLOP/s ≤", 3}).follows(Output::Terminal, "user_tokens_per_second").only_if(has_run),
+    column("bound", Text, of_run<&EstimatePoint::bound>, "What bounds the time.").json(Point).follows(View::Json, "items").listed(Point).shown(Point, {"bound"}).follows(View::Terminal, "flops_per_second").only_if(has_run),
+    column("flops_per_second", Rate, bound_rate, "Operations per second at the time bound.").listed(Point).shown(Point, {"FLOP/s ≤", 3}).follows(View::Terminal, "user_tokens_per_second").only_if(has_run),
     column("items", Size, of_run<&EstimatePoint::items>, "Items of a run: its batch, or tokens.").json(Point).listed(Point).only_if(has_run),
     column("items_per_second", Rate, [](const Row& row) { return ratio(real(row.point->items), run_seconds(row)); }, "Items per second at the time bound.").listed(Point).shown(Point, {"items/s ≤"}, has_items).only_if(has_run),
     column("user_tokens_per_second", Rate, [](const Row& row) { return ratio(real(row.estimate->phase->sequence_tokens), run_seconds(row)); },
            "Tokens of one sequence per second at the time bound.")
         .shown(Point, {"a user ≤"}).only_if(has_users),
-    column("joules", Joules, stored<&EstimatePoint::joules>, "Energy at the time bound.").json(Point).listed(kAnyPoint).shown(Point, {"energy ≈", 1}).follows(Output::Terminal, "predicted_items_per_second").only_if(has_joules),
+    column("joules", Joules, stored<&EstimatePoint::joules>, "Energy at the time bound.").json(Point).listed(kAnyPoint).shown(Point, {"energy ≈", 1}).follows(View::Terminal, "predicted_items_per_second").only_if(has_joules),
     column("joules_per_item", Joules, [](const Row& row) { return ratio(row.point->joules, real(row.point->items)); }, "Energy of an item.")
-        .shown(Point, {"J an item ≈", 4}, has_items).follows(Output::Terminal, "joules").only_if(has_joules),
+        .shown(Point, {"J an item ≈", 4}, has_items).follows(View::Terminal, "joules").only_if(has_joules),
     column("predicted_seconds", Seconds, stored<&EstimatePoint::predicted_seconds>, "Time that the engine's calibration predicts.").json(Point).listed(kAnyPoint).shown(Point, {"predicted"}).only_if(has_predictions),
     column("predicted_low", Seconds, stored<&EstimatePoint::predicted_low>, "Lower end of its interval.").json(Point).listed(kAnyPoint).only_if(has_predictions),
     column("predicted_high", Seconds, stored<&EstimatePoint::predicted_high>, "Upper end of its interval.").json(Point).listed(kAnyPoint).only_if(has_predictions),
     column("predicted_items_per_second", Rate, [](const Row& row) { return ratio(real(row.point->items), row.point->predicted_seconds); },
            "Items per predicted second.")
         .listed(kAnyPoint).shown(Point, {"items/s ≈", 1}, has_items).only_if(has_predictions),
-    column("bound_perf", Rate, bound_rate, "Operations per second at the time bound.").in(Output::Csv, PublishedPoint).only_if(is_measured),
+    column("bound_perf", Rate, bound_rate, "Operations per second at the time bound.").in(View::Csv, PublishedPoint).only_if(is_measured),
     column("measured_seconds", Seconds, stored<&EstimatePoint::measured_seconds>, "Time of the fastest measured run.").json(Point).listed(kAnyPoint).shown(Point, {"measured", 0, 0, ""}).only_if(is_measured),
     column("measured_flops_per_second", Rate, measured_rate, "Operations per measured second.").listed(kAnyPoint).shown(Point, {"FLOP/s", 0, 0, ""}).only_if(is_measured),
     column("measured_bytes_per_second", Rate, [](const Row& row) { return ratio(real(row.counts->bytes), row.point->measured_seconds); }, "Bytes per measured second.").listed(kAnyPoint).only_if(is_measured),
     column("measured_joules", Joules, stored<&EstimatePoint::measured_joules>, "Measured energy.").json(Point).listed(kAnyPoint).only_if(is_measured),
     column("measured_flops_per_joule", Rate, [](const Row& row) { return ratio(real(row.counts->flops), row.point->measured_joules); },
            "Operations per measured joule.")
-        .listed(kAnyPoint).shown(Point, {"FLOP/J", 0, 0, ""}).if_any().follows(Output::Terminal, "bound_share").only_if(is_measured),
+        .listed(kAnyPoint).shown(Point, {"FLOP/J", 0, 0, ""}).if_any().follows(View::Terminal, "bound_share").only_if(is_measured),
     column("bound_share", Portion, [](const Row& row) { return ratio(run_seconds(row), row.point->measured_seconds); },
            "Time bound over measured time.")
         .listed(kAnyPoint).shown(Point, {"of the bound", 0, 0, ""}, has_run).only_if(is_measured),
@@ -660,18 +659,18 @@ constexpr Column kColumns[] = {
            "Its time over that of the first variant.")
         .shown(Variant, {"× first"}).only_if(has_no_groups),
     column("floor_seconds", Seconds, stored<&EstimateVariant::floor_seconds>, "Least time whatever is fused.")
-        .json(Variant).listed(Variant).shown(Variant, {"whatever is fused ≥", 3}, has_no_groups).follows(Output::Terminal, "bound"),
+        .json(Variant).listed(Variant).shown(Variant, {"whatever is fused ≥", 3}, has_no_groups).follows(View::Terminal, "bound"),
     column("at_least", Flag, stored<&EstimateVariant::at_least>, "Whether some rows are not known: the times are then of the others.").json(Variant).listed(Variant),
     column("bound", Text, stored<&EstimateVariant::bound>, "What bounds the time.").json(Variant).listed(Variant).shown(Variant, {"bound"}),
     column("items_per_second", Rate, stored<&EstimateVariant::items_per_second>, "Items or tokens per second, at most.").json(Variant).listed(Variant).shown(Variant, {"items/s ≤"}),
     column("largest_batch", Size, stored<&EstimateVariant::largest_batch>, "Largest batch that still fits.").json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"most users"}, has_limits),
     column("longest_context", Size, stored<&EstimateVariant::longest_context>, "Longest context that still fits.").json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"longest context"}, has_limits),
-    column("memory_context", Size, stored<&EstimateVariant::memory_context>, "Longest context that the memory alone holds.").json(Variant).left_out_if_empty().listed(Variant).follows(Output::Csv, "refused"),
+    column("memory_context", Size, stored<&EstimateVariant::memory_context>, "Longest context that the memory alone holds.").json(Variant).left_out_if_empty().listed(Variant).follows(View::Csv, "refused"),
     column("position_table", Text, stored<&EstimateVariant::position_table>, "The table of positions that limits the context.").json(Variant).left_out_if_empty(),
     column("joules", Joules, stored<&EstimateVariant::joules>, "Energy of a run at the time bound.").json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"energy ≈"}).if_any(),
     column("price_per_million", Ratio, stored<&EstimateVariant::price_per_million>, "Price of a million items or tokens, at least.")
         .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"price of a million ≥", 0, 0, ""}).if_any()
-        .follows(Output::Terminal, "prompt_predicted_seconds"),
+        .follows(View::Terminal, "prompt_predicted_seconds"),
     column("predicted", Text, stored<&EstimateVariant::predicted>, "The prediction under the requested engine.").json(Variant).left_out_if_empty(),
     column("predicted_engine", Text, inner<&EstimateVariant::predicted, &EstimateEngineTime::engine>, "The engine.").listed(Variant),
     column("predicted_seconds", Seconds, inner<&EstimateVariant::predicted, &EstimateEngineTime::seconds>, "Time that its calibration predicts.").listed(Variant).shown(Variant, {"{engine} ≈"}).if_any(),
@@ -684,12 +683,12 @@ constexpr Column kColumns[] = {
     column("pipeline", Number, inner<&EstimateVariant::parallel, &ParallelOptions::pipeline>, "Stages of the pipeline.").listed(Variant),
     column("expert", Number, inner<&EstimateVariant::parallel, &ParallelOptions::expert>, "Groups of experts.").listed(Variant),
     column("weight_bytes", Bytes, stored<&EstimateVariant::weight_bytes>, "Weights on the device that needs the most memory.")
-        .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"weights", 4}, has_groups).follows(Output::Terminal, "traffic"),
+        .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"weights", 4}, has_groups).follows(View::Terminal, "traffic"),
     column("cache_bytes", Bytes, stored<&EstimateVariant::cache_bytes>, "Its part of the key-value cache.")
-        .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"cache", 4}, has_groups).follows(Output::Terminal, "weight_bytes"),
+        .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"cache", 4}, has_groups).follows(View::Terminal, "weight_bytes"),
     column("device_items_per_second", Rate, stored<&EstimateVariant::device_items_per_second>, "Items or tokens per second and device, at most.")
         .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"a device ≤"}, has_several)
-        .follows(Output::Terminal, "items_per_second"),
+        .follows(View::Terminal, "items_per_second"),
     column("predicted_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimateEngineTime::items_per_second>, "Items or tokens per predicted second.").listed(Variant).shown(Variant, {"items/s ≈"}, has_engine_of_phase),
     column("predicted_device_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimateEngineTime::device_items_per_second>, "The same for each device.").listed(Variant).shown(Variant, {"a device ≈"}, has_engine_of_several),
     column("prompt_tokens", Size, inner<&EstimateVariant::prompt, &EstimatePrompt::tokens>, "Tokens of the prompt.").listed(Variant),
@@ -723,12 +722,12 @@ constexpr Column kColumns[] = {
            },
            "How many of its nodes are not counted.")
         .shown(Type, {"mark"}),
-    column("body", Text, stored<&EstimateNode::body>, "The functions, branches and loops alone; empty in the main graph.").follows(Output::Json, "scope").json(Node).left_out_if_empty().listed(Node),
+    column("body", Text, stored<&EstimateNode::body>, "The functions, branches and loops alone; empty in the main graph.").follows(View::Json, "scope").json(Node).left_out_if_empty().listed(Node),
     column("dequantized_from", Text, stored<&EstimateNode::dequantized_from>, "Narrow type of a product's dequantised operands, in which an engine that folds quantisation multiplies.")
-        .follows(Output::Json, "precision").json(Node).left_out_if_empty().listed(Node),
+        .follows(View::Json, "precision").json(Node).left_out_if_empty().listed(Node),
     column("group", Number, stored<&EstimateNode::group>, "Index of the kernel that runs the node; null if it runs nothing.")
-        .json(Node).follows(Output::Json, "dequantized_from").listed(Node).follows(Output::Python, "mark").only_if(has_kernels),
-    column("joined_by", Texts, stored<&EstimateGroup::joined_by>, "Why each of its nodes joined the kernel.").json(Kernel).follows(Output::Json, "nodes").listed(Kernel),
+        .json(Node).follows(View::Json, "dequantized_from").listed(Node).follows(View::Python, "mark").only_if(has_kernels),
+    column("joined_by", Texts, stored<&EstimateGroup::joined_by>, "Why each of its nodes joined the kernel.").json(Kernel).follows(View::Json, "nodes").listed(Kernel),
     column("peak_precision", Text, stored<&RowBound::precision>, "Precision of the peak.").listed(Node | Kernel).only_if(is_timed),
     column("unit", Text, stored<&RowBound::unit>, "Unit of the peak: vector or tensor.").json(kTimes).listed(Node | Kernel).only_if(is_timed),
     column("level", Text, stored<&RowBound::level>, "Slowest level of memory for it; empty without bytes.").json(NodeTime | KernelTime).listed(Node | Kernel).only_if(is_timed),
@@ -736,11 +735,11 @@ constexpr Column kColumns[] = {
 // clang-format on
 
 constexpr bool is_well_formed() {
-  for (const Column& column : kColumns)
+  for (const ResultColumn& column : kColumns)
     for (std::size_t output = 0; output < kOutputs; ++output) {
       const std::string_view name = column.name, after = column.after[output] == nullptr ? "" : column.after[output];
       bool has_anchor = after.empty();
-      for (const Column& other : kColumns) {
+      for (const ResultColumn& other : kColumns) {
         const bool is_beside = (other.kinds[output].bits & column.kinds[output].bits) != 0;
         if (&other != &column && is_beside && name == other.name) return false;
         has_anchor = has_anchor || (after == other.name && other.kinds[output].bits != 0);
@@ -762,50 +761,32 @@ std::optional<double> number(const Cell& cell) {
 }
 
 std::string_view unit(CellKind kind) {
-  switch (kind) {
-    case CellKind::Bytes:
-      return "B";
-    case CellKind::Seconds:
-      return "s";
-    case CellKind::Intensity:
-      return "1/B";
-    case CellKind::Percent:
-      return "%";
-    case CellKind::Joules:
-      return "J";
-    case CellKind::Size:
-    case CellKind::Rate:
-    case CellKind::Ratio:
-    case CellKind::Portion:
-    case CellKind::Text:
-    case CellKind::Texts:
-    case CellKind::Number:
-    case CellKind::Count:
-    case CellKind::Factor:
-    case CellKind::Share:
-    case CellKind::Flag:
-    case CellKind::Formula:
-      break;
-  }
+  constexpr std::pair<CellKind, std::string_view> kUnits[] = {{CellKind::Bytes, "B"},
+                                                              {CellKind::Seconds, "s"},
+                                                              {CellKind::Joules, "J"},
+                                                              {CellKind::Intensity, "1/B"},
+                                                              {CellKind::Percent, "%"}};
+  for (const auto& [measure, unit] : kUnits)
+    if (measure == kind) return unit;
   return "";
 }
 
-bool Column::is_timed() const { return when == table::is_timed; }
+bool ResultColumn::is_timed() const { return when == table::is_timed; }
 
-std::span<const Column> all_columns() { return table::kColumns; }
+std::span<const ResultColumn> all_columns() { return table::kColumns; }
 
-std::vector<const Column*> columns_of(RowKind kind, Output output) {
+std::vector<const ResultColumn*> columns_of(RowKind kind, View output) {
   const auto at = static_cast<std::size_t>(output);
-  std::vector<const Column*> list, moved;
-  for (const Column& column : table::kColumns)
+  std::vector<const ResultColumn*> list, moved;
+  for (const ResultColumn& column : table::kColumns)
     if (column.is_in(output, kind)) (column.after[at] == nullptr ? list : moved).push_back(&column);
   // A column may follow one that is itself moved.
   for (std::size_t left = moved.size() + 1; !moved.empty() && left > moved.size();) {
     left = moved.size();
-    std::erase_if(moved, [&](const Column* column) {
+    std::erase_if(moved, [&](const ResultColumn* column) {
       const std::string_view after = column->after[at];
       const auto place =
-          std::find_if(list.begin(), list.end(), [&](const Column* each) { return each->name == after; });
+          std::find_if(list.begin(), list.end(), [&](const ResultColumn* each) { return each->name == after; });
       if (place == list.end() && !after.empty()) return false;
       list.insert(after.empty() ? list.begin() : place + 1, column);
       return true;
@@ -815,13 +796,13 @@ std::vector<const Column*> columns_of(RowKind kind, Output output) {
   return list;
 }
 
-std::vector<const Column*> columns_of(RowKind kind, Output output, const EstimateDocument& estimate,
-                                      bool has_formulas) {
-  std::vector<const Column*> list = columns_of(kind, output);
-  std::erase_if(list, [&](const Column* column) {
-    const bool is_formula = column->kind == CellKind::Formula && output != Output::Json;
+std::vector<const ResultColumn*> columns_of(RowKind kind, View output, const EstimateDocument& estimate,
+                                            bool has_formulas) {
+  std::vector<const ResultColumn*> list = columns_of(kind, output);
+  std::erase_if(list, [&](const ResultColumn* column) {
+    const bool is_formula = column->kind == CellKind::Formula && output != View::Json;
     return (column->when != nullptr && !column->when(estimate)) || (is_formula && !has_formulas) ||
-           (output == Output::Terminal && column->when_in_terminal != nullptr && !column->when_in_terminal(estimate));
+           (output == View::Terminal && column->when_in_terminal != nullptr && !column->when_in_terminal(estimate));
   });
   return list;
 }

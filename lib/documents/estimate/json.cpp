@@ -82,14 +82,14 @@ void bindings(A& a, Doc& x) {
 
 template <typename A>
 void totals(A& a, typename A::template Ref<EstimateTotals> x) {
-  row(a, columns_of(RowKind::Total, Output::Json), {.counts = &x.counts});
+  row(a, columns_of(RowKind::Total, View::Json), {.counts = &x.counts});
   a("intensity", x.intensity);
   a("activation_peak_bytes", x.activation_peak_bytes);
   a("unmodelled_nodes", x.unmodelled_nodes);
   a("unmodelled_ops", x.unmodelled_ops);
   a("partial", x.partial);
   part(a, "at_load", Layout::Line, x.at_load,
-       [](A& inner, auto& counts) { row(inner, columns_of(RowKind::AtLoad, Output::Json), {.counts = &counts}); });
+       [](A& inner, auto& counts) { row(inner, columns_of(RowKind::AtLoad, View::Json), {.counts = &counts}); });
 }
 
 template <typename A>
@@ -154,16 +154,16 @@ void document(A& a, Doc& x, const Rows& rows) {
       inner("seconds", each.seconds);
       inner("gain", each.gain);
     });
-  const auto variants = columns_of(RowKind::Variant, Output::Json);
+  const auto variants = columns_of(RowKind::Variant, View::Json);
   if (A::kReads || !x.variants.empty())
     a.list("variants", x.variants, [&](A& inner, auto& variant) { row(inner, variants, {.variant = &variant}); });
   part(a, "training", Layout::Block, x.training, training<A>);
   part(a, "sweep", Layout::Block, x.sweep, [&](A& inner, auto& sweep) {
     // A writer leaves out what no point has.
     if constexpr (A::kReads) {
-      sweep_of(inner, sweep, columns_of(RowKind::Point, Output::Json));
+      sweep_of(inner, sweep, columns_of(RowKind::Point, View::Json));
     } else {
-      sweep_of(inner, sweep, columns_of(RowKind::Point, Output::Json, x));
+      sweep_of(inner, sweep, columns_of(RowKind::Point, View::Json, x));
     }
   });
   if constexpr (A::kReads) {
@@ -225,7 +225,7 @@ std::string write_estimate(const EstimateDocument& estimate, std::size_t top) {
   json.begin_object();
   json.member("schema", kSchema);
   document(writer, estimate, [&] {
-    const auto columns = columns_of(estimate.types ? RowKind::Type : RowKind::Node, Output::Json, estimate);
+    const auto columns = columns_of(estimate.types ? RowKind::Type : RowKind::Node, View::Json, estimate);
     const auto write_type = [&](Writer& inner, const EstimateType& type) {
       row(inner, columns, {.type = &type, .counts = &type.counts});
     };
@@ -249,8 +249,7 @@ std::string write_estimate(const EstimateDocument& estimate, std::size_t top) {
 EstimateDocument parse_estimate(std::string_view json, std::string_view subject) {
   EstimateDocument estimate;
   Unknown unknown{subject.size()};
-  const auto node_columns = columns_of(RowKind::Node, Output::Json),
-             type_columns = columns_of(RowKind::Type, Output::Json);
+  const auto node_columns = columns_of(RowKind::Node, View::Json), type_columns = columns_of(RowKind::Type, View::Json);
   const base::JsonDocument rest = base::parse_json_elements(
       json, subject, "nodes",
       [&](const JsonField& field, std::size_t) {

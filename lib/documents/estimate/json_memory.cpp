@@ -88,7 +88,7 @@ void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
   a("bytes_written", x.bytes_written);
   a("bytes", x.bytes);
   std::size_t index = 0;
-  const auto columns = columns_of(RowKind::Kernel, Output::Json);
+  const auto columns = columns_of(RowKind::Kernel, View::Json);
   a.list("groups", x.groups, [&](A& inner, auto& kernel) {
     row(inner, columns, {.index = index++, .kernel = &kernel, .counts = &kernel.counts});
   });

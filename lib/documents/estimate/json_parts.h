@@ -17,8 +17,8 @@ void fields(A& a, typename A::template Ref<EstimateFormulas> x) {
 
 // The columns of a row.
 template <typename A>
-void row(A& a, const std::vector<const Column*>& columns, const Row& x) {
-  for (const Column* column : columns) {
+void row(A& a, const std::vector<const ResultColumn*>& columns, const Row& x) {
+  for (const ResultColumn* column : columns) {
     if constexpr (A::kReads) {
       column->read(a, *column, x);
     } else {
@@ -41,7 +41,7 @@ void fit(A& a, typename A::template Ref<EstimateFit> x);
 template <typename A>
 void training(A& a, typename A::template Ref<EstimateTraining> x);
 template <typename A>
-void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector<const Column*>& columns);
+void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector<const ResultColumn*>& columns);
 template <typename A>
 void fields(A& a, typename A::template Ref<PositionTable> x);
 template <typename A>

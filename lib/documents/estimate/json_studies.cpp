@@ -8,9 +8,9 @@ void training(A& a, typename A::template Ref<EstimateTraining> x) {
   a("optimizer", x.optimizer);
   a("recompute", x.recompute);
   a("trained_params", x.trained_params);
-  const auto parts = columns_of(RowKind::Part, Output::Json), backward = columns_of(RowKind::Backward, Output::Json),
-             times = columns_of(RowKind::StepTime, Output::Json);
-  const auto work = [](A& inner, const char* key, const std::vector<const Column*>& columns, auto& counts) {
+  const auto parts = columns_of(RowKind::Part, View::Json), backward = columns_of(RowKind::Backward, View::Json),
+             times = columns_of(RowKind::StepTime, View::Json);
+  const auto work = [](A& inner, const char* key, const std::vector<const ResultColumn*>& columns, auto& counts) {
     inner.object(key, Layout::Line, [&](A& in) { row(in, columns, {.counts = &counts}); });
   };
   a.object("totals", Layout::Block, [&](A& inner) {
@@ -54,7 +54,7 @@ void training(A& a, typename A::template Ref<EstimateTraining> x) {
 }
 
 template <typename A>
-void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector<const Column*>& columns) {
+void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector<const ResultColumn*>& columns) {
   a("dims", x.dims);
   a("symbols", x.symbols);
   a.maybe("device_bytes", x.device_bytes);
@@ -82,7 +82,7 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector
 
 template void training(Writer& a, const EstimateTraining& x);
 template void training(Reader& a, EstimateTraining& x);
-template void sweep_of(Writer& a, const EstimateSweep& x, const std::vector<const Column*>& columns);
-template void sweep_of(Reader& a, EstimateSweep& x, const std::vector<const Column*>& columns);
+template void sweep_of(Writer& a, const EstimateSweep& x, const std::vector<const ResultColumn*>& columns);
+template void sweep_of(Reader& a, EstimateSweep& x, const std::vector<const ResultColumn*>& columns);
 
 }  // namespace pagoda::documents::members

@@ -74,7 +74,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("measured", x.measured);
   a("precision", x.precision);
   a("traffic", x.traffic);
-  row(a, columns_of(RowKind::Run, Output::Json), {.run = &x.totals});
+  row(a, columns_of(RowKind::Run, View::Json), {.run = &x.totals});
   a("unknown_nodes", x.totals.unknown_rows);
   a("at_least", x.totals.at_least);
   a("items", x.items);
@@ -122,8 +122,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("transfer_seconds", handover.transfer_seconds);
     inner("decode_seconds", handover.decode_seconds);
   });
-  const auto nodes = columns_of(RowKind::NodeTime, Output::Json),
-             groups = columns_of(RowKind::KernelTime, Output::Json);
+  const auto nodes = columns_of(RowKind::NodeTime, View::Json), groups = columns_of(RowKind::KernelTime, View::Json);
   a.list("nodes", x.nodes, [&](A& inner, auto& each) { row(inner, nodes, {.bound = &each}); });
   if (A::kReads || !x.groups.empty())
     a.list("groups", x.groups, [&](A& inner, auto& each) { row(inner, groups, {.bound = &each}); });

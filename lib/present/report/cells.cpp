@@ -72,7 +72,7 @@ std::string header_text(const char* header, const documents::EstimateDocument& e
   return text;
 }
 
-std::string grid_text(const documents::Column& column, const Row& row) {
+std::string grid_text(const documents::ResultColumn& column, const Row& row) {
   const bool is_idle = row.bound != nullptr && row.bound->bound == Bound::None;
   if (is_idle && column.is_timed()) return {};
   if (row.variant != nullptr && !row.variant->refused.empty() && !column.is_choice) return {};
@@ -109,13 +109,13 @@ std::string shown_text(const Cell& cell, CellKind kind) {
 
 std::string csv_header(const Columns& columns) {
   base::CsvLine line;
-  for (const documents::Column* column : columns) line.add(column->name);
+  for (const documents::ResultColumn* column : columns) line.add(column->name);
   return std::move(line).end();
 }
 
 void add_cells(base::CsvLine& line, const Columns& columns, const Row& row) {
-  for (const documents::Column* column : columns) {
-    const Cell cell = column->is_in(documents::Output::Csv, row.kind) ? column->cell(row) : Cell();
+  for (const documents::ResultColumn* column : columns) {
+    const Cell cell = column->is_in(documents::View::Csv, row.kind) ? column->cell(row) : Cell();
     if (const double* const value = std::get_if<double>(&cell))
       line.add(*value);
     else if (const Int* const count = std::get_if<Int>(&cell))
@@ -132,12 +132,12 @@ std::string csv_line(const Columns& columns, const Row& row) {
 }
 
 base::Grid rows_grid(Columns columns, const std::vector<Row>& rows, const documents::EstimateDocument& estimate) {
-  std::erase_if(columns, [&](const documents::Column* column) {
+  std::erase_if(columns, [&](const documents::ResultColumn* column) {
     const auto is_known = [&](const Row& row) { return !std::holds_alternative<std::monostate>(column->cell(row)); };
     return column->terminal.is_sparse && std::none_of(rows.begin(), rows.end(), is_known);
   });
   base::Grid grid;
-  for (const documents::Column* column : columns) {
+  for (const documents::ResultColumn* column : columns) {
     const bool is_text = column->kind == CellKind::Text || column->kind == CellKind::Texts;
     grid.columns.push_back({.header = header_text(column->terminal.header, estimate),
                             .is_number = !is_text,
@@ -148,7 +148,7 @@ base::Grid rows_grid(Columns columns, const std::vector<Row>& rows, const docume
   for (const Row& row : rows) {
     std::vector<std::string>& cells = grid.rows.emplace_back();
     cells.reserve(columns.size());
-    for (const documents::Column* column : columns) cells.push_back(grid_text(*column, row));
+    for (const documents::ResultColumn* column : columns) cells.push_back(grid_text(*column, row));
   }
   return grid;
 }

@@ -12,7 +12,7 @@ namespace pagoda::present {
 
 using documents::Cell;
 using documents::Row;
-using Columns = std::vector<const documents::Column*>;
+using Columns = std::vector<const documents::ResultColumn*>;
 
 // Exact, for machines. Empty: not known.
 std::string exact_text(const Cell& cell);

@@ -63,7 +63,7 @@ struct Pair {
 
   const Side& shown() const { return after ? *after : *before; }
   // A missing row counts as 0.
-  Cell delta(const documents::Column& column) const {
+  Cell delta(const documents::ResultColumn& column) const {
     const auto of = [&](const std::optional<Side>& side) {
       if (side) return column.cell(side->row);
       return column.kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0});
@@ -90,7 +90,7 @@ struct Pair {
 };
 
 // The columns that a comparison shows for both sides, in its order.
-Columns compared() { return documents::columns_of(documents::RowKind::Node, documents::Output::Comparison); }
+Columns compared() { return documents::columns_of(documents::RowKind::Node, documents::View::Comparison); }
 
 std::vector<Pair> pairs_of(const std::vector<RowPair>& rows, const EstimateDocument& before,
                            const EstimateDocument& after, documents::RowKind kind) {
@@ -123,7 +123,7 @@ struct Total {
 
 std::vector<Total> totals_of(const EstimateDocument& before, const EstimateDocument& after) {
   std::vector<Total> totals;
-  for (const documents::Column* column : compared()) {
+  for (const documents::ResultColumn* column : compared()) {
     if (column->is_timed()) continue;  // totals have no bound of their own
     std::string label(column->name);
     std::replace(label.begin(), label.end(), '_', ' ');
@@ -239,7 +239,7 @@ void write_cell(base::JsonWriter& json, const char* name, const Cell& cell) {
 // Each column of one side, or of the difference; times that are not known are left out.
 template <typename Value>
 void write_cells(base::JsonWriter& json, const Columns& columns, const Value& value) {
-  for (const documents::Column* column : columns) {
+  for (const documents::ResultColumn* column : columns) {
     const Cell cell = value(*column);
     if (column->is_timed() && std::holds_alternative<std::monostate>(cell)) continue;
     write_cell(json, column->name, cell);
@@ -257,7 +257,7 @@ void write_side(base::JsonWriter& json, const Columns& columns, const std::optio
     json.member("name", node->name).member("op_type", node->op_type);
   else
     json.member("name", side->name).member("ops", side->op);
-  write_cells(json, columns, [&](const documents::Column& column) { return column.cell(side->row); });
+  write_cells(json, columns, [&](const documents::ResultColumn& column) { return column.cell(side->row); });
   json.end_object();
 }
 
@@ -273,7 +273,7 @@ void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs) {
     json.key("after");
     write_side(json, columns, pair.after);
     json.key("delta").begin_object();
-    write_cells(json, columns, [&](const documents::Column& column) { return pair.delta(column); });
+    write_cells(json, columns, [&](const documents::ResultColumn& column) { return pair.delta(column); });
     json.end_object();
     json.end_object();
   }
@@ -313,11 +313,11 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
 
 std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
   Columns columns = compared();
-  std::erase_if(columns, [&](const documents::Column* column) { return column->is_timed() && !is_timed; });
+  std::erase_if(columns, [&](const documents::ResultColumn* column) { return column->is_timed() && !is_timed; });
   base::CsvLine header;
   for (const char* name : {"name", "op_type", "matched_by", "before_index", "after_index"})
     header.add(std::string_view(name));
-  for (const documents::Column* column : columns)
+  for (const documents::ResultColumn* column : columns)
     for (const char* prefix : {"before_", "after_", "delta_"}) header.add(prefix + std::string(column->name));
   std::string text = std::move(header).end();
   for (const Pair& pair : pairs) {
@@ -325,7 +325,7 @@ std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
     base::CsvLine line;
     line.name(pair.shown().name).name(pair.shown().op).add(estimate::to_string(pair.match));
     line.add(index(pair.before)).add(index(pair.after));
-    for (const documents::Column* column : columns) {
+    for (const documents::ResultColumn* column : columns) {
       const auto cell = [&](const std::optional<Side>& side) { return side ? column->cell(side->row) : Cell(); };
       for (const Cell& each : {cell(pair.before), cell(pair.after), pair.delta(*column)}) line.add(exact_text(each));
     }

@@ -6,7 +6,7 @@ namespace pagoda::present {
 namespace {
 
 using documents::EstimateDocument;
-using documents::Output;
+using documents::View;
 
 // A line below the nodes: the optimizer belongs to no node.
 std::string optimizer_line(const EstimateDocument& estimate, const Columns& columns) {
@@ -27,7 +27,7 @@ std::string optimizer_line(const EstimateDocument& estimate, const Columns& colu
 
 std::string csv_report(const EstimateDocument& estimate, const ReportOptions& options) {
   if (!estimate.variants.empty()) {
-    const Columns columns = documents::columns_of(documents::RowKind::Variant, Output::Csv, estimate);
+    const Columns columns = documents::columns_of(documents::RowKind::Variant, View::Csv, estimate);
     std::string text = csv_header(columns);
     for (const Row& row : documents::rows_of(estimate, documents::RowKind::Variant)) text += csv_line(columns, row);
     return text;
@@ -35,7 +35,7 @@ std::string csv_report(const EstimateDocument& estimate, const ReportOptions& op
   ReportOptions chosen = options;
   if (chosen.rows == Rows::None) chosen.rows = Rows::Node;
   const report::Data data = report::collect(estimate, chosen);
-  const Columns columns = documents::columns_of(data.kind, Output::Csv, estimate, options.row_formulas);
+  const Columns columns = documents::columns_of(data.kind, View::Csv, estimate, options.row_formulas);
   constexpr std::size_t kUsualLine = 384;  // most are shorter
   std::string text = csv_header(columns);
   text.reserve(kUsualLine * (1 + data.rows.size()));

@@ -18,7 +18,7 @@ std::string counted(std::size_t count, const std::string& what) {
 }  // namespace
 
 base::Grid row_grid(const Data& data) {
-  return rows_grid(documents::columns_of(data.kind, documents::Output::Terminal, data.estimate), data.rows,
+  return rows_grid(documents::columns_of(data.kind, documents::View::Terminal, data.estimate), data.rows,
                    data.estimate);
 }
 

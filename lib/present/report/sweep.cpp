@@ -16,7 +16,7 @@ bool has_time(const EstimateSweep& sweep) { return !sweep.points.empty() && swee
 base::Grid sweep_grid(const EstimateDocument& estimate) {
   const std::vector<Row> points = documents::rows_of(estimate, RowKind::Point);
   base::Grid grid =
-      rows_grid(documents::columns_of(RowKind::Point, documents::Output::Terminal, estimate), points, estimate);
+      rows_grid(documents::columns_of(RowKind::Point, documents::View::Terminal, estimate), points, estimate);
   // The swept dims come first.
   for (std::size_t dim = estimate.sweep->dims.size(); dim-- > 0;) {
     grid.columns.insert(grid.columns.begin(),
@@ -61,12 +61,12 @@ std::string model_name(const documents::EstimateModel& model) {
 // The model, the swept dims, and the columns of a point.
 std::string sweep_csv(const EstimateDocument& estimate) {
   const RowKind kind = estimate.count == Convention::Pagoda ? RowKind::PublishedPoint : RowKind::Point;
-  const Columns columns = documents::columns_of(kind, documents::Output::Csv, estimate);
+  const Columns columns = documents::columns_of(kind, documents::View::Csv, estimate);
   const std::string model = model_name(estimate.model);
   base::CsvLine header;
   header.add("model");
   for (const std::string& dim : estimate.sweep->dims) header.name(dim);
-  for (const documents::Column* column : columns) header.add(column->name);
+  for (const documents::ResultColumn* column : columns) header.add(column->name);
   std::string text = std::move(header).end();
   for (const Row& row : documents::rows_of(estimate, kind)) {
     base::CsvLine line;

@@ -4,7 +4,7 @@
 namespace pagoda::present::report {
 
 base::Grid training_grid(const documents::EstimateDocument& estimate) {
-  return rows_grid(documents::columns_of(documents::RowKind::Part, documents::Output::Terminal, estimate),
+  return rows_grid(documents::columns_of(documents::RowKind::Part, documents::View::Terminal, estimate),
                    documents::rows_of(estimate, documents::RowKind::Part), estimate);
 }
 

@@ -29,7 +29,7 @@ std::string precision_text(const documents::EstimateVariant& variant) {
 }  // namespace
 
 base::Grid variants_grid(const documents::EstimateDocument& estimate) {
-  return rows_grid(documents::columns_of(documents::RowKind::Variant, documents::Output::Terminal, estimate),
+  return rows_grid(documents::columns_of(documents::RowKind::Variant, documents::View::Terminal, estimate),
                    documents::rows_of(estimate, documents::RowKind::Variant), estimate);
 }
 

@@ -34,7 +34,7 @@ void add_run(std::vector<NodeValues>& values, const Viewed& viewed) {
 }  // namespace
 
 std::vector<const Metric*> metrics() {
-  return documents::columns_of(documents::RowKind::Node, documents::Output::Viewer);
+  return documents::columns_of(documents::RowKind::Node, documents::View::Viewer);
 }
 
 const Metric* metric(std::string_view name) {

@@ -2,9 +2,9 @@
 // can have: its name, unit, meaning and value, and the outputs that show it. CSV, tables, comparisons, viewers and
 // Python list no columns of their own.
 //
-//   const std::vector<const Column*> columns = columns_of(RowKind::Node, Output::Csv, estimate);
+//   const std::vector<const ResultColumn*> columns = columns_of(RowKind::Node, View::Csv, estimate);
 //   for (const Row& row : rows_of(estimate, RowKind::Node))
-//     for (const Column* column : columns) use(column->name, column->cell(row));
+//     for (const ResultColumn* column : columns) use(column->name, column->cell(row));
 #pragma once
 
 #include <array>
@@ -134,7 +134,7 @@ enum class CellKind : std::uint8_t {
 
 std::string_view unit(CellKind kind);  // "B", "s", "%"; empty for plain numbers and texts
 
-enum class Output : std::uint8_t { Json, Csv, Terminal, Viewer, Comparison, Python };
+enum class View : std::uint8_t { Json, Csv, Terminal, Viewer, Comparison, Python };
 inline constexpr std::size_t kOutputs = 6;
 
 // How a terminal shows a column. In a header, FLOP stands for what EstimateDocument::count counts, "items" and "an
@@ -148,18 +148,18 @@ struct Terminal {
   bool is_sparse = false;  // not shown if no row has a value
 };
 
-struct Column;
+struct ResultColumn;
 
 // How to get a column's value, and to write and read it as a member of JSON. A derived value is written, and skipped by
 // readers.
-struct Value {
+struct Access {
   Cell (*cell)(const Row& row) = nullptr;
-  void (*write)(members::Writer& json, const Column& column, const Row& row) = nullptr;
+  void (*write)(members::Writer& json, const ResultColumn& column, const Row& row) = nullptr;
   // Into the parts that `row` points to, which belong to a document that is being read.
-  void (*read)(members::Reader& json, const Column& column, const Row& row) = nullptr;
+  void (*read)(members::Reader& json, const ResultColumn& column, const Row& row) = nullptr;
 };
 
-struct Column : Value {
+struct ResultColumn : Access {
   const char* name;  // in files and Python
   CellKind kind;
   const char* meaning;
@@ -173,20 +173,18 @@ struct Column : Value {
   const char* label = nullptr;   // in viewers
   const char* remedy = nullptr;  // what a request lacks if no row has a value
 
-  constexpr bool is_in(Output output, RowKind row) const {
-    return kinds[static_cast<std::size_t>(output)].contains(row);
-  }
+  constexpr bool is_in(View output, RowKind row) const { return kinds[static_cast<std::size_t>(output)].contains(row); }
   // Whether the column depends on a device.
   bool is_timed() const;
 };
 
 // The whole table.
-std::span<const Column> all_columns();
+std::span<const ResultColumn> all_columns();
 // The columns of an output in its order.
-std::vector<const Column*> columns_of(RowKind kind, Output output);
+std::vector<const ResultColumn*> columns_of(RowKind kind, View output);
 // The same without those that this estimate lacks, and without formulas unless they were asked for.
-std::vector<const Column*> columns_of(RowKind kind, Output output, const EstimateDocument& estimate,
-                                      bool has_formulas = false);
+std::vector<const ResultColumn*> columns_of(RowKind kind, View output, const EstimateDocument& estimate,
+                                            bool has_formulas = false);
 
 }  // namespace pagoda::documents
 #pragma GCC visibility pop

@@ -33,7 +33,7 @@ struct Viewed {
 };
 
 // A number of a node: a column that viewers show. Null for other names.
-using Metric = documents::Column;
+using Metric = documents::ResultColumn;
 const Metric* metric(std::string_view name);
 std::vector<std::string> metric_names();
 // Why the metric is unknown for every node: "--metric seconds needs --device"; empty if some node has it.
