@@ -114,7 +114,7 @@ void ert(A& a, typename A::template Ref<ErtComparison> x) {
 }
 
 template <typename A>
-void document(A& a, typename A::template Ref<CeilingsDocument> x) {
+void ceilings_members(A& a, typename A::template Ref<CeilingsDocument> x) {
   a.maybe("tool", x.tool);
   a("kind", x.kind);
   a.settings("machine", x.machine, Layout::Block);
@@ -166,7 +166,7 @@ const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view i
 }
 
 std::string write_ceilings(const CeilingsDocument& ceilings) {
-  return members::write(kCeilingsSchema, ceilings, document<members::Writer>);
+  return members::write(kCeilingsSchema, ceilings, ceilings_members<members::Writer>);
 }
 
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject) {
@@ -178,7 +178,7 @@ CeilingsDocument parse_ceilings(const base::JsonDocument& parsed) {
     parsed.root().fail("expected \"schema\": \"" + std::string(kCeilingsSchema) +
                        "\"; write one with ert-ceilings --json");
   CeilingsDocument result;
-  result.unknown = members::read(parsed.root(), result, document<Reader>, Reader::Numbers::Any);
+  result.unknown = members::read(parsed.root(), result, ceilings_members<Reader>, Reader::Numbers::Any);
   return result;
 }
 

@@ -21,9 +21,9 @@ using members::Reader;
 
 constexpr std::string_view kMeasuredSchema = "pagoda.measured/1";
 constexpr std::string_view kCountFlags[] = {
-    "fused",         "incomplete",     "padding", "extra work",      "fewer operations", "Winograd",
-    "sparsity",      "TF32",           "other precision", "split-K", "dequantisation",   "layout change",
-    "scaled addition", "specials",     "cache resident",  "extra traffic"};
+    "fused",           "incomplete", "padding",         "extra work",   "fewer operations", "Winograd",
+    "sparsity",        "TF32",       "other precision", "split-K",      "dequantisation",   "layout change",
+    "scaled addition", "specials",   "cache resident",  "extra traffic"};
 
 template <typename A>
 void spread(A& a, const char* key, typename A::template Ref<std::optional<Spread>> x) {
@@ -136,7 +136,7 @@ void join_of(A& a, typename A::template Ref<JoinSummary> x) {
 }
 
 template <typename A>
-void document(A& a, typename A::template Ref<Measured> x) {
+void measured_members(A& a, typename A::template Ref<Measured> x) {
   a("source", x.source);
   a.text("tool", x.tool);
   a.text("device", x.device);
@@ -178,7 +178,9 @@ std::optional<double> Measured::kernel_seconds() const {
   return sum;
 }
 
-std::string write_measured(const Measured& measured) { return members::write(kMeasuredSchema, measured, document<members::Writer>); }
+std::string write_measured(const Measured& measured) {
+  return members::write(kMeasuredSchema, measured, measured_members<members::Writer>);
+}
 
 Measured parse_measured(std::string_view json, std::string_view subject) {
   const std::string expected =
@@ -187,7 +189,7 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   const base::JsonField root = parsed.root();
   if (parsed.schema() != kMeasuredSchema) root.fail(expected);
   Measured measured;
-  measured.unknown = members::read(root, measured, document<Reader>);
+  measured.unknown = members::read(root, measured, measured_members<Reader>);
   if (std::ranges::find(kMeasuredSources, measured.source) == std::end(kMeasuredSources))
     base::fail(std::string(subject) + ".source",
                "is \"" + measured.source + "\"; expected one of " + base::joined(kMeasuredSources));

@@ -26,7 +26,7 @@ void formula(A& a, typename A::template Ref<MetricFormula> x) {
 }
 
 template <typename A>
-void document(A& a, typename A::template Ref<ChipMetrics> x) {
+void metrics_members(A& a, typename A::template Ref<ChipMetrics> x) {
   a("family", x.family);
   a("chips", x.chips);
   a("cupti", x.cupti);
@@ -111,7 +111,7 @@ ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) 
   const base::JsonField root = parsed.root();
   if (parsed.schema() != "pagoda.metrics/1") root.fail("is not a pagoda.metrics/1; expected a file of data/metrics");
   ChipMetrics chip;
-  chip.unknown = members::read(root, chip, document<members::Reader>, members::Reader::Numbers::Any);
+  chip.unknown = members::read(root, chip, metrics_members<members::Reader>, members::Reader::Numbers::Any);
   for (const MetricQuantity& quantity : chip.quantities) {
     if (quantity.formulas.empty()) root.fail("quantity " + quantity.id + " has no formula; expected at least one");
     for (const MetricFormula& formula : quantity.formulas)

@@ -84,7 +84,7 @@ void timed(A& a, const char* key, typename A::template Ref<Result> r, const Part
 }
 
 template <typename A>
-void document(A& a, typename A::template Ref<Result> r) {
+void result_members(A& a, typename A::template Ref<Result> r) {
   if constexpr (A::kReads) {
     if (a.has("latency")) r.timing.emplace();
   }
@@ -153,7 +153,7 @@ std::string write_result(const Result& result) {
   base::JsonWriter json(base::JsonWriter::Style::Plain);
   members::Writer writer(json);
   json.begin_object(Layout::Compact);
-  document(writer, result);
+  result_members(writer, result);
   json.end_object();
   return std::move(json).line();
 }
@@ -164,7 +164,7 @@ Result parse_result(std::string_view source, std::string_view subject) {
   if (parsed.schema() != kResultSchema) root.fail(std::string("no result; expected schema ") + kResultSchema);
   if (root.text("key").empty() || !root.find("config")) root.fail("a result without key or config");
   Result result;
-  result.unknown = members::read(root, result, document<Reader>, Reader::Numbers::Any);
+  result.unknown = members::read(root, result, result_members<Reader>, Reader::Numbers::Any);
   return result;
 }
 

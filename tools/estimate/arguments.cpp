@@ -1,5 +1,6 @@
 #include "arguments.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -270,8 +271,6 @@ class Formatter : public CLI::Formatter {
   }
 };
 
-}  // namespace
-
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read")->type_name("");
   for (const Group& group : groups()) {
@@ -287,6 +286,40 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "Times are lower bounds: no kernel that does this work and moves these bytes is faster.\n"
       "Exit codes: 0 done, 1 unusable input, 2 usage, 3 partial (--strict) or over budget (--max-*), 4 no such "
       "device, 5 an impossible measurement (--strict).\n");
+}
+
+void refuse_extras(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return;
+  throw UsageError("'" + extras.front() +
+                   (extras.front().starts_with('-') ? "' is not an option" : "' is one argument too many"));
+}
+
+void refuse_beside_lists(const CLI::App& app) {
+  struct Alone {
+    std::string option;
+    std::vector<std::string> takes;
+  };
+  static const Alone kAlone[] = {
+      {"--list-ops", {"--format", "--output"}},
+      {"--list-engines", {"--format", "--output"}},
+      {"--list-devices", {"--format", "--output"}},
+      {"--new-device", {"--output"}},
+      {"--new-custom-ops", {"MODEL", "--batch", "--dim", "--assume", "--input", "--custom-ops", "--output"}},
+  };
+  for (const Alone& alone : kAlone) refuse_beside(app, alone.option, alone.takes);
+}
+
+}  // namespace
+
+std::optional<Arguments> parse_arguments(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("How much work an ONNX model is, where it goes, and how fast a machine could do it.", "onnx-estimate");
+  add_options(app, arguments);
+  if (!parse(app, argc, argv)) return std::nullopt;
+  refuse_extras(app);
+  refuse_beside_lists(app);
+  return arguments;
 }
 
 std::string format_of(const Arguments& arguments) {
@@ -310,28 +343,6 @@ bool is_chart(const std::string& format) {
 }
 
 bool is_for_viewer(const std::string& format) { return format == "netron" || format == "model-explorer"; }
-
-void refuse_extras(const CLI::App& app) {
-  const std::vector<std::string> extras = app.remaining();
-  if (extras.empty()) return;
-  throw UsageError("'" + extras.front() +
-                   (extras.front().starts_with('-') ? "' is not an option" : "' is one argument too many"));
-}
-
-void refuse_beside_lists(const CLI::App& app) {
-  struct Alone {
-    std::string option;
-    std::vector<std::string> takes;
-  };
-  static const Alone kAlone[] = {
-      {"--list-ops", {"--format", "--output"}},
-      {"--list-engines", {"--format", "--output"}},
-      {"--list-devices", {"--format", "--output"}},
-      {"--new-device", {"--output"}},
-      {"--new-custom-ops", {"MODEL", "--batch", "--dim", "--assume", "--input", "--custom-ops", "--output"}},
-  };
-  for (const Alone& alone : kAlone) refuse_beside(app, alone.option, alone.takes);
-}
 
 bool writes_to_terminal(const Arguments& arguments) { return arguments.output.empty() || arguments.output == "-"; }
 

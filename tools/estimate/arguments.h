@@ -1,7 +1,6 @@
 // The command line of onnx-estimate, as text and in the library's types.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,12 +33,11 @@ struct Arguments {
   PictureArguments picture;
 };
 
-void add_options(CLI::App& app, Arguments& arguments);
+// Parses the command line. Nothing after --help or --version, which print to standard output. Throws UsageError for an
+// unknown option, for a second model, and for options that cannot be combined with a separate request, such as
+// --list-ops.
+std::optional<Arguments> parse_arguments(int argc, char** argv);
 
-// Throws UsageError for an unknown option and for a second model.
-void refuse_extras(const CLI::App& app);
-// Throws UsageError for options that cannot be combined with a separate request, such as --list-ops.
-void refuse_beside_lists(const CLI::App& app);
 // Throws UsageError if options do not go together, or a value cannot be read.
 void check(const Arguments& arguments);
 

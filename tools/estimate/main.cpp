@@ -29,12 +29,9 @@ int list(const Arguments& arguments) {
 
 int run(int argc, char** argv) {
   base::prefer_large_pages();
-  Arguments arguments;
-  CLI::App app("How much work an ONNX model is, where it goes, and how fast a machine could do it.", "onnx-estimate");
-  add_options(app, arguments);
-  if (!parse(app, argc, argv)) return kDone;
-  refuse_extras(app);
-  refuse_beside_lists(app);
+  const std::optional<Arguments> given = parse_arguments(argc, argv);
+  if (!given) return kDone;
+  const Arguments& arguments = *given;
   if (arguments.list_ops || arguments.list_devices || arguments.list_engines) return list(arguments);
   if (!arguments.new_device.empty()) {
     write_output(arguments.output, documents::device_template(arguments.new_device));
@@ -66,7 +63,7 @@ int run(int argc, char** argv) {
         " gives and costs; --new-custom-ops writes one to fill in\n");
   if (!arguments.timeline.empty())
     write_output(arguments.timeline, arguments.timeline.ends_with(".svg") ? present::memory_timeline_svg(estimate)
-                                                                              : present::memory_timeline_csv(estimate));
+                                                                          : present::memory_timeline_csv(estimate));
   if (!arguments.annotate.empty()) say(annotate(arguments, request, model, estimate));
   if (!arguments.memory && format_of(arguments) != "html") estimate.memory.reset();  // only computed for the timeline
 

@@ -318,7 +318,7 @@ OpCost cost_linear_attention(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kAttentionRules[] = {
     // op                infer                   cost                   fold     cost in words
     {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul", kAttention.tokens_along(-2).updating(4, 1, 2).with(Gradient::Rule)},
     {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
@@ -331,12 +331,12 @@ constexpr OpRule kPreviewRules[] = {
     {"FlexAttention",    infer_flex_attention,   cost_attention,        nullptr, "as Attention, and the work of score_mod and prob_mod", kAttention},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kAttentionRules));
 static_assert(well_formed(kPreviewRules));
 
 }  // namespace
 
-std::span<const OpRule> attention_rules() { return kRules; }
+std::span<const OpRule> attention_rules() { return kAttentionRules; }
 std::span<const OpRule> preview_rules() { return kPreviewRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -375,7 +375,7 @@ void infer_longformer(OpContext& op) {
 OpCost cost_longformer(const OpContext& op) { op.unknown("which tokens attend globally is data"); }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribAttentionRules[] = {
     // op                               infer                      cost                      fold     cost in words
     {"Attention",                       infer_attention,           cost_attention,           nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
     {"DecoderAttention",                infer_decoder_attention,   cost_decoder_attention,   nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
@@ -390,10 +390,10 @@ constexpr OpRule kRules[] = {
     {"RelativePositionBias",            infer_relative_bias,       cost_relative_bias,       nullptr, "4 and log per distance; elements picked from the table", kAttention},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribAttentionRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_attention_rules() { return kRules; }
+std::span<const OpRule> contrib_attention_rules() { return kContribAttentionRules; }
 
 }  // namespace pagoda::inline core::ops

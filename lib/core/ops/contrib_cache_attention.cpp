@@ -62,7 +62,7 @@ enum GroupInput {
 
 Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
 
-bool is_causal(const OpContext& op) { return op.attribute("causal", std::int64_t{1}) != 0; }
+bool has_causal(const OpContext& op) { return op.attribute("causal", std::int64_t{1}) != 0; }
 bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cache", std::int64_t{0}) != 0; }
 
 // Rows of the present: the larger of the past's rows and the total length (one buffer, or a copy that grows), or the
@@ -134,7 +134,7 @@ void infer_group(OpContext& op) {
     expect_dim(op, kValue, -1, heads.key_heads * heads.size, "hidden size of the value and heads");
   }
   const std::optional<Dim> total = scalar_value(op, kTotal);
-  if (total && is_causal(op) && greater_equal(*total, query[1]) == false)
+  if (total && has_causal(op) && greater_equal(*total, query[1]) == false)
     op.fail("a total sequence length of " + total->to_string() + " is below the " + query[1].to_string() + " queries");
   op.set_output(0, op.element(kQuery), {query[0], query[1], heads.query_heads * heads.size});
   infer_present(op, heads, kPastKey, kTotal);
@@ -146,7 +146,7 @@ void infer_group(OpContext& op) {
 // Twice the pairs of one head over the whole batch: from each sequence's own length if they are known, else from the
 // longest.
 Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cache) {
-  if (!is_causal(op)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
+  if (!has_causal(op)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
   const auto lengths = op.integers(kLengths);  // total − 1
   if (lengths && dim_of(op, kQuery, 0) == Dim(lengths->size()) &&
       std::all_of(lengths->begin(), lengths->end(),
@@ -398,7 +398,7 @@ OpCost cost_indexer(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribCacheAttentionRules[] = {
     // op                            infer                 cost           fold     cost in words
     {"DynamicSparseAttention",       infer_dynamic_sparse, cost_selected, nullptr, "not known: the number of selected keys is data", kAttention.updating(3, 1, 2)},
     {"GroupQueryAttention",          infer_group,          cost_group,    nullptr, "2·D macs, scale, masks, softmax (4 and exp) per visible pair; rotary 3, norm 4, cache scales per element", kAttention.tokens_along(-2).updating(3, 1, 2)},
@@ -409,10 +409,10 @@ constexpr OpRule kRules[] = {
     {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data", kAttention.updating(3, 1, 2, true)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribCacheAttentionRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_cache_attention_rules() { return kRules; }
+std::span<const OpRule> contrib_cache_attention_rules() { return kContribCacheAttentionRules; }
 
 }  // namespace pagoda::inline core::ops

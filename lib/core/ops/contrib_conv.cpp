@@ -322,7 +322,7 @@ constexpr auto kFirst = Layout::ChannelsFirst;
 constexpr auto kLast = Layout::ChannelsLast;
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribConvRules[] = {
     // op                           infer                         cost                                      fold     cost in words
     {"ConvTransposeWithDynamicPads", infer_conv_transpose_dynamic, cost_conv_transpose_dynamic,             nullptr, "M/group × kernel macs per input element; bias add", kConvolution.with(ProductForm::Deconvolution).with(Gradient::Unmodelled)},
     {"FusedConv",                   infer_conv<kFirst>,           cost_conv<kFirst>,                        nullptr, "C/group × kernel macs, bias add, sum, activation per output element", kConvolution.with(Gradient::Unmodelled)},
@@ -370,13 +370,13 @@ constexpr OpRule kNchwcRules[] = {
     {"Upsample",                    infer_nchwc_upsample,         cost_nchwc_upsample,                      nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per axis position", kPooling.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribConvRules));
 static_assert(well_formed(kNhwcRules));
 static_assert(well_formed(kNchwcRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_conv_rules() { return kRules; }
+std::span<const OpRule> contrib_conv_rules() { return kContribConvRules; }
 std::span<const OpRule> internal_nhwc_rules() { return kNhwcRules; }
 std::span<const OpRule> nchwc_rules() { return kNchwcRules; }
 

@@ -295,7 +295,7 @@ OpCost cost_all_finite(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribElementwiseRules[] = {
     // op                       infer                    cost                  fold     cost in words
     {"BiasAdd",                 infer_with_bias,         cost_bias_add,        nullptr, "2 adds per element", kAddition.with(Gradient::Unmodelled)},
     {"BiasDropout",             infer_bias_dropout,      cost_bias_dropout,    nullptr, "bias and residual add per element; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
@@ -324,10 +324,10 @@ constexpr OpRule kRules[] = {
     {"SwiGLU",                  infer_swiglu,            cost_swiglu,          nullptr, "2 mul, sigmoid per element; clamps 3; mul and add for α ≠ 1 and β ≠ 0", kPointwise.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribElementwiseRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_elementwise_rules() { return kRules; }
+std::span<const OpRule> contrib_elementwise_rules() { return kContribElementwiseRules; }
 
 }  // namespace pagoda::inline core::ops

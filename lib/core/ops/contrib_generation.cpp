@@ -89,7 +89,7 @@ void infer_bifurcation(OpContext& op) {
 OpCost cost_bifurcation(const OpContext& op) { op.unknown("how many tokens are compared the data decide"); }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribGenerationRules[] = {
     // op                     infer               cost               fold     cost in words
     {"BeamSearch",            infer_beam_search,  cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
     {"BifurcationDetector",   infer_bifurcation,  cost_bifurcation,  nullptr, "not known: comparisons end where the data differ", kSearch.with(Gradient::Unmodelled)},
@@ -99,10 +99,10 @@ constexpr OpRule kRules[] = {
     {"WhisperBeamSearch",     infer_whisper,      cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribGenerationRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_generation_rules() { return kRules; }
+std::span<const OpRule> contrib_generation_rules() { return kContribGenerationRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -352,7 +352,7 @@ OpCost cost_inverse(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribMatmulRules[] = {
     // op                           infer                 cost                    fold     cost in words
     {"FusedGemm",                   infer_fused_gemm,     cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.with(Gradient::Unmodelled)},
     {"FusedMatMul",                 infer_fused_matmul,   cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
@@ -374,10 +374,10 @@ constexpr OpRule kRules[] = {
     {"TransposeMatMul",             infer_fused_matmul,   cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribMatmulRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_matmul_rules() { return kRules; }
+std::span<const OpRule> contrib_matmul_rules() { return kContribMatmulRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -200,14 +200,14 @@ OpCost cost_time_warping(const OpContext& op) {
 
 // --- MurmurHash3 ---
 
-void infer_hash(OpContext& op) {
+void infer_murmur(OpContext& op) {
   const bool positive = op.attribute("positive", std::int64_t{1}) != 0;
   op.set_output(0, {.element = positive ? ElementType::Uint32 : ElementType::Int32, .shape = op.input(0).shape});
 }
 
 // MurmurHash3_x86_32: per word of 4 bytes mul, rotate, mul, xor, rotate, mul, add; at the end xor with the length and
 // three shifts with xor around two mul. Bit operations count as comparisons. The length of strings depends on the data.
-OpCost cost_hash(const OpContext& op) {
+OpCost cost_murmur(const OpContext& op) {
   const int width = bits(op.element(0));
   const Dim words =
       width == 0 ? op.fresh("hashed_words", "words of 4 bytes in a string that is hashed") : Dim((width + 31) / 32);
@@ -364,7 +364,7 @@ OpCost cost_aten(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribMiscRules[] = {
     // op                     infer                   cost                   fold                 cost in words
     {"CDist",                 infer_cdist,            cost_cdist,            nullptr,             "3·N − 1 per pair; sqrt for the Euclidean distance", kOther.with(Gradient::Unmodelled)},
     {"CropAndResize",         infer_crop,             cost_crop,             nullptr,             "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop", kPooling.with(Gradient::Unmodelled)},
@@ -376,7 +376,7 @@ constexpr OpRule kRules[] = {
     {"GatherPacked",          infer_gather_packed,    cost_gather_packed,    nullptr,             "mul per element; reads the rows it picks, at most all", kGathering.with(Gradient::Unmodelled)},
     {"GridSample",            infer_as<"GridSample">, cost_as<"GridSample">, nullptr,             "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
     {"Irfft",                 infer_irfft,            cost_irfft,            nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
-    {"MurmurHash3",           infer_hash,             cost_hash,             nullptr,             "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
+    {"MurmurHash3",           infer_murmur,           cost_murmur,           nullptr,             "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
     {"Pad",                   infer_pad,              cost_pad,              nullptr,             "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
     {"Range",                 infer_range,            cost_as<"Range">,      fold_as<"Range">,    "as ai.onnx", kGenerated.with(Placement::Materialises)},
     {"Rfft",                  infer_rfft,             cost_rfft,             nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
@@ -394,12 +394,12 @@ constexpr OpRule kAtenRules[] = {
     {"ATen",                  infer_opaque,           cost_aten,             nullptr,             "not known: a PyTorch operator", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribMiscRules));
 static_assert(well_formed(kAtenRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_misc_rules() { return kRules; }
+std::span<const OpRule> contrib_misc_rules() { return kContribMiscRules; }
 std::span<const OpRule> aten_rules() { return kAtenRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -195,7 +195,7 @@ OpCost cost_group_router(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribMoeRules[] = {
     // op    infer      cost                fold     cost in words
     {"MoE",  infer_moe, cost_moe,           nullptr, "per token and chosen expert: macs of its projections, biases, activation, weighted sum; router softmax and selection", kOtherProduct},
     {"MoEGroupRouter", infer_group_router, cost_group_router, nullptr, "sigmoid, add per score; choosing: 2 comparisons per score, sum and comparison per group, log and max per choice; projection macs", kOtherProduct},
@@ -203,10 +203,10 @@ constexpr OpRule kRules[] = {
     {"QMoE", infer_moe, cost_quantized_moe, nullptr, "as MoE; sub and mul per weight of the experts that are touched", kOtherProduct},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribMoeRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_moe_rules() { return kRules; }
+std::span<const OpRule> contrib_moe_rules() { return kContribMoeRules; }
 
 }  // namespace pagoda::inline core::ops

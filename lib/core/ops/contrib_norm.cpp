@@ -204,7 +204,7 @@ OpCost cost_norm_rotary(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribNormRules[] = {
     // op                               infer                  cost                  fold     cost in words
     {"BranchwiseRMSNorm",               infer_same_shape,      cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch", kNorm.with(Gradient::Unmodelled)},
     {"EmbedLayerNormalization",         infer_embed,           cost_embed,           nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks", kNorm.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Factor, WeightUse::Additive})},
@@ -217,10 +217,10 @@ constexpr OpRule kRules[] = {
     {"SkipSimplifiedLayerNormalization", infer_skip_norm,      cost_skip_rms_norm,   nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive})},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribNormRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_norm_rules() { return kRules; }
+std::span<const OpRule> contrib_norm_rules() { return kContribNormRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -129,7 +129,7 @@ void infer_restore_padding(OpContext& op) {
 OpCost cost_restore_padding(const OpContext& op) { return op.streamed(); }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribPackedAttentionRules[] = {
     // op                        infer                  cost                  fold     cost in words
     {"PackedAttention",          infer_packed,          cost_packed,          nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
     {"PackedMultiHeadAttention", infer_packed_heads,    cost_packed_heads,    nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
@@ -137,10 +137,10 @@ constexpr OpRule kRules[] = {
     {"RestorePadding",           infer_restore_padding, cost_restore_padding, nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribPackedAttentionRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_packed_attention_rules() { return kRules; }
+std::span<const OpRule> contrib_packed_attention_rules() { return kContribPackedAttentionRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -223,7 +223,7 @@ OpCost cost_ordered_norm(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribQlinearRules[] = {
     // op                         infer                   cost                         fold     cost in words
     {"DequantizeBFP",             infer_dequantize_bfp,   cost_bfp,                    nullptr, "not known: the format is the provider's", kDequantize},
     {"DequantizeLinear",          infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
@@ -245,10 +245,10 @@ constexpr OpRule kRules[] = {
     {"ReduceSumInteger",          infer_sum_integer,      cost_sum_integer,            nullptr, "n − m adds", kReduction.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribQlinearRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_qlinear_rules() { return kRules; }
+std::span<const OpRule> contrib_qlinear_rules() { return kContribQlinearRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -240,7 +240,7 @@ OpCost cost_attention_lstm(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribQuantizeRules[] = {
     // op                      infer                   cost                   fold     cost in words
     {"AttnLSTM",               infer_attention_lstm,   cost_attention_lstm,   nullptr, "LSTM; per step H·A, per memory position A + depth macs, tanh, softmax", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
     {"DynamicQuantizeLSTM",    infer_dynamic_lstm,     cost_dynamic_lstm,     nullptr, "as LSTM; quantise (7) per input and state element, 2 mul per gate element, zero points", kRecurrence.with(Gradient::Unmodelled)},
@@ -251,10 +251,10 @@ constexpr OpRule kRules[] = {
     {"QOrderedMatMul",         infer_q_ordered_matmul, cost_q_ordered_matmul, nullptr, "K macs, scale, bias, C, round, 2 clamps per output element", kOtherProduct},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribQuantizeRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_quantize_rules() { return kRules; }
+std::span<const OpRule> contrib_quantize_rules() { return kContribQuantizeRules; }
 
 }  // namespace pagoda::inline core::ops

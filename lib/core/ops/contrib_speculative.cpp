@@ -9,7 +9,7 @@ namespace {
 
 // --- replays: source, captured updates and destination are flat buffers; metadata says which parts ---
 
-constexpr int kSource = 0, kCaptured = 1, kDestination = 2, kMetadata = 3;
+constexpr int kSource = 0, kCapture = 1, kDestination = 2, kMetadata = 3;
 
 void infer_replay(OpContext& op) { op.set_output(0, op.input(kDestination)); }
 
@@ -31,7 +31,7 @@ OpCost cost_conv_replay(const OpContext& op) {
   const Dim taken = min(described(op, kEntries, 7, "kept_tokens"), width);  // from the captured inputs
   OpCost cost = op.streamed({});
   cost.read(kSource, byte_size(lines * (width - taken), op.element(kSource)));
-  cost.read(kCaptured, byte_size(lines * taken, op.element(kCaptured)));
+  cost.read(kCapture, byte_size(lines * taken, op.element(kCapture)));
   op.write_only(cost, 0, byte_size(lines * width, op.element(kDestination)));
   return cost;
 }
@@ -50,15 +50,15 @@ OpCost cost_delta_replay(const OpContext& op) {
   cost.macs = cost.arith = state * kept;
   cost.read(kSource, byte_size(state, op.element(kSource)));
   // At least one decay per head; there may be one per element of the key.
-  cost.read(kCaptured,
-            byte_size(kept * (value_heads + key_heads * key_size + value_heads * value_size), op.element(kCaptured)));
+  cost.read(kCapture,
+            byte_size(kept * (value_heads + key_heads * key_size + value_heads * value_size), op.element(kCapture)));
   op.write_only(cost, 0, byte_size(state, op.element(kDestination)));
   return cost;
 }
 
 // --- Mamba2Verify: projection [R, gate, x, B, C, dt] of one sequence; snapshots of its states after each token ---
 
-constexpr int kProjection = 0, kConvState = 1, kState = 2;
+constexpr int kProjection = 0, kConvState = 1, kDeltaState = 2;
 
 struct MambaSizes {
   Dim tokens, slots, heads, head_size, state_size, groups;
@@ -69,7 +69,7 @@ struct MambaSizes {
 };
 
 MambaSizes mamba_sizes(const OpContext& op) {
-  const Shape& state = shape_of(op, kState, 4);
+  const Shape& state = shape_of(op, kDeltaState, 4);
   return {.tokens = dim_of(op, kProjection, 0),
           .slots = state[0],
           .heads = positive_attribute(op, "heads"),
@@ -86,10 +86,10 @@ void infer_mamba(OpContext& op) {
   const MambaSizes sizes = mamba_sizes(op);
   expect_dim(op, kProjection, 1, sizes.inner() + sizes.channels() + sizes.heads, "width of the projection");
   expect_dim(op, kConvState, 1, sizes.channels(), "channels of the convolution's state");
-  expect_dim(op, kState, 1, sizes.heads, "heads of the state");
+  expect_dim(op, kDeltaState, 1, sizes.heads, "heads of the state");
   op.set_output(0, op.element(kProjection), {sizes.tokens, sizes.inner()});
   op.set_output(1, op.input(kConvState));
-  op.set_output(2, op.input(kState));
+  op.set_output(2, op.input(kDeltaState));
   op.set_output(3, op.element(kProjection), {sizes.tokens, sizes.channels()});
   op.set_output(4, ElementType::Float32, {sizes.tokens, sizes.inner()});
 }
@@ -105,7 +105,7 @@ OpCost cost_mamba(const OpContext& op) {
   const Dim steps = sizes.tokens * sizes.heads;
   OpCost cost = op.streamed();
   const Dim written = min(sizes.tokens, sizes.slots);  // snapshots; one is read
-  for (const int i : {kConvState, kState}) {
+  for (const int i : {kConvState, kDeltaState}) {
     const Dim snapshot = floor_div(op.elements(i), sizes.slots);
     op.read_only(cost, i, byte_size(snapshot, op.element(i)));
     op.write_only(cost, i, byte_size(snapshot * written, op.element(i)));  // output 1 is input 1's, output 2 input 2's
@@ -165,7 +165,7 @@ OpCost cost_commit(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribSpeculativeRules[] = {
     // op                                infer         cost               fold     cost in words
     {"ConvStateReplay",                  infer_replay, cost_conv_replay,  nullptr, "no arithmetic; moves the history", kOther.with(Gradient::Unmodelled)},
     {"GatedDeltaNetStateReplay",         infer_replay, cost_delta_replay, nullptr, "1 mac, 1 mul per element of the state and kept token", kOther.with(Gradient::Unmodelled)},
@@ -174,10 +174,10 @@ constexpr OpRule kRules[] = {
     {"SpeculativePrefixCommit",          infer_commit, cost_commit,       nullptr, "1 comparison per drafted token", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribSpeculativeRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_speculative_rules() { return kRules; }
+std::span<const OpRule> contrib_speculative_rules() { return kContribSpeculativeRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -280,7 +280,7 @@ OpCost cost_dense_hash(const OpContext& op) { return cost_hash(op, 4); }
 OpCost cost_varlen_hash(const OpContext& op) { return cost_hash(op, 5); }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kContribStateRules[] = {
     // op                           infer              cost              fold     cost in words
     {"CausalConvWithState",         infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(3, 1, 1)},
     {"GatedDeltaNet",               infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention.updating(6, 1, 1)},
@@ -290,10 +290,10 @@ constexpr OpRule kRules[] = {
     {"VarlenNGramHashMapping",      infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kContribStateRules));
 
 }  // namespace
 
-std::span<const OpRule> contrib_state_rules() { return kRules; }
+std::span<const OpRule> contrib_state_rules() { return kContribStateRules; }
 
 }  // namespace pagoda::inline core::ops

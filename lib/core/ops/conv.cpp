@@ -238,7 +238,7 @@ OpCost cost_causal_conv(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kConvRules[] = {
     // op                   infer                 cost                 fold     cost in words
     {"CausalConvWithState", infer_causal_conv,    cost_causal_conv,    nullptr, "k macs, 1 bias add per element; SiLU: 1 sigmoid, 1 mul", kAttention.updating(3, 1, 1).with(Gradient::Rule)},
     {"Col2Im",              infer_col2im,         cost_col2im,         nullptr, "1 add per column element", kLayout},
@@ -249,10 +249,10 @@ constexpr OpRule kRules[] = {
     {"QLinearConv",         infer_qlinear_conv,   cost_qlinear_conv,   nullptr, "as ConvInteger; scale, round, zero point, 2 clamps, bias per output element", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kConvRules));
 
 }  // namespace
 
-std::span<const OpRule> conv_rules() { return kRules; }
+std::span<const OpRule> conv_rules() { return kConvRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -326,15 +326,15 @@ OpCost cost_einsum(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kEinsumRules[] = {
     // op       infer         cost         fold     cost in words
     {"Einsum",  infer_einsum, cost_einsum, nullptr, "cheapest order of pairwise contractions: product of the joined labels' sizes in macs, or in mul where nothing is summed", kMatrixProduct.with(ProductForm::Einsum)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kEinsumRules));
 
 }  // namespace
 
-std::span<const OpRule> einsum_rules() { return kRules; }
+std::span<const OpRule> einsum_rules() { return kEinsumRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -158,7 +158,7 @@ void fold_where(OpContext& op) {
 constexpr auto kCostCompare = cost_each<1, 0, 1>;
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kElementwiseRules[] = {
     // op               infer             cost                fold                        cost in words
     {"Add",             infer_binary,     cost_each<1>,       fold_each<add>,             "1 add / output element", kAddition.reads({WeightUse::Additive, WeightUse::Additive})},
     {"And",             infer_comparison, kCostCompare,       fold_each<logical_and>,     "1 logical operation / output element", kTruth},
@@ -186,10 +186,10 @@ constexpr OpRule kRules[] = {
     {"Xor",             infer_comparison, kCostCompare,       fold_each<logical_xor>,     "1 logical operation / output element", kTruth},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kElementwiseRules));
 
 }  // namespace
 
-std::span<const OpRule> elementwise_rules() { return kRules; }
+std::span<const OpRule> elementwise_rules() { return kElementwiseRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -105,7 +105,7 @@ bool is_permutation(const Shape& a, const Shape& b) {
   return std::is_permutation(a.begin(), a.end(), b.begin(), b.end());
 }
 
-using Numbers = std::vector<std::int64_t>;
+using Integers = std::vector<std::int64_t>;
 
 // Splits sizes of a reshape's input into the parts that its target is made of. What an earlier reshape merged is taken
 // apart the same way; failing that, parts are sizes seen before; failing that, two parts are pending.
@@ -117,19 +117,18 @@ class Splitter {
   // The formulas of a target with these exported sizes, all above 1, for a run of input sizes with the same product:
   //   [64, h] → [1024, 2] with h = 32 at export: 64·p and q, where p·q = h
   // Empty where a cut of one list lies within no single size of the other, as in [6, 4] → [4, 6].
-  std::optional<Shape> target(const Shape& input, const Numbers& exported, const Numbers& target) {
-    return refined(input, exported, target, [this](const Dim& size, const Numbers& pieces) {
-      return std::optional(parts(size, pieces));
-    });
+  std::optional<Shape> target(const Shape& input, const Integers& exported, const Integers& target) {
+    return refined(input, exported, target,
+                   [this](const Dim& size, const Integers& pieces) { return std::optional(parts(size, pieces)); });
   }
 
-  Shape parts(const Dim& whole, const Numbers& sizes) {
+  Shape parts(const Dim& whole, const Integers& sizes) {
     if (auto answer = known(whole, sizes)) return *std::move(answer);
     for (const Shape& merged : session_.merged(whole))
       if (const auto numbers = numbers_of(merged))
         if (auto answer = target(merged, *numbers, sizes)) return *std::move(answer);
     if (sizes.size() % 2 == 0) {  // an axis divided into windows
-      Numbers axes;
+      Integers axes;
       for (std::size_t i = 0; i < sizes.size(); i += 2) axes.push_back(sizes[i] * sizes[i + 1]);
       auto wholes = axes.size() == 1 ? std::optional(Shape{whole}) : product_of_seen(whole, axes, false);
       if (!wholes) wholes = product_of_seen(whole, axes, true);
@@ -153,7 +152,8 @@ class Splitter {
  private:
   // Both lists cut where either ends. `split` gives the parts of an input size with several pieces.
   template <typename Split>
-  std::optional<Shape> refined(const Shape& input, const Numbers& exported, const Numbers& target, const Split& split) {
+  std::optional<Shape> refined(const Shape& input, const Integers& exported, const Integers& target,
+                               const Split& split) {
     struct Piece {
       std::size_t of, in;  // positions in input and target
       std::int64_t size;
@@ -174,7 +174,7 @@ class Splitter {
     std::vector<Shape> made_of(target.size());
     for (std::size_t first = 0; first < pieces.size();) {
       std::size_t last = first;
-      Numbers sizes;
+      Integers sizes;
       while (last < pieces.size() && pieces[last].of == pieces[first].of) sizes.push_back(pieces[last++].size);
       const Dim& size = input[pieces[first].of];
       std::optional<Shape> formulas;
@@ -198,14 +198,14 @@ class Splitter {
   }
 
   // The parts, where no new symbol is needed.
-  std::optional<Shape> known(const Dim& whole, const Numbers& sizes) {
+  std::optional<Shape> known(const Dim& whole, const Integers& sizes) {
     constexpr int kMostTries = 4096;  // of merged sizes made of merged sizes
     if (++tries_ > kMostTries) refuse_several(whole);
     std::optional<Shape> answer;
     for (const Shape& merged : session_.merged(whole)) {
       const auto numbers = numbers_of(merged);
       if (!numbers) continue;
-      const auto split = [this](const Dim& size, const Numbers& pieces) { return known(size, pieces); };
+      const auto split = [this](const Dim& size, const Integers& pieces) { return known(size, pieces); };
       const auto found = refined(merged, *numbers, sizes, split);
       if (found && answer && as_asked(fixed_, *found) != as_asked(fixed_, *answer)) refuse_several(whole);
       if (found && !answer) answer = found;
@@ -218,8 +218,8 @@ class Splitter {
                 " can be made of other sizes in several ways");
   }
 
-  std::optional<Numbers> numbers_of(const Shape& sizes) const {
-    Numbers numbers;
+  std::optional<Integers> numbers_of(const Shape& sizes) const {
+    Integers numbers;
     for (const Dim& size : sizes) {
       const auto number = fixed_.as_exported(size).value64();
       if (!number || *number < 1) return std::nullopt;
@@ -230,7 +230,7 @@ class Splitter {
 
   // Factors of `whole` with these exported sizes, in their order: sizes seen on earlier tensors. With `guesses`, also
   // numbers, and a last factor that was not seen. Rows come before columns where both had the same size.
-  std::optional<Shape> product_of_seen(const Dim& whole, const Numbers& sizes, bool guesses) const {
+  std::optional<Shape> product_of_seen(const Dim& whole, const Integers& sizes, bool guesses) const {
     std::vector<Shape> answers;
     Shape factors;
     extend(whole, sizes, guesses, factors, answers);
@@ -241,7 +241,7 @@ class Splitter {
     return answers.front();
   }
 
-  void extend(const Dim& rest, const Numbers& sizes, bool guesses, Shape& factors, std::vector<Shape>& found) const {
+  void extend(const Dim& rest, const Integers& sizes, bool guesses, Shape& factors, std::vector<Shape>& found) const {
     if (found.size() == kMostAnswers) return;
     const std::int64_t size = sizes[factors.size()];
     std::vector<Dim> candidates = op_.seen_sizes(size);
@@ -348,8 +348,9 @@ void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vec
       return reshape.exported_input[k] != 1 || reshape.input[k].is_constant();
     };
     std::optional<Shape> formulas;
-    bool all_plain = std::all_of(is_stated.begin() + static_cast<std::ptrdiff_t>(first),
-                                 is_stated.begin() + static_cast<std::ptrdiff_t>(j), [](bool stated) { return stated; });
+    bool all_plain =
+        std::all_of(is_stated.begin() + static_cast<std::ptrdiff_t>(first),
+                    is_stated.begin() + static_cast<std::ptrdiff_t>(j), [](bool stated) { return stated; });
     for (std::size_t k = first_input; k < i; ++k) all_plain = all_plain && is_plain(k);
     if (places.size() > 1 && all_plain) {
       const auto of = [&](const auto& list) {
@@ -464,9 +465,8 @@ Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, co
   const auto number = size.value64();
   if (!number || op.seen_sizes(*number).empty()) return size;
   const std::vector<Dim> seen = op.seen_sizes(*number, rank, axis);
-  const bool agree = std::all_of(seen.begin(), seen.end(), [&](const Dim& each) {
-    return fixed.as_asked(each) == fixed.as_asked(seen.front());
-  });
+  const bool agree = std::all_of(seen.begin(), seen.end(),
+                                 [&](const Dim& each) { return fixed.as_asked(each) == fixed.as_asked(seen.front()); });
   const std::optional<Dim> otherwise = !agree ? std::nullopt : std::optional(seen.empty() ? size : seen.front());
   OpContext::State& state = OpContext::State::of(op);
   return state.session.pending_size(*number, state.display_name, otherwise);

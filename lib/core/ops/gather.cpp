@@ -15,10 +15,6 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-void set_unknown_rank(OpContext& op, int output = 0) {
-  op.set_output(output, {.element = op.element(0), .shape = std::nullopt});
-}
-
 int axis_of(const OpContext& op, std::int64_t otherwise) {
   return normal_axis(op, op.attribute("axis", otherwise), op.rank(0));
 }
@@ -492,7 +488,7 @@ void infer_unique(OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kGatherRules[] = {
     // op                infer                   cost                  fold                   cost in words
     {"Compress",         infer_compress,         cost_compress,        nullptr,               "no arithmetic; reads the conditions and what they keep", kGathering},
     {"Gather",           infer_gather,           cost_gather,          fold_gather,           "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(BatchAxis::Indexed).reads({WeightUse::Embedding})},
@@ -507,10 +503,10 @@ constexpr OpRule kRules[] = {
     {"Unique",           infer_unique,           cost_select,          nullptr,               "1 comparison / input element: a hash or a merge; ordering is not counted", kSearch},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kGatherRules));
 
 }  // namespace
 
-std::span<const OpRule> gather_rules() { return kRules; }
+std::span<const OpRule> gather_rules() { return kGatherRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -221,7 +221,7 @@ OpCost cost_multinomial(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kGenerateRules[] = {
     // op                  infer                    cost                fold                    cost in words
     {"Bernoulli",          infer_random_like,       cost_each<1, 0, 1>, nullptr,                "1 comparison / element", kRandom},
     {"Constant",           infer_constant,          cost_view,          fold_constant,          "nothing: stored with the model", kGenerated},
@@ -235,10 +235,10 @@ constexpr OpRule kRules[] = {
     {"Range",              infer_range,             cost_range,         fold_range,             "1 mul, 1 add / element", kGenerated.with(Placement::Materialises)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kGenerateRules));
 
 }  // namespace
 
-std::span<const OpRule> generate_rules() { return kRules; }
+std::span<const OpRule> generate_rules() { return kGenerateRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -12,8 +12,6 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-void set_unknown_rank(OpContext& op) { op.set_output(0, {.element = op.element(0), .shape = std::nullopt}); }
-
 // --- Transpose ---
 
 std::vector<std::size_t> permutation(const OpContext& op, std::size_t rank) {
@@ -285,7 +283,7 @@ void infer_reverse_sequence(OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kLayoutRules[] = {
     // op                infer                   cost             fold            cost in words
     {"DepthToSpace",     infer_depth_to_space,   cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
     {"Expand",           infer_expand,           cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output", kExpand},
@@ -297,10 +295,10 @@ constexpr OpRule kRules[] = {
     {"Trilu",            infer_trilu,            cost_move_first, fold_trilu,     "no arithmetic; reads and writes all", kLayout},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kLayoutRules));
 
 }  // namespace
 
-std::span<const OpRule> layout_rules() { return kRules; }
+std::span<const OpRule> layout_rules() { return kLayoutRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -63,16 +63,16 @@ OpCost cost_softmax_cross_entropy(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kLossRules[] = {
     // op                          infer       cost                        fold     cost in words
     {"NegativeLogLikelihoodLoss",  infer_loss, cost_nll_loss,              nullptr, "per label neg, weight mul, ignore comparison, add; mean: div, weights' sum", kOther},
     {"SoftmaxCrossEntropyLoss",    infer_loss, cost_softmax_cross_entropy, nullptr, "log-softmax (4 and exp per score, log per label), then as NegativeLogLikelihoodLoss", kOther},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kLossRules));
 
 }  // namespace
 
-std::span<const OpRule> loss_rules() { return kRules; }
+std::span<const OpRule> loss_rules() { return kLossRules; }
 
 }  // namespace pagoda::inline core::ops

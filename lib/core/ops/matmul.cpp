@@ -89,7 +89,7 @@ OpCost cost_det(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kMatmulRules[] = {
     // op               infer                 cost                 fold     cost in words
     {"Det",             infer_det,            cost_det,            nullptr, "LU with pivoting: n(n−1)/2 comparisons and div, n(n−1)(2n−1)/6 mul and sub, n − 1 mul per matrix", kOther.with(Gradient::Unmodelled)},
     {"Gemm",            infer_gemm,           cost_gemm,           nullptr, "K macs, 1 bias add / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.reads({WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
@@ -98,10 +98,10 @@ constexpr OpRule kRules[] = {
     {"QLinearMatMul",   infer_qlinear_matmul, cost_qlinear_matmul, nullptr, "as MatMulInteger; scale, round, zero point, 2 clamps / output element", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kMatmulRules));
 
 }  // namespace
 
-std::span<const OpRule> matmul_rules() { return kRules; }
+std::span<const OpRule> matmul_rules() { return kMatmulRules; }
 
 }  // namespace pagoda::inline core::ops

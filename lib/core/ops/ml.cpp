@@ -445,7 +445,7 @@ OpCost cost_tree_ensemble(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kMlRules[] = {
     // op                      infer                     cost                    fold     cost in words
     {"ArrayFeatureExtractor",  infer_array_features,     cost_array_features,    nullptr, "no arithmetic; reads the columns it picks", kLearner},
     {"Binarizer",              infer_same,               cost_test,              nullptr, "1 comparison per element", kLearner},
@@ -468,10 +468,10 @@ constexpr OpRule kRules[] = {
     {"ZipMap",                 infer_zip_map,            cost_zip_map,           nullptr, "no arithmetic; reads what it writes", kLearner},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kMlRules));
 
 }  // namespace
 
-std::span<const OpRule> ml_rules() { return kRules; }
+std::span<const OpRule> ml_rules() { return kMlRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -235,7 +235,7 @@ OpCost cost_hardmax(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kNormRules[] = {
     // op                          infer                cost                fold     cost in words
     {"BatchNormalization",         infer_batch_norm,    cost_batch_norm,    nullptr, "1 mul, 1 add per element; ε, rsqrt, 2 mul, 1 sub per channel; training: moments (4), running statistics (6)", kPointwise.with(Epilogue::BatchNorm).reads({{}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive, WeightUse::Positive})},
     {"GroupNormalization",         infer_group_norm,    cost_group_norm,    nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt per group; 3 per image and channel", kNorm.with(RowAxes::ChannelGroup).reads({{}, WeightUse::Factor, WeightUse::Additive})},
@@ -251,10 +251,10 @@ constexpr OpRule kRules[] = {
     {"Softmax",                    infer_softmax,       cost_softmax,       nullptr, "compare, sub, exp, add, div per element", kNorm.with(RowAxes::Softmax)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kNormRules));
 
 }  // namespace
 
-std::span<const OpRule> norm_rules() { return kRules; }
+std::span<const OpRule> norm_rules() { return kNormRules; }
 
 }  // namespace pagoda::inline core::ops

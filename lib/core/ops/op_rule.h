@@ -1,12 +1,12 @@
 // One operator = one row: its name and three pure functions. A family of operators is one file with one sorted
 // table of rows; registry.cpp lists the families.
 //
-//   constexpr OpRule kRules[] = {
+//   constexpr OpRule kUnaryRules[] = {
 //       // op          infer            cost             fold      cost in words, facts
 //       {"Identity",   infer_identity,  cost_view,       fold_identity, "nothing: a view", kView},
 //       {"Relu",       infer_unary,     cost_compare,    nullptr,  "1 comparison per element", kPointwise},
 //   };
-//   static_assert(well_formed(kRules));
+//   static_assert(well_formed(kUnaryRules));
 //
 // An operator that costs nothing says so (cost_view); an operator that is not modelled has no row.
 #pragma once

@@ -217,7 +217,7 @@ OpCost cost_roi_align(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kPoolRules[] = {
     // op                 infer               cost                      fold     cost in words
     {"AveragePool",       infer_pool,         cost_average_pool,        nullptr, "kernel − 1 adds, 1 division per output element", kPooling},
     {"GlobalAveragePool", infer_global_pool,  cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element", kPooling},
@@ -230,10 +230,10 @@ constexpr OpRule kRules[] = {
     {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region; with sampling_ratio 0 the data decide r", kPooling},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kPoolRules));
 
 }  // namespace
 
-std::span<const OpRule> pool_rules() { return kRules; }
+std::span<const OpRule> pool_rules() { return kPoolRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -71,17 +71,17 @@ OpCost cost_dynamic_quantize(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kQuantizeRules[] = {
     // op                     infer                   cost                   fold     cost in words
     {"DequantizeLinear",      infer_dequantize,       cost_dequantize,       nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"DynamicQuantizeLinear", infer_dynamic_quantize, cost_dynamic_quantize, nullptr, "min, max, div, round, add, 2 clamps per element; 9 per tensor", kOther.with(Gradient::Integers)},
     {"QuantizeLinear",        infer_quantize,         cost_quantize,         nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kQuantizeRules));
 
 }  // namespace
 
-std::span<const OpRule> quantize_rules() { return kRules; }
+std::span<const OpRule> quantize_rules() { return kQuantizeRules; }
 
 }  // namespace pagoda::inline core::ops

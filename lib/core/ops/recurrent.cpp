@@ -193,17 +193,17 @@ OpCost cost_rnn(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kRecurrentRules[] = {
     // op     infer       cost       fold     cost in words
     {"GRU",   infer_gru,  cost_gru,  nullptr, "3·H·(I + H) macs per step; 2 sigmoid, tanh, 5 (6 linear_before_reset), 3 (4) biases per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
     {"LSTM",  infer_lstm, cost_lstm, nullptr, "4·H·(I + H) macs per step; 3 sigmoid, 2 tanh, 4, 4 biases, 6 for peepholes per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
     {"RNN",   infer_rnn,  cost_rnn,  nullptr, "H·(I + H) macs per step; tanh, bias per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kRecurrentRules));
 
 }  // namespace
 
-std::span<const OpRule> recurrent_rules() { return kRules; }
+std::span<const OpRule> recurrent_rules() { return kRecurrentRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -239,7 +239,7 @@ void fold_running(OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kReduceRules[] = {
     // op                infer          cost            fold                       cost in words
     {"ArgMax",           infer_arg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements", kSearch},
     {"ArgMin",           infer_arg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons", kSearch},
@@ -257,10 +257,10 @@ constexpr OpRule kRules[] = {
     {"ReduceSumSquare",  infer_reduce,  kCostSumSquare, nullptr,                   "n mul, n − m add", kReduction},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kReduceRules));
 
 }  // namespace
 
-std::span<const OpRule> reduce_rules() { return kRules; }
+std::span<const OpRule> reduce_rules() { return kReduceRules; }
 
 }  // namespace pagoda::inline core::ops

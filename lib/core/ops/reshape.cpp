@@ -11,8 +11,6 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-void set_unknown_rank(OpContext& op) { op.set_output(0, {.element = op.element(0), .shape = std::nullopt}); }
-
 // --- Reshape ---
 
 // The target sizes as given: unknown elements, −1 for the size to solve for, 0 for a copied size.
@@ -248,7 +246,7 @@ void fold_dropout(OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kReshapeRules[] = {
     // op           infer            cost          fold          cost in words
     {"Dropout",     infer_dropout,   cost_dropout, fold_dropout, "nothing in inference: a view; in training 1 comparison, 1 mul, 1 selection / element", kPointwise.with(Numbers::Same)},
     {"Flatten",     infer_flatten,   cost_view,    fold_same,    "nothing: a view", kView},
@@ -260,10 +258,10 @@ constexpr OpRule kRules[] = {
     {"Unsqueeze",   infer_unsqueeze, cost_view,    fold_same,    "nothing: a view", kView},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kReshapeRules));
 
 }  // namespace
 
-std::span<const OpRule> reshape_rules() { return kRules; }
+std::span<const OpRule> reshape_rules() { return kReshapeRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -337,7 +337,7 @@ OpCost cost_center_crop_pad(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kResizeRules[] = {
     // op             infer                  cost                  fold     cost in words
     {"AffineGrid",    infer_affine_grid,     cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis", kPooling.with(Gradient::Unmodelled)},
     {"CenterCropPad", infer_center_crop_pad, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept", kLayout},
@@ -346,10 +346,10 @@ constexpr OpRule kRules[] = {
     {"Upsample",      infer_resize,          cost_resize,          nullptr, "as Resize", kPooling},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kResizeRules));
 
 }  // namespace
 
-std::span<const OpRule> resize_rules() { return kRules; }
+std::span<const OpRule> resize_rules() { return kResizeRules; }
 
 }  // namespace pagoda::inline core::ops

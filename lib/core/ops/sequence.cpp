@@ -315,7 +315,7 @@ void fold_has_element(OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kSequenceRules[] = {
     // op                   infer                       cost                       fold              cost in words
     {"ConcatFromSequence",  infer_concat_from_sequence, cost_concat_from_sequence, nullptr,          "no arithmetic; reads and writes all", kSequence},
     {"Optional",            infer_optional,             cost_view,                 nullptr,          "nothing: a reference", kSequence},
@@ -330,10 +330,10 @@ constexpr OpRule kRules[] = {
     {"SplitToSequence",     infer_split_to_sequence,    cost_split_to_sequence,    nullptr,          "no arithmetic; reads and writes all", kSequence},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kSequenceRules));
 
 }  // namespace
 
-std::span<const OpRule> sequence_rules() { return kRules; }
+std::span<const OpRule> sequence_rules() { return kSequenceRules; }
 
 }  // namespace pagoda::inline core::ops

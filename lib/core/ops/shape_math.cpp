@@ -139,6 +139,10 @@ Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view
   return shape;
 }
 
+void set_unknown_rank(OpContext& op, int output) {
+  op.set_output(output, {.element = op.element(0), .shape = std::nullopt});
+}
+
 Dim ceil_log2(const Dim& n) {
   if (const auto value = n.value()) {
     int stages = 0;

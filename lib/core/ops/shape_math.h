@@ -32,6 +32,9 @@ Window window_attributes(const OpContext& op, int spatial_rank, const Shape* wei
 // ⌊(in + pad − dilation·(kernel−1) − 1) / stride⌋ + 1 (ONNX Operators.md, Conv and MaxPool).
 Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode);
 
+// Gives an output the first input's element type and an unknown rank.
+void set_unknown_rank(OpContext& op, int output = 0);
+
 // An element of a known value as an integer; empty if it is unknown or not an integer.
 std::optional<Dim> as_dim(const Scalar& scalar);
 std::optional<double> as_real(const Scalar& scalar);

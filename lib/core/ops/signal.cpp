@@ -233,7 +233,7 @@ OpCost cost_mel(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kSignalRules[] = {
     // op                infer         cost            fold     cost in words
     {"BlackmanWindow",   infer_window, cost_window<2>, nullptr, "2 cos, 6 operations per element", kGenerated},
     {"DFT",              infer_dft,    cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element", kSignal.with(Gradient::Rule)},
@@ -243,10 +243,10 @@ constexpr OpRule kRules[] = {
     {"STFT",             infer_stft,   cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT", kSignal},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kSignalRules));
 
 }  // namespace
 
-std::span<const OpRule> signal_rules() { return kRules; }
+std::span<const OpRule> signal_rules() { return kSignalRules; }
 
 }  // namespace pagoda::inline core::ops

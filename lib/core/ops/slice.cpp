@@ -408,7 +408,7 @@ void fold_concat(OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kSliceRules[] = {
     // op            infer         cost             fold         cost in words
     {"Concat",       infer_concat, cost_move,       fold_concat, "no arithmetic; reads and writes all", kLayout.with(Numbers::Rearranged).tokens_along(0)},
     {"DynamicSlice", infer_slice,  cost_slice,      fold_slice,  "as Slice", kLayout.with(Gradient::Unmodelled)},
@@ -416,10 +416,10 @@ constexpr OpRule kRules[] = {
     {"Split",        infer_split,  cost_move_first, fold_split,  "no arithmetic; reads and writes all", kLayout.with(BatchAxis::Same)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kSliceRules));
 
 }  // namespace
 
-std::span<const OpRule> slice_rules() { return kRules; }
+std::span<const OpRule> slice_rules() { return kSliceRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -78,7 +78,7 @@ OpCost cost_fp4_both(const OpContext& op) {
 constexpr std::initializer_list<WeightUse> kScaled = {{}, WeightUse::QuantScale, WeightUse::ZeroPoint};
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kTensorrtRules[] = {
     // op                          infer                                           cost                          fold     cost in words
     {"DequantizeLinear",           infer_as<"DequantizeLinear">,                   cost_as<"DequantizeLinear">,  nullptr, "mul, and sub of the zero point, per element", kDequantize.reads(kScaled)},
     {"QuantizeLinear",             infer_as<"QuantizeLinear">,                     cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads(kScaled)},
@@ -93,10 +93,10 @@ constexpr OpRule kRules[] = {
     {"TRT_MXFP8QuantizeLinear",    infer_quantize_to<kFp8>,                        cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kTensorrtRules));
 
 }  // namespace
 
-std::span<const OpRule> tensorrt_rules() { return kRules; }
+std::span<const OpRule> tensorrt_rules() { return kTensorrtRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -61,7 +61,7 @@ void infer_tf_idf(OpContext& op) {
 }
 
 // Strings in, strings out: there are no bytes or arithmetic to count, which Mark::Host states.
-OpCost cost_host(const OpContext&) {
+OpCost cost_text(const OpContext&) {
   OpCost cost;
   cost.mark = Mark::Host;
   return cost;
@@ -76,19 +76,19 @@ OpCost cost_tf_idf(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kTextRules[] = {
     // op                 infer                    cost         fold     cost in words
     {"RegexFullMatch",    infer_regex,             cost_move,   nullptr, "no arithmetic; writes the answers", kText},
-    {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host", kText},
-    {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host", kText},
+    {"StringConcat",      infer_string_concat,     cost_text,   nullptr, "nothing: characters on the host", kText},
+    {"StringNormalizer",  infer_string_normalizer, cost_text,   nullptr, "nothing: characters on the host", kText},
     {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts", kText},
     {"TfIdfVectorizer",   infer_tf_idf,            cost_tf_idf, nullptr, "1 mul / feature, except in mode TF", kText},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kTextRules));
 
 }  // namespace
 
-std::span<const OpRule> text_rules() { return kRules; }
+std::span<const OpRule> text_rules() { return kTextRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -87,7 +87,7 @@ OpCost cost_gradient(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kTrainingRules[] = {
     // op        infer               cost           fold     cost in words
     {"Adagrad",  infer_optimizer<3>, cost_adagrad,  nullptr, "6, sqrt per element; 2 for weight decay", kTrainer.with(Gradient::Unmodelled)},
     {"Adam",     infer_optimizer<4>, cost_adam,     nullptr, "11, sqrt per element; 2 for weight decay, 1 for decay afterwards; 4, 2 pow, sqrt per node", kTrainer.with(Gradient::Unmodelled)},
@@ -95,10 +95,10 @@ constexpr OpRule kRules[] = {
     {"Momentum", infer_optimizer<3>, cost_momentum, nullptr, "5, with Nesterov's 7 per element; 2 for weight decay", kTrainer.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kTrainingRules));
 
 }  // namespace
 
-std::span<const OpRule> training_rules() { return kRules; }
+std::span<const OpRule> training_rules() { return kTrainingRules; }
 
 }  // namespace pagoda::inline core::ops

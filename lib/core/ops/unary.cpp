@@ -133,7 +133,7 @@ Scalar positive_part(const Scalar& x, ElementType type) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kUnaryRules[] = {
     // op                infer            cost                fold                  cost in words
     {"Abs",              infer_same,      cost_each<1, 0, 1>, fold_unary<absolute>, "1 sign change / element", kPointwise},
     {"Acos",             infer_same,      cost_each<0, 1>,    nullptr,              "1 acos / element", kPointwise},
@@ -184,10 +184,10 @@ constexpr OpRule kRules[] = {
     {"ThresholdedRelu",  infer_same,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element", kPointwise},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kUnaryRules));
 
 }  // namespace
 
-std::span<const OpRule> unary_rules() { return kRules; }
+std::span<const OpRule> unary_rules() { return kUnaryRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -65,16 +65,16 @@ OpCost cost_image_decoder(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kVisionRules[] = {
     // op                 infer                      cost                      fold     cost in words
     {"ImageDecoder",      infer_image_decoder,       cost_image_decoder,       nullptr, "not known: depends on the image", kOther.with(Gradient::NoInput)},
     {"NonMaxSuppression", infer_non_max_suppression, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting", kSearch},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kVisionRules));
 
 }  // namespace
 
-std::span<const OpRule> vision_rules() { return kRules; }
+std::span<const OpRule> vision_rules() { return kVisionRules; }
 
 }  // namespace pagoda::inline core::ops

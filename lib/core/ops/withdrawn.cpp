@@ -107,7 +107,7 @@ OpCost cost_disentangled(const OpContext& op) {
 }
 
 // clang-format off
-constexpr OpRule kRules[] = {
+constexpr OpRule kWithdrawnRules[] = {
     // op                            infer                cost                fold     cost in words
     {"Affine",                      infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
     {"Crop",                        infer_crop,          cost_picked,        nullptr, "no arithmetic; reads what it keeps", kLayout.with(Gradient::Unmodelled)},
@@ -125,10 +125,10 @@ constexpr OpRule kRules[] = {
     {"ScaledTanh",                  infer_same,          cost_each<2, 1>,    nullptr, "α·tanh(β·x): 1 special, 2 mul / element", kPointwise.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kRules));
+static_assert(well_formed(kWithdrawnRules));
 
 }  // namespace
 
-std::span<const OpRule> withdrawn_rules() { return kRules; }
+std::span<const OpRule> withdrawn_rules() { return kWithdrawnRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -36,7 +36,7 @@ std::size_t worst(const EnergyFit& fit) {
       errors.begin());
 }
 
-std::string percent(double part) { return base::rounded(100 * part) + " %"; }
+std::string error_percent(double part) { return base::rounded(100 * part) + " %"; }
 
 bool is_indistinct(const EnergyFit& fit, const std::string& term) {
   return std::any_of(fit.indistinct.begin(), fit.indistinct.end(), [&](const auto& group) {
@@ -91,7 +91,7 @@ std::string one_report(const EnergyStudy& study, const std::optional<DeviceSpec>
   std::string text = std::to_string(study.rows.size()) + " runs" + (study.label.empty() ? "" : " of " + study.label) +
                      ": energy = work x FLOP + traffic x B + constant power x s\n\n" + base::aligned(grid, 0) + "\n" +
                      "mean error " + base::rounded(100 * fit.mean_error, 4) + " %, largest " +
-                     percent(std::abs(fit.relative_residual[most])) + " (" + base::printable(study.rows[most].label) +
+                     error_percent(std::abs(fit.relative_residual[most])) + " (" + base::printable(study.rows[most].label) +
                      ")\n" + doubts(fit);
   if (!device) return text;
   DeviceSpec with = *device;
@@ -113,7 +113,7 @@ std::string several_report(const std::vector<EnergyStudy>& studies) {
     std::vector<std::string> row = {base::printable(study.label), std::to_string(study.rows.size())};
     for (std::size_t i = 0; i < study.fit.terms.size(); ++i)
       row.push_back(base::si_text(study.fit.terms[i].value, kUnits[i]));
-    row.push_back(percent(study.fit.mean_error));
+    row.push_back(error_percent(study.fit.mean_error));
     row.push_back(base::joined(study.fit.indistinct, "; ",
                                [](const auto& group) { return base::joined(group, " and ", said); }));
     grid.rows.push_back(std::move(row));
