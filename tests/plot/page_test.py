@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Uses chart pages in a headless Chromium: page_test.py ROOFLINE_PLOT ONNX_ESTIMATE SOURCE_DIR [--screenshots DIR]
 
-A copy of each page gets page_test.js, and that script's hash in its policy; the dumped document contains the results.
-The unchanged page must also run under its own policy. Exits 77, "skipped", without Chromium.
+One browser opens every page in a fresh window, unchanged and under its own policy, and then runs page_test.js in it. Exits
+77, "skipped", without Chromium.
 """
 import base64
 import copy
 import hashlib
-import html
 import json
 import pathlib
 import random
@@ -19,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import browser  # noqa: E402
 
 # What-if takes most of a small page: rates and roofs of all devices 30 kB, formulas of
 # seven precisions 20 kB, its script 15 kB.
@@ -77,26 +79,42 @@ def many_operators(estimate, count):
     return estimate
 
 
-def check(name, page_path, folder, most_bytes):
+# What the page's picture looked like before its script drew anything: read from the file, given as a string.
+STILL = """(text => { window.still_ticks = [...new DOMParser().parseFromString(text, "text/html").querySelectorAll(
+  "#ticks-x text, #ticks-y text")].map(t => t.textContent).join("|"); })"""
+
+
+def results_of(chrome, page_path, script, before=""):
+    """(what `script` writes on the page, what the page complained of, whether it ran, its text)."""
+    window = chrome.fresh()
+    try:
+        window.open(f"file://{page_path}")
+        is_ready = window.evaluate("document.documentElement.dataset.ready") == "1"
+        if script is None:
+            return None, window.complaints(), is_ready, window.evaluate("document.documentElement.outerHTML")
+        window.evaluate(f"{STILL}({json.dumps(page_path.read_text())})")
+        for text in (before, (HERE / "contrast.js").read_text(), (HERE / script).read_text()):
+            window.evaluate(text)
+        found = window.evaluate("document.getElementById('results')?.textContent")
+        return found, window.complaints(), is_ready, ""
+    finally:
+        window.close()
+
+
+def check(chrome, name, page_path, most_bytes):
     failures = []
     if page_path.stat().st_size >= most_bytes:
         failures.append(f"the page takes {page_path.stat().st_size:,} B, {most_bytes:,} B at most")
     svg = page_path.read_text().split("<svg", 1)[1].split("</svg>", 1)[0]
     if len(svg.encode()) >= 300_000:
         failures.append(f"the picture takes {len(svg.encode()):,} B")
-    plain = chromium("--dump-dom", f"file://{page_path}")
-    if 'data-ready="1"' not in plain.stdout:
+    results, complaints, is_ready, _ = results_of(chrome, page_path, "page_test.js")
+    if not is_ready:
         failures.append("the page did not run as it is")
-    failures += console(plain)
-    copy = folder / f"{name}.test.html"
-    copy.write_text(with_test(page_path.read_text()))
-    run = chromium("--dump-dom", f"file://{copy}")
-    found = re.search(r'<pre id="results">(.*?)</pre>', run.stdout, re.S)
-    results = html.unescape(found.group(1)) if found else "no results\n" + "\n".join(console(run))
     print(f"== {name}, {page_path.stat().st_size:,} B\n{results}")
-    if "ALL PASSED" not in results:
+    if "ALL PASSED" not in (results or ""):
         failures.append("some checks failed")
-    failures += console(run)
+    failures += complaints
     for failure in failures:
         print("FAIL", failure)
     return not failures
@@ -155,7 +173,7 @@ def differences(page, lines):
     return wrong
 
 
-def check_what_if(tool, source, folder):
+def check_what_if(chrome, tool, source, folder):
     """Random requests, made in the page and to onnx-estimate, must give the same printed digits."""
     chance = random.Random(19)
     devices = json.loads(subprocess.run([tool, "--list-devices", "--format", "json"], capture_output=True, text=True, check=True).stdout)
@@ -175,15 +193,12 @@ def check_what_if(tool, source, folder):
             request["traffic"] = chance.choice(["unfused", "fused"])
             requests.append(request)
         requests.append({**requests[-1], "traffic": "resident"})  # the page has only part of the answer, and the command
-        copy = folder / f"{model}.what.test.html"
-        copy.write_text(with_test(path.read_text(), "what_if_test.js", "window.requests=" + json.dumps(requests) + ";"))
-        run = chromium("--dump-dom", f"file://{copy}")
-        found = re.search(r'<pre id="results">(.*?)</pre>', run.stdout, re.S)
-        failures += [f"{model}: {line}" for line in console(run)]
+        found, complaints, _, _ = results_of(chrome, path, "what_if_test.js", "window.requests=" + json.dumps(requests) + ";")
+        failures += [f"{model}: {line}" for line in complaints]
         if not found:
             failures.append(f"{model}: no results")
             continue
-        result = json.loads(html.unescape(found.group(1)))
+        result = json.loads(found)
         if set(sizes) - set(result["sizes"]):
             failures.append(f"{model}: controls of {result['sizes']}, expected {list(sizes)}")
         if model == "bert_base" and result["most"]["sequence"] != "512":
@@ -220,14 +235,13 @@ def check_what_if(tool, source, folder):
     return not failures
 
 
-def check_roofs_alone(page_path):
+def check_roofs_alone(chrome, page_path):
     """Roofs without a model: the page runs, hides everything about operators, and draws every roof."""
-    document = chromium("--dump-dom", f"file://{page_path}")
-    failures = console(document)
-    if 'data-ready="1"' not in document.stdout or ">roofs alone<" not in document.stdout:
+    _, failures, is_ready, document = results_of(chrome, page_path, None)
+    if not is_ready or ">roofs alone<" not in document:
         failures.append("the page did not run")
     for name in ("rows", "search", "save-csv"):
-        if not re.search(rf'<[^>]* id="{name}"[^>]* hidden=""', document.stdout):
+        if not re.search(rf'<[^>]* id="{name}"[^>]* hidden=""', document):
             failures.append(f"{name} is not hidden")
     print(f"== roofs alone, {page_path.stat().st_size:,} B")
     for failure in failures:
@@ -283,7 +297,10 @@ def main():
         "measured": [*ceilings, "--estimate", data / "small_estimate.json", "--measured", data / "small_measured.json"],
         "hostile": ["--device", "h200", "--estimate", data / "hostile_estimate.json"],
     }
-    with tempfile.TemporaryDirectory() as name:
+    if not browser.program():
+        print("skipped: no chromium (Debian package chromium)")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, browser.Browser(f"{name}/profile") as chrome:
         folder = pathlib.Path(name)
         many = folder / "many.json"
         many.write_text(json.dumps(many_operators(json.loads((data / "small_estimate.json").read_text()), 10_000)))
@@ -297,8 +314,8 @@ def main():
             pages["runs"] += ["--estimate", estimate, "--measured", pathlib.Path(source) / f"data/measured/orin-agx/{runs}.csv"]
         good = check_raster(tool, pages["measured"], folder)
         subprocess.run([tool, *map(str, ceilings), "-o", str(folder / "roofs.html")], check=True)
-        good = check_roofs_alone(folder / "roofs.html") and good
-        good = check_what_if(estimator, source, folder) and good
+        good = check_roofs_alone(chrome, folder / "roofs.html") and good
+        good = check_what_if(chrome, estimator, source, folder) and good
         skeletons = pathlib.Path(source) / "models/skeletons"
         models = {"resnet50": ["resnet50", "--device", "h200"],
                   "bert_base": ["bert_base", "--device", "h200", "--precision", "fp16", "--batch", "8", "--dim", "sequence=384"],
@@ -313,7 +330,7 @@ def main():
             path = folder / f"{page}.html"
             command = [estimator if page in models else tool, *map(str, arguments), "-o", str(path)]
             subprocess.run(command, check=True)
-            good = check(page, path, folder, MOST_BYTES.get(page, PLAIN_BYTES)) and good
+            good = check(chrome, page, path, MOST_BYTES.get(page, PLAIN_BYTES)) and good
             if "--screenshots" in sys.argv:
                 target = pathlib.Path(sys.argv[sys.argv.index("--screenshots") + 1])
                 target.mkdir(parents=True, exist_ok=True)

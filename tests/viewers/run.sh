@@ -7,5 +7,5 @@ tool=$(realpath "$1") source=$(realpath "$2") folder=$3
 need_browser
 mkdir -p "$folder"
 folder=$(realpath "$folder")
-environment "$folder" 500 netron ai-edge-model-explorer model-explorer-onnx websocket-client
+environment "$folder" 500 netron ai-edge-model-explorer model-explorer-onnx
 PYTHONDONTWRITEBYTECODE=1 "$folder/venv/bin/python" "$source/tests/viewers/viewers_test.py" "$tool" "$source" "$folder"

@@ -14,7 +14,8 @@ import urllib.request
 
 import netron
 
-from browser import Browser
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from browser import Browser  # noqa: E402
 
 TOOL, SOURCE, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 NODES = ["/conv1/Conv", "/layer1/layer1.0/relu/Relu", "/fc/Gemm"]

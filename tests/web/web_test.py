@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import browser  # noqa: E402
 
 MOST_BYTES = 3_000_000
