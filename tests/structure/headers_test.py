@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compiles every public header alone, and all together in several orders: headers_test.py COMPILER….
 
-Every compiler compiles all of them together, and the last one each alone: a missing include is missing for all.
+The first compiler compiles all of them together, the last one all in reverse and each alone: a missing include is missing
+for all.
 
 Only the installed include directories are searched, so that a header cannot depend on a private one.
 """
@@ -40,9 +41,8 @@ def main():
     rest = [header for header in headers if header != "pagoda/pagoda.h"]
     assert len(rest) > 40, f"expected more than 40 public headers, found {len(rest)}"
     units = [(compilers[-1], f"{header} alone", [header]) for header in headers]
-    for compiler in compilers:
-        units.append((compiler, "pagoda.h first, the others after it", ["pagoda/pagoda.h", *rest]))
-        units.append((compiler, "pagoda.h last, the others in reverse", [*reversed(rest), "pagoda/pagoda.h"]))
+    units.append((compilers[0], "pagoda.h first, the others after it", ["pagoda/pagoda.h", *rest]))
+    units.append((compilers[-1], "pagoda.h last, the others in reverse", [*reversed(rest), "pagoda/pagoda.h"]))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         complaints = list(pool.map(lambda unit: compile_text(unit[0], including(unit[2])), units))
     failed = 0
