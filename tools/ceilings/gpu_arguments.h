@@ -21,6 +21,10 @@ struct BlockClocks {
 // Kernel arguments by value: the driver copies them at launch.
 class Arguments {
  public:
+  template <typename... T>
+  explicit Arguments(T... values) {
+    (add(values), ...);
+  }
   template <typename T>
   Arguments& add(T value) {
     slots_.emplace_back(sizeof(T));

@@ -205,11 +205,23 @@ double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
   return 0;
 }
 
+// A result of one thread: both halves of a packed pair, or the number twice.
+std::pair<double, double> halves_of(Operand operand, const char* at) {
+  std::uint32_t word;
+  std::memcpy(&word, at, 4);
+  const auto low = static_cast<std::uint16_t>(word), high = static_cast<std::uint16_t>(word >> 16);
+  if (operand == Operand::Half2) return {half_value(low), half_value(high)};
+  if (operand == Operand::Bfloat2) return {bfloat_value(low), bfloat_value(high)};
+  double value = operand == Operand::Float ? static_cast<double>(std::bit_cast<float>(word))
+                                           : static_cast<double>(static_cast<std::int32_t>(word));
+  if (operand == Operand::Double) std::memcpy(&value, at, 8);
+  return {value, value};
+}
+
 bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
   const bool special = row.op == std::string_view("special");
-  Arguments arguments;
   // Special functions: enough trips for every start to reach the fixed point.
-  arguments.add(special ? 8U : 1U);
+  Arguments arguments(special ? 8U : 1U);
   if (special)
     arguments.add(0.0F).add(0.0F);
   else
@@ -224,29 +236,7 @@ bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePoint
   for (unsigned i = 0; i < chains; ++i)
     for (unsigned thread = 0; thread < 256; ++thread) {
       const char* at = got.data() + (i * 256 + thread) * size;
-      std::uint32_t word;
-      std::memcpy(&word, at, 4);
-      double found = 0, other = 0;
-      switch (row.operand) {
-        case Operand::Float:
-          found = other = static_cast<double>(std::bit_cast<float>(word));
-          break;
-        case Operand::Double:
-          std::memcpy(&found, at, 8);
-          other = found;
-          break;
-        case Operand::Half2:
-          found = half_value(static_cast<std::uint16_t>(word));
-          other = half_value(static_cast<std::uint16_t>(word >> 16));
-          break;
-        case Operand::Bfloat2:
-          found = bfloat_value(static_cast<std::uint16_t>(word));
-          other = bfloat_value(static_cast<std::uint16_t>(word >> 16));
-          break;
-        case Operand::Int:
-          found = other = static_cast<double>(static_cast<std::int32_t>(word));
-          break;
-      }
+      const auto [found, other] = halves_of(row.operand, at);
       // 2^-x = x at W(ln 2) / ln 2; the unit is accurate to two units of 2^-22.
       const double want = special ? 0.6411857445049860 : chain_after(row, thread, i);
       if (special ? std::abs(found - want) > 1e-6 : found != want || other != want) {
@@ -276,8 +266,7 @@ double wanted_product(const TensorRow& row, unsigned block, unsigned thread, uns
 template <typename T>
 bool products_right(Gpu& gpu, const TensorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
   const PathRow& path = row_of(row.path);
-  Arguments arguments;
-  arguments.add(1U).add(row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}).add(out).add(clocks);
+  Arguments arguments(1U, row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}, out, clocks);
   gpu.launch(row.kernel, {path.blocks, path.threads, path.shared}, arguments.pointers());
   gpu.synchronize();
   // Registers per thread: mma.sync has tiles (8 steps each) of m × n per warp, the others one product per group.
@@ -345,19 +334,15 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
       e.ceiling.op = row.op;
       e.ceiling.data = zeros ? "zeros" : "fixed point of -x/2 + 5/4";
       for (const unsigned per_sm : {4U, 8U}) {
-        auto pace = std::make_shared<Pace>();
-        e.candidates.push_back({row.kernel,
-                                {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{256}}},
-                                [this, row, zeros, pace, blocks = sms * per_sm](double seconds) {
-                                  const unsigned trips = trips_for(*pace, seconds, 200);
-                                  Arguments arguments;
-                                  arguments.add(trips);
-                                  add_operands(arguments, row.operand, zeros);
-                                  arguments.add(words_.get()).add(clocks_.get());
-                                  const double took = gpu_.time(row.kernel, {blocks, 256, 0}, arguments.pointers());
-                                  pace->trips_per_second = trips / took;
-                                  return finish(row.per_thread * trips * blocks * 256, took, blocks);
-                                }});
+        const unsigned blocks = sms * per_sm;
+        e.candidates.push_back(paced(row.kernel,
+                                     {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{256}}}, 200,
+                                     row.per_thread * blocks * 256, blocks, [this, row, zeros, blocks](unsigned trips) {
+                                       Arguments arguments(trips);
+                                       add_operands(arguments, row.operand, zeros);
+                                       arguments.add(words_.get()).add(clocks_.get());
+                                       return gpu_.time(row.kernel, {blocks, 256, 0}, arguments.pointers());
+                                     }));
       }
       e.verify = [this, row] {
         Verdict v;
@@ -387,18 +372,14 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
       e.ceiling.config["shape"] =
           "m" + std::to_string(row.m) + "n" + std::to_string(row.n) + "k" + std::to_string(row.k);
       for (unsigned per_sm = 1; per_sm <= path.per_sm; per_sm *= 2) {
-        auto pace = std::make_shared<Pace>();
+        const unsigned blocks = sms * per_sm / path.blocks * path.blocks;
         e.candidates.push_back(
-            {row.kernel,
-             {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{path.threads}}},
-             [this, row, path, zeros, pace, blocks = sms * per_sm / path.blocks * path.blocks](double seconds) {
-               const unsigned trips = trips_for(*pace, seconds, 200);
-               Arguments arguments;
-               arguments.add(trips).add(int{zeros ? kZeros : kRandom}).add(words_.get()).add(clocks_.get());
-               const double took = gpu_.time(row.kernel, {blocks, path.threads, path.shared}, arguments.pointers());
-               pace->trips_per_second = trips / took;
-               return finish(2.0 * row.m * row.n * row.k * row.steps * path.groups * trips * blocks, took, blocks);
-             }});
+            paced(row.kernel, {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{path.threads}}}, 200,
+                  2.0 * row.m * row.n * row.k * row.steps * path.groups * blocks, blocks,
+                  [this, row, path, zeros, blocks](unsigned trips) {
+                    Arguments arguments(trips, int{zeros ? kZeros : kRandom}, words_.get(), clocks_.get());
+                    return gpu_.time(row.kernel, {blocks, path.threads, path.shared}, arguments.pointers());
+                  }));
       }
       e.verify = [this, row] {
         Verdict v;
@@ -414,8 +395,7 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
 }
 
 double GpuCeilings::fma_seconds(unsigned trips) {
-  Arguments arguments;
-  arguments.add(trips);
+  Arguments arguments(trips);
   add_operands(arguments, Operand::Float, true);
   arguments.add(words_.get()).add(clocks_.get());
   return gpu_.time("fma_f32", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 0}, arguments.pointers());

@@ -218,8 +218,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
   };
   // One warp per SM that only reads its clock: the chip is awake but does no work.
   plan.spin = [&gpu](double seconds) {
-    Arguments arguments;
-    arguments.add(static_cast<std::uint64_t>(seconds * gpu.attributes().sm_clock_hz));
+    Arguments arguments(static_cast<std::uint64_t>(seconds * gpu.attributes().sm_clock_hz));
     gpu.time("spin", {static_cast<unsigned>(gpu.attributes().sms), 32, 0}, arguments.pointers());
   };
   if (options.depth == Depth::Quick) {

@@ -98,8 +98,7 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
 // Seconds of `repeats` launches of `passes` passes each. Arrays: destination, then sources; a read has only a source.
 double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks,
                            unsigned threads, std::size_t vectors, unsigned passes, bool near, unsigned repeats) {
-  Arguments arguments;
-  arguments.add(passes);
+  Arguments arguments(passes);
   for (const GpuBuffer& array : arrays) arguments.add(array.get());
   arguments.add(vectors);
   if (row.scalar) arguments.add(3.0F);
@@ -110,8 +109,7 @@ double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& a
 }
 
 double GpuCeilings::bulk_read(DevicePointer array, unsigned blocks, std::size_t vectors, unsigned passes) {
-  Arguments arguments;
-  arguments.add(passes).add(array).add(vectors).add(words_.get()).add(0U).add(clocks_.get());
+  Arguments arguments(passes, array, vectors, words_.get(), 0U, clocks_.get());
   return gpu_.time(kBulkRead, {blocks, kBulkThreads, kBulkShared}, arguments.pointers());
 }
 
@@ -129,19 +127,19 @@ void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vecto
     const std::size_t unit = std::size_t{kBulkVectors} * blocks,
                       vectors = static_cast<std::size_t>(each) / 16 / unit * unit;
     if (vectors == 0) continue;
-    auto pace = std::make_shared<Pace>();
-    e.candidates.push_back({kBulkRead,
-                            {{"blocks", std::int64_t{blocks}},
-                             {"threads", std::int64_t{kBulkThreads}},
-                             {"cover", std::string("bulk copies")},
-                             {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
-                            [this, arrays, pace, blocks, vectors](double seconds) {
-                              if (!bulk_.right) return Sample();  // a rate of 0 is never chosen
-                              const unsigned passes = trips_for(*pace, seconds, 1);
-                              const double took = bulk_read(arrays->front().get(), blocks, vectors, passes);
-                              pace->trips_per_second = passes / took;
-                              return finish(16.0 * static_cast<double>(vectors) * passes, took, blocks);
-                            }});
+    Candidate candidate =
+        paced(kBulkRead,
+              {{"blocks", std::int64_t{blocks}},
+               {"threads", std::int64_t{kBulkThreads}},
+               {"cover", std::string("bulk copies")},
+               {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
+              1, 16.0 * static_cast<double>(vectors), blocks, [this, arrays, blocks, vectors](unsigned passes) {
+                return bulk_read(arrays->front().get(), blocks, vectors, passes);
+              });
+    candidate.run = [this, run = std::move(candidate.run)](double seconds) {
+      return bulk_.right ? run(seconds) : Sample();  // a rate of 0 is never chosen
+    };
+    e.candidates.push_back(std::move(candidate));
   }
 }
 
@@ -165,19 +163,16 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
     const std::size_t tile = std::size_t{4} * shape.threads, unit = tiles ? tile : tile * sms * shape.per_sm;
     const std::size_t vectors = static_cast<std::size_t>(each) / 16 / unit * unit;
     const unsigned blocks = tiles ? static_cast<unsigned>(vectors / tile) : sms * shape.per_sm;
-    auto pace = std::make_shared<Pace>();
-    e.candidates.push_back({row.kernel,
-                            {{"blocks", std::int64_t{blocks}},
-                             {"threads", std::int64_t{shape.threads}},
-                             {"cover", std::string(shape.name)},
-                             {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
-                            [this, row, arrays, pace, blocks, shape, vectors, tiles](double seconds) {
-                              const unsigned passes = trips_for(*pace, seconds, 1);
-                              const double took = stream(row, *arrays, blocks, shape.threads, vectors,
-                                                         tiles ? 1 : passes, shape.near, tiles ? passes : 1);
-                              pace->trips_per_second = passes / took;
-                              return finish(16.0 * static_cast<double>(vectors) * row.moved * passes, took, blocks);
-                            }});
+    e.candidates.push_back(paced(row.kernel,
+                                 {{"blocks", std::int64_t{blocks}},
+                                  {"threads", std::int64_t{shape.threads}},
+                                  {"cover", std::string(shape.name)},
+                                  {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
+                                 1, 16.0 * static_cast<double>(vectors) * row.moved, blocks,
+                                 [this, row, arrays, blocks, shape, vectors, tiles](unsigned passes) {
+                                   return stream(row, *arrays, blocks, shape.threads, vectors, tiles ? 1 : passes,
+                                                 shape.near, tiles ? passes : 1);
+                                 }));
   }
   if (std::string_view(row.op) == "read") add_bulk_reads(e, arrays, each);
   if (std::string_view(row.op) == "copy") {
@@ -297,8 +292,7 @@ std::vector<lab::WorkingSetPoint> GpuCeilings::l2_sweep() {
     std::vector<double> rates;
     unsigned trips = 500;
     for (int round = 0; round < 6; ++round) {
-      Arguments arguments;
-      arguments.add(trips).add(memory.get()).add(sets * unit() / 16).add(words_.get()).add(clocks_.get());
+      Arguments arguments(trips, memory.get(), sets * unit() / 16, words_.get(), clocks_.get());
       const double took = gpu_.time("l2_read", {sms(), threads, 0}, arguments.pointers());
       if (round > 0) rates.push_back(static_cast<double>(unit()) * trips / took);
       trips = static_cast<unsigned>(std::clamp(trips / took * 0.01, 1.0, 4e9));
@@ -343,29 +337,25 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       return v;
     };
     for (const CacheShape& shape : row.shapes) {
-      auto pace = std::make_shared<Pace>();
       base::Settings config = {{"blocks_per_sm", std::int64_t{shape.per_sm}}, {"threads", std::int64_t{shape.threads}}};
       if (shape.bytes > 0) config["working_set_bytes"] = static_cast<std::int64_t>(shape.bytes);
+      const unsigned blocks = sms() * shape.per_sm;
       e.candidates.push_back(
-          {row.kernel, config, [this, row, level, memory, pace, shape](double seconds) {
-             const unsigned trips = trips_for(*pace, seconds, 500), blocks = sms() * shape.per_sm;
-             Arguments arguments;
-             arguments.add(trips);
-             if (level == "shared") {
-               arguments.add(1U);
-             } else {
-               arguments.add(memory->get());
-               if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
-             }
-             if (std::string_view(row.kernel) == "l2_write")
-               arguments.add(1U);
-             else
-               arguments.add(words_.get());
-             arguments.add(clocks_.get());
-             const double took = gpu_.time(row.kernel, {blocks, shape.threads, row.shared}, arguments.pointers());
-             pace->trips_per_second = trips / took;
-             return finish(double{kCacheBytes} * trips * blocks * shape.threads, took, blocks);
-           }});
+          paced(row.kernel, std::move(config), 500, double{kCacheBytes} * blocks * shape.threads, blocks,
+                [this, row, level, memory, shape, blocks](unsigned trips) {
+                  Arguments arguments(trips);
+                  if (level == "shared")
+                    arguments.add(1U);
+                  else
+                    arguments.add(memory->get());
+                  if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
+                  if (std::string_view(row.kernel) == "l2_write")
+                    arguments.add(1U);
+                  else
+                    arguments.add(words_.get());
+                  arguments.add(clocks_.get());
+                  return gpu_.time(row.kernel, {blocks, shape.threads, row.shared}, arguments.pointers());
+                }));
     }
     list.push_back(std::move(e));
   }
@@ -379,9 +369,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     e.verify = [this, spread] {
       constexpr unsigned kTrips = 5;
       gpu_.fill(words_.get(), 0, 256);
-      Arguments arguments;
-      arguments.add(kTrips).add(words_.get()).add(spread).add(clocks_.get());
-      gpu_.launch("atomics", {1, 256, 0}, arguments.pointers());
+      gpu_.launch("atomics", {1, 256, 0}, Arguments(kTrips, words_.get(), spread, clocks_.get()).pointers());
       gpu_.synchronize();
       std::vector<std::uint32_t> got(256);
       gpu_.read(got.data(), words_.get(), 4 * got.size());
@@ -393,16 +381,12 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       }
       return Verdict{};
     };
-    auto pace = std::make_shared<Pace>();
-    e.candidates.push_back(
-        {"atomics", {{"blocks_per_sm", std::int64_t{4}}}, [this, spread, pace, blocks = sms() * 4](double seconds) {
-           const unsigned trips = trips_for(*pace, seconds, 10);
-           Arguments arguments;
-           arguments.add(trips).add(words_.get()).add(spread).add(clocks_.get());
-           const double took = gpu_.time("atomics", {blocks, 256, 0}, arguments.pointers());
-           pace->trips_per_second = trips / took;
-           return finish(8.0 * trips * blocks * 256, took, blocks);
-         }});
+    const unsigned blocks = sms() * 4;
+    e.candidates.push_back(paced("atomics", {{"blocks_per_sm", std::int64_t{4}}}, 10, 8.0 * blocks * 256, blocks,
+                                 [this, spread, blocks](unsigned trips) {
+                                   return gpu_.time("atomics", {blocks, 256, 0},
+                                                    Arguments(trips, words_.get(), spread, clocks_.get()).pointers());
+                                 }));
     list.push_back(std::move(e));
   }
 }
@@ -458,13 +442,9 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
                return static_cast<DevicePointer>(reinterpret_cast<std::uintptr_t>(host));
              };
              const std::size_t tile = std::size_t{4} * 512, vectors = bytes / 16 / tile * tile;
-             Arguments arguments;
-             arguments.add(1U)
-                 .add(row.to_device ? memory->device.get() : address(memory->to))
-                 .add(row.to_device ? address(memory->from) : memory->device.get() + bytes)
-                 .add(vectors)
-                 .add(1U)
-                 .add(clocks_.get());
+             Arguments arguments(1U, row.to_device ? memory->device.get() : address(memory->to),
+                                 row.to_device ? address(memory->from) : memory->device.get() + bytes, vectors, 1U,
+                                 clocks_.get());
              Sample s;
              s.seconds = gpu_.time("hbm_copy", {static_cast<unsigned>(vectors / tile), 512, 0}, arguments.pointers());
              s.rate = 16.0 * static_cast<double>(vectors) / s.seconds;
@@ -504,8 +484,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
 }
 
 double GpuCeilings::shared_seconds(unsigned stride) {
-  Arguments arguments;
-  arguments.add(20000U).add(stride).add(words_.get()).add(clocks_.get());
+  Arguments arguments(20000U, stride, words_.get(), clocks_.get());
   return gpu_.time("shared_read", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 32768}, arguments.pointers());
 }
 

@@ -55,6 +55,17 @@ Sample GpuCeilings::finish(double amount, double seconds, unsigned blocks) {
   return s;
 }
 
+Candidate GpuCeilings::paced(const char* kernel, base::Settings config, unsigned at_first, double work, unsigned blocks,
+                             std::function<double(unsigned)> run) {
+  return {kernel, std::move(config),
+          [this, pace = std::make_shared<Pace>(), at_first, work, blocks, run = std::move(run)](double seconds) {
+            const unsigned trips = trips_for(*pace, seconds, at_first);
+            const double took = run(trips);
+            pace->trips_per_second = trips / took;
+            return finish(work * trips, took, blocks);
+          }};
+}
+
 unsigned GpuCeilings::trips_for(const Pace& pace, double seconds, unsigned at_first) const {
   return fixed_trips_ ? *fixed_trips_ : pace.trips(seconds, at_first);
 }

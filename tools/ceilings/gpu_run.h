@@ -81,6 +81,10 @@ class GpuCeilings {
   double shared_seconds(unsigned stride);
   unsigned trips_for(const Pace& pace, double seconds, unsigned at_first) const;
   Sample finish(double amount, double seconds, unsigned blocks);
+  // A kernel that `run` launches for as many trips as fill the time, `at_first` before its rate is known; `run` returns
+  // its seconds. `work` of a trip is that of all `blocks`.
+  Candidate paced(const char* kernel, base::Settings config, unsigned at_first, double work, unsigned blocks,
+                  std::function<double(unsigned trips)> run);
   Experiment start(const std::string& id, documents::CeilingKind kind, documents::CeilingMode mode,
                    const std::string& unit);
 
