@@ -9,7 +9,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kAttention[] = {
+constexpr OpCase kAttentionCases[] = {
     // graph, types, cost, why
     {"opset=23: q:f32[B,8,S,64], k:f32[B,8,S,64], v:f32[B,8,S,32] -> y = Attention(q, k, v)",
      "y:f32[B,8,S,32]", "macs=768*B*S*S arith=40*B*S*S special=8*B*S*S comparisons=8*B*S*S read=5120*B*S written=1024*B*S", "head size + value size macs; scale and softmax, per pair"},
@@ -91,7 +91,7 @@ Int visible_macs(int queries, int keys, int offset, bool causal, int left, int r
 
 }  // namespace
 
-TEST_CASE("attention") { check_cases(kAttention); }
+TEST_CASE("attention") { check_cases(kAttentionCases); }
 TEST_CASE("around attention") { check_cases(kAround); }
 TEST_CASE("flexible attention") { check_cases(kPreview); }
 

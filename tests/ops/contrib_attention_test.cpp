@@ -11,7 +11,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kAttention[] = {
+constexpr OpCase kContribAttentionCases[] = {
     // graph, types, cost, why
     // Two heads of 8 over inputs of 12. Projection: 12·48 macs and 48 biases per token. Per pair: 16 macs, 5 and exp.
     {"x:f32[B,S,12], w:f32[12,48], b:f32[48] -> y = com.microsoft.Attention(x, w, b) {num_heads=2}",
@@ -46,7 +46,7 @@ constexpr OpCase kAttention[] = {
     {"x:f32[1,12], w:f32[12,48], b:f32[48], p:f32[2,1,2,64,8], n:i32 -> y, c = com.microsoft.DecoderMaskedSelfAttention(x, w, b, , p, , n) {num_heads=2}", "error: rank 2", "", "rank 3"},
 };
 
-constexpr OpCase kQuantized[] = {
+constexpr OpCase kContribAttentionQuantized[] = {
     {"x:u8[B,S,12], w:i8[12,48]=const, b:f32[48]=const, xs:f32=0.1, ws:f32=0.1, xz:u8=3, wz:i8=0 -> y = com.microsoft.QAttention(x, w, b, xs, ws, , xz, wz) {num_heads=2}",
      "y:f32[B,S,16]", "macs=576*B*S+32*B*S*S arith=48*B*S+12*B*S+576+1+48*B*S+10*B*S*S special=2*B*S*S precision=int8", "zero points off both operands, a scale per element"},
     {"x:u8[B,1,12], w:i8[12,48], b:f32[48], xs:f32=0.1, ws:f32[48], p:f32[2,B,2,P,8] -> y, c = com.microsoft.QAttention(x, w, b, xs, ws, , , , p) {num_heads=2, unidirectional=1}",
@@ -120,8 +120,8 @@ constexpr OpCase kPositions[] = {
 
 }  // namespace
 
-TEST_CASE("com.microsoft attention with fused projections") { check_cases(kAttention); }
-TEST_CASE("com.microsoft quantised attention") { check_cases(kQuantized); }
+TEST_CASE("com.microsoft attention with fused projections") { check_cases(kContribAttentionCases); }
+TEST_CASE("com.microsoft quantised attention") { check_cases(kContribAttentionQuantized); }
 TEST_CASE("com.microsoft attention over projected heads") { check_cases(kHeads); }
 TEST_CASE("com.microsoft DecoderAttention") { check_cases(kDecoder); }
 TEST_CASE("com.microsoft biases of positions and windows with global tokens") { check_cases(kPositions); }

@@ -11,7 +11,7 @@ namespace {
 
 // clang-format off
 // Four query heads share two key heads of 16. A pair costs 32 macs.
-constexpr OpCase kGroup[] = {
+constexpr OpCase kContribCacheAttentionGroup[] = {
     // graph, types, cost, why
     {"q:f16[B,S,64], k:f16[B,S,32], v:f16[B,S,32], n:i32[B], x:f32[S,1] -> s = Shape(x) {end=1}; t = Cast(s) {to=6}; y, pk, pv = com.microsoft.GroupQueryAttention(q, k, v, , , n, t) {num_heads=4, kv_num_heads=2}",
      "y:f16[B,S,64], pk:f16[B,2,S,16], pv:f16[B,2,S,16]",
@@ -110,7 +110,7 @@ constexpr OpCase kIndexer[] = {
 
 }  // namespace
 
-TEST_CASE("GroupQueryAttention") { check_cases(kGroup); }
+TEST_CASE("GroupQueryAttention") { check_cases(kContribCacheAttentionGroup); }
 TEST_CASE("SparseAttention") { check_cases(kSparse); }
 TEST_CASE("paged attention and attention over selected keys") { check_cases(kPaged); }
 TEST_CASE("sparse attention indexers") { check_cases(kIndexer); }

@@ -10,7 +10,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kConv[] = {
+constexpr OpCase kContribConvCases[] = {
     // graph, types, cost, why
     {"x:f32[N,3,8,8], w:f32[4,3,3,3], b:f32[4] -> y = com.microsoft.FusedConv(x, w, b) {activation='Relu', strides=[2,2]}", "y:f32[N,4,3,3]", "macs=972*N arith=72*N comparisons=36*N read=768*N+432+16 written=144*N", "27 macs, bias and Relu for 36 elements"},
     {"x:f32[2,3,8,8], w:f32[4,3,3,3], b:f32[4], z:f32[2,4,6,6] -> y = com.microsoft.FusedConv(x, w, b, z) {activation='LeakyRelu', activation_params=[0.1]}", "y:f32[2,4,6,6]", "macs=7776 arith=1152 comparisons=288", "bias, sum, 2 for LeakyRelu"},
@@ -30,7 +30,7 @@ constexpr OpCase kConv[] = {
     {"x:f32[N,3,8,8], w:f32[3,4,3,3], p:i64[2]=[1,1] -> y = com.microsoft.ConvTransposeWithDynamicPads(x, w, p)", "error: there are 2 pads", "", "two axes"},
 };
 
-constexpr OpCase kQuantized[] = {
+constexpr OpCase kContribConvQuantized[] = {
     {"x:u8[N,3,8,8], w:u8[4,3,3,3], b:i32[4], s:f32=0.1, z:u8=1 -> y = com.microsoft.QLinearConv(x, s, z, w, s, z, s, z, b) {pads=[1,1,1,1]}", "y:u8[N,4,8,8]", "macs=6912*N arith=1728*N+110 comparisons=768*N precision=int8", "zero points, a scale, bias and 5 per element"},
     {"x:u8[N,8,8,4], w:i8[6,2,3,3], s:f32=0.1, t:f32[6], z:u8=1, v:i8[6] -> y = com.microsoft.QLinearConv(x, s, z, w, t, v, s, z) {channels_last=1, group=2, strides=[2,2]}", "y:u8[N,3,3,6]", "macs=972*N arith=256*N+108+12+270*N", "channels last, scales per channel"},
     {"x:u8[2,3,8,8], w:u8[4,4,3,3], s:f32=0.1, z:u8=1 -> y = com.microsoft.QLinearConv(x, s, z, w, s, z, s, z)", "error: input channels", "", "3 is not 4"},
@@ -129,8 +129,8 @@ TEST_CASE("a size that a later operator tells is not a symbol") {
   CHECK(analyze(graph(text)).symbols.empty());
 }
 
-TEST_CASE("com.microsoft convolutions") { check_cases(kConv); }
-TEST_CASE("com.microsoft quantised convolutions and pools") { check_cases(kQuantized); }
+TEST_CASE("com.microsoft convolutions") { check_cases(kContribConvCases); }
+TEST_CASE("com.microsoft quantised convolutions and pools") { check_cases(kContribConvQuantized); }
 TEST_CASE("com.ms.internal.nhwc convolutions and pools") { check_cases(kNhwc); }
 TEST_CASE("com.ms.internal.nhwc norms and layouts") { check_cases(kNhwcOther); }
 TEST_CASE("com.microsoft.nchwc") { check_cases(kNchwc); }

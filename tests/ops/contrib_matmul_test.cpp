@@ -39,7 +39,7 @@ constexpr OpCase kFused[] = {
     {"a:f32[3,4], b:f32[5,5] -> y = com.microsoft.SparseToDenseMatMul(a, b)", "error: inner dims", "", "4 is not 5"},
 };
 
-constexpr OpCase kPacked[] = {
+constexpr OpCase kContribMatmulPacked[] = {
     {"a:f16[B,S,64], w:u8[32,2,16]=const, s:f16[32,2]=const -> y = com.microsoft.MatMulNBits(a, w, s) {K=64, N=32, bits=4, block_size=32}",
      "y:f16[B,S,32]", "macs=2048*B*S arith=4096 comparisons=0 read=128*B*S+1024+128 written=64*B*S param_bytes=1024+128 precision=float16", "half a byte a weight; the default zero point comes off"},
     {"a:f16[1,64], w:u8[32,2,16]=const, s:f16[64]=const, z:u8[32]=const, b:f16[32]=const -> y = com.microsoft.MatMulNBits(a, w, s, z, , b) {K=64, N=32, bits=4, block_size=32}",
@@ -105,7 +105,7 @@ Counted count_inverse(int n) {
 }  // namespace
 
 TEST_CASE("com.microsoft fused matrix products") { check_cases(kFused); }
-TEST_CASE("com.microsoft products with packed weights, and Inverse") { check_cases(kPacked); }
+TEST_CASE("com.microsoft products with packed weights, and Inverse") { check_cases(kContribMatmulPacked); }
 
 TEST_CASE("Inverse costs what an elimination that counts does") {
   for (int n = 1; n <= 6; ++n) {

@@ -29,7 +29,7 @@ constexpr OpCase kEmbed[] = {
     {"i:i32[5], w:u8[1000,8], p:u8[16,8], g:u8[8], b:u8[8], s:f32=0.1, z:u8=1 -> y, n = com.microsoft.QEmbedLayerNormalization(i, , w, p, , g, b, , s, s, , s, s, z, z, , z, z)", "error: rank 1", "", "sequences of a batch"},
 };
 
-constexpr OpCase kGroup[] = {
+constexpr OpCase kContribNormGroup[] = {
     {"x:f16[N,8,8,32], g:f32[32], b:f32[32] -> y = com.microsoft.GroupNorm(x, g, b) {groups=4, activation=1}", "y:f16[N,8,8,32]", "arith=14336*N+108*N special=2048*N+4*N", "7 with SiLU per element; 3 per group, 3 per channel"},
     {"x:f16[2,32,8,8], g:f32[32], b:f32[32] -> y = com.microsoft.GroupNorm(x, g, b) {groups=4, activation=0, channels_last=0}", "y:f16[2,32,8,8]", "arith=24576+216 special=8", "channels first, no activation"},
     {"x:f16[2,8,8,30], g:f32[30], b:f32[30] -> y = com.microsoft.GroupNorm(x, g, b) {groups=4, activation=0}", "error: 30 channels", "", "no whole groups"},
@@ -51,6 +51,6 @@ constexpr OpCase kGroup[] = {
 
 TEST_CASE("com.microsoft norms of a residual sum") { check_cases(kSkip); }
 TEST_CASE("com.microsoft embeddings with layer norm") { check_cases(kEmbed); }
-TEST_CASE("com.microsoft group and RMS norms") { check_cases(kGroup); }
+TEST_CASE("com.microsoft group and RMS norms") { check_cases(kContribNormGroup); }
 
 }  // namespace pagoda::test

@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kPacked[] = {
+constexpr OpCase kContribPackedAttentionCases[] = {
     // graph, types, cost, why
     {"x:f16[8,12], w:f16[12,48], b:f16[48], o:i32[3,4], c:i32[4]=[0,1,4,8] -> y = com.microsoft.PackedAttention(x, w, b, o, c) {num_heads=2}", "y:f16[8,16]", "macs=4608+832 arith=384+260 special=52", "1 + 9 + 16 pairs a head"},
     {"x:f16[B*S,12], w:f16[12,48], b:f16[48], o:i32[B,S], c:i32[B+1] -> y = com.microsoft.PackedAttention(x, w, b, o, c) {num_heads=2}", "y:f16[B*S,16]", "macs=576*B*S+32*B*S*S", "no padding at all"},
@@ -29,6 +29,6 @@ constexpr OpCase kPacked[] = {
 
 }  // namespace
 
-TEST_CASE("com.microsoft packed attention") { check_cases(kPacked); }
+TEST_CASE("com.microsoft packed attention") { check_cases(kContribPackedAttentionCases); }
 
 }  // namespace pagoda::test

@@ -10,7 +10,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kConv[] = {
+constexpr OpCase kContribStateConv[] = {
     // graph, types, cost, why
     {"x:f32[B,6,S], w:f32[6,1,4], b:f32[6], p:f32[B,6,3] -> y, s = com.microsoft.CausalConvWithState(x, w, b, p) {activation='silu'}", "y:f32[B,6,S], s:f32[B,6,3]", "macs=24*B*S arith=12*B*S special=6*B*S read=24*B*S+96+24+72*B written=24*B*S+72*B", "four taps, bias, SiLU"},
     {"x:f32[2,5,2,3], w:f32[6,1,4] -> y, s = com.microsoft.CausalConvWithState(x, w) {channels_last=1, dilation=2}", "y:f32[2,5,2,3], s:f32[2,6,2,3]", "macs=240 arith=0", "channels last, taps two apart: a state of 6"},
@@ -69,7 +69,7 @@ Counted count_token(int d, int v) {
 
 }  // namespace
 
-TEST_CASE("com.microsoft causal convolutions") { check_cases(kConv); }
+TEST_CASE("com.microsoft causal convolutions") { check_cases(kContribStateConv); }
 TEST_CASE("com.microsoft linear attention") { check_cases(kLinear); }
 TEST_CASE("com.microsoft n-gram hashes") { check_cases(kHashes); }
 

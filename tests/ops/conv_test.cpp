@@ -9,7 +9,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kConv[] = {
+constexpr OpCase kConvCases[] = {
     // graph, types, cost, why
     {"x:f32[N,3,224,224], w:f32[64,3,7,7]=const -> y = Conv(x, w) {strides=[2,2], pads=[3,3,3,3]}",
      "y:f32[N,64,112,112]", "macs=118013952*N arith=0 read=602112*N+37632 written=3211264*N precision=float32", "the stem of a ResNet"},
@@ -104,7 +104,7 @@ Int macs(const std::string& text) { return *analyze(graph(text)).totals.cost.mac
 
 }  // namespace
 
-TEST_CASE("convolutions slide windows and multiply every tap") { check_cases(kConv); }
+TEST_CASE("convolutions slide windows and multiply every tap") { check_cases(kConvCases); }
 TEST_CASE("integer convolutions subtract zero points and requantise") { check_cases(kIntegerConv); }
 TEST_CASE("transposed convolutions scatter every input element") { check_cases(kConvTranspose); }
 TEST_CASE("deformable, causal and column convolutions") { check_cases(kOthers); }

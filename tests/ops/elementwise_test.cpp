@@ -80,7 +80,7 @@ constexpr OpCase kLogic[] = {
     {"c:bool[2], a:f32[2], b:i64[2] -> y = Where(c, a, b)", "error: float32 and int64", "", "one type"},
 };
 
-constexpr OpCase kFolds[] = {
+constexpr OpCase kElementwiseFolds[] = {
     {"x:f32[N,6], c:i64[2]=[1,-4] -> s = Shape(x); y = Add(s, c)",   "y=[N+1,2]", "mark=host", ""},
     {"x:f32[N,6], c:i64[2]=[1,10] -> s = Shape(x); y = Sub(s, c)",   "y=[N-1,-4]", "", ""},
     {"x:f32[N,6] -> s = Shape(x); y = Mul(s, s)",                    "y=[N*N,36]", "", ""},
@@ -117,7 +117,7 @@ constexpr OpCase kFolds[] = {
 TEST_CASE("shapes broadcast as each opset says") { check_cases(kBroadcasting); }
 TEST_CASE("arithmetic costs one operation per output element and join") { check_cases(kArithmetic); }
 TEST_CASE("comparisons and logic cost comparisons") { check_cases(kLogic); }
-TEST_CASE("known elements are computed, also where they are formulas") { check_cases(kFolds); }
+TEST_CASE("known elements are computed, also where they are formulas") { check_cases(kElementwiseFolds); }
 
 }  // namespace
 }  // namespace pagoda::test

@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kGather[] = {
+constexpr OpCase kGatherCases[] = {
     // graph, types, cost, why
     {"w:f32[30522,768]=const, i:i64[N,128] -> y = Gather(w, i)", "y:f32[N,128,768]", "arith=0 read=3072*min(30522,128*N)+1024*N written=393216*N", "the rows picked, not the table"},
     {"w:f32[169,3]=const, i:i64[2401]=const -> y = Gather(w, i)", "y:f32[2401,3]", "mark=folded", "constants alone"},
@@ -66,7 +66,7 @@ constexpr OpCase kChoice[] = {
     {"x:f32[N,4] -> y = Unique(x) {axis=2}", "error: axis 2", "", ""},
 };
 
-constexpr OpCase kFolds[] = {
+constexpr OpCase kGatherFolds[] = {
     {"x:f32[N,3,H,W], i:i64=[0,-1] -> s = Shape(x); y = Gather(s, i)", "y=[N,W]", "mark=host", ""},
     {"x:f32[N,3,H,W], i:i64=2 -> s = Shape(x); y = Gather(s, i)", "y:i64[]=H", "mark=host", "a scalar"},
     {"x:f32[N,3], i:i64[2] -> s = Shape(x); y = Gather(s, i)", "y=none", "", "which one is not known"},
@@ -83,7 +83,7 @@ constexpr OpCase kFolds[] = {
     {"x:f32[N+1,3] -> s = Shape(x); y = NonZero(s)", "y:i64[1,2]=[0,1]", "", "sizes that cannot be 0"},
     {"x:f32[N,3] -> s = Shape(x); y = NonZero(s)", "y:i64[1,?]", "", "N may be 0"},
 };
-constexpr OpCase kRebatched[] = {
+constexpr OpCase kGatherRebatched[] = {
     {"x:f32[1,512], f:i64=[-1], i:i64[1,512,1]=const -> v = Reshape(x, f); y = Gather(v, i)", "y:f32[batch,512,1]", "", "a view that names every element"},
     {"x:f32[2,6], f:i64=[-1], i:i64[4,3]=const -> v = Reshape(x, f); y = Gather(v, i)", "y:f32[2*batch,3]", "", "4 = 2 · 2"},
     {"x:f32[2,6], f:i64=[-1], i:i64[3]=const -> v = Reshape(x, f); y = Gather(v, i)", "y:f32[3]", "", "some of them"},
@@ -91,7 +91,7 @@ constexpr OpCase kRebatched[] = {
 };
 // clang-format on
 
-TEST_CASE("gathers read what they pick") { check_cases(kGather); }
+TEST_CASE("gathers read what they pick") { check_cases(kGatherCases); }
 TEST_CASE("scatters copy the data and place the updates") { check_cases(kScatter); }
 TEST_CASE("what the data decide is a symbol with a bound") {
   check_cases(kChoice);
@@ -103,9 +103,9 @@ TEST_CASE("what the data decide is a symbol with a bound") {
 TEST_CASE("indices fixed at export take the batch where they name everything") {
   AnalyzeOptions options;
   options.symbolic_batch = true;
-  check_cases(kRebatched, options);
+  check_cases(kGatherRebatched, options);
 }
-TEST_CASE("known elements are picked and placed") { check_cases(kFolds); }
+TEST_CASE("known elements are picked and placed") { check_cases(kGatherFolds); }
 
 }  // namespace
 }  // namespace pagoda::test

@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kShapes[] = {
+constexpr OpCase kLayoutShapes[] = {
     // graph, types, cost, why
     {"x:f32[N,197,12,64] -> y = Transpose(x) {perm=[0,2,1,3]}", "y:f32[N,12,197,64]", "arith=0 read=605184*N written=605184*N", ""},
     {"x:f32[2,3,N] -> y = Transpose(x)", "y:f32[N,3,2]", "", "reversed by default"},
@@ -44,7 +44,7 @@ constexpr OpCase kShapes[] = {
     {"x:f32[4,3,8], l:i64[4] -> y = ReverseSequence(x, l) {batch_axis=0, time_axis=0}", "error: are the same", "", ""},
 };
 
-constexpr OpCase kFolds[] = {
+constexpr OpCase kLayoutFolds[] = {
     {"c:i64[2,3]=[1,2,3,4,5,6] -> y = Transpose(c)", "y:i64[3,2]=[1,4,2,5,3,6]", "mark=folded", ""},
     {"x:f32[N,3], s:i64=[2,2] -> h = Shape(x); y = Expand(h, s)", "y=[N,3,N,3]", "", ""},
     {"x:f32[N,3], r:i64=[2] -> h = Shape(x); y = Tile(h, r)", "y=[N,3,N,3]", "", ""},
@@ -55,8 +55,8 @@ constexpr OpCase kFolds[] = {
 };
 // clang-format on
 
-TEST_CASE("rearranging writes what it makes and computes nothing") { check_cases(kShapes); }
-TEST_CASE("known elements are rearranged") { check_cases(kFolds); }
+TEST_CASE("rearranging writes what it makes and computes nothing") { check_cases(kLayoutShapes); }
+TEST_CASE("known elements are rearranged") { check_cases(kLayoutFolds); }
 
 }  // namespace
 }  // namespace pagoda::test

@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kCases[] = {
+constexpr OpCase kLossCases[] = {
     // graph, types, cost, why
     {"x:f32[N,5], t:i64[N] -> y = NegativeLogLikelihoodLoss(x, t) {reduction='none'}", "y:f32[N]", "arith=N special=0 read=12*N written=4*N", "one score per label is read"},
     {"x:f32[2,5,4], t:i64[2,4], w:f32[5] -> y = NegativeLogLikelihoodLoss(x, t, w)", "y:f32[]", "arith=33 read=32+64+20 written=4", "weighted mean: neg, mul, two sums and a division"},
@@ -24,6 +24,6 @@ constexpr OpCase kCases[] = {
 
 }  // namespace
 
-TEST_CASE("classification losses") { check_cases(kCases); }
+TEST_CASE("classification losses") { check_cases(kLossCases); }
 
 }  // namespace pagoda::test

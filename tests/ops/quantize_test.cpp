@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kCases[] = {
+constexpr OpCase kQuantizeCases[] = {
     // graph, types, cost, why
     {"x:f32[N,4], s:f32[], z:i8[] -> y = QuantizeLinear(x, s, z)", "y:i8[N,4]", "arith=20*N comparisons=12*N read=16*N+5 written=4*N precision=float32", "divide, round, zero point, clamp twice"},
     {"x:f16[N,4], s:f16[] -> y = QuantizeLinear(x, s)", "y:u8[N,4]", "arith=16*N precision=float16", "uint8 without zero point"},
@@ -30,6 +30,6 @@ constexpr OpCase kCases[] = {
 
 }  // namespace
 
-TEST_CASE("quantization and its inverse") { check_cases(kCases); }
+TEST_CASE("quantization and its inverse") { check_cases(kQuantizeCases); }
 
 }  // namespace pagoda::test

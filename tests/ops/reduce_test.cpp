@@ -11,7 +11,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kShapes[] = {
+constexpr OpCase kReduceShapes[] = {
     // graph, types, cost, why
     {"x:f32[N,3,H] -> y = ReduceMean(x) {axes=[1,2]}", "y:f32[N,1,1]", "", "an unlisted opset-18 attribute still counts"},
     {"x:f32[N,3,H], a:i64=[1,2] -> y = ReduceMean(x, a)", "y:f32[N,1,1]", "arith=3*N*H", "n − m additions, m divisions"},
@@ -41,7 +41,7 @@ constexpr OpCase kShapes[] = {
     {"opset=26: x:f32[N,3], a:i64=5 -> y = CumProd(x, a)", "error: axis 5", "", "beyond the rank"},
 };
 
-constexpr OpCase kWork[] = {
+constexpr OpCase kReduceWork[] = {
     {"x:f32[N,4], a:i64=[1] -> y = ReduceL1(x, a)",        "y:f32[N,1]", "arith=7*N comparisons=4*N special=0 read=16*N written=4*N", "|x|, 3 additions"},
     {"x:f32[N,4], a:i64=[1] -> y = ReduceL2(x, a)",        "y:f32[N,1]", "arith=7*N comparisons=0 special=N", "x², 3 additions, a root"},
     {"x:f32[N,4], a:i64=[1] -> y = ReduceLogSum(x, a)",    "y:f32[N,1]", "arith=3*N special=N", ""},
@@ -63,7 +63,7 @@ constexpr OpCase kWork[] = {
     {"x:f32[N,4], a:i64=[7] -> y = ReduceSumSquare(x, a)", "error: axis 7", "", ""},
 };
 
-constexpr OpCase kFolds[] = {
+constexpr OpCase kReduceFolds[] = {
     {"x:f32[N,3,4] -> s = Shape(x); y = ReduceProd(s) {keepdims=0}",  "y=12*N", "mark=host", "the number of elements"},
     {"x:f32[N,3,4] -> s = Shape(x); y = ReduceSum(s)",                "y=[N+7]", "", ""},
     {"x:f32[N,4] -> s = Shape(x); y = ReduceMax(s) {keepdims=0}",     "y=max(4,N)", "", ""},
@@ -78,9 +78,9 @@ constexpr OpCase kFolds[] = {
 };
 // clang-format on
 
-TEST_CASE("reductions drop or keep the axes that each opset says") { check_cases(kShapes); }
-TEST_CASE("each reduction costs its joins and what it does to elements and results") { check_cases(kWork); }
-TEST_CASE("reductions of known elements are folded") { check_cases(kFolds); }
+TEST_CASE("reductions drop or keep the axes that each opset says") { check_cases(kReduceShapes); }
+TEST_CASE("each reduction costs its joins and what it does to elements and results") { check_cases(kReduceWork); }
+TEST_CASE("reductions of known elements are folded") { check_cases(kReduceFolds); }
 
 // Counts the joins of a loop that joins every element into its result: the first element only starts the result.
 std::int64_t counted_joins(const std::vector<std::int64_t>& shape, std::uint32_t reduced) {

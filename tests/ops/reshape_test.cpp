@@ -67,7 +67,7 @@ constexpr OpCase kViews[] = {
     {"-> y = Dropout()", "error: input 0 is missing", "", ""},
 };
 
-constexpr OpCase kShapes[] = {
+constexpr OpCase kReshapeShapes[] = {
     {"x:f32[N,3,H] -> y = Shape(x)", "y:i64[3]=[N,3,H]", "mark=host read=0 written=0", ""},
     {"x:f32[N,3,H] -> y = Shape(x) {start=-2}", "y:i64[2]=[3,H]", "", ""},
     {"x:f32[N,3,H] -> y = Shape(x) {start=1, end=-1}", "y:i64[1]=[3]", "", ""},
@@ -79,7 +79,7 @@ constexpr OpCase kShapes[] = {
     {"-> y = Size()", "error: input 0 is missing", "", ""},
 };
 
-constexpr OpCase kFolds[] = {
+constexpr OpCase kReshapeFolds[] = {
     {"x:f32[N,3], t:i64=[2,1] -> s = Shape(x); y = Reshape(s, t); z = Flatten(y); w = Identity(z)", "w:i64[2,1]=[N,3]", "mark=view", "a view keeps the elements"},
     {"x:f32[N,3], i:i64=0, a:i64=[0] -> s = Shape(x); g = Gather(s, i); u = Unsqueeze(g, a); y = Squeeze(u, a)", "u=[N], y=N", "mark=host", ""},
     {"x:f32[N,3] -> s = Shape(x); y = Dropout(s)", "y=[N,3]", "", ""},
@@ -88,12 +88,12 @@ constexpr OpCase kFolds[] = {
 
 TEST_CASE("Reshape reads, copies and solves for its target") { check_cases(kReshape); }
 TEST_CASE("views cost nothing") { check_cases(kViews); }
-TEST_CASE("a shape is known without the data") { check_cases(kShapes); }
-TEST_CASE("views keep known elements") { check_cases(kFolds); }
+TEST_CASE("a shape is known without the data") { check_cases(kReshapeShapes); }
+TEST_CASE("views keep known elements") { check_cases(kReshapeFolds); }
 
 // clang-format off
 // Exported at batch 1 (or as the input's first size says), and analysed with a symbolic batch.
-constexpr OpCase kRebatched[] = {
+constexpr OpCase kReshapeRebatched[] = {
     {"x:f32[1,197,768], t:i64=[1,197,12,64] -> y = Reshape(x, t)", "y:f32[batch,197,12,64]", "", "the 1 in front"},
     {"x:f32[1,56,56,96], t:i64=[1,8,7,8,7,96], u:i64=[64,49,96] -> a = Reshape(x, t); b = Transpose(a) {perm=[0,1,3,2,4,5]}; y = Reshape(b, u)",
      "y:f32[64*batch,49,96]", "", "windows"},
@@ -119,7 +119,7 @@ constexpr OpCase kRebatched[] = {
 TEST_CASE("a reshape fixed at export takes the batch where it belongs") {
   AnalyzeOptions options;
   options.symbolic_batch = true;
-  check_cases(kRebatched, options);
+  check_cases(kReshapeRebatched, options);
 }
 
 TEST_CASE("the batch has no place where several sizes hold it") {

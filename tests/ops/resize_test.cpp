@@ -37,7 +37,7 @@ constexpr OpCase kSizes[] = {
     {"opset=9: x:f32[1,1,3,4], s:f32[3]=[1.0,2.0,2.0] -> y = Upsample(x, s)", "error: 3 scales", "", "one per axis"},
 };
 
-constexpr OpCase kWork[] = {
+constexpr OpCase kResizeWork[] = {
     // 4 taps: 4 mul, 3 add for each of 3·8·8 elements; 8 + 8 positions of mul, add, floor and 2 sub.
     {"x:f32[1,3,4,4], s:f32[4]=[1.0,1.0,2.0,2.0] -> y = Resize(x, , s) {mode='linear'}", "y:f32[1,3,8,8]", "arith=1424 comparisons=16 special=0 read=192 written=768", "bilinear"},
     // 16 taps: 31 per element; 29 per position.
@@ -72,7 +72,7 @@ constexpr OpCase kGrids[] = {
 };
 
 // Sizes fixed at export follow the batch when the model is re-batched.
-constexpr OpCase kRebatched[] = {
+constexpr OpCase kResizeRebatched[] = {
     {"x:f32[1,3,8,8], z:i64[4]=[1,3,16,16] -> y = Resize(x, , , z)", "y:f32[batch,3,16,16]", "", "the batch is not resized"},
     {"x:f32[2,3,8,8], z:i64[4]=[1,3,16,16] -> y = Resize(x, , , z)", "y:f32[1,3,16,16]", "", "here it is"},
     {"x:f32[2,10,8], s:i64[3]=[2,5,5] -> y = CenterCropPad(x, s)", "y:f32[batch,5,5]", "", "nor cropped"},
@@ -82,10 +82,10 @@ constexpr OpCase kRebatched[] = {
 }  // namespace
 
 TEST_CASE("resized sizes") { check_cases(kSizes); }
-TEST_CASE("resampling work goes by taps") { check_cases(kWork); }
+TEST_CASE("resampling work goes by taps") { check_cases(kResizeWork); }
 TEST_CASE("grids and crops") { check_cases(kGrids); }
 
-TEST_CASE("a batch among constant sizes follows the input") { check_cases(kRebatched, {.symbolic_batch = true}); }
+TEST_CASE("a batch among constant sizes follows the input") { check_cases(kResizeRebatched, {.symbolic_batch = true}); }
 
 TEST_CASE("a symbolic scaled size equals float32 arithmetic for every image") {
   for (const char* scale :

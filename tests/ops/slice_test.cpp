@@ -77,7 +77,7 @@ constexpr OpCase kConcat[] = {
     {"a:f32[2,3], b:f32 -> y = Concat(a, b) {axis=1}", "y:f32[2,?]", "", "one of unknown rank"},
 };
 
-constexpr OpCase kFolds[] = {
+constexpr OpCase kSliceFolds[] = {
     {"x:f32[N,3,4,5], s:i64=[1], e:i64=[3] -> h = Shape(x); y = Slice(h, s, e)", "y=[3,4]", "mark=host", ""},
     {"x:f32[N,3,4,5], s:i64=[-1], e:i64=[-9223372036854775808], a:i64=[0], t:i64=[-1] -> h = Shape(x); y = Slice(h, s, e, a, t)", "y=[5,4,3,N]", "", "reversed"},
     {"x:f32[N,3,4,5], p:i64=[1,3] -> h = Shape(x); y, z = Split(h, p)", "y=[N], z=[3,4,5]", "", ""},
@@ -91,7 +91,7 @@ constexpr OpCase kFolds[] = {
 TEST_CASE("Slice keeps what numpy keeps, in formulas where sizes are free") { check_cases(kSlice); }
 TEST_CASE("Split lists, divides or solves for its parts") { check_cases(kSplit); }
 TEST_CASE("Concat adds sizes along its axis and unites the others") { check_cases(kConcat); }
-TEST_CASE("known elements survive slicing, splitting and joining") { check_cases(kFolds); }
+TEST_CASE("known elements survive slicing, splitting and joining") { check_cases(kSliceFolds); }
 
 // Number of elements that indexing from `start` by `step` visits before `end`, with bounds clamped as ONNX specifies:
 // to [0, size] forward, to [0, size − 1] and [−1, size − 1] backward.

@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kCases[] = {
+constexpr OpCase kTensorrtCases[] = {
     // graph, types, cost, why
     {"x:f16[N,4], s:f16[], z:f8e4m3[1] -> y = trt.QuantizeLinear(x, s, z)", "y:f8e4m3[N,4]", "arith=20*N comparisons=12*N precision=float16", "as ai.onnx"},
     {"x:f32[6,4], s:f32[] -> y = trt.QuantizeLinear(x, s) {output_dtype=99}", "error: output_dtype", "", "no such type"},
@@ -39,6 +39,6 @@ constexpr OpCase kCases[] = {
 
 }  // namespace
 
-TEST_CASE("TensorRT's own conversions to 8 and 4 bits") { check_cases(kCases); }
+TEST_CASE("TensorRT's own conversions to 8 and 4 bits") { check_cases(kTensorrtCases); }
 
 }  // namespace pagoda::test

@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kText[] = {
+constexpr OpCase kTextCases[] = {
     // graph, types, cost, why
     {"a:str[N,3], b:str[3] -> y = StringConcat(a, b)", "y:str[N,3]", "mark=host", "broadcasts"},
     {"a:str[2], b:str[3] -> y = StringConcat(a, b)", "error: do not broadcast", "", ""},
@@ -25,7 +25,7 @@ constexpr OpCase kText[] = {
 };
 // clang-format on
 
-TEST_CASE("operators on strings have shapes, and work on numbers only") { check_cases(kText); }
+TEST_CASE("operators on strings have shapes, and work on numbers only") { check_cases(kTextCases); }
 
 }  // namespace
 }  // namespace pagoda::test

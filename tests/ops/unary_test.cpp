@@ -88,7 +88,7 @@ constexpr OpCase kConversions[] = {
     {"opset=26: x:f32[2] -> y = BitCast(x) {to=i64}", "error: has no bits of int64", "", "widths differ"},
 };
 
-constexpr OpCase kFolds[] = {
+constexpr OpCase kUnaryFolds[] = {
     {"x:f32[N,3] -> s = Shape(x); y = Neg(s)",   "y=[-N,-3]", "mark=host", "symbolic"},
     {"x:f32[N,3] -> s = Shape(x); n = Neg(s); y = Abs(n)", "y=[N,3]", "", "the sign of a size is known"},
     {"x:f32[N,3] -> s = Shape(x); y = Sign(s)",  "y=[?,1]", "", "a size may be 0"},
@@ -117,7 +117,7 @@ TEST_CASE("mathematical functions cost one special evaluation an element") { che
 TEST_CASE("activations cost what their formula holds") { check_cases(kActivations); }
 TEST_CASE("rounding, signs and tests cost comparisons") { check_cases(kRounding); }
 TEST_CASE("conversions move bytes at their widths") { check_cases(kConversions); }
-TEST_CASE("known elements are folded exactly or not at all") { check_cases(kFolds); }
+TEST_CASE("known elements are folded exactly or not at all") { check_cases(kUnaryFolds); }
 
 }  // namespace
 }  // namespace pagoda::test

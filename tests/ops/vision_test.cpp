@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kCases[] = {
+constexpr OpCase kVisionCases[] = {
     // graph, types, cost, why
     // 80·6 scores with a threshold, 6 boxes of 7; 13 per pair of a selected box and a box: written with
     // the node's symbol selected_boxes.
@@ -28,7 +28,7 @@ constexpr OpCase kCases[] = {
 
 }  // namespace
 
-TEST_CASE("non-maximum suppression and image decoding") { check_cases(kCases); }
+TEST_CASE("non-maximum suppression and image decoding") { check_cases(kVisionCases); }
 
 TEST_CASE("selected boxes are bounded by classes, images and the number to keep") {
   const Analysis analysis =

@@ -7,7 +7,7 @@ namespace pagoda::test {
 namespace {
 
 // clang-format off
-constexpr OpCase kCases[] = {
+constexpr OpCase kWithdrawnCases[] = {
     // graph, types, cost, why
     {"x:f32[N,4] -> y = Affine(x) {alpha=2.0, beta=1.0}", "y:f32[N,4]", "arith=8*N special=0 read=16*N written=16*N", "mul and add"},
     {"x:f32[N,4] -> y = ImageScaler(x) {scale=0.5, bias=[1.0,2.0]}", "y:f32[N,4]", "arith=8*N", "mul and add"},
@@ -42,6 +42,6 @@ constexpr OpCase kCases[] = {
 
 }  // namespace
 
-TEST_CASE("operators beside ONNX in its own domain") { check_cases(kCases); }
+TEST_CASE("operators beside ONNX in its own domain") { check_cases(kWithdrawnCases); }
 
 }  // namespace pagoda::test

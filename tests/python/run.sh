@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the package into a fresh virtual environment, as a user would with pip, and tests it there.
 # run.sh [--stable] SOURCE FOLDER -D…: FOLDER keeps the environment's build for the next run, which is configured with -D….
-# --stable: one wheel, built by Python 3.12, is tested under every Python from 3.12 on. Its CMake is another, so that the
-# compiler's cache has no object of it: the library is compiled as fast as can be.
+# --stable: one wheel, built by Python 3.12, is tested under every Python from 3.12 on. Its CMake is another, so that no
+# other build has its objects: the library is compiled as fast as can be.
 set -euo pipefail
 is_stable=
 if [ "$1" = --stable ]; then
@@ -34,9 +34,7 @@ find_python() {
   return 1
 }
 pythons=(python3)
-if [ -z "$is_stable" ]; then
-  settings+=(-C cmake.define.PAGODA_UNITY=OFF)  # the objects of -D…
-else
+if [ -n "$is_stable" ]; then
   pythons=()
   for minor in 12 13 14 15; do
     if found=$(find_python "3.$minor"); then pythons+=("$found"); fi

@@ -14,12 +14,18 @@ import subprocess
 import sys
 
 
+def sources_of(entry):
+    """The source of a command, or the sources that it compiles as one."""
+    source = pathlib.Path(entry["file"])
+    is_group = source.name.startswith("unity_")
+    return re.findall(r'^#include "(.*)"', source.read_text(), re.MULTILINE) if is_group else [str(source)]
+
+
 def commands(build):
     """{source: (folder, [argument])} without the compiler and its outputs."""
     found = {}
     for entry in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
-        if not entry["file"].endswith(".cpp"):
-            continue
+        compiled = sources_of(entry)
         words = iter(shlex.split(entry["command"]))
         arguments = []
         for word in words:
@@ -29,19 +35,14 @@ def commands(build):
                 arguments.append(word)
                 if word in ("-isystem", "-include"):
                     arguments.append(next(words))
-        found[entry["file"]] = (entry["directory"], arguments)
+        found.update((source, (entry["directory"], arguments)) for source in compiled if source.endswith(".cpp"))
     return found
 
 
 def sources(build):
-    """The sources that a build compiles: those of compile_commands.json, and what its folders compiled as one include."""
-    found = set()
-    for entry in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
-        source = pathlib.Path(entry["file"])
-        found.add(str(source))
-        if source.name.startswith("unity_"):
-            found.update(re.findall(r'^#include "(.*)"', source.read_text(), re.MULTILINE))
-    return found
+    """The sources that a build compiles."""
+    return {source for entry in json.loads(pathlib.Path(build, "compile_commands.json").read_text())
+            for source in sources_of(entry)}
 
 
 def main():
