@@ -5,7 +5,7 @@
 namespace pagoda::inline core {
 
 HostPart host_part(const KernelLaunch& kernel) {
-  if (kernel.on_host) return HostPart::Sizes;
+  if (kernel.on_host) return HostPart::OnHost;
   if (kernel.macs <= 0 && kernel.bytes <= 0) return HostPart::View;
   const bool is_cudnn = is_convolution(kernel.kind) || kernel.kind == KernelClass::DepthwiseLibrary ||
                         kernel.kind == KernelClass::MaxPool || kernel.kind == KernelClass::AveragePool ||
@@ -18,7 +18,7 @@ bool has_kernel(HostPart part) { return part > HostPart::View; }
 
 HostTerms host_terms(const KernelLaunch& kernel, const HostCosts& host) {
   const HostPart part = host_part(kernel);
-  return {.call = part == HostPart::Sizes || kernel.is_inside ? 0 : host.node,
+  return {.call = part == HostPart::OnHost || kernel.is_inside ? 0 : host.node,
           .own = part == HostPart::View ? 0 : host.*kHostCosts[static_cast<std::size_t>(part)].member};
 }
 

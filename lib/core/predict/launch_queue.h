@@ -15,7 +15,7 @@
 namespace pagoda::inline core {
 
 // What launches a kernel: the place in kHostCosts of its cost. That of a view is the cost of any call.
-enum class HostPart : std::uint8_t { Sizes = 1, View, Kernel, Product, Convolution };
+enum class HostPart : std::uint8_t { OnHost = 1, View, Kernel, Product, Convolution };
 bool has_kernel(HostPart part);
 HostPart host_part(const KernelLaunch& kernel);
 struct HostTerms {
