@@ -14,7 +14,7 @@ using namespace pagoda::lab;
 using namespace pagoda::lab;
 
 constexpr double kKiB = 1024, kMiB = 1024 * 1024;
-const std::vector<lab::KnownLevel> kLevels = {
+const std::vector<lab::KnownLevel> kPlateauLevels = {
     {"l1", 48 * kKiB}, {"l2", 1 * kMiB}, {"l3", 32 * kMiB}, {"dram", {}}};
 
 // A sweep of `rate` over sizes in a ratio of 1.15, with noise of 1 %.
@@ -42,13 +42,13 @@ double hierarchy(double bytes, double l1, double l2, double l3, double dram) {
 
 TEST_CASE("planted plateaus are found at their rates and without doubts") {
   const auto found =
-      lab::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 108e9, 31e9); }), kLevels);
+      lab::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 108e9, 31e9); }), kPlateauLevels);
   REQUIRE(found.size() == 4);
   const double rates[] = {500e9, 220e9, 108e9, 31e9};
   for (std::size_t i = 0; i < 4; ++i) {
     CAPTURE(found[i].level);
     CAPTURE(found[i].why);
-    CHECK(found[i].level == kLevels[i].level);
+    CHECK(found[i].level == kPlateauLevels[i].level);
     CHECK(found[i].bytes_per_second == doctest::Approx(rates[i]).epsilon(0.01));
     CHECK(!found[i].ambiguous);
     CHECK(found[i].points >= 5);
@@ -60,7 +60,7 @@ TEST_CASE("a spurious plateau makes its level ambiguous and leaves the names of 
                                                const double rate = hierarchy(b, 500e9, 220e9, 108e9, 31e9);
                                                return b > 4 * kMiB && b < 10 * kMiB ? 0.8 * rate : rate;
                                              }),
-                                             kLevels);
+                                             kPlateauLevels);
   REQUIRE(found.size() == 4);
   CHECK(found[2].level == "l3");
   CHECK(found[2].ambiguous);
@@ -80,7 +80,7 @@ TEST_CASE("prefetchers that make a level faster from some size on, and edges tha
                                                if (b > 14 * kMiB && b <= 32 * kMiB) return 106e9;
                                                return hierarchy(b, 490e9, 185e9, 100e9, 44e9);
                                              }),
-                                             kLevels);
+                                             kPlateauLevels);
   REQUIRE(found.size() == 4);
   for (const lab::Plateau& p : found) {
     CAPTURE(p.level);
@@ -94,7 +94,7 @@ TEST_CASE("a cache that does not end where its capacity says is ambiguous") {
       sweep([](double b) {
         return b <= 48 * kKiB ? 500e9 : b <= 0.45 * kMiB ? 220e9 : b <= 32 * kMiB ? 108e9 : 31e9;
       }),
-      kLevels);
+      kPlateauLevels);
   REQUIRE(found.size() == 4);
   CHECK(found[1].ambiguous);
   CHECK(found[2].ambiguous);
@@ -103,7 +103,7 @@ TEST_CASE("a cache that does not end where its capacity says is ambiguous") {
 
 TEST_CASE("two levels of one speed cannot be told apart") {
   const auto found =
-      lab::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 31e9, 31e9); }), kLevels);
+      lab::find_plateaus(sweep([](double b) { return hierarchy(b, 500e9, 220e9, 31e9, 31e9); }), kPlateauLevels);
   REQUIRE(found.size() == 4);
   CHECK(found[2].ambiguous);
   CHECK(found[3].ambiguous);
@@ -112,10 +112,10 @@ TEST_CASE("two levels of one speed cannot be told apart") {
 
 TEST_CASE("a level of which the sweep holds less than five points is not reported") {
   const auto found = lab::find_plateaus(
-      sweep([](double b) { return hierarchy(b, 500e9, 220e9, 108e9, 31e9); }, 40 * kMiB), kLevels);
+      sweep([](double b) { return hierarchy(b, 500e9, 220e9, 108e9, 31e9); }, 40 * kMiB), kPlateauLevels);
   REQUIRE(found.size() == 3);
   CHECK(found.back().level == "l3");
-  CHECK(lab::find_plateaus({}, kLevels).empty());
+  CHECK(lab::find_plateaus({}, kPlateauLevels).empty());
 }
 
 TEST_CASE("the fit finds steps, not noise") {
