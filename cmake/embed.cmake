@@ -1,17 +1,16 @@
-# cmake "-DFILES=a.json;b.json" -DFUNCTION=device_files -DNAMESPACE=pagoda::documents -DOUTPUT=embedded.cpp -P embed.cmake
+# cmake "-DFILES=a.json;b.json" -DFUNCTION=device_files -DNAMESPACE=pagoda::documents -DOUTPUT=embedded.cpp
+#   [-DCOMPACT=program] -P embed.cmake
 # Writes a C++ source that holds files as string literals, so that installed programs need no data folder:
 #   std::span<const pagoda::base::EmbeddedFile> NAMESPACE::FUNCTION();   // sorted by name
-# Scripts and styles go into pages that are sent around: they lose what only their readers need.
+# Scripts and styles go into pages that are sent around: they lose what only their readers need, scripts by COMPACT, which
+# is made of compact.cpp.
 list(SORT FILES)
 set(entries "")
 foreach(path IN LISTS FILES)
   get_filename_component(name "${path}" NAME)
   file(READ "${path}" text)
   if(name MATCHES "[.]js$")
-    # Lines of comments, empty lines and indentation. No text in quotes runs over a line's end.
-    string(REGEX REPLACE "\n *//[^\n]*" "" text "\n${text}")
-    string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
-    string(SUBSTRING "${text}" 1 -1 text)
+    execute_process(COMMAND ${COMPACT} INPUT_FILE ${path} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   elseif(name MATCHES "[.]css$")
     string(REGEX REPLACE "/[*][^*]*[*]/" "" text "${text}")
     string(REPLACE "\n" "" text "${text}")

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <regex>
 
+#include "../../cmake/compact.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
@@ -260,10 +261,26 @@ TEST_CASE("a still picture's frame is what the dots need, or the machine's") {
   CHECK(kept.frame.y1 == machine.frame.y1);
 }
 
+TEST_CASE("a script loses its blanks and comments and nothing else") {
+  // in                                                  out
+  const std::vector<std::pair<std::string, std::string>> kCases = {
+      {"const a = 1;  // one\n\n  let b = a;\n", "const a=1;let b=a;"},
+      {"f(a,\n  b)\ng = {\n  c\n}\nh = 1", "f(a,b)\ng={c\n}\nh=1"},
+      {"x = a + +b - -c;", "x=a+ +b- -c;"},
+      {"f(\"a  //  b\", 'c /* d */');", "f(\"a  //  b\",'c /* d */');"},
+      {"t = `a  ${ b + `c  ${ {d: 1} }` }  e`;", "t=`a  ${b+`c  ${{d:1}}`}  e`;"},
+      {"r = /[\"/ ]+  x/g; q = a / b;", "r=/[\"/ ]+  x/g;q=a/b;"},
+      {"return x in y;", "return x in y;"},
+      {"return /[\",]/.test(a) ? \"b  c\" : 1; returns / 2;", "return/[\",]/.test(a)?\"b  c\":1;returns/2;"},
+      {"s = \"\\\"  \";", "s=\"\\\"  \";"},
+  };
+  for (const auto& [in, out] : kCases) CHECK(compact_script(in) == out);
+}
+
 TEST_CASE("pages carry no comments and no indentation of their scripts and styles") {
   const std::string html = present::plot_html(small_input());
   const std::string script = html.substr(html.rfind("<script>")), style = html.substr(html.find("<style>"));
-  REQUIRE(script.find("\nfunction draw_timeline(rows, holder) {\nconst s = series()") != std::string::npos);
+  REQUIRE(script.find("function draw_timeline(rows,holder){const s=series()") != std::string::npos);
   CHECK_FALSE(std::regex_search(script, std::regex("\n( |\n|//)")));
   CHECK(style.substr(0, style.find("</style>")).find_first_of('\n') == std::string::npos);
 }
