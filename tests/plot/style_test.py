@@ -78,7 +78,7 @@ def main():
                 failures.append(f"{name}: {text} on {ground} has {ratio:.2f}, expected {least}")
     source = pathlib.Path(sys.argv[1]) / "lib/present/plot"
     edges = re.findall(r"#[0-9A-F]{6}", re.search(r"const kEdges = \[(.*?)\]", (source / "page/data.js").read_text()).group(1))
-    drawn = re.findall(r"#[0-9A-F]{6}", re.search(r"kEdges = \{(.*?)\}", (source / "draw.h").read_text(), re.S).group(1))
+    drawn = re.findall(r"#[0-9A-F]{6}", re.search(r"kEdges = \{(.*?)\}", (source / "svg.h").read_text(), re.S).group(1))
     if len(edges) != 7 or edges != drawn:
         failures.append(f"the page outlines dots in {edges}, pictures in {drawn}")
     for name, colours in themes[:2]:
