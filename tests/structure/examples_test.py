@@ -22,6 +22,7 @@ GIVEN = {
     "pagoda/documents/custom_operators.h": "extern const Model model;",
     "pagoda/estimate/compare.h": "extern const EstimateDocument before, after;",
     "pagoda/estimate/pipeline.h": "extern const Model encoder, unet; extern const EstimateRequest request;",
+    "pagoda/documents/columns.h": "extern const EstimateDocument estimate;",
     "pagoda/core/decoder.h": "extern const Model model;",
     "pagoda/base/process.h": "void use(const std::string&);",
     "pagoda/core/energy.h": "extern const double flops, bytes, intensity;",

@@ -51,6 +51,8 @@ def mangled(option, files):
 def has_source(path, root):
     """Whether the source of an object file still exists: a build folder keeps the objects of files that moved."""
     target_folder, _, rest = str(path).partition("CMakeFiles/")
+    if pathlib.Path(str(path).removesuffix(".o")).exists():  # several sources compiled as one
+        return True
     source = rest.partition(".dir/")[2].removesuffix(".o")
     folders = ("tools", "examples", "lib/bridges")
     return any(any(root.glob(f"{folder}/**/{source}")) for folder in folders) or pathlib.Path(target_folder, source).exists()

@@ -213,9 +213,9 @@ TEST_CASE("CSV under fusion is kernels, and on a device it carries the bound of 
     return text.substr(0, text.find('\r'));
   };
   const std::string bound = ",seconds,compute_seconds,memory_seconds,bound,share,headroom";
-  CHECK(header("--device h200").ends_with(",precision,mark,problem" + bound));
+  CHECK(test::contains(header("--device h200"), ",precision,mark,problem" + bound + ","));
   CHECK(header("--traffic fused").starts_with("index,kernel,ops,nodes,macs,"));
-  CHECK(header("--traffic fused --device h200").ends_with(",saved_bytes,rule" + bound));
+  CHECK(test::contains(header("--traffic fused --device h200"), ",saved_bytes,rule" + bound + ","));
   CHECK(header("--traffic fused --by node").starts_with("index,name,"));
   CHECK(lines(workshop().run("net.onnx --traffic fused --format csv").out) > 1);
 }

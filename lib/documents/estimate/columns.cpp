@@ -734,18 +734,22 @@ constexpr ResultColumn kColumns[] = {
 };
 // clang-format on
 
+// In few steps: compilers limit those of constant expressions.
 constexpr bool is_well_formed() {
-  for (const ResultColumn& column : kColumns)
+  for (const ResultColumn& column : kColumns) {
+    for (const ResultColumn* other = kColumns; other != &column; ++other) {
+      if (column.name[0] != other->name[0] || std::string_view(column.name) != other->name) continue;
+      for (std::size_t output = 0; output < kOutputs; ++output)
+        if ((other->kinds[output].bits & column.kinds[output].bits) != 0) return false;
+    }
     for (std::size_t output = 0; output < kOutputs; ++output) {
-      const std::string_view name = column.name, after = column.after[output] == nullptr ? "" : column.after[output];
+      const std::string_view after = column.after[output] == nullptr ? "" : column.after[output];
       bool has_anchor = after.empty();
-      for (const ResultColumn& other : kColumns) {
-        const bool is_beside = (other.kinds[output].bits & column.kinds[output].bits) != 0;
-        if (&other != &column && is_beside && name == other.name) return false;
-        has_anchor = has_anchor || (after == other.name && other.kinds[output].bits != 0);
-      }
+      for (const ResultColumn* other = kColumns; !has_anchor && other != std::end(kColumns); ++other)
+        has_anchor = other->kinds[output].bits != 0 && after == other->name;
       if (!has_anchor) return false;
     }
+  }
   return true;
 }
 static_assert(is_well_formed());  // names are unique in each output, and columns follow columns of the same output

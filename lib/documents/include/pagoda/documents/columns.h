@@ -2,9 +2,8 @@
 // can have: its name, unit, meaning and value, and the outputs that show it. CSV, tables, comparisons, viewers and
 // Python list no columns of their own.
 //
-//   const std::vector<const ResultColumn*> columns = columns_of(RowKind::Node, View::Csv, estimate);
-//   for (const Row& row : rows_of(estimate, RowKind::Node))
-//     for (const ResultColumn* column : columns) use(column->name, column->cell(row));
+//   for (const ResultColumn* column : columns_of(RowKind::Node, View::Csv, estimate))
+//     for (const Row& row : rows_of(estimate, RowKind::Node)) std::cout << column->name;
 #pragma once
 
 #include <array>
