@@ -317,9 +317,9 @@ std::string calibration(const std::vector<documents::Result>& results, std::stri
 }  // namespace
 
 std::optional<ResultColumns> result_columns(std::string_view name) {
-  constexpr base::EnumNames<ResultColumns::Calibration> kNames("tidy", "tidy-layers", "overall", "layers", "latency",
+  constexpr base::EnumNames<ResultColumns::Calibration> kColumnNames("tidy", "tidy-layers", "overall", "layers", "latency",
                                                                "metric_report", "calibration");
-  return kNames.value(name);
+  return kColumnNames.value(name);
 }
 
 std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,

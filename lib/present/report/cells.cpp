@@ -14,6 +14,8 @@ template <typename... Cases>
 struct Visitor : Cases... {
   using Cases::operator()...;
 };
+template <typename... Cases>
+Visitor(Cases...) -> Visitor<Cases...>;
 
 // A percentage with one decimal: "12.3".
 std::string percent_text(double percent) {
