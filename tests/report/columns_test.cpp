@@ -120,8 +120,9 @@ TEST_CASE("comparisons and viewers have every count of a node") {
       json::parse(comparison_report(Format::Json, estimate, estimate, estimate::compare(estimate, estimate)));
   const Names compared = members_of(comparison.at("nodes").at(0).at("before"));
   const std::vector<std::string> metrics = metric_names();
-  for (const auto& [name, member] : documents::kEstimateCounts) {
-    CAPTURE(std::string(name));
+  for (const auto& count : documents::kEstimateCounts) {
+    const std::string name = count.first;
+    CAPTURE(name);
     CHECK(compared.contains(name));
     CHECK(comparison.at("totals").contains(name));
     CHECK(std::find(metrics.begin(), metrics.end(), name) != metrics.end());
