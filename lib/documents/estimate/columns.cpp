@@ -48,6 +48,7 @@ Cell to_cell(const base::SmallVector<Name, 2>& values) {
 }
 Cell to_cell(const std::vector<Fusion>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const Fusion value : values) texts.emplace_back(to_string(value));
   return texts;
 }
