@@ -71,7 +71,7 @@ std::vector<TensorRtRun> load_runs(const std::string& path) {
     }
     const Configuration sizes(configuration.begin() + 1, configuration.end());
     if (!kernels.contains(sizes)) {
-      const auto size = [&](int column) { return *base::parse_number<std::int64_t>(configuration[column]); };
+      const auto size = [&, &sizes = configuration](int column) { return *base::parse_number<std::int64_t>(sizes[column]); };
       const Analysis analysis = analyze(models.at(name), {.batch = size(3),
                                                           .dims = {{"sequence", size(2)}},
                                                           .precision = is_int8 ? Precision::Int8 : Precision::Float16});

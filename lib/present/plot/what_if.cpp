@@ -52,6 +52,7 @@ using Classes = Places<std::vector<std::int32_t>>;
 // The kernel of each class in one case.
 std::vector<std::int32_t> in_case(const std::vector<std::vector<std::int32_t>>& classes, std::size_t at) {
   std::vector<std::int32_t> kernels;
+  kernels.reserve(classes.size());
   for (const std::vector<std::int32_t>& of_cases : classes) kernels.push_back(of_cases[at]);
   return kernels;
 }
