@@ -165,6 +165,10 @@ const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view i
   return best;
 }
 
+std::string left_out(const std::string& member) {
+  return "\"" + member + "\" is not known to this version and was left out";
+}
+
 std::string write_ceilings(const CeilingsDocument& ceilings) {
   return members::write(kCeilingsSchema, ceilings, ceilings_members<members::Writer>);
 }

@@ -337,6 +337,8 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
   spec.kind = document.kind;
   spec.measured = true;
 
+  for (const std::string& member : document.unknown) spec.notes.push_back(left_out(member));
+
   std::map<std::tuple<Precision, Unit, std::optional<Precision>>, Candidate> peaks;
   std::map<std::string, Candidate> levels;
   Candidate launch, special;

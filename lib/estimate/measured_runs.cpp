@@ -201,6 +201,8 @@ bool is_impossible(const EstimateDocument& estimate) {
 
 std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   std::size_t slower = 0;
+  for (const std::string& member : measured.unknown)
+    estimate.diagnostics.push_back({.severity = Severity::Warning, .node = "", .message = left_out(member)});
   require_batch(measured, estimate);
   std::string problem = "it holds no time of a whole run";
   bool is_found = false;

@@ -2,10 +2,10 @@
 # Makes one archive with all that the scripts beside it need on a GPU machine without build tools: tools, workload,
 # models, scripts, their libraries, and CUPTI's own if this machine has them.
 #   tests/gpu/bundle.sh [--bench] BUILD ARCHIVE.tar.gz      here; then there: tar xzf ARCHIVE.tar.gz; pagoda-gpu/tests/gpu/all.sh
-# Fails above 40 MB. --bench adds pagoda-bench for conv.sh, with oneDNN if it is linked, and its six models; the limit
+# Fails above 25 MB. --bench adds pagoda-bench for conv.sh, with oneDNN if it is linked, and its six models; the limit
 # then is 60 MB. Symbols are stripped; the machine provides glibc, libstdc++ and all other NVIDIA libraries.
 set -euo pipefail
-limit=40000000 bench=
+limit=25000000 bench=
 [ "${1:-}" = --bench ] && { bench=1 limit=60000000; shift; }
 [ $# -eq 2 ] || { sed -n '4p' "$0"; exit 2; }
 build=$1 archive=$2

@@ -16,7 +16,7 @@ case $said in *"pagoda-profile is not built"*) ;; *) fail "what lacks is not sai
 [ ! -e "$scratch/lacks.tar.gz" ] || fail "a bundle that lacks a part is left"
 
 "$here/bundle.sh" "$build" "$scratch/bundle.tar.gz" || fail "bundling"
-[ "$(stat -c %s "$scratch/bundle.tar.gz")" -le 40000000 ] || fail "the bundle is above 40 MB"
+[ "$(stat -c %s "$scratch/bundle.tar.gz")" -le 25000000 ] || fail "the bundle is above 25 MB"
 tar -C "$scratch" -xzf "$scratch/bundle.tar.gz"
 bundle=$scratch/pagoda-gpu
 for program in tools/ceilings/ert-ceilings tools/profile/pagoda-profile tools/onnx-estimate tools/roofline-plot; do

@@ -28,6 +28,8 @@ int import(int argc, char** argv) {
   }
   const std::string json = documents::write_measured(measured);
   if (!arguments->output.empty()) write_output(arguments->output, json);
+  for (const std::string& member : measured.unknown)
+    std::cerr << "pagoda-import: " << base::printable(documents::left_out(member)) << '\n';
   for (const std::string& note : measured.notes) std::cerr << "pagoda-import: " << base::printable(note) << '\n';
   if (!report.empty() || arguments->output.empty()) write_output("", report.empty() ? json : report);
   return kDone;

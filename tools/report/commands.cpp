@@ -26,6 +26,8 @@ std::vector<documents::Result> load(const std::string& path, const std::vector<s
     throw Error(path + ": holds no results; expected lines of pagoda.result/1 as pagoda-bench run writes them");
   if (!where.empty()) set.results = lab::results_where(set.results, where);
   if (set.torn > 0) std::cerr << "pagoda-report: " << path << ": " << set.torn << " torn lines left out\n";
+  for (const std::string& member : set.unknown)
+    std::cerr << "pagoda-report: " << path << ": " << base::printable(documents::left_out(member)) << '\n';
   if (set.unreadable > 0)
     std::cerr << "pagoda-report: " << set.unreadable << " unreadable results left out: " << set.unreadable_reason
               << '\n';

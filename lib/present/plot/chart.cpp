@@ -421,7 +421,11 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   chart.frame = make_frame(chart.roofs, options);
   chart.sheet = make_sheet(options);
   for (const PlotEstimate& estimate : input.estimates) chart.estimates.push_back(chart_estimate(estimate));
-  for (const PlotFile& file : input.measured) chart.measured.push_back(documents::parse_measured(file.text, file.name));
+  for (const PlotFile& file : input.measured) {
+    chart.measured.push_back(documents::parse_measured(file.text, file.name));
+    for (const std::string& member : chart.measured.back().unknown)
+      chart.warnings.push_back(file.name + ": " + documents::left_out(member));
+  }
 
   std::vector<bool> is_covered(chart.estimates.size(), false);
   std::vector<Series> measured;

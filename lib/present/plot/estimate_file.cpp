@@ -120,8 +120,7 @@ EstimateFile chart_estimate(const PlotEstimate& estimate) {
   if (const auto flops = real(document.totals.counts.flops); flops && sum < *flops * (1 - 1e-9))
     result.notes.push_back("the estimate lists only the nodes of " + percent_text(sum / *flops) +
                            " of its FLOPs; write it without --top for all");
-  for (const std::string& member : document.unknown)
-    result.notes.push_back("\"" + member + "\" is not known to this version and was left out");
+  for (const std::string& member : document.unknown) result.notes.push_back(documents::left_out(member));
   return result;
 }
 

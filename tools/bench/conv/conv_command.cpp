@@ -143,8 +143,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
 }
 
 const char* kHeader =
-    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace "
-    "[MiB] "
+    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace [MiB] "
     " worst error  check\n";
 
 std::string padded(std::string text, std::size_t width, bool right) {
