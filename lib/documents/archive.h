@@ -342,7 +342,8 @@ class Reader {
   requires(std::is_same_v<T, std::size_t> || std::is_same_v<T, std::int32_t>) void read(const JsonField& field,
                                                                                         T& value) const {
     const std::int64_t number = field.integer();
-    if ((number < 0 && numbers_ == Numbers::AtLeastZero) || !std::in_range<T>(number)) field.fail_expected("an integer of at least 0");
+    if ((number < 0 && numbers_ == Numbers::AtLeastZero) || !std::in_range<T>(number))
+      field.fail_expected("an integer of at least 0");
     value = static_cast<T>(number);
   }
   void read(const JsonField& field, Dim& value) const {

@@ -6,8 +6,8 @@
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/make_estimate.h"
-#include "pagoda/measured/import.h"
 #include "pagoda/lab/energy_report.h"
+#include "pagoda/measured/import.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 

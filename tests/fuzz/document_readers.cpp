@@ -17,11 +17,11 @@
 #include "pagoda/documents/result.h"
 #include "pagoda/documents/serving.h"
 #include "pagoda/documents/tensorrt.h"
+#include "pagoda/lab/study.h"
 #include "pagoda/measured/energy_table.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/measured/record.h"
-#include "pagoda/lab/study.h"
 #include "request.h"
 
 

@@ -3,10 +3,10 @@
 
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/estimate/engines.h"
 #include "pagoda/documents/estimate.h"
-#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/documents/serving.h"
+#include "pagoda/estimate/engines.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
 #include "support/json_schema.h"

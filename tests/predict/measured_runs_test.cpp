@@ -45,7 +45,8 @@ TEST_CASE("an estimate names the members of a measurement that this version does
   measured.seconds = 1;
   measured.unknown = {"colour"};
   const Model model = load_model(test::source_path("models/skeletons/resnet50.onnx"));
-  const auto said = estimate::make_estimate(model, {.device = documents::find_device("h200"), .measured = measured}).diagnostics;
+  const auto said =
+      estimate::make_estimate(model, {.device = documents::find_device("h200"), .measured = measured}).diagnostics;
   CHECK(std::any_of(said.begin(), said.end(), [](const Diagnostic& each) {
     return each.message == "\"colour\" is not known to this version and was left out";
   }));

@@ -1,10 +1,10 @@
 // Whole reports of small models, and what reports say about unknown values.
-#include "pagoda/present/report.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/estimate/compare.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/make_estimate.h"
+#include "pagoda/present/report.h"
 
 #include <doctest/doctest.h>
 

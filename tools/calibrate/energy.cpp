@@ -4,12 +4,12 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/documents/result.h"
-#include "pagoda/measured/energy_table.h"
-#include "pagoda/measured/import.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/lab/energy_report.h"
 #include "pagoda/lab/result_report.h"
+#include "pagoda/measured/energy_table.h"
+#include "pagoda/measured/import.h"
 #include "tool.h"
 
 namespace pagoda::tools {

@@ -71,7 +71,9 @@ std::vector<TensorRtRun> load_runs(const std::string& path) {
     }
     const Configuration sizes(configuration.begin() + 1, configuration.end());
     if (!kernels.contains(sizes)) {
-      const auto size = [&, &given = configuration](int column) { return *base::parse_number<std::int64_t>(given[column]); };
+      const auto size = [&, &given = configuration](int column) {
+        return *base::parse_number<std::int64_t>(given[column]);
+      };
       const Analysis analysis = analyze(models.at(name), {.batch = size(3),
                                                           .dims = {{"sequence", size(2)}},
                                                           .precision = is_int8 ? Precision::Int8 : Precision::Float16});

@@ -10,8 +10,8 @@
 #include "pagoda/core/model.h"
 #include "pagoda/core/structure.h"
 #include "pagoda/documents/result.h"
-#include "pagoda/measured/import.h"
 #include "pagoda/lab/modes_report.h"
+#include "pagoda/measured/import.h"
 #include "pagoda/present/report.h"
 #include "tool.h"
 

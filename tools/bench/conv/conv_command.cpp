@@ -15,8 +15,8 @@
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
 #include "pagoda/lab/axes.h"
-#include "pagoda/present/report.h"
 #include "pagoda/lab/result_report.h"
+#include "pagoda/present/report.h"
 #include "tool.h"
 
 namespace pagoda::tools::conv {

@@ -29,7 +29,8 @@ TotalWork total_work(const documents::EstimateDocument& estimate);
 struct RunWork {
   double flops = 0, bytes = 0;
 };
-std::optional<RunWork> run_work(const documents::EstimateDocument& estimate, const documents::MeasuredRun& run, std::string& problem);
+std::optional<RunWork> run_work(const documents::EstimateDocument& estimate, const documents::MeasuredRun& run,
+                                std::string& problem);
 
 // Energy of one run: as measured, else mean power times seconds. Empty if its note says that the power is doubtful.
 std::optional<double> joules_of(const documents::MeasuredRun& run);
