@@ -17,9 +17,12 @@ std::optional<double> predicted_seconds(const EstimateDocument& estimate, std::s
 }
 
 void set_predicted(std::vector<Row>& types, const EstimateDocument& estimate) {
-  std::map<std::pair<std::string_view, std::string_view>, double> seconds;
+  std::map<std::pair<std::string_view, std::string_view>, std::optional<double>> seconds;
   for (const EstimateNode& node : estimate.nodes)
-    seconds[{node.domain.view(), node.op_type.view()}] += predicted_seconds(estimate, node.index).value_or(0);
+    if (const std::optional<double> of_node = predicted_seconds(estimate, node.index)) {
+      std::optional<double>& sum = seconds[{node.domain.view(), node.op_type.view()}];
+      sum = sum.value_or(0) + *of_node;
+    }
   for (Row& row : types) row.predicted_seconds = seconds[{row.type->domain, row.type->op_type}];
 }
 
