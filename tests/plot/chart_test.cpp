@@ -343,7 +343,7 @@ TEST_CASE("members that this version does not know are named and left out") {
   REQUIRE_FALSE(chart.warnings.empty());
   CHECK(chart.warnings.front() == "net.json: \"colour\" is not known to this version and was left out");
 
-  std::string run = small_measured();
+  std::string run = test::small_measured();
   run.insert(run.find('{') + 1, R"("colour": 3, )");
   input.measured = {{"run.json", run}};
   CHECK(make_chart(input, {}).warnings.front() ==
