@@ -1,13 +1,14 @@
 // ONNX files: whatever the bytes are, the outcome is a model, or an analysis, or an Error; and the skeleton of a model
 // loads as the same model.
+#include <functional>
 #include <span>
 #include <string>
 
 #include "fuzz/readers.h"
 #include "onnx/sample_models.h"
 #include "pagoda/base/error.h"
-#include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
+#include "support/choices.h"
 
 namespace pagoda::fuzz {
 namespace {
@@ -28,7 +29,10 @@ void skeletons(std::string_view text) {
   require(again == test::describe(model), "the skeleton of a model gives: " + again);
 }
 
-void analysis(std::string_view text) { (void)analyze(parse_model(bytes_of(text))); }
+// The bytes of a file choose its precision, phase and traffic model.
+void analysis(std::string_view text) {
+  (void)test::use_all(parse_model(bytes_of(text)), test::choice(std::hash<std::string_view>()(text)));
+}
 
 constexpr Target kTargets[] = {
     {"analyze", analysis},
