@@ -24,37 +24,16 @@ struct Place {
   }
   // A pipe or a device, which a rename must not replace, or a folder.
   bool is_direct() const { return there && there->kind != FileKind::Regular; }
-};
-
-// The file beside the target until it is complete; removed unless it takes the target's place.
-class Temporary {
- public:
-  explicit Temporary(const Place& place) : place_(place) {
-    name_ = with_free_name(place.target, [&](const std::string& name) {
-      file_ = OpenFile::created(name);
-      return static_cast<bool>(file_);
+  // Creates the file that is beside the target until it is complete, and returns its name.
+  std::string create(OpenFile& file) const {
+    std::string name = with_free_name(target, [&](const std::string& free) {
+      file = OpenFile::created(free);
+      return static_cast<bool>(file);
     });
-    if (name_.empty()) cannot_write(place.path, errno);
-    if (place.there) (void)file_.set_permissions(place.there->permissions);
+    if (name.empty()) cannot_write(path, errno);
+    if (there) (void)file.set_permissions(there->permissions);
+    return name;
   }
-  ~Temporary() {
-    file_.close();
-    if (!name_.empty()) remove_file(name_);
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  // On the disk before it is renamed: a machine that fails later has the old file or this one.
-  void complete(std::string_view text) {
-    if (!file_.write(text) || !file_.sync() || !file_.close() || !move_file(name_, place_.target))
-      cannot_write(place_.path, errno);
-    name_.clear();
-  }
-
- private:
-  const Place& place_;
-  std::string name_;
-  OpenFile file_;
 };
 
 }  // namespace
@@ -75,7 +54,14 @@ void write_file(const std::string& path, std::string_view text) {
     if (!file || !file.write(text) || !file.close()) cannot_write(path, errno);
     return;
   }
-  Temporary(place).complete(text);
+  OpenFile file;
+  const std::string temporary = place.create(file);
+  // On the disk before it is renamed: after a failure of the machine, the old file or this one is there.
+  if (file.write(text) && file.sync() && file.close() && move_file(temporary, place.target)) return;
+  const int code = errno;
+  file.close();
+  remove_file(temporary);
+  cannot_write(path, code);
 }
 
 void check_writable(const std::string& path) {
@@ -85,7 +71,10 @@ void check_writable(const std::string& path) {
     if (!can_write(path)) cannot_write(path, errno);
     return;
   }
-  const Temporary temporary(place);
+  OpenFile file;
+  const std::string temporary = place.create(file);
+  file.close();
+  remove_file(temporary);
 }
 
 }  // namespace pagoda::base

@@ -84,49 +84,25 @@ void Walker::store_outputs(const Frame& frame, OpContext::State& state) const {
   for (std::size_t i = 0; i < state.outputs.size(); ++i) store(frame.id, state.node.outputs[i], state.outputs[i]);
 }
 
-namespace {
-
-// While it lives, the tensors of a node have the types in which the precision stores them. A rule that throws leaves
-// them as they were, too.
-class StoredTypes {
- public:
-  explicit StoredTypes(OpContext::State& state) : state_(state), inputs_(state.inputs) {
-    narrowed_.reserve(inputs_.size());
-    for (const ValueInfo*& input : inputs_)
-      if (input != nullptr && input->stored != ElementType::Undefined) {
-        narrowed_.push_back(*input);
-        narrowed_.back().type = stored_type(*input);
-        input = &narrowed_.back();
-      }
-    for (const ValueInfo& output : state.outputs) outputs_.push_back(stored_type(output));
-    exchange();
-  }
-  ~StoredTypes() { exchange(); }
-  StoredTypes(const StoredTypes&) = delete;
-  StoredTypes& operator=(const StoredTypes&) = delete;
-
- private:
-  void exchange() noexcept {
-    state_.inputs.swap(inputs_);
-    for (std::size_t i = 0; i < outputs_.size(); ++i) std::swap(state_.outputs[i].type, outputs_[i]);
-  }
-
-  OpContext::State& state_;
-  std::vector<const ValueInfo*> inputs_;
-  std::vector<ValueInfo> narrowed_;
-  std::vector<TensorType> outputs_;
-};
-
-}  // namespace
-
-// Rules infer types and count bytes in them: for the cost, narrowed tensors temporarily get their stored type. Only
-// products compute in it.
+// Rules infer types and count bytes in them: for the cost, narrowed tensors have their stored type, in a copy of the
+// node's state that a rule which throws leaves behind. Only products compute in it.
 OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
-  OpContext op(state);
-  const auto counted = [&] { return state.custom != nullptr ? ops::cost_custom(*state.custom, op) : rule.cost(op); };
-  if (storage_.operands == ElementType::Undefined) return counted();
-  const StoredTypes narrowed(state);
-  OpCost cost = counted();
+  const auto counted = [&](OpContext::State& of) {
+    OpContext op(of);
+    return of.custom != nullptr ? ops::cost_custom(*of.custom, op) : rule.cost(op);
+  };
+  if (storage_.operands == ElementType::Undefined) return counted(state);
+  OpContext::State stored = state;
+  std::vector<ValueInfo> narrowed;
+  narrowed.reserve(stored.inputs.size());
+  for (const ValueInfo*& input : stored.inputs)
+    if (input != nullptr && input->stored != ElementType::Undefined) {
+      narrowed.push_back(*input);
+      narrowed.back().type = stored_type(*input);
+      input = &narrowed.back();
+    }
+  for (ValueInfo& output : stored.outputs) output.type = stored_type(output);
+  OpCost cost = counted(stored);
   if (!multiplies_operands(state.facts) && cost.precision == storage_.operands) cost.precision = storage_.floats;
   return cost;
 }
