@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "support/comma_locale.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "tools/estimate_models.h"
@@ -46,6 +47,17 @@ TEST_CASE("JSON keeps to its schema, with the tool's name and the path as given"
   CHECK(report["tool"].get<std::string>().starts_with("onnx-estimate "));
   CHECK(report["symbolic"]["macs"] == "6912*batch");
   CHECK(report["nodes"][0]["symbolic"]["macs"] == "6912*batch");
+}
+
+TEST_CASE("the locale of the environment changes no output") {
+  const test::CommaLocale locale;
+  const std::string arguments = "fixed.onnx --device h200 --predict --engine tensorrt --format ";
+  for (const std::string format : {"json", "csv", "table"}) {
+    CAPTURE(format);
+    const Outcome plain = workshop().run(arguments + format);
+    CHECK_MESSAGE(plain.code == 0, plain.err);
+    CHECK(workshop().shell("LC_ALL=de_DE.UTF-8 '" PAGODA_ONNX_ESTIMATE "' " + arguments + format).out == plain.out);
+  }
 }
 
 TEST_CASE("a file that a killed process left blocks no later one where all processes have the number 1") {
