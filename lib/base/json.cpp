@@ -144,8 +144,9 @@ std::vector<std::pair<std::string, JsonField>> JsonField::members() const {
 }
 
 Setting JsonField::setting() const {
-  if (const auto setting = plain(*value_)) return *setting;
-  fail_expected("a plain value");
+  std::optional<Setting> setting = plain(*value_);
+  if (!setting) fail_expected("a plain value");
+  return *std::move(setting);
 }
 
 Settings JsonField::settings() const {
