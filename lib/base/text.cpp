@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/nearest.h"
 #include "pagoda/base/number.h"
 
 namespace pagoda::base {
@@ -302,6 +303,17 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
     }
   }
   return row.back();
+}
+
+std::string_view nearest(std::string_view name, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t limit = std::max<std::size_t>(1, name.size() * 2 / 5);
+  for (const std::string_view candidate : known)
+    if (const std::size_t distance = edit_distance(name, candidate); distance < limit || (best.empty() && distance == limit)) {
+      best = candidate;
+      limit = distance;
+    }
+  return best;
 }
 
 }  // namespace pagoda::base

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/nearest.h"
 
 namespace pagoda::base {
 namespace {
@@ -142,6 +143,29 @@ TEST_CASE("the edit distance counts letters to insert, drop or replace") {
     CAPTURE(row.to);
     CHECK(base::edit_distance(row.from, row.to) == row.distance);
   }
+}
+
+TEST_CASE("a misspelt name means the nearest known one, if one is near") {
+  constexpr std::string_view kKnown[] = {"batch", "backend", "model", "matmul", "id"};
+  struct Case {
+    std::string_view name, meant;
+  };
+  const Case cases[] = {
+      {"btach", "batch"},      // letters swapped: a distance of 2
+      {"bath", "batch"},       // one letter missing
+      {"backends", "backend"},
+      {"Model", "model"},
+      {"mod", ""},             // 2 of 3 letters
+      {"io", "id"},
+      {"xy", ""},
+      {"colour", ""},
+      {"", ""},
+  };
+  for (const Case& row : cases) {
+    CAPTURE(row.name);
+    CHECK(nearest(row.name, kKnown) == row.meant);
+  }
+  CHECK(nearest("batch", {}) == "");
 }
 
 }  // namespace pagoda::base
