@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "form.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -18,6 +19,7 @@ namespace {
 
 using base::JsonField;
 using base::JsonWriter;
+using Need = Form::Need;
 
 constexpr std::string_view kCustomOperatorsSchema = "pagoda.custom-operators/1";
 
@@ -33,9 +35,8 @@ std::string formula(const JsonField& field) {
   return field.text();
 }
 
-std::string formula(const JsonField& parent, const char* key) {
-  const std::optional<JsonField> field = parent.find(key);
-  return field ? formula(*field) : std::string();
+void read_formula(Form& form, const char* key, std::string& into, Need need = Need::Nullable) {
+  form.member(key, need, [&](const JsonField& field) { into = formula(field); });
 }
 
 std::vector<std::string> axes(const JsonField& field) {
@@ -45,21 +46,22 @@ std::vector<std::string> axes(const JsonField& field) {
   return axes;
 }
 
-CustomInput input(const JsonField& field) {
-  field.only({"comment", "name", "shape", "values", "elements_read", "optional"});
-  CustomInput input{.name = field.at("name").text()};
-  if (const auto shape = field.find("shape")) input.shape = axes(*shape);
-  input.values = field.texts("values");
-  input.elements_read = formula(field, "elements_read");
-  input.is_optional = field.truth("optional");
+CustomInput input(Form& form) {
+  CustomInput input;
+  form.text("name", input.name, Need::Required);
+  form.member("shape", Need::Nullable, [&](const JsonField& field) { input.shape = axes(field); });
+  form.texts("values", input.values);
+  read_formula(form, "elements_read", input.elements_read);
+  form.member("optional", Need::Nullable, [&](const JsonField& field) { input.is_optional = field.truth(); });
   return input;
 }
 
-CustomOutput output(const JsonField& field) {
-  field.only({"comment", "type", "shape", "elements_written"});
-  return {.type = field.at("type").text(),
-          .shape = axes(field.at("shape")),
-          .elements_written = formula(field, "elements_written")};
+CustomOutput output(Form& form) {
+  CustomOutput output;
+  form.text("type", output.type, Need::Required);
+  form.member("shape", Need::Required, [&](const JsonField& field) { output.shape = axes(field); });
+  read_formula(form, "elements_written", output.elements_written);
+  return output;
 }
 
 CustomAttribute attribute(const std::string& name, const JsonField& field) {
@@ -75,16 +77,13 @@ CustomAttribute attribute(const std::string& name, const JsonField& field) {
 }
 
 // A count that is left out is 0; a null means that the template was not filled in.
-std::string count(const JsonField& work, const char* key) {
-  return work.has(key) ? formula(work.at(key)) : std::string();
-}
-
-CustomWork work(const JsonField& field) {
-  field.only({"comment", "macs", "arith", "special", "comparisons"});
-  return {.macs = count(field, "macs"),
-          .arith = count(field, "arith"),
-          .special = count(field, "special"),
-          .comparisons = count(field, "comparisons")};
+CustomWork work(Form& form) {
+  CustomWork work;
+  read_formula(form, "macs", work.macs, Need::Optional);
+  read_formula(form, "arith", work.arith, Need::Optional);
+  read_formula(form, "special", work.special, Need::Optional);
+  read_formula(form, "comparisons", work.comparisons, Need::Optional);
+  return work;
 }
 
 OpKind kind(const JsonField& field) {
@@ -94,22 +93,22 @@ OpKind kind(const JsonField& field) {
   field.fail_expected("other, pointwise, layout or view");
 }
 
-CustomOperator custom_operator(const JsonField& field) {
-  field.only(
-      {"comment", "domain", "op_type", "inputs", "attributes", "data_sizes", "outputs", "work", "precision", "kind"});
-  CustomOperator stated{.domain = field.text("domain"), .op_type = field.at("op_type").text()};
-  if (const auto inputs = field.find("inputs"))
-    for (const JsonField& each : inputs->array()) stated.inputs.push_back(input(each));
-  if (const auto attributes = field.find("attributes"))
-    for (const auto& [name, each] : attributes->members()) stated.attributes.push_back(attribute(name, each));
-  if (const auto sizes = field.find("data_sizes"))
-    for (const auto& [name, upper] : sizes->members())
+CustomOperator custom_operator(Form& form) {
+  CustomOperator stated;
+  form.text("domain", stated.domain, Need::Nullable);
+  form.text("op_type", stated.op_type, Need::Required);
+  form.list("inputs", Need::Nullable, [&](Form& each) { stated.inputs.push_back(input(each)); });
+  form.member("attributes", Need::Nullable, [&](const JsonField& field) {
+    for (const auto& [name, each] : field.members()) stated.attributes.push_back(attribute(name, each));
+  });
+  form.member("data_sizes", Need::Nullable, [&](const JsonField& field) {
+    for (const auto& [name, upper] : field.members())
       stated.data_sizes.push_back({name, upper.value().is_null() ? std::string() : formula(upper)});
-  for (const JsonField& each : field.array("outputs")) stated.outputs.push_back(output(each));
-  if (const auto given = field.find("work")) stated.work = work(*given);
-  stated.precision = field.text("precision");
-  if (const auto given = field.find("kind")) stated.kind = kind(*given);
-  if (const std::string problem = problem_of(stated); !problem.empty()) throw Error(field.place() + "." + problem);
+  });
+  form.list("outputs", Need::Required, [&](Form& each) { stated.outputs.push_back(output(each)); });
+  form.object("work", Need::Nullable, [&](Form& each) { stated.work = work(each); });
+  form.text("precision", stated.precision, Need::Nullable);
+  form.member("kind", Need::Nullable, [&](const JsonField& field) { stated.kind = kind(field); });
   return stated;
 }
 
@@ -117,17 +116,20 @@ using Names = std::set<std::pair<std::string, std::string>>;  // domain and oper
 
 void add_operators(std::string_view json, std::string_view subject, std::vector<CustomOperator>& operators,
                    Names& names) {
-  const base::JsonDocument parsed =
+  const base::JsonDocument document =
       base::parse_json(json, subject, "expected schema " + std::string(kCustomOperatorsSchema));
-  const JsonField document = parsed.root();
-  require_schema(document, kCustomOperatorsSchema);
-  document.only({"comment", "schema", "operators"});
-  for (const JsonField& field : document.array("operators")) {
-    operators.push_back(custom_operator(field));
-    const CustomOperator& stated = operators.back();
-    if (!names.emplace(plain_domain(stated.domain), stated.op_type).second)
-      field.fail(stated.op_type + " is stated twice; keep one");
-  }
+  require_schema(document.root(), kCustomOperatorsSchema);
+  read_form(document, [&](Form& form) {
+    form.list("operators", Need::Required, [&](Form& each) {
+      operators.push_back(custom_operator(each));
+      const CustomOperator& stated = operators.back();
+      if (!each.is_sound()) return;
+      if (const std::string problem = problem_of(stated); !problem.empty())
+        throw Error(each.field().place() + "." + problem);
+      if (!names.emplace(plain_domain(stated.domain), stated.op_type).second)
+        each.field().fail(stated.op_type + " is stated twice; keep one");
+    });
+  });
 }
 
 // --- Writing ----------------------------------------------------------------------------------------------------

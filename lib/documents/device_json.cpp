@@ -8,16 +8,15 @@
 #include <span>
 #include <tuple>
 
+#include "form.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::documents {
 namespace {
 
-using Field = base::JsonField;
-
-std::string text(const Field& field, const char* key, const char* otherwise) {
-  return field.has(key) ? field.at(key).text() : otherwise;
-}
+using base::JsonField;
+using Need = Form::Need;
 
 std::string listed(std::span<const std::string_view> names, std::string_view mark) {
   return base::joined(names, ", ", [&](std::string_view name) { return (std::string(mark) += name) += mark; });
@@ -36,163 +35,85 @@ std::optional<Unit> unit_named(std::string_view name) {
   return std::nullopt;
 }
 
-// Reads a device file to its end despite mistakes, so that its author sees all of them at once.
-class DeviceReader {
- public:
-  DeviceSpec read(const base::JsonDocument& document);
-
- private:
-  template <typename Read>
-  void attempt(const Read& read) {
-    try {
-      read();
-    } catch (const Error& error) {
-      mistakes_.push_back(error.what());
-    }
-  }
-
-  void allow_only(const Field& field, std::initializer_list<std::string_view> known);
-  void read_text(const Field& field, const char* key, std::string& into, bool is_required = false);
-  void read_precision(const Field& field, const char* key, Precision& into);
-  void read_quantity(const Field& field, const char* key, std::string_view unit, Quantity& into,
-                     bool is_required = false);
-  template <typename Read>
-  void read_array(const Field& field, const char* key, bool is_required, const Read& read);
-
-  Peak read_peak(const Field& field);
-  MemoryLevel read_level(const Field& field);
-  Link read_link(const Field& field);
-  PowerMode read_power_mode(const Field& field);
-  void read_energy(const Field& parent, std::optional<DeviceEnergy>& into);
-
-  std::vector<std::string> mistakes_;
-};
-
-void DeviceReader::allow_only(const Field& field, std::initializer_list<std::string_view> known) {
-  attempt([&] {
-    std::string unknown;
-    for (const auto& [name, member] : field.members())
-      if (name != "comment" && std::find(known.begin(), known.end(), name) == known.end())
-        unknown += (unknown.empty() ? "\"" : ", \"") + name + "\"";
-    if (unknown.empty()) return;
-    field.fail(unknown + (unknown.find(',') == std::string::npos ? " is" : " are") +
-               " not known here; known: " + listed({known.begin(), known.size()}, ""));
-  });
-}
-
-void DeviceReader::read_text(const Field& field, const char* key, std::string& into, bool is_required) {
-  attempt([&] {
-    if (is_required || field.has(key)) into = field.at(key).text();
-  });
-}
-
-void DeviceReader::read_precision(const Field& field, const char* key, Precision& into) {
-  attempt([&] {
-    const std::string name = field.at(key).text();
-    const std::optional<Precision> known = precision(name);
-    if (!known) field.at(key).fail("\"" + name + "\" is not a precision; known: " + precision_names());
-    into = *known;
-  });
-}
-
 // {"value": number or null, "unit": …, "source": …}. Units are SI without prefixes.
-void DeviceReader::read_quantity(const Field& parent, const char* key, std::string_view unit, Quantity& into,
-                                 bool is_required) {
+void read_quantity(Form& parent, const char* key, std::string_view unit, Quantity& into, Need need = Need::Optional) {
   into = {std::nullopt, "not stated"};
-  if (!is_required && !parent.has(key)) return;
-  attempt([&] {
-    const Field field = parent.at(key);
-    allow_only(field, {"value", "unit", "source"});
-    attempt([&] {
-      if (field.at("unit").text() != unit) field.at("unit").fail_expected("\"" + std::string(unit) + "\"");
+  parent.object(key, need, [&](Form& form) {
+    form.member("value", Need::Required, [&](const JsonField& field) {
+      if (!field.value().is_null()) into.value = field.positive();
     });
-    attempt([&] {
-      into.source = field.at("source").text();
-      if (into.source.empty()) field.at("source").fail("a number needs its source, a null its reason");
+    form.member("unit", Need::Required, [&](const JsonField& field) {
+      if (field.text() != unit) field.fail_expected(cat("\"", unit, "\""));
     });
-    attempt([&] {
-      if (!field.at("value").value().is_null()) into.value = field.at("value").positive();
+    form.member("source", Need::Required, [&](const JsonField& field) {
+      into.source = field.text();
+      if (into.source.empty()) field.fail("a number needs its source, a null its reason");
     });
   });
 }
 
-template <typename Read>
-void DeviceReader::read_array(const Field& field, const char* key, bool is_required, const Read& read) {
-  attempt([&] {
-    if (!is_required && !field.has(key)) return;
-    for (const Field& element : field.at(key).array()) attempt([&] { read(element); });
-  });
-}
-
-Peak DeviceReader::read_peak(const Field& field) {
-  allow_only(field, {"precision", "unit", "accumulate", "flops_per_second"});
+Peak read_peak(Form& form) {
   Peak peak;
-  read_precision(field, "precision", peak.precision);
-  attempt([&] {
-    const std::optional<Unit> unit = unit_named(field.at("unit").text());
-    if (!unit) field.at("unit").fail_expected("\"vector\" or \"tensor\"");
+  form.precision("precision", peak.precision);
+  form.member("unit", Need::Required, [&](const JsonField& field) {
+    const std::optional<Unit> unit = unit_named(field.text());
+    if (!unit) field.fail_expected("\"vector\" or \"tensor\"");
     peak.unit = *unit;
   });
-  if (field.has("accumulate")) read_precision(field, "accumulate", peak.accumulate.emplace());
-  read_quantity(field, "flops_per_second", "FLOP/s", peak.flops_per_second, true);
+  if (form.field().has("accumulate")) form.precision("accumulate", peak.accumulate.emplace());
+  read_quantity(form, "flops_per_second", "FLOP/s", peak.flops_per_second, Need::Required);
   return peak;
 }
 
-MemoryLevel DeviceReader::read_level(const Field& field) {
-  allow_only(field, {"level", "capacity_of", "bytes_per_second", "capacity"});
+MemoryLevel read_level(Form& form) {
   MemoryLevel level;
-  attempt([&] {
-    level.level = field.at("level").text();
-    if (level_order(level.level) == kMemoryLevels.size()) field.at("level").fail_expected("dram, l3, l2, l1 or shared");
+  form.member("level", Need::Required, [&](const JsonField& field) {
+    level.level = field.text();
+    if (level_order(level.level) == kMemoryLevels.size()) field.fail_expected("dram, l3, l2, l1 or shared");
   });
-  attempt([&] {
-    const std::string of = text(field, "capacity_of", "device");
-    if (of != "device" && of != "unit") field.at("capacity_of").fail_expected("\"device\" or \"unit\"");
+  form.member("capacity_of", Need::Optional, [&](const JsonField& field) {
+    const std::string of = field.text();
+    if (of != "device" && of != "unit") field.fail_expected("\"device\" or \"unit\"");
     level.per_unit = of == "unit";
   });
-  read_quantity(field, "bytes_per_second", "B/s", level.bytes_per_second, true);
-  read_quantity(field, "capacity", "B", level.capacity_bytes);
+  read_quantity(form, "bytes_per_second", "B/s", level.bytes_per_second, Need::Required);
+  read_quantity(form, "capacity", "B", level.capacity_bytes);
   return level;
 }
 
-Link DeviceReader::read_link(const Field& field) {
-  allow_only(field, {"name", "bytes_per_second", "devices", "sums_in_switch"});
+Link read_link(Form& form) {
   Link link;
-  read_text(field, "name", link.name, true);
-  read_quantity(field, "bytes_per_second", "B/s", link.bytes_per_second, true);
-  read_text(field, "sums_in_switch", link.sums_source, false);
-  attempt([&] {
-    if (!field.has("devices")) return;
-    link.devices = field.at("devices").integer();
-    if (link.devices < 2) field.at("devices").fail_expected("an integer of at least 2");
+  form.text("name", link.name, Need::Required);
+  read_quantity(form, "bytes_per_second", "B/s", link.bytes_per_second, Need::Required);
+  form.text("sums_in_switch", link.sums_source);
+  form.member("devices", Need::Optional, [&](const JsonField& field) {
+    link.devices = field.integer();
+    if (link.devices < 2) field.fail_expected("an integer of at least 2");
   });
   return link;
 }
 
-void DeviceReader::read_energy(const Field& parent, std::optional<DeviceEnergy>& into) {
-  if (!parent.has("energy")) return;
-  const Field field = parent.at("energy");
-  allow_only(field, {"work", "joules_per_byte", "constant_power"});
-  DeviceEnergy& energy = into.emplace();
-  read_array(field, "work", true, [&](const Field& work) {
-    allow_only(work, {"precision", "joules_per_flop"});
-    DeviceEnergy::Work& each = energy.work.emplace_back();
-    read_precision(work, "precision", each.precision);
-    read_quantity(work, "joules_per_flop", "J/FLOP", each.joules_per_flop, true);
+void read_energy(Form& parent, std::optional<DeviceEnergy>& into) {
+  parent.object("energy", Need::Optional, [&](Form& form) {
+    DeviceEnergy& energy = into.emplace();
+    form.list("work", Need::Required, [&](Form& work) {
+      DeviceEnergy::Work& each = energy.work.emplace_back();
+      work.precision("precision", each.precision);
+      read_quantity(work, "joules_per_flop", "J/FLOP", each.joules_per_flop, Need::Required);
+    });
+    read_quantity(form, "joules_per_byte", "J/B", energy.joules_per_byte, Need::Required);
+    read_quantity(form, "constant_power", "W", energy.constant_watts, Need::Required);
   });
-  read_quantity(field, "joules_per_byte", "J/B", energy.joules_per_byte, true);
-  read_quantity(field, "constant_power", "W", energy.constant_watts, true);
 }
 
-PowerMode DeviceReader::read_power_mode(const Field& field) {
-  allow_only(field, {"id", "units", "clock", "dram_bytes_per_second", "power", "energy"});
+PowerMode read_power_mode(Form& form) {
   PowerMode mode;
-  read_text(field, "id", mode.id, true);
-  read_quantity(field, "units", "1", mode.units, true);
-  read_quantity(field, "clock", "Hz", mode.clock_hz, true);
-  read_quantity(field, "dram_bytes_per_second", "B/s", mode.dram_bytes_per_second, true);
-  read_quantity(field, "power", "W", mode.watts, true);
-  read_energy(field, mode.energy);
+  form.text("id", mode.id, Need::Required);
+  read_quantity(form, "units", "1", mode.units, Need::Required);
+  read_quantity(form, "clock", "Hz", mode.clock_hz, Need::Required);
+  read_quantity(form, "dram_bytes_per_second", "B/s", mode.dram_bytes_per_second, Need::Required);
+  read_quantity(form, "power", "W", mode.watts, Need::Required);
+  read_energy(form, mode.energy);
   return mode;
 }
 
@@ -206,58 +127,35 @@ std::vector<std::string> lacks(const DeviceSpec& spec) {
   return missing;
 }
 
-[[noreturn]] void refuse(std::string_view subject, const std::vector<std::string>& mistakes) {
-  if (mistakes.size() == 1) throw Error(mistakes.front());
-  std::string message = std::string(subject) + ": " + std::to_string(mistakes.size()) + " mistakes:";
-  for (const std::string& mistake : mistakes) message += "\n  " + mistake;
-  throw Error(message);
-}
-
-DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
-  const Field field = document.root();
-  allow_only(field, {"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "driver_names",
-                     "aliases", "units", "boost_clock", "tensor_clock", "memory_clock", "power", "launch_overhead",
-                     "special_per_second", "peaks", "levels", "links", "power_modes", "energy"});
-  DeviceSpec spec;
-  read_text(field, "id", spec.id, true);
-  read_text(field, "name", spec.name, true);
-  attempt([&] {
-    spec.kind = field.at("kind").text();
+void read_members(Form& form, DeviceSpec& spec) {
+  form.text("id", spec.id, Need::Required);
+  form.text("name", spec.name, Need::Required);
+  form.text("vendor", spec.vendor);
+  form.member("kind", Need::Required, [&](const JsonField& field) {
+    spec.kind = field.text();
     if (std::find(kMachineKinds.begin(), kMachineKinds.end(), spec.kind) == kMachineKinds.end())
-      field.at("kind").fail_expected("one of " + listed(kMachineKinds, "\""));
+      field.fail_expected("one of " + listed(kMachineKinds, "\""));
   });
-  read_text(field, "vendor", spec.vendor);
-  read_text(field, "architecture", spec.architecture);
-  read_text(field, "compute_capability", spec.compute_capability);
-  attempt([&] {
-    const std::string& version = spec.compute_capability;
-    if (version.find_first_not_of("0123456789.") != std::string::npos)
-      field.at("compute_capability").fail_expected("a version, such as \"9.0\"");
+  form.text("architecture", spec.architecture);
+  form.member("compute_capability", Need::Optional, [&](const JsonField& field) {
+    spec.compute_capability = field.text();
+    if (spec.compute_capability.find_first_not_of("0123456789.") != std::string::npos)
+      field.fail_expected("a version, such as \"9.0\"");
   });
-  attempt([&] { spec.driver_names = field.texts("driver_names"); });
-  attempt([&] { spec.aliases = field.texts("aliases"); });
-  read_quantity(field, "units", "1", spec.units);
-  read_quantity(field, "boost_clock", "Hz", spec.boost_clock_hz);
-  read_quantity(field, "tensor_clock", "Hz", spec.tensor_clock_hz);
-  read_quantity(field, "memory_clock", "Hz", spec.memory_clock_hz);
-  read_quantity(field, "power", "W", spec.watts);
-  read_quantity(field, "launch_overhead", "s", spec.launch_overhead_seconds);
-  read_quantity(field, "special_per_second", "1/s", spec.special_per_second);
-  read_array(field, "peaks", true, [&](const Field& peak) { spec.peaks.push_back(read_peak(peak)); });
-  read_array(field, "levels", true, [&](const Field& level) { spec.levels.push_back(read_level(level)); });
-  read_array(field, "links", false, [&](const Field& link) { spec.links.push_back(read_link(link)); });
-  read_array(field, "power_modes", false,
-             [&](const Field& mode) { spec.power_modes.push_back(read_power_mode(mode)); });
-  read_energy(field, spec.energy);
-
-  std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
-  std::sort(spec.peaks.begin(), spec.peaks.end(), before);
-  std::stable_sort(spec.levels.begin(), spec.levels.end(),
-                   [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
-  if (mistakes_.empty())
-    for (const std::string& missing : lacks(spec)) mistakes_.push_back(document.subject() + ": " + missing);
-  if (!mistakes_.empty()) refuse(document.subject(), mistakes_);
-  return spec;
+  form.texts("driver_names", spec.driver_names);
+  form.texts("aliases", spec.aliases);
+  read_quantity(form, "units", "1", spec.units);
+  read_quantity(form, "boost_clock", "Hz", spec.boost_clock_hz);
+  read_quantity(form, "tensor_clock", "Hz", spec.tensor_clock_hz);
+  read_quantity(form, "memory_clock", "Hz", spec.memory_clock_hz);
+  read_quantity(form, "power", "W", spec.watts);
+  read_quantity(form, "launch_overhead", "s", spec.launch_overhead_seconds);
+  read_quantity(form, "special_per_second", "1/s", spec.special_per_second);
+  form.list("peaks", Need::Required, [&](Form& peak) { spec.peaks.push_back(read_peak(peak)); });
+  form.list("levels", Need::Required, [&](Form& level) { spec.levels.push_back(read_level(level)); });
+  form.list("links", Need::Optional, [&](Form& link) { spec.links.push_back(read_link(link)); });
+  form.list("power_modes", Need::Optional, [&](Form& mode) { spec.power_modes.push_back(read_power_mode(mode)); });
+  read_energy(form, spec.energy);
 }
 
 // The best of the measurements of one ceiling so far: sustained before burst before issue.
@@ -324,7 +222,17 @@ bool before(const Peak& a, const Peak& b) {
   return std::tuple(a.precision, a.unit, a.accumulate) < std::tuple(b.precision, b.unit, b.accumulate);
 }
 
-DeviceSpec read_device(const base::JsonDocument& document) { return DeviceReader().read(document); }
+DeviceSpec read_device(const base::JsonDocument& document) {
+  DeviceSpec spec;
+  read_form(document, [&](Form& form) { read_members(form, spec); });
+  std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
+  std::sort(spec.peaks.begin(), spec.peaks.end(), before);
+  std::stable_sort(spec.levels.begin(), spec.levels.end(),
+                   [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
+  if (const auto missing = lacks(spec); !missing.empty())
+    base::fail(document.subject(), base::joined(missing, "\n  " + document.subject() + ": "));
+  return spec;
+}
 
 DeviceSpec read_ceilings(const base::JsonDocument& document) {
   return device_of(parse_ceilings(document), document.subject());

@@ -88,9 +88,22 @@ TEST_CASE("what a file cannot mean is an error that names the place") {
        "ops.json.operators[1].attributes.left: expected its value where a node leaves it out, null where none does, or "
        "a name for each of its members, found 2.5"},
       {error("\"Pad\"", "\"Linear\""), "ops.json.operators[1]: Linear is stated twice; keep one"},
-      {error("\"kind\"", "\"colour\""), "colour"},
+      {error("\"kind\"", "\"colour\""), "ops.json.operators[1]: \"colour\" is not known here; known: domain, op_type"},
+      {error("\"elements_read\"", "\"element_read\""),
+       "ops.json.operators[1].inputs[0]: \"element_read\" is not known here; did you mean \"elements_read\"?"},
   };
   for (const auto& change : changes) CHECK_MESSAGE(change.first.find(change.second) != std::string::npos, change.first);
+}
+
+TEST_CASE("several mistakes in a file are told at once") {
+  const char* const kMistaken = R"({"schema": "pagoda.custom-operators/1", "operators": [
+    {"op_type": "A", "kinds": "view", "outputs": [{"type": 5, "shape": ["n"]}]}, {"op_type": "B"}]})";
+  CHECK_THROWS_WITH_AS((void)documents::parse_custom_operators(kMistaken, "ops.json"),
+                       "ops.json: 3 mistakes:\n"
+                       "  ops.json.operators[0]: \"kinds\" is not known here; did you mean \"kind\"?\n"
+                       "  ops.json.operators[0].outputs[0].type: expected a string, found 5\n"
+                       "  ops.json.operators[1]: \"outputs\" is missing",
+                       Error);
 }
 
 TEST_CASE("the file to fill in states each operator without a rule once, and is refused until it is filled") {

@@ -498,6 +498,17 @@ TEST_CASE("a device file with several mistakes is refused with all of them") {
     CHECK_MESSAGE(message.find(part) != std::string::npos, message);
 }
 
+TEST_CASE("a misspelt member of a device file is refused with the member that is meant") {
+  const std::string message = error_of(R"({"schema": "pagoda.device/1", "id": "a", "name": "A", "kind": "gpu",
+      "boost_clok": {"value": 1e9, "unit": "Hz", "source": "test"}, "peaks": [], "levels": [
+      {"level": "dram", "bytes_per_second": {"value": 1e9, "unit": "B/s", "sources": "test"}}]})");
+  CHECK(message ==
+        "test.json: 3 mistakes:\n"
+        "  test.json: \"boost_clok\" is not known here; did you mean \"boost_clock\"?\n"
+        "  test.json.levels[0].bytes_per_second: \"sources\" is not known here; did you mean \"source\"?\n"
+        "  test.json.levels[0].bytes_per_second: \"source\" is missing");
+}
+
 TEST_CASE("the template of a device satisfies the schema, lacks only numbers, and reads once they are filled in") {
   const std::string text = documents::device_template("My NPU (v2)");
   nlohmann::json file = nlohmann::json::parse(text);
