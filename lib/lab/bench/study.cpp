@@ -29,7 +29,9 @@ struct UnexpectedToml {};
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/nearest.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
@@ -129,12 +131,18 @@ std::string text(const toml::node& node, const Place& place, const std::string& 
   return *value;
 }
 
-[[noreturn]] void unknown(const toml::node& node, const Place& place, const std::string& name,
-                          std::string_view expected) {
-  place.fail(node, "unknown key \"" + name + "\"; expected " + std::string(expected));
+// The keys of a table. With a name that may be meant, the message ends there.
+[[noreturn]] void unknown(const toml::node& node, const Place& place, std::string_view name,
+                          std::vector<std::string_view> known, bool or_axis = false) {
+  std::string expected = base::joined(known);
+  if (or_axis) {
+    for (const AxisRow& axis : kAxes) known.push_back(axis.name);
+    expected += ", or an axis: " + base::joined(kAxes, ", ", &AxisRow::name);
+  }
+  const std::string_view meant = base::nearest(name, known);
+  place.fail(node, cat("unknown key \"", name, "\"; ",
+                       meant.empty() ? "expected " + expected : cat("did you mean \"", meant, "\"?")));
 }
-
-std::string axis_names() { return base::joined(kAxes, ", ", &AxisRow::name); }
 
 using Axes = std::map<std::string, std::vector<base::Setting>>;
 
@@ -187,7 +195,7 @@ ModelForms model_forms(const toml::node& node, const Place& place, const std::st
     else if (key.str() == "named")
       forms.named = text(value, place, name + ".named");
     else
-      unknown(value, place, std::string(key.str()), "onnx or named");
+      unknown(value, place, key.str(), {"onnx", "named"});
   }
   return forms;
 }
@@ -198,7 +206,7 @@ UserBackend user_backend(const toml::node& node, const Place& place, const std::
   if (!table) place.fail(node, name + ": expected a table with a command");
   UserBackend backend;
   for (const auto& [key, value] : *table) {
-    if (key.str() != "command") unknown(value, place, std::string(key.str()), "command");
+    if (key.str() != "command") unknown(value, place, key.str(), {"command"});
     if (const toml::array* list = value.as_array())
       for (const toml::node& item : *list) backend.command.push_back(text(item, place, name + ".command"));
   }
@@ -232,7 +240,8 @@ void read_measure(base::TimingOptions& options, const toml::node& node, const Pl
       options.warmup_iterations = count(value, place, name);
     else
       unknown(value, place, name,
-              "budget_seconds, half_width, warmup_seconds, settle, min_iterations, max_iterations or warmup_iterations");
+              {"budget_seconds", "half_width", "warmup_seconds", "settle", "min_iterations", "max_iterations",
+               "warmup_iterations"});
   }
 }
 
@@ -246,7 +255,7 @@ void read_limits(ExperimentLimits& limits, const toml::node& node, const Place& 
       limits.memory_bytes =
           value.is_integer() ? count(value, place, "memory") : parse_bytes(text(value, place, "memory"), place.subject);
     else
-      unknown(value, place, std::string(key.str()), "seconds or memory");
+      unknown(value, place, key.str(), {"seconds", "memory"});
   }
 }
 
@@ -323,9 +332,8 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
         top.fail(value, "experiments: expected [[experiments]] tables");
     } else if (!read_axis(shared, name, value, top)) {
       unknown(value, top, name,
-              "name, repeats, seed, layers, verify, [measure], [limits], [models], [backends], [[experiments]], or an "
-              "axis: " +
-                  axis_names());
+              {"name", "repeats", "seed", "layers", "verify", "measure", "limits", "models", "backends", "experiments"},
+              true);
     }
   }
   if (!experiments) {
@@ -336,7 +344,7 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
       Axes axes = shared;
       for (const auto& [key, value] : *block.as_table())
         if (!read_axis(axes, std::string(key.str()), value, place))
-          unknown(value, place, std::string(key.str()), "an axis: " + axis_names() + ", or options");
+          unknown(value, place, key.str(), {"options"}, true);
       study.blocks.push_back(ordered(axes));
     }
   }
