@@ -9,7 +9,7 @@
 #include "plot/layout.h"
 #include "plot/outputs.h"
 #include "plot/plot_support.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "support/json_schema.h"
 
 namespace pagoda::present::plot {

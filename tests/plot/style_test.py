@@ -56,7 +56,7 @@ def seen(colour, kind):
 
 
 def main():
-    style = (pathlib.Path(sys.argv[1]) / "lib/present/plot/page/page.css").read_text()
+    style = (pathlib.Path(sys.argv[1]) / "lib/present/page/page.css").read_text()
     blocks = re.findall(r":root([^{]*)\{([^}]*)\}", style)
     light = {}
     failures = []
@@ -76,9 +76,9 @@ def main():
             print(f"{name:26} {text:9} on {ground:8} {ratio:5.2f}")
             if ratio < least:
                 failures.append(f"{name}: {text} on {ground} has {ratio:.2f}, expected {least}")
-    source = pathlib.Path(sys.argv[1]) / "lib/present/plot"
+    source = pathlib.Path(sys.argv[1]) / "lib/present"
     edges = re.findall(r"#[0-9A-F]{6}", re.search(r"const kEdges = \[(.*?)\]", (source / "page/data.js").read_text()).group(1))
-    drawn = re.findall(r"#[0-9A-F]{6}", re.search(r"kEdges = \{(.*?)\}", (source / "svg.h").read_text(), re.S).group(1))
+    drawn = re.findall(r"#[0-9A-F]{6}", re.search(r"kEdges = \{(.*?)\}", (source / "draw/svg.h").read_text(), re.S).group(1))
     if len(edges) != 7 or edges != drawn:
         failures.append(f"the page outlines dots in {edges}, pictures in {drawn}")
     for name, colours in themes[:2]:

@@ -11,7 +11,7 @@
 #include "plot/layout.h"
 #include "plot/outputs.h"
 #include "plot/plot_support.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "support/golden.h"
 #include "support/sometimes.h"
 

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "pagoda/base/error.h"
+#include "draw/text.h"
 #include "pagoda/base/number.h"
-#include "plot/page_files.h"
-#include "plot/text.h"
+#include "page/page_files.h"
 
 namespace pagoda::lab::results {
 

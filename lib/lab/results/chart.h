@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plot/picture.h"
+#include "draw/picture.h"
 
 namespace pagoda::lab::results {
 

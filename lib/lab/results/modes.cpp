@@ -8,8 +8,8 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
-#include "plot/outputs.h"
-#include "plot/text.h"
+#include "draw/raster.h"
+#include "draw/text.h"
 #include "results/chart.h"
 
 namespace pagoda::lab {

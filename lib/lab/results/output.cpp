@@ -7,8 +7,8 @@
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
-#include "plot/outputs.h"
-#include "plot/text.h"
+#include "draw/raster.h"
+#include "draw/text.h"
 #include "results/chart.h"
 
 namespace pagoda::lab {

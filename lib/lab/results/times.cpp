@@ -11,8 +11,8 @@
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
 #include "pagoda/lab/result_report.h"
-#include "plot/outputs.h"
-#include "plot/text.h"
+#include "draw/raster.h"
+#include "draw/text.h"
 #include "results/chart.h"
 #include "results/groups.h"
 

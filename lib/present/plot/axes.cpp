@@ -1,5 +1,5 @@
 // Grid and ticks, 1-2-5 in each decade. The page redraws them by the same rule when it zooms.
-#include "plot/axis.h"
+#include "draw/axis.h"
 #include "plot/draw.h"
 
 namespace pagoda::present::plot {

@@ -9,7 +9,7 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

@@ -15,7 +15,7 @@
 #include "plot/estimate_file.h"
 #include "plot/roofs.h"
 #include "plot/sheet.h"
-#include "plot/svg.h"
+#include "draw/svg.h"
 
 namespace pagoda::present::plot {
 

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <numbers>
 
-#include "plot/text.h"
+#include "draw/text.h"
 #include "plot/verdict.h"
 
 namespace pagoda::present::plot {

@@ -6,7 +6,7 @@
 
 #include "plot/chart.h"
 #include "plot/layout.h"
-#include "plot/svg.h"
+#include "draw/svg.h"
 
 namespace pagoda::present::plot {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plot/draw.h"
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

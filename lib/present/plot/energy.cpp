@@ -7,7 +7,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/measured/energy_table.h"
 #include "plot/draw.h"
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

@@ -5,7 +5,7 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "report/rows.h"
 
 namespace pagoda::present {

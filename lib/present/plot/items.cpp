@@ -5,7 +5,7 @@
 #include <set>
 
 #include "plot/chart.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "report/rows.h"
 
 namespace pagoda::present::plot {

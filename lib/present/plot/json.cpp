@@ -6,7 +6,7 @@
 #include "plot/draw.h"
 #include "plot/json_parts.h"
 #include "plot/outputs.h"
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

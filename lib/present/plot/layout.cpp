@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "pagoda/base/text.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "plot/verdict.h"
 
 namespace pagoda::present::plot {

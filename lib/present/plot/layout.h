@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plot/axis.h"
+#include "draw/axis.h"
 #include "plot/chart.h"
 
 namespace pagoda::present::plot {

@@ -4,7 +4,7 @@
 
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "plot/verdict.h"
 
 namespace pagoda::present::plot {

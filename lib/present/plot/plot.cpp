@@ -1,6 +1,7 @@
 // The public functions: one chart, several formats.
 #include "pagoda/present/plot.h"
 
+#include "draw/raster.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
 

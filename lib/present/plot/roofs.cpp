@@ -6,7 +6,7 @@
 
 #include "pagoda/base/text.h"
 #include "pagoda/core/roofline.h"
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

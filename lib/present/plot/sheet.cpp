@@ -6,7 +6,7 @@
 
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/text.h"
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present {
 namespace plot {

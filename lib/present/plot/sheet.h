@@ -4,16 +4,10 @@
 
 #include <string>
 
+#include "draw/axis.h"
 #include "pagoda/present/plot.h"
 
 namespace pagoda::present::plot {
-
-struct Box {
-  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
-
-  bool overlaps(const Box& other) const { return x0 < other.x1 && other.x0 < x1 && y0 < other.y1 && other.y0 < y1; }
-  bool inside(const Box& other) const { return x0 >= other.x0 && x1 <= other.x1 && y0 >= other.y0 && y1 <= other.y1; }
-};
 
 struct Sheet {
   double width = 1200, height = 784;  // column sheets: height without the legend below the axes

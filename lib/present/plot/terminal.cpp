@@ -5,7 +5,7 @@
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "plot/verdict.h"
 
 namespace pagoda::present::plot {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "pagoda/base/text.h"
-#include "plot/text.h"
+#include "draw/text.h"
 #include "report/rows.h"
 
 namespace pagoda::present::plot {

@@ -1,10 +1,17 @@
-// The axes of all charts: where values lie, and round ticks.
+// The axes of all charts: where values and texts lie, and round ticks.
 #pragma once
 
 #include <string>
 #include <vector>
 
 namespace pagoda::present::plot {
+
+struct Box {
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+
+  bool overlaps(const Box& other) const { return x0 < other.x1 && other.x0 < x1 && y0 < other.y1 && other.y0 < y1; }
+  bool inside(const Box& other) const { return x0 >= other.x0 && x1 <= other.x1 && y0 >= other.y0 && y1 <= other.y1; }
+};
 
 // A logarithmic axis: maps the values from `low` to `high` to the pixels from `from` to `to`.
 struct LogAxis {

@@ -1,13 +1,12 @@
-#include "plot/picture.h"
+#include "draw/picture.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "pagoda/base/text.h"
-#include "plot/axis.h"
-#include "plot/sheet.h"
-#include "plot/text.h"
+#include "draw/axis.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

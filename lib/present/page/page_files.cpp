@@ -1,8 +1,8 @@
-#include "plot/page_files.h"
+#include "page/page_files.h"
 
 #include "pagoda/base/embedded_file.h"
 #include "pagoda/base/sha256.h"
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plot/svg.h"
+#include "draw/svg.h"
 
 namespace pagoda::present::plot {
 

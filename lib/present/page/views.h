@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plot/chart.h"
-#include "plot/picture.h"
+#include "draw/picture.h"
 
 namespace pagoda::present::plot {
 

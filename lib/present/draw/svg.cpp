@@ -1,9 +1,9 @@
-#include "plot/svg.h"
+#include "draw/svg.h"
 
 #include <cassert>
 #include <utility>
 
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

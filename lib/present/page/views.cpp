@@ -1,12 +1,12 @@
-#include "plot/views.h"
+#include "page/views.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "pagoda/base/text.h"
-#include "plot/axis.h"
-#include "plot/text.h"
+#include "draw/axis.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

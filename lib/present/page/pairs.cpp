@@ -1,4 +1,4 @@
-#include "plot/pairs.h"
+#include "page/pairs.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// The files of lib/present/plot/page, compiled in, and the frame of every page: one file that makes no network
+// The files of lib/present/page, compiled in, and the frame of every page: one file that makes no network
 // requests, under a content security policy that allows exactly its script and its style.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "plot/text.h"
+#include "draw/text.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "plot/what_if.h"
+#include "page/what_if.h"
 
 #include <algorithm>
 #include <array>

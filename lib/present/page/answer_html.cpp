@@ -1,6 +1,6 @@
-#include "plot/answer_html.h"
+#include "page/answer_html.h"
 
-#include "plot/text.h"
+#include "draw/text.h"
 #include "report/rows.h"
 
 namespace pagoda::present::plot {

@@ -1,8 +1,8 @@
-#include "plot/axis.h"
+#include "draw/axis.h"
 
 #include <cmath>
 
-#include "plot/text.h"
+#include "draw/text.h"
 
 namespace pagoda::present::plot {
 

@@ -1,19 +1,19 @@
 // The page: the SVG picture, the chart's JSON and one script, in a single file that makes no network requests.
 // Its content security policy allows exactly this script and this style, so that no name in a model can become code.
-#include "plot/page_files.h"
+#include "page/page_files.h"
 
 #include <algorithm>
 #include <cctype>
 
 #include "pagoda/base/text.h"
-#include "plot/answer_html.h"
+#include "page/answer_html.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
-#include "plot/pairs.h"
-#include "plot/text.h"
+#include "page/pairs.h"
+#include "draw/text.h"
 #include "plot/verdict.h"
-#include "plot/views.h"
-#include "plot/what_if.h"
+#include "page/views.h"
+#include "page/what_if.h"
 
 namespace pagoda::present::plot {
 namespace {
