@@ -3,7 +3,6 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "join/causes.h"
@@ -103,47 +102,6 @@ Amount most_padding(const std::vector<std::size_t>& nodes, const EstimateDocumen
   return least > 0 ? Amount(most / least) : std::nullopt;
 }
 
-using Readers = std::map<std::string, std::vector<std::size_t>>;
-
-Readers readers_of(const EstimateDocument& estimate) {
-  Readers readers;
-  for (std::size_t i = 0; i < estimate.nodes.size(); ++i)
-    for (const std::string& input :
-         std::set<std::string>(estimate.nodes[i].inputs.begin(), estimate.nodes[i].inputs.end()))
-      if (!input.empty()) readers[input].push_back(i);
-  return readers;
-}
-
-// DRAM traffic if the nodes run as one kernel: the bytes each node moves, less reads of values produced inside, less
-// writes of values that nothing outside reads. An output of the model has no reader and is written. `moved`: both
-// directions, or only bytes_read.
-Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate, const Readers& readers,
-                      Count documents::EstimateCounts::*moved) {
-  const bool is_written = moved == &documents::EstimateCounts::bytes;
-  const auto is_inside = [&](std::size_t row) { return std::binary_search(nodes.begin(), nodes.end(), row); };
-  Amount bytes = 0;
-  for (const std::size_t node : nodes)
-    bytes = sum(bytes, estimate.nodes[node].runs_nothing() ? Amount(0) : real(estimate.nodes[node].counts.*moved));
-  for (const std::size_t node : nodes) {
-    const EstimateNode& row = estimate.nodes[node];
-    for (const OutputInfo& output : row.outputs) {
-      const auto found = readers.find(output.name);
-      if (found == readers.end()) continue;
-      const std::vector<std::size_t>& by = found->second;
-      const auto inside = std::count_if(by.begin(), by.end(), [&](std::size_t reader) {
-        return is_inside(reader) && !estimate.nodes[reader].runs_nothing();
-      });
-      if (inside == 0) continue;
-      const Amount size = documents::stored_bytes(output.type);
-      if (!size) return std::nullopt;
-      const bool stays = is_written && std::all_of(by.begin(), by.end(), is_inside) && !row.runs_nothing();
-      bytes = sum(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
-    }
-  }
-  if (bytes && *bytes < 0) return std::nullopt;  // some reader reads only a part of its input
-  return bytes;
-}
-
 // Measured side ------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kTensor = ".tensor", kSparse = ".tensor.sparse";
@@ -198,6 +156,42 @@ Counted counted(const std::vector<std::size_t>& kernels, const std::vector<std::
 }
 
 }  // namespace
+
+Readers readers_of(const EstimateDocument& estimate) {
+  Readers readers;
+  for (std::size_t i = 0; i < estimate.nodes.size(); ++i)
+    for (const std::string& input :
+         std::set<std::string>(estimate.nodes[i].inputs.begin(), estimate.nodes[i].inputs.end()))
+      if (!input.empty()) readers[input].push_back(i);
+  return readers;
+}
+
+std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const EstimateDocument& estimate,
+                                     const Readers& readers, Count documents::EstimateCounts::*moved) {
+  const bool is_written = moved == &documents::EstimateCounts::bytes;
+  const auto is_inside = [&](std::size_t row) { return std::binary_search(rows.begin(), rows.end(), row); };
+  Amount bytes = 0;
+  for (const std::size_t at : rows)
+    bytes = sum(bytes, estimate.nodes[at].runs_nothing() ? Amount(0) : real(estimate.nodes[at].counts.*moved));
+  for (const std::size_t at : rows) {
+    const EstimateNode& row = estimate.nodes[at];
+    for (const OutputInfo& output : row.outputs) {
+      const auto found = readers.find(output.name);
+      if (found == readers.end()) continue;
+      const std::vector<std::size_t>& by = found->second;
+      const auto inside = std::count_if(by.begin(), by.end(), [&](std::size_t reader) {
+        return is_inside(reader) && !estimate.nodes[reader].runs_nothing();
+      });
+      if (inside == 0) continue;
+      const Amount size = documents::stored_bytes(output.type);
+      if (!size) return std::nullopt;
+      const bool stays = is_written && std::all_of(by.begin(), by.end(), is_inside) && !row.runs_nothing();
+      bytes = sum(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
+    }
+  }
+  if (bytes && *bytes < 0) return std::nullopt;  // some reader reads only a part of its input
+  return bytes;
+}
 
 std::vector<documents::NodeCounts> node_counts(const documents::Measured& measured, const EstimateDocument& estimate) {
   std::vector<documents::NodeCounts> result;

@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,16 @@ struct JoinedGroup {
 };
 // Most measured time first.
 std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, const EstimateDocument& estimate);
+
+// The rows that read each tensor, by its name; ascending.
+using Readers = std::map<std::string, std::vector<std::size_t>>;
+Readers readers_of(const EstimateDocument& estimate);
+// DRAM traffic if the rows (ascending) run as one kernel: the bytes each moves, less reads of values produced inside,
+// less writes of values that nothing outside reads. An output of the model has no reader and is written. Empty if a size
+// is not known. `moved`: both directions, or only bytes_read.
+std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const EstimateDocument& estimate,
+                                     const Readers& readers,
+                                     documents::Count documents::EstimateCounts::*moved = &documents::EstimateCounts::bytes);
 
 // A kernel that did not join, and the reason if known.
 struct Unjoined {
