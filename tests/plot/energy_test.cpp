@@ -44,12 +44,15 @@ present::PlotEstimate free_batch(const std::string& name, const std::string& byt
   return present::read_plot_estimate(name + ".json", text);
 }
 
-present::PlotInput two_models() {
-  present::PlotInput input = test::small_input();
-  input.estimates = {free_batch("first"), free_batch("second")};
-  input.measured = {{"first.json", runs_of(run(1, 0.001, "50") + "," + run(8, 0.004, "60"))},
-                    {"second.json", runs_of(run(1, 0.002, "40") + "," + run(4, 0.005, "null"))}};
-  input.device.energy = small_energy();
+const present::PlotInput& two_models() {
+  static const present::PlotInput input = [] {
+    present::PlotInput models = test::small_input();
+    models.estimates = {free_batch("first"), free_batch("second")};
+    models.measured = {{"first.json", runs_of(run(1, 0.001, "50") + "," + run(8, 0.004, "60"))},
+                       {"second.json", runs_of(run(1, 0.002, "40") + "," + run(4, 0.005, "null"))}};
+    models.device.energy = small_energy();
+    return models;
+  }();
   return input;
 }
 

@@ -59,16 +59,19 @@ inline std::string small_measured() {
          {"name": "stray", "node": null, "nvtx": null, "launches": 1, "seconds": 1e-5, "seconds_spread": null, "flops": null, "bytes": null, "energy_joules": null}]})";
 }
 
-inline present::PlotInput small_input() {
-  present::PlotInput input;
-  input.device = small_device();
-  input.estimates = {present::read_plot_estimate("net.json", estimate(small_nodes()))};
+// Charts refer to their input, so that these live on.
+inline const present::PlotInput& small_input() {
+  static const present::PlotInput input{
+      .device = small_device(), .estimates = {present::read_plot_estimate("net.json", estimate(small_nodes()))}};
   return input;
 }
 
-inline present::PlotInput measured_input() {
-  present::PlotInput input = small_input();
-  input.measured = {{"run.json", small_measured()}};
+inline const present::PlotInput& measured_input() {
+  static const present::PlotInput input = [] {
+    present::PlotInput with_runs = small_input();
+    with_runs.measured = {{"run.json", small_measured()}};
+    return with_runs;
+  }();
   return input;
 }
 

@@ -76,7 +76,8 @@ TEST_CASE("roofs end where the inputs say") {
 TEST_CASE("no label covers another label, a dot or the edge") {
   for (const int count : {1, 5, 40, 300}) {
     CAPTURE(count);
-    const Chart chart = make_chart(many(count), {});
+    const present::PlotInput input = many(count);
+    const Chart chart = make_chart(input, {});
     const Layout layout = make_layout(chart, 0);
     std::vector<Box> boxes;
     for (const LabelMark& label : layout.labels) boxes.push_back(label.box);
@@ -241,7 +242,8 @@ TEST_CASE("lengths are those of print and of CSS") {
 }
 
 TEST_CASE("a still picture's frame is what the dots need, or the machine's") {
-  const Chart machine = make_chart(many(40), {});
+  const present::PlotInput input = many(40);
+  const Chart machine = make_chart(input, {});
   Chart fitted = machine;
   fit_frame(fitted);
   double low_x = INFINITY, high_x = 0, all = 0, outside = 0;
@@ -255,7 +257,7 @@ TEST_CASE("a still picture's frame is what the dots need, or the machine's") {
   CHECK(std::log10(high_x / low_x) / std::log10(fitted.frame.x1 / fitted.frame.x0) > 1.0 / 3);
   CHECK(fitted.frame.x0 > machine.frame.x0);
   CHECK(fitted.frame.x1 < machine.frame.x1);
-  Chart kept = make_chart(many(40), {.machine_frame = true});
+  Chart kept = make_chart(input, {.machine_frame = true});
   fit_frame(kept);
   CHECK(kept.frame.x0 == machine.frame.x0);
   CHECK(kept.frame.y1 == machine.frame.y1);

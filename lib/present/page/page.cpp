@@ -129,8 +129,8 @@ std::string quoted(const std::string& word) {
 }
 
 // The command that recreates this page, so that a reader can change it.
-std::string command_of(const EstimateFile& estimate, const Chart& chart) {
-  const documents::EstimateDocument& document = estimate.document;
+std::string command_of(const ChartEstimate& estimate, const Chart& chart) {
+  const documents::EstimateDocument& document = estimate.document();
   std::vector<std::string> words = {"onnx-estimate", document.model.path.empty() ? "MODEL.onnx" : document.model.path};
   const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
   for (const auto& [name, size] : document.bindings)
@@ -156,8 +156,8 @@ std::string command_of(const EstimateFile& estimate, const Chart& chart) {
 // For a page without formulas: the command that answers other requests.
 std::string no_formulas_html(const Chart& chart) {
   std::string html;
-  for (const EstimateFile& estimate : chart.estimates) {
-    const bool is_step = estimate.document.training.has_value();
+  for (const ChartEstimate& estimate : chart.estimates) {
+    const bool is_step = estimate.document().training.has_value();
     html += "<li>" + std::string(is_step ? "another step: " : "") + "<code>" + xml(command_of(estimate, chart)) +
             "</code></li>";
   }
@@ -210,7 +210,7 @@ std::string tabs_html(const Chart& chart, std::string_view first) {
 std::string chart_html(const Chart& chart, std::string_view first) {
   std::string html;
   html += verdict_html(chart);
-  const documents::EstimateDocument* answered = chart.estimates.size() == 1 ? &chart.estimates[0].document : nullptr;
+  const documents::EstimateDocument* answered = chart.estimates.size() == 1 ? &chart.estimates[0].document() : nullptr;
   if (answered != nullptr) html += budgets_html(*answered);
   const std::string what_if = what_if_json(chart), pairs = pairs_json(chart);
   html += what_if.empty() ? no_formulas_html(chart) : std::string(kWhatIf);

@@ -13,7 +13,7 @@ using documents::EstimateDocument;
 using documents::real;
 using JsonLayout = base::JsonWriter::Layout;
 
-const EstimateFile& file_of(const Chart& chart, const Series& series) { return chart.estimates[*series.estimate]; }
+const ChartEstimate& file_of(const Chart& chart, const Series& series) { return chart.estimates[*series.estimate]; }
 
 // The items of each node: one, or for a training step one per part.
 std::vector<std::vector<std::size_t>> items_of_nodes(const Series& series, std::size_t nodes) {
@@ -31,17 +31,17 @@ struct Total {
 
 template <auto Counter>
 std::optional<double> counted(const Chart& chart, const Series& series) {
-  return real(file_of(chart, series).document.totals.counts.*Counter);
+  return real(file_of(chart, series).document().totals.counts.*Counter);
 }
 
 std::optional<double> floor_of(const Chart& chart, const Series& series) {
-  const auto& roofline = file_of(chart, series).document.roofline;
+  const auto& roofline = file_of(chart, series).document().roofline;
   const bool is_known = roofline && roofline->totals.floor_seconds > 0 && roofline->device == chart.device.id;
   return is_known ? std::optional(roofline->totals.floor_seconds) : std::nullopt;
 }
 
 std::optional<double> memory_of(const Chart& chart, const Series& series) {
-  const auto& fit = file_of(chart, series).document.fit;
+  const auto& fit = file_of(chart, series).document().fit;
   return fit && !fit->at_least ? real(fit->total_bytes) : std::nullopt;
 }
 
@@ -60,7 +60,7 @@ constexpr Total kTotals[] = {
 }  // namespace
 
 std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const Series& after) {
-  const EstimateDocument &a = file_of(chart, before).document, &b = file_of(chart, after).document;
+  const EstimateDocument &a = file_of(chart, before).document(), &b = file_of(chart, after).document();
   const auto items_a = items_of_nodes(before, a.nodes.size()), items_b = items_of_nodes(after, b.nodes.size());
   const estimate::Comparison comparison = estimate::compare(a, b);
   std::vector<bool> is_taken_a(before.items.size(), false), is_taken_b(after.items.size(), false);
@@ -73,16 +73,20 @@ std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const S
     }
   };
   const auto main_of = [&](const Series& series, std::int32_t group) {
-    return file_of(chart, series).groups[static_cast<std::size_t>(group)].main;
+    const ChartEstimate& estimate = file_of(chart, series);
+    return estimate.heaviest(
+        estimate.positions(estimate.document().traffic->groups[static_cast<std::size_t>(group)].nodes));
   };
-  const bool has_groups = file_of(chart, before).groups.size() == (a.traffic ? a.traffic->groups.size() : 0) &&
-                          file_of(chart, after).groups.size() == (b.traffic ? b.traffic->groups.size() : 0);
+  const auto row_of = [&](const Series& series, std::int32_t row) {
+    const ChartEstimate& estimate = file_of(chart, series);
+    return *estimate.position(estimate.document().nodes[static_cast<std::size_t>(row)].index);
+  };
   for (const estimate::RowPair& pair : comparison.groups)
-    if (has_groups && pair.before >= 0 && pair.after >= 0)
+    if (pair.before >= 0 && pair.after >= 0)
       add(items_a[main_of(before, pair.before)], items_b[main_of(after, pair.after)]);
   for (const estimate::RowPair& pair : comparison.nodes)
     if (pair.before >= 0 && pair.after >= 0)
-      add(items_a[static_cast<std::size_t>(pair.before)], items_b[static_cast<std::size_t>(pair.after)]);
+      add(items_a[row_of(before, pair.before)], items_b[row_of(after, pair.after)]);
   const auto add_rest = [&](const Series& series, const std::vector<bool>& is_taken, std::ptrdiff_t ItemPair::*side) {
     for (std::size_t i = 0; i < series.items.size(); ++i) {
       if (is_taken[i] || series.items[i].absence == Absence::NoWork) continue;

@@ -176,12 +176,12 @@ std::vector<View> draw_views(const Chart& chart) {
     };
     if (series.has_time()) add("gap", "measured against least time", draw_scatter(series));
     if (!series.estimate) continue;
-    const EstimateFile& estimate = chart.estimates[*series.estimate];
-    const auto& memory = estimate.document.memory;
+    const ChartEstimate& estimate = chart.estimates[*series.estimate];
+    const auto& memory = estimate.document().memory;
     // The plan is for inference; the answer's tables show the memory of a training step.
-    if (!estimate.document.training && memory && memory->peak_bytes > 0)
+    if (!estimate.document().training && memory && memory->peak_bytes > 0)
       add("memory", "activations alive at each step",
-          draw_memory(estimate.document, "Activations alive at each step", kViewWidth));
+          draw_memory(estimate.document(), "Activations alive at each step", kViewWidth));
     if (estimate.sweep)
       for (const LineChart& of_quantity : sweep_charts(*estimate.sweep))
         add("sweep", of_quantity.title, draw(of_quantity, kViewWidth));

@@ -218,17 +218,17 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::a
 
 std::string what_if_json(const Chart& chart) {
   if (chart.series.size() != 1 || chart.estimates.size() != 1 || !chart.measured.empty() || chart.by_model) return "";
-  const EstimateFile& estimate = chart.estimates.front();
-  const auto& roofline = estimate.document.roofline;
-  if (!estimate.what_if || !roofline || roofline->device != chart.device.id) return "";
-  const WhatIf& what_if = *estimate.what_if;
+  const ChartEstimate& estimate = chart.estimates.front();
+  const auto& roofline = estimate.document().roofline;
+  if (!estimate.source->what_if || !roofline || roofline->device != chart.device.id) return "";
+  const WhatIf& what_if = *estimate.source->what_if;
   const bool is_fused = roofline->traffic == TrafficModel::Fused;
   std::vector<std::size_t> class_of_item;
   const Classes classes = classes_of(what_if, chart.series.front(), is_fused, class_of_item);
 
   base::JsonWriter json;
   json.begin_object(JsonLayout::Compact)
-      .member("model", estimate::short_model_name(estimate.document))
+      .member("model", estimate::short_model_name(estimate.document()))
       .member("fused", is_fused)
       .member("case", what_if.at)
       .member("arguments", what_if.arguments);
@@ -254,7 +254,7 @@ std::string what_if_json(const Chart& chart) {
       .member("rows_of", rows_of_item)
       .member("class_of", class_of_item)
       .member("tokens", what_if.tokens)
-      .member("weights", weights(estimate.document.count));
+      .member("weights", weights(estimate.document().count));
   std::array<bool, kPrecisions> is_used{};
   for (const WhatIf::Case& each : what_if.cases)
     for (const RooflineWork* work : {&each.rows, &each.fused})
@@ -272,8 +272,8 @@ std::string what_if_json(const Chart& chart) {
     if (has_dram && !device.peaks.empty()) write_device(json, device, is_used);
   }
   json.end_array();
-  json.member("bytes_at_least", estimate.document.fit && estimate.document.fit->at_least)
-      .member("params", estimate.document.totals.counts.params)
+  json.member("bytes_at_least", estimate.document().fit && estimate.document().fit->at_least)
+      .member("params", estimate.document().totals.counts.params)
       .end_object();
   return std::move(json).text();
 }

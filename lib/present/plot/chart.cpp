@@ -20,8 +20,8 @@ constexpr std::size_t kMaxChanges = 6;  // arrows
 
 // Whether the bounds in the estimate were made with these roofs. Equal device names are not enough: the ceilings file
 // may have changed.
-bool is_same_device(const EstimateFile& estimate, const Chart& chart) {
-  const auto& roofline = estimate.document.roofline;
+bool is_same_device(const ChartEstimate& estimate, const Chart& chart) {
+  const auto& roofline = estimate.document().roofline;
   if (!roofline || roofline->device != chart.device.id) return false;
   const double bandwidth = chart.roofs.bandwidth.front().value;
   for (const RowBound& bound : roofline->nodes) {
@@ -48,22 +48,22 @@ std::optional<std::size_t> estimate_of(const Chart& chart, std::size_t measured)
   if (join && !join->model.empty()) {
     std::vector<std::size_t> fitting;
     for (std::size_t i = 0; i < chart.estimates.size(); ++i)
-      if (base_name(chart.estimates[i].model) == base_name(join->model)) fitting.push_back(i);
+      if (base_name(chart.estimates[i].model()) == base_name(join->model)) fitting.push_back(i);
     if (fitting.size() == 1) return fitting.front();
   }
   return std::min(measured, chart.estimates.size() - 1);
 }
 
 Series estimate_series(Chart& chart, std::size_t at) {
-  const EstimateFile& estimate = chart.estimates[at];
+  const ChartEstimate& estimate = chart.estimates[at];
   const bool same = is_same_device(estimate, chart);
   Series series;
   series.label = estimate.label();
   series.estimate = at;
   series.items = estimate_items(estimate, chart.roofs, same);
-  if (estimate.document.roofline && !same)
+  if (estimate.document().roofline && !same)
     chart.warnings.push_back(
-        estimate.file + ": its time bounds are for " + estimate.document.roofline->device_name +
+        estimate.source->name + ": its time bounds are for " + estimate.document().roofline->device_name +
         "; here they are taken anew, from the FLOPs, bytes and types of its file under the roofs of " +
         chart.device.name);
   return series;
@@ -97,10 +97,10 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   Series series;
   series.measured = series.run_file = at;
   series.estimate = estimate_of(chart, at);
-  if (series.estimate && !is_joined(measured)) measured::join(measured, input.estimates[*series.estimate].document);
+  if (series.estimate && !is_joined(measured)) measured::join(measured, chart.estimates[*series.estimate].document());
   series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
   if (series.estimate) {
-    const EstimateFile& estimate = chart.estimates[*series.estimate];
+    const ChartEstimate& estimate = chart.estimates[*series.estimate];
     series.items = joined_items(estimate, measured, chart.roofs, is_same_device(estimate, chart));
   } else {
     series.items = kernel_items(measured);
@@ -117,7 +117,7 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
 
 void add_trajectory(const Chart& chart, Series& series) {
   if (!series.estimate) return;
-  const EstimateFile& estimate = chart.estimates[*series.estimate];
+  const ChartEstimate& estimate = chart.estimates[*series.estimate];
   if (!estimate.sweep || !is_same_device(estimate, chart)) return;
   if (estimate.sweep->points.size() > 1) series.label = estimate.label_without_free();
   const bool has_runs = !series.runs.empty();  // of a file of whole runs; those of the sweep are then the same
@@ -142,14 +142,14 @@ void add_path(Chart& chart) {
   std::vector<std::pair<double, Star>> points;
   const Series& first = chart.series.front();
   if (!first.estimate) return;
-  const EstimateFile& base = chart.estimates[*first.estimate];
+  const ChartEstimate& base = chart.estimates[*first.estimate];
   for (const Series& series : chart.series) {
     if (!series.estimate) return;
-    const EstimateFile& other = chart.estimates[*series.estimate];
-    if (other.model != base.model || other.document.bindings.size() != base.document.bindings.size()) return;
-    for (const auto& [name, size] : base.document.bindings) {
-      const auto found = other.document.bindings.find(name);
-      if (found == other.document.bindings.end()) return;
+    const ChartEstimate& other = chart.estimates[*series.estimate];
+    if (other.model() != base.model() || other.document().bindings.size() != base.document().bindings.size()) return;
+    for (const auto& [name, size] : base.document().bindings) {
+      const auto found = other.document().bindings.find(name);
+      if (found == other.document().bindings.end()) return;
       if (found->second == size) continue;
       if (dim && *dim != name) return;
       dim = name;
@@ -159,7 +159,7 @@ void add_path(Chart& chart) {
   for (const Series& series : chart.series) {
     const auto& star = series.measured_star ? series.measured_star : series.bound_star;
     if (!star) continue;
-    const double size = static_cast<double>(chart.estimates[*series.estimate].document.bindings.at(*dim).value_or(1));
+    const double size = static_cast<double>(chart.estimates[*series.estimate].document().bindings.at(*dim).value_or(1));
     points.emplace_back(size, Star{*dim + "=" + base::shortest(size), star->flops, star->bytes, star->seconds});
   }
   std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -300,8 +300,8 @@ void add_provenance(Chart& chart, const PlotInput& input) {
     if (const std::string text = settings_text(chart.ceilings->env); !text.empty())
       facts.emplace_back("environment", text);
   }
-  for (const EstimateFile& estimate : chart.estimates)
-    hashed("estimate", estimate.file, estimate.sha256, estimate.document.tool);
+  for (const ChartEstimate& estimate : chart.estimates)
+    hashed("estimate", estimate.source->name, estimate.source->sha256, estimate.document().tool);
   for (std::size_t i = 0; i < input.measured.size(); ++i) {
     const documents::Measured& measured = chart.measured[i];
     hashed("measured", input.measured[i].name, hash(input.measured[i]),
@@ -316,7 +316,7 @@ void find_models(Chart& chart) {
   std::set<std::string> models;
   bool has_path = false;
   for (const Series& series : chart.series) {
-    models.insert(series.estimate ? chart.estimates[*series.estimate].model : series.label);
+    models.insert(series.estimate ? chart.estimates[*series.estimate].model() : series.label);
     has_path = has_path || series.runs.size() > 1 || series.trajectory.size() > 1;
   }
   chart.by_model = models.size() > 1 && (has_path || chart.series.size() > 2 || chart.changes.empty());
@@ -325,17 +325,17 @@ void find_models(Chart& chart) {
 void add_warnings(Chart& chart) {
   for (const std::vector<std::string>* remarks : {&chart.device.cautions, &chart.device.notes})
     for (const std::string& remark : *remarks) chart.warnings.push_back(chart.device.name + ": " + remark);
-  for (const EstimateFile& estimate : chart.estimates) {
-    for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.file + ": " + note);
+  for (const ChartEstimate& estimate : chart.estimates) {
+    for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.source->name + ": " + note);
     // Only once if all estimates agree.
-    const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const EstimateFile& other) {
-      return other.document.count == estimate.document.count;
+    const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const ChartEstimate& other) {
+      return other.document().count == estimate.document().count;
     });
-    if (estimate.document.count != Convention::Flops && (!is_common || &estimate == &chart.estimates.front()))
-      chart.warnings.push_back((is_common && chart.estimates.size() > 1 ? "" : estimate.file + ": ") +
-                               "FLOPs are counted as \"" + std::string(to_string(estimate.document.count)) + "\"");
-    if (const std::int64_t unmodelled = estimate.document.totals.unmodelled_nodes; unmodelled > 0)
-      chart.warnings.push_back(estimate.file + ": " +
+    if (estimate.document().count != Convention::Flops && (!is_common || &estimate == &chart.estimates.front()))
+      chart.warnings.push_back((is_common && chart.estimates.size() > 1 ? "" : estimate.source->name + ": ") +
+                               "FLOPs are counted as \"" + std::string(to_string(estimate.document().count)) + "\"");
+    if (const std::int64_t unmodelled = estimate.document().totals.unmodelled_nodes; unmodelled > 0)
+      chart.warnings.push_back(estimate.source->name + ": " +
                                count_text(static_cast<std::size_t>(unmodelled), "node is", "nodes are") +
                                " not modelled; totals are lower bounds");
   }
@@ -361,7 +361,7 @@ void tell_apart(Chart& chart, const PlotInput& input) {
     if (series.run_file)
       series.label += " (" + stem(input.measured[*series.run_file].name) + ")";
     else if (series.estimate)
-      series.label += " (" + stem(chart.estimates[*series.estimate].file) + ")";
+      series.label += " (" + stem(chart.estimates[*series.estimate].source->name) + ")";
   }
 }
 
@@ -370,7 +370,7 @@ std::string default_title(const Chart& chart) {
   const std::string machine = " on " + machine_text(chart);
   if (chart.path.size() > 1) {
     // "resnet50, batch=1 … 256": one size differs.
-    const EstimateFile& base = chart.estimates[*chart.series.front().estimate];
+    const ChartEstimate& base = chart.estimates[*chart.series.front().estimate];
     const std::string last = chart.path.back().label;
     return base.label(chart.path_dim) + ", " + chart.path.front().label + " … " +
            last.substr(chart.path_dim.size() + 1) + machine;
@@ -386,7 +386,7 @@ std::string default_title(const Chart& chart) {
 // published counts, with the same time.
 void use_published_counts(Series& series, const Chart& chart) {
   if (!series.estimate || !series.bound_star) return;
-  const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;
+  const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document();
   const std::optional<double> flops = documents::real(estimate.totals.counts.flops),
                               bytes = documents::real(estimate.totals.counts.bytes);
   if (estimate.count != Convention::Pagoda || flops.value_or(0) <= 0 || bytes.value_or(0) <= 0) return;
@@ -396,14 +396,14 @@ void use_published_counts(Series& series, const Chart& chart) {
 
 }  // namespace
 
-std::int64_t device_count(const EstimateFile& estimate, const Chart& chart) {
-  const auto& roofline = estimate.document.roofline;
+std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart) {
+  const auto& roofline = estimate.document().roofline;
   return roofline && roofline->device == chart.device.id && roofline->parallel ? roofline->parallel->devices.devices() : 1;
 }
 
 std::string machine_text(const Chart& chart) {
   const std::int64_t count = chart.estimates.empty() ? 1 : device_count(chart.estimates.front(), chart);
-  const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const EstimateFile& estimate) {
+  const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const ChartEstimate& estimate) {
     return device_count(estimate, chart) == count;
   });
   return (is_common && count > 1 ? base::grouped(count) + " × " : "") + chart.device.name;

@@ -12,7 +12,7 @@
 #include "pagoda/core/energy.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/present/plot.h"
-#include "plot/estimate_file.h"
+#include "plot/chart_estimate.h"
 #include "plot/roofs.h"
 #include "plot/sheet.h"
 #include "draw/svg.h"
@@ -155,7 +155,7 @@ struct Chart {
   Roofs roofs;
   Frame frame;
   Sheet sheet;
-  std::vector<EstimateFile> estimates;
+  std::vector<ChartEstimate> estimates;
   std::vector<documents::Measured> measured;
   std::vector<Series> series;
   std::vector<Star> path;  // one model in several sizes: its series as stars, by size
@@ -169,10 +169,12 @@ struct Chart {
   std::vector<std::pair<std::string, std::string>> provenance;
 };
 
+// The chart refers to the estimates of `input`.
 Chart make_chart(const PlotInput& input, const PlotOptions& options);
+Chart make_chart(PlotInput&& input, const PlotOptions& options) = delete;
 
 // The number of devices that an estimate is split over; 1 if it is for another machine than the chart's.
-std::int64_t device_count(const EstimateFile& estimate, const Chart& chart);
+std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart);
 // "8 × NVIDIA H200 SXM 141 GB" if all estimates are split over that many devices.
 std::string machine_text(const Chart& chart);
 
@@ -195,8 +197,8 @@ void add_energy(Chart& chart);
 Chart energy_view(const Chart& chart);
 
 // Parts of make_chart(), one file each.
-std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device);
-std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Measured& measured, const Roofs& roofs,
+std::vector<Item> estimate_items(const ChartEstimate& estimate, const Roofs& roofs, bool same_device);
+std::vector<Item> joined_items(const ChartEstimate& estimate, const documents::Measured& measured, const Roofs& roofs,
                                bool same_device);
 std::vector<Item> kernel_items(const documents::Measured& measured);
 void finish_series(Series& series, const Chart& chart);  // limits, dots, types, sums

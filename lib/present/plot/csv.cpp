@@ -14,7 +14,7 @@ constexpr std::string_view kHeader =
 std::string members(const Chart& chart, const Series& series, const Item& item) {
   if (item.nodes.size() < 2 || !series.estimate) return item.name;
   return base::joined(item.nodes, " + ",
-                      [&](std::size_t at) { return chart.estimates[*series.estimate].nodes()[at].name; });
+                      [&](std::size_t at) { return chart.estimates[*series.estimate].nodes[at]->shown_name(); });
 }
 
 Item whole_model(const Star& run) {

@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
+#include "pagoda/measured/join.h"
 #include "plot/chart.h"
 #include "draw/text.h"
-#include "report/rows.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -50,16 +49,16 @@ void finish(Item& item) {
 }
 
 // Marks a different requested precision: "float32 as float16".
-void tell_precision(Item& item, const EstimateFile& estimate) {
-  const std::optional<Precision> own = precision(item.dtype), asked = estimate.document.roofline->precision;
+void tell_precision(Item& item, const ChartEstimate& estimate) {
+  const std::optional<Precision> own = precision(item.dtype), asked = estimate.document().roofline->precision;
   const bool is_integer = item.dtype.find("int") != std::string::npos;
   if (own && asked && *own != *asked && !is_integer) item.dtype += " as " + std::string(to_string(*asked));
 }
 
-Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, bool same_device) {
-  const EstimateNode& node = estimate.nodes()[at];
+Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, bool same_device) {
+  const EstimateNode& node = *estimate.nodes[at];
   Item item;
-  item.name = node.name;
+  item.name = node.shown_name();
   item.type = node.qualified_op();
   item.scope = node.scope;
   item.shape = shape_text(node);
@@ -72,7 +71,7 @@ Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, b
   }
   item.flops = real(node.counts.flops);
   item.bytes = real(node.counts.bytes);
-  const RowBound* bound = same_device ? estimate.document.bound_of(node) : nullptr;
+  const RowBound* bound = same_device ? estimate.document().bound_of(node) : nullptr;
   if (bound != nullptr) {
     bound_by_estimate(item, node, *bound, roofs);
     tell_precision(item, estimate);
@@ -83,39 +82,18 @@ Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, b
   return item;
 }
 
-// Bytes moved to and from memory if the nodes run as one kernel: the bytes that each moves alone, minus reads of
-// tensors that another node of the kernel makes, minus writes of tensors that no node outside reads. Empty if a size is
-// unknown.
-std::optional<double> fused_bytes(const EstimateFile& estimate, const std::vector<std::size_t>& nodes,
-                                  const std::map<std::string, std::vector<std::size_t>>& readers) {
-  std::optional<double> bytes = 0;
+// DRAM traffic if the nodes at these positions run as one kernel.
+std::optional<double> fused_bytes(const ChartEstimate& estimate, const std::vector<std::size_t>& nodes,
+                                  const measured::Readers& readers) {
+  std::vector<std::size_t> rows;
   for (const std::size_t at : nodes)
-    bytes = sum(bytes, estimate.nodes()[at].runs_nothing() ? 0 : real(estimate.nodes()[at].counts.bytes));
-  for (const std::size_t at : nodes) {
-    for (const OutputInfo& made : estimate.nodes()[at].outputs) {
-      const auto found = readers.find(made.name);
-      if (found == readers.end()) continue;  // no reader: an output of the model
-      std::size_t inside = 0;
-      for (const std::size_t reader : found->second) {
-        const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), reader);
-        if (is_inside && !estimate.nodes()[reader].runs_nothing()) ++inside;
-      }
-      const bool all_inside = std::all_of(found->second.begin(), found->second.end(), [&](std::size_t reader) {
-        return std::binary_search(nodes.begin(), nodes.end(), reader);
-      });
-      if (inside == 0) continue;
-      const std::optional<double> size = documents::stored_bytes(made.type);
-      if (!size) return std::nullopt;
-      if (!estimate.nodes()[at].runs_nothing() && all_inside) bytes = sum(bytes, -*size);
-      bytes = sum(bytes, -*size * static_cast<double>(inside));
-    }
-  }
-  if (bytes && *bytes < 0) return std::nullopt;  // a reader reads only a part of a tensor
-  return bytes;
+    rows.push_back(static_cast<std::size_t>(estimate.nodes[at] - estimate.document().nodes.data()));
+  std::sort(rows.begin(), rows.end());
+  return measured::crossing_bytes(rows, estimate.document(), readers);
 }
 
 // Several nodes as one item: sums of work and of arithmetic times; `bytes` is the traffic of the whole kernel.
-Item merged(const EstimateFile& estimate, const std::vector<std::size_t>& nodes, std::size_t main, const Roofs& roofs,
+Item merged(const ChartEstimate& estimate, const std::vector<std::size_t>& nodes, std::size_t main, const Roofs& roofs,
             bool same_device, const std::optional<double>& bytes) {
   Item result = item_of(estimate, main, roofs, same_device);
   if (nodes.size() == 1) return result;
@@ -181,7 +159,7 @@ Item kernel_item(const documents::MeasuredKernel& kernel) {
 }
 
 // The nodes that a kernel executed: by the file's join, else the node with the kernel's name.
-std::vector<std::size_t> nodes_of(const documents::MeasuredKernel& kernel, const EstimateFile& estimate,
+std::vector<std::size_t> nodes_of(const documents::MeasuredKernel& kernel, const ChartEstimate& estimate,
                                   const std::map<std::string, std::size_t>& by_name) {
   std::vector<std::size_t> nodes;
   if (kernel.joined) {
@@ -210,9 +188,9 @@ std::map<std::size_t, std::string> flags_of(const documents::Measured& measured)
 namespace {
 
 // The parts of a training step: forward keeps the node's name; the others append the part to the name and the type.
-std::vector<Item> step_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
+std::vector<Item> step_items(const ChartEstimate& estimate, const Roofs& roofs, bool same_device) {
   std::vector<Item> items;
-  for (const documents::EstimateTraining::Row& row : estimate.document.training->rows) {
+  for (const documents::EstimateTraining::Row& row : estimate.document().training->rows) {
     const auto at = estimate.position(row.node);
     if (!at) continue;
     Item item = item_of(estimate, *at, roofs, false);
@@ -228,10 +206,10 @@ std::vector<Item> step_items(const EstimateFile& estimate, const Roofs& roofs, b
     item.flops = row.bound.flops;
     item.bytes = row.bound.bytes;
     if (!is_idle && same_device && row.bound.bound != Bound::Unknown) {
-      bound_by_estimate(item, estimate.nodes()[*at], row.bound, roofs);
+      bound_by_estimate(item, *estimate.nodes[*at], row.bound, roofs);
     } else if (!is_idle) {
       item.compute_seconds.reset();
-      bound_by_counts(item, estimate.nodes()[*at], roofs);
+      bound_by_counts(item, *estimate.nodes[*at], roofs);
     }
     finish(item);
     items.push_back(std::move(item));
@@ -241,49 +219,48 @@ std::vector<Item> step_items(const EstimateFile& estimate, const Roofs& roofs, b
 
 }  // namespace
 
-std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
-  if (estimate.document.training && !estimate.document.training->rows.empty())
+std::vector<Item> estimate_items(const ChartEstimate& estimate, const Roofs& roofs, bool same_device) {
+  if (estimate.document().training && !estimate.document().training->rows.empty())
     return step_items(estimate, roofs, same_device);
   std::vector<Item> items;
-  std::vector<bool> is_done(estimate.nodes().size(), false);
-  std::map<std::size_t, const EstimateGroup*> group_at;  // by first node
-  for (const EstimateGroup& group : estimate.groups) {
-    if (group.nodes.size() < 2) continue;
-    group_at[*std::min_element(group.nodes.begin(), group.nodes.end())] = &group;
-    for (const std::size_t at : group.nodes) is_done[at] = true;
+  std::vector<bool> is_done(estimate.nodes.size(), false);
+  std::map<std::size_t, std::pair<std::size_t, std::vector<std::size_t>>> group_at;  // by first node: group, its nodes
+  const auto& traffic = estimate.document().traffic;
+  for (std::size_t group = 0; traffic && group < traffic->groups.size(); ++group) {
+    std::vector<std::size_t> nodes = estimate.positions(traffic->groups[group].nodes);
+    if (nodes.size() < 2) continue;
+    for (const std::size_t at : nodes) is_done[at] = true;
+    const std::size_t first = *std::min_element(nodes.begin(), nodes.end());
+    group_at[first] = {group, std::move(nodes)};
   }
-  for (std::size_t at = 0; at < estimate.nodes().size(); ++at) {
+  for (std::size_t at = 0; at < estimate.nodes.size(); ++at) {
     const auto found = group_at.find(at);
     if (found == group_at.end()) {
       if (!is_done[at]) items.push_back(item_of(estimate, at, roofs, same_device));
       continue;
     }
-    const EstimateGroup& group = *found->second;
-    std::vector<std::size_t> nodes = group.nodes;
+    auto& [place, nodes] = found->second;
+    const documents::EstimateGroup& group = traffic->groups[place];
+    const std::size_t main = estimate.heaviest(nodes);
     std::sort(nodes.begin(), nodes.end());
-    Item item = merged(estimate, nodes, group.main, roofs, same_device, group.bytes);
-    const std::size_t place = static_cast<std::size_t>(&group - estimate.groups.data());
-    if (same_device && estimate.document.roofline && place < estimate.document.roofline->groups.size()) {
-      bound_by_estimate(item, estimate.nodes()[group.main], estimate.document.roofline->groups[place], roofs);
+    Item item = merged(estimate, nodes, main, roofs, same_device, real(group.counts.bytes));
+    if (same_device && estimate.document().roofline && place < estimate.document().roofline->groups.size()) {
+      bound_by_estimate(item, *estimate.nodes[main], estimate.document().roofline->groups[place], roofs);
       finish(item);
     }
-    item.rule = group.rule;
-    item.saved_bytes = group.saved_bytes;
+    item.rule = to_string(group.rule);
+    item.saved_bytes = real(group.saved_bytes);
     items.push_back(std::move(item));
   }
   return items;
 }
 
-std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Measured& measured, const Roofs& roofs,
+std::vector<Item> joined_items(const ChartEstimate& estimate, const documents::Measured& measured, const Roofs& roofs,
                                bool same_device) {
-  const std::size_t count = estimate.nodes().size();
+  const std::size_t count = estimate.nodes.size();
   std::map<std::string, std::size_t> by_name;
-  for (std::size_t at = 0; at < count; ++at) by_name.emplace(estimate.nodes()[at].name, at);
-  std::map<std::string, std::vector<std::size_t>> readers;
-  for (std::size_t at = 0; at < count; ++at)
-    for (const std::string& value :
-         std::set<std::string>(estimate.nodes()[at].inputs.begin(), estimate.nodes()[at].inputs.end()))
-      if (!value.empty()) readers[value].push_back(at);
+  for (std::size_t at = 0; at < count; ++at) by_name.emplace(estimate.nodes[at]->shown_name(), at);
+  const measured::Readers readers = measured::readers_of(estimate.document());
 
   // Nodes that share a kernel, and kernels that share a node, form one item: only their sums can be compared.
   std::vector<std::size_t> parent(count);
@@ -301,11 +278,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Me
   const std::map<std::size_t, std::string> flags = flags_of(measured);
   std::vector<Item> items;
   for (const auto& [root, nodes] : members) {
-    std::vector<const EstimateNode*> parts;
-    parts.reserve(nodes.size());
-    for (const std::size_t at : nodes) parts.push_back(&estimate.nodes()[at]);
-    const std::size_t main = static_cast<std::size_t>(report::heaviest_node(parts) - estimate.nodes().data());
-    Item item = merged(estimate, nodes, main, roofs, same_device,
+    Item item = merged(estimate, nodes, estimate.heaviest(nodes), roofs, same_device,
                        nodes.size() > 1 ? fused_bytes(estimate, nodes, readers) : std::nullopt);
     if (const auto found = kernels.find(root); found != kernels.end()) {
       for (const std::size_t k : found->second) {

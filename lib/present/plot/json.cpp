@@ -65,7 +65,7 @@ constexpr AmountColumn kAmounts[] = {{"flops", &Item::flops, false},
                                      {"joules", &Item::joules}};
 
 void write_items(base::JsonWriter& json, const std::vector<Item>& items, const std::vector<Dot>& dots,
-                 const EstimateFile* estimate, Strings& strings) {
+                 const ChartEstimate* estimate, Strings& strings) {
   std::vector<std::optional<std::size_t>> dot_of(items.size());
   for (std::size_t d = 0; d < dots.size(); ++d)
     for (const std::size_t i : dots[d].items) dot_of[i] = d;
@@ -98,7 +98,7 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
     if (items[i].nodes.size() < 2 || estimate == nullptr) continue;
     json.begin_array(JsonLayout::Line).value(i).value(strings.place(items[i].rule));
     for (const std::size_t at : items[i].nodes)
-      json.value(estimate->nodes()[at].name).value(strings.place(std::string(estimate->nodes()[at].op_type)));
+      json.value(estimate->nodes[at]->shown_name()).value(strings.place(std::string(estimate->nodes[at]->op_type)));
     json.end_array();
   }
   json.end_array().key("kernels").begin_array(JsonLayout::Line);
@@ -112,9 +112,9 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
   json.end_array().end_object();
 }
 
-void write_estimate(base::JsonWriter& json, const EstimateFile& estimate) {
-  if (estimate.document.memory) {
-    const documents::EstimateMemory& memory = *estimate.document.memory;
+void write_estimate(base::JsonWriter& json, const ChartEstimate& estimate) {
+  if (estimate.document().memory) {
+    const documents::EstimateMemory& memory = *estimate.document().memory;
     json.key("memory").begin_object();
     json.member("excludes", memory.excludes);
     json.key("peak_bytes"), write_amount(json, static_cast<double>(memory.peak_bytes));
@@ -179,7 +179,7 @@ std::string chart_json(const Chart& chart) {
   json.end_object();
   json.key("series").begin_array();
   for (const Series& series : chart.series) {
-    const EstimateFile* estimate = series.estimate ? &chart.estimates[*series.estimate] : nullptr;
+    const ChartEstimate* estimate = series.estimate ? &chart.estimates[*series.estimate] : nullptr;
     json.begin_object().member("label", series.label).member("summary", summary(chart, series));
     json.member("time", series.has_time() ? "measured" : "bound");
     json.key("source");

@@ -210,7 +210,7 @@ std::string summary(const Chart& chart) {
 }
 
 std::string summary(const Chart& chart, const Series& series) {
-  const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes().size() : 0;
+  const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes.size() : 0;
   const bool has_kernels =
       std::any_of(series.items.begin(), series.items.end(), [](const Item& item) { return item.nodes.size() > 1; });
   std::string text = has_kernels ? count_text(series.items.size(), "kernel", "kernels") + " of " +
@@ -218,7 +218,7 @@ std::string summary(const Chart& chart, const Series& series) {
                                  : count_text(series.items.size(), "operator", "operators");
   if (series.seconds <= 0) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
-  const bool at_least = series.estimate && chart.estimates[*series.estimate].document.totals.partial;
+  const bool at_least = series.estimate && chart.estimates[*series.estimate].document().totals.partial;
   text += series.has_time() ? " · " + base::si_text(series.whole_seconds(), "s") + " measured"
                             : std::string(" · at least ") + base::si_text(series.seconds, "s") +
                                   (at_least ? " for what is modelled" : "");
@@ -232,7 +232,7 @@ std::string summary(const Chart& chart, const Series& series) {
   text += " · " + percent_text(is_latency ? series.latency_share : series.memory_share) + " of the time " +
           (is_latency ? "latency" : "memory") + "-bound";
   if (series.estimate) {
-    const auto& roofline = chart.estimates[*series.estimate].document.roofline;
+    const auto& roofline = chart.estimates[*series.estimate].document().roofline;
     if (roofline && roofline->predicted) text += " · predicted " + base::si_text(roofline->predicted->seconds, "s");
   }
   return text;

@@ -66,7 +66,7 @@ bool is_of_whole_runs(const Measured& measured) {
 }
 
 void add_runs(Series& series, Chart& chart, const Measured& measured, const std::string& file) {
-  const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;
+  const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document();
   const std::vector<MeasuredRun> runs = estimate::whole_runs(measured);
   std::vector<MeasuredRun> sizes;
   sizes.reserve(runs.size());

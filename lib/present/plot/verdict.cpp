@@ -209,7 +209,7 @@ std::optional<Verdict> verdict_of(const Chart& chart) {
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
   if (series.seconds <= 0) return std::nullopt;
   Verdict verdict;
-  const EstimateDocument* estimate = series.estimate ? &chart.estimates[*series.estimate].document : nullptr;
+  const EstimateDocument* estimate = series.estimate ? &chart.estimates[*series.estimate].document() : nullptr;
   const bool is_here = estimate != nullptr && estimate->roofline && estimate->roofline->device == chart.device.id;
   verdict.model = series.label;
   const std::int64_t devices = is_here ? device_count(chart.estimates[*series.estimate], chart) : 1;

@@ -1,4 +1,4 @@
-#include "plot/estimate_file.h"
+#include "plot/chart_estimate.h"
 
 #include <algorithm>
 
@@ -14,29 +14,6 @@ namespace {
 
 using documents::EstimateNode;
 using documents::real;
-
-std::vector<EstimateGroup> groups_of(const EstimateFile& file) {
-  std::vector<EstimateGroup> groups;
-  if (!file.document.traffic) return groups;
-  for (const documents::EstimateGroup& each : file.document.traffic->groups) {
-    EstimateGroup group{
-        .rule = std::string(to_string(each.rule)), .nodes = {}, .main = 0, .bytes = {}, .saved_bytes = {}};
-    std::vector<const EstimateNode*> nodes;
-    nodes.reserve(each.nodes.size());
-    for (const std::size_t index : each.nodes) {
-      const std::optional<std::size_t> at = file.position(index);
-      if (!at) continue;
-      group.nodes.push_back(*at);
-      nodes.push_back(&file.nodes()[*at]);
-    }
-    if (const EstimateNode* heaviest = report::heaviest_node(nodes))
-      group.main = static_cast<std::size_t>(heaviest - file.nodes().data());
-    group.bytes = real(each.counts.bytes);
-    group.saved_bytes = real(each.saved_bytes);
-    groups.push_back(std::move(group));
-  }
-  return groups;
-}
 
 std::optional<EstimateCurve> curve_of(const documents::EstimateSweep& sweep, std::vector<std::string>& notes) {
   if (sweep.dims.size() != 1) {
@@ -61,61 +38,79 @@ std::optional<EstimateCurve> curve_of(const documents::EstimateSweep& sweep, std
 
 }  // namespace
 
-std::optional<std::size_t> EstimateFile::position(std::size_t index) const {
-  const auto found = std::lower_bound(nodes().begin(), nodes().end(), index,
-                                      [](const EstimateNode& node, std::size_t at) { return node.index < at; });
-  if (found == nodes().end() || found->index != index) return std::nullopt;
-  return static_cast<std::size_t>(found - nodes().begin());
+const std::string& ChartEstimate::model() const {
+  return document().model.path.empty() ? document().model.name : document().model.path;
 }
 
-std::optional<double> EstimateFile::weight_bytes() const {
-  if (!document.memory || document.memory->weights.empty()) return std::nullopt;
+std::optional<std::size_t> ChartEstimate::position(std::size_t index) const {
+  const auto found = std::lower_bound(nodes.begin(), nodes.end(), index,
+                                      [](const EstimateNode* node, std::size_t at) { return node->index < at; });
+  if (found == nodes.end() || (*found)->index != index) return std::nullopt;
+  return static_cast<std::size_t>(found - nodes.begin());
+}
+
+std::vector<std::size_t> ChartEstimate::positions(const std::vector<std::size_t>& indices) const {
+  std::vector<std::size_t> result;
+  for (const std::size_t index : indices)
+    if (const auto at = position(index)) result.push_back(*at);
+  return result;
+}
+
+std::size_t ChartEstimate::heaviest(const std::vector<std::size_t>& positions) const {
+  std::vector<const EstimateNode*> list;
+  list.reserve(positions.size());
+  for (const std::size_t at : positions) list.push_back(nodes[at]);
+  const EstimateNode* found = report::heaviest_node(list);
+  return found == nullptr ? 0 : *position(found->index);
+}
+
+std::string_view ChartEstimate::traffic() const {
+  return document().traffic ? to_string(document().traffic->model) : "unfused";
+}
+
+std::optional<double> ChartEstimate::weight_bytes() const {
+  if (!document().memory || document().memory->weights.empty()) return std::nullopt;
   double sum = 0;
-  for (const auto& weights : document.memory->weights) sum += static_cast<double>(weights.bytes);
+  for (const auto& weights : document().memory->weights) sum += static_cast<double>(weights.bytes);
   return sum;
 }
 
 namespace {
 
-std::string model_label(const EstimateFile& estimate) {
-  std::string name = estimate::short_model_name(estimate.document);
-  if (name.empty()) name = estimate.file;
-  const auto& training = estimate.document.training;
+std::string model_label(const ChartEstimate& estimate) {
+  std::string name = estimate::short_model_name(estimate.document());
+  if (name.empty()) name = estimate.source->name;
+  const auto& training = estimate.document().training;
   return training ? name + ", training step by " + std::string(to_string(training->optimizer)) : name;
 }
 
 }  // namespace
 
-std::string EstimateFile::label_without_free() const {
+std::string ChartEstimate::label_without_free() const {
   std::string name = model_label(*this);
-  for (const auto& [dim, size] : document.bindings)
+  for (const auto& [dim, size] : document().bindings)
     if (size) name += ", " + dim + "=" + std::to_string(*size);
   return name;
 }
 
-std::string EstimateFile::label(const std::string& without) const {
+std::string ChartEstimate::label(const std::string& without) const {
   std::string name = model_label(*this);
-  for (const auto& [dim, size] : document.bindings)
+  for (const auto& [dim, size] : document().bindings)
     if (dim != without) name += ", " + dim + "=" + (size ? base::shortest(static_cast<double>(*size)) : "1 (free)");
   return name;
 }
 
-EstimateFile chart_estimate(const PlotEstimate& estimate) {
-  EstimateFile result;
-  result.file = estimate.name;
-  result.sha256 = estimate.sha256;
-  result.document = estimate.document;
-  result.what_if = estimate.what_if;
-  documents::EstimateDocument& document = result.document;
-  result.model = document.model.path.empty() ? document.model.name : document.model.path;
-  std::sort(document.nodes.begin(), document.nodes.end(),
-            [](const EstimateNode& a, const EstimateNode& b) { return a.index < b.index; });
+ChartEstimate chart_estimate(const PlotEstimate& estimate) {
+  ChartEstimate result{.source = &estimate, .nodes = {}, .sweep = {}, .notes = {}};
+  const documents::EstimateDocument& document = estimate.document;
   double sum = 0;
-  for (EstimateNode& node : document.nodes) {
-    node.name = node.shown_name();
+  result.nodes.reserve(document.nodes.size());
+  for (const EstimateNode& node : document.nodes) {
+    result.nodes.push_back(&node);
     sum += real(node.counts.flops).value_or(0);
   }
-  result.groups = groups_of(result);
+  std::sort(result.nodes.begin(), result.nodes.end(),
+            [](const EstimateNode* a, const EstimateNode* b) { return a->index < b->index; });
   if (document.sweep) result.sweep = curve_of(*document.sweep, result.notes);
   if (const auto flops = real(document.totals.counts.flops); flops && sum < *flops * (1 - 1e-9))
     result.notes.push_back("the estimate lists only the nodes of " + percent_text(sum / *flops) +
