@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "pagoda/base/text.h"
 #include "draw/axis.h"
 #include "draw/text.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -61,17 +61,18 @@ std::string draw_memory(const documents::EstimateDocument& estimate, const std::
   return std::move(svg).done();
 }
 
-std::vector<LineChart> sweep_charts(const EstimateCurve& sweep) {
+std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep) {
   struct Quantity {
     const char *title, *unit, *bound;
-    std::optional<double> (*value)(const CurvePoint&, const std::optional<double>& seconds);
+    std::optional<double> (*value)(const documents::EstimatePoint&, const std::optional<double>& seconds);
   };
   // clang-format off
   constexpr std::array<Quantity, 3> kQuantities = {{
-      {"Time",            "s",      "at least", [](const CurvePoint&, const std::optional<double>& seconds) { return seconds; }},
-      {"Speed",           "FLOP/s", "at most",  [](const CurvePoint& point, const std::optional<double>& seconds) {
-         return point.flops && seconds.value_or(0) > 0 ? std::optional(*point.flops / *seconds) : std::nullopt; }},
-      {"Memory of a run", "B",      "",         [](const CurvePoint& point, const std::optional<double>&) { return point.memory_bytes; }}}};
+      {"Time",            "s",      "at least", [](const auto&, const std::optional<double>& seconds) { return seconds; }},
+      {"Speed",           "FLOP/s", "at most",  [](const auto& point, const std::optional<double>& seconds) {
+         const auto flops = documents::real(point.counts.flops);
+         return flops && seconds.value_or(0) > 0 ? std::optional(*flops / *seconds) : std::nullopt; }},
+      {"Memory of a run", "B",      "",         [](const auto& point, const std::optional<double>&) { return documents::real(point.memory_bytes); }}}};
   constexpr std::array<std::size_t, 3> kColorOf = {0, 3, 2};
   // clang-format on
   std::vector<LineChart> charts;
@@ -79,18 +80,19 @@ std::vector<LineChart> sweep_charts(const EstimateCurve& sweep) {
     const auto& [title, unit, bound, value] = kQuantities[q];
     ChartLine least{.name = bound, .points = {}, .color = kColorOf[q]},
         measured{.name = "measured", .points = {}, .color = kColorOf[q]};
-    for (const CurvePoint& point : sweep.points) {
-      if (point.size <= 0) continue;
+    for (const documents::EstimatePoint& point : sweep.points) {
+      const double size = static_cast<double>(point.sizes.front());
+      if (size <= 0) continue;
       const auto add = [&](ChartLine& line, const std::optional<double>& y) {
-        if (y.value_or(0) > 0) line.points.push_back({.x = point.size, .y = *y});
+        if (y.value_or(0) > 0) line.points.push_back({.x = size, .y = *y});
       };
-      add(least, value(point, point.seconds));
+      add(least, value(point, least_seconds(point)));
       if (*bound != '\0') add(measured, value(point, point.measured_seconds));
     }
     if (least.points.size() < 2) continue;
-    LineChart chart{.title = std::string(title) + " over " + sweep.dim,
+    LineChart chart{.title = std::string(title) + " over " + sweep.dims.front(),
                     .subtitle = "both axes logarithmic: a straight line is a power law",
-                    .x_title = sweep.dim,
+                    .x_title = sweep.dims.front(),
                     .y_title = {},
                     .is_x_logarithmic = true,
                     .y_unit = unit,
@@ -182,7 +184,7 @@ std::vector<View> draw_views(const Chart& chart) {
     if (!estimate.document().training && memory && memory->peak_bytes > 0)
       add("memory", "activations alive at each step",
           draw_memory(estimate.document(), "Activations alive at each step", kViewWidth));
-    if (estimate.sweep)
+    if (estimate.sweep != nullptr)
       for (const LineChart& of_quantity : sweep_charts(*estimate.sweep))
         add("sweep", of_quantity.title, draw(of_quantity, kViewWidth));
   }

@@ -18,7 +18,7 @@ struct View {
 // Live bytes at each step; steps that share a pixel show their maximum. The estimate must have a memory plan.
 std::string draw_memory(const documents::EstimateDocument& estimate, const std::string& title, double width);
 // Time, speed and memory over a swept size: what has at least two points.
-std::vector<LineChart> sweep_charts(const EstimateCurve& sweep);
+std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep);
 // Measured time over least time, both logarithmic, with lines at equality and at multiples of the least time.
 std::string draw_scatter(const Series& series);
 

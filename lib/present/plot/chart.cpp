@@ -118,19 +118,19 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
 void add_trajectory(const Chart& chart, Series& series) {
   if (!series.estimate) return;
   const ChartEstimate& estimate = chart.estimates[*series.estimate];
-  if (!estimate.sweep || !is_same_device(estimate, chart)) return;
+  if (estimate.sweep == nullptr || !is_same_device(estimate, chart)) return;
   if (estimate.sweep->points.size() > 1) series.label = estimate.label_without_free();
   const bool has_runs = !series.runs.empty();  // of a file of whole runs; those of the sweep are then the same
-  for (const CurvePoint& point : estimate.sweep->points) {
-    if (!(point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0)) continue;
-    const std::string label = estimate.sweep->dim + "=" + base::shortest(point.size);
-    if (point.seconds.value_or(0) > 0) series.trajectory.push_back({label, *point.flops, *point.bytes, *point.seconds});
-    if (!has_runs && point.measured_seconds.value_or(0) > 0)
-      series.runs.push_back({.label = label,
-                             .flops = *point.flops,
-                             .bytes = *point.bytes,
-                             .seconds = *point.measured_seconds,
-                             .joules = point.measured_joules});
+  for (const documents::EstimatePoint& point : estimate.sweep->points) {
+    Star star{.label = estimate.sweep->dims.front() + "=" + base::shortest(static_cast<double>(point.sizes.front())),
+              .flops = documents::real(point.counts.flops).value_or(0),
+              .bytes = documents::real(point.counts.bytes).value_or(0)};
+    if (star.flops <= 0 || star.bytes <= 0) continue;
+    star.seconds = least_seconds(point).value_or(0);
+    if (star.seconds > 0) series.trajectory.push_back(star);
+    star.seconds = point.measured_seconds.value_or(0);
+    star.joules = point.measured_joules;
+    if (!has_runs && star.seconds > 0) series.runs.push_back(star);
   }
   if (!has_runs && series.runs.size() == 1) series.measured_star = series.runs.front();
 }

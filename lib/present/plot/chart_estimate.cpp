@@ -2,41 +2,20 @@
 
 #include <algorithm>
 
+#include "draw/text.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
-#include "draw/text.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
 namespace plot {
-namespace {
-
 using documents::EstimateNode;
 using documents::real;
 
-std::optional<EstimateCurve> curve_of(const documents::EstimateSweep& sweep, std::vector<std::string>& notes) {
-  if (sweep.dims.size() != 1) {
-    notes.push_back("a sweep over " + std::to_string(sweep.dims.size()) +
-                    " dims is not drawn: only one dim makes a curve");
-    return std::nullopt;
-  }
-  if (sweep.points.empty()) return std::nullopt;
-  EstimateCurve curve{sweep.dims.front(), {}};
-  curve.points.reserve(sweep.points.size());
-  for (const documents::EstimatePoint& point : sweep.points) {
-    curve.points.push_back({.size = static_cast<double>(point.sizes.front()),
-                            .flops = real(point.counts.flops),
-                            .bytes = real(point.counts.bytes),
-                            .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt,
-                            .memory_bytes = real(point.memory_bytes),
-                            .measured_seconds = point.measured_seconds,
-                            .measured_joules = point.measured_joules});
-  }
-  return curve;
+std::optional<double> least_seconds(const documents::EstimatePoint& point) {
+  return point.time ? std::optional(point.time->seconds) : std::nullopt;
 }
-
-}  // namespace
 
 const std::string& ChartEstimate::model() const {
   return document().model.path.empty() ? document().model.name : document().model.path;
@@ -101,7 +80,7 @@ std::string ChartEstimate::label(const std::string& without) const {
 }
 
 ChartEstimate chart_estimate(const PlotEstimate& estimate) {
-  ChartEstimate result{.source = &estimate, .nodes = {}, .sweep = {}, .notes = {}};
+  ChartEstimate result{.source = &estimate, .nodes = {}, .notes = {}};
   const documents::EstimateDocument& document = estimate.document;
   double sum = 0;
   result.nodes.reserve(document.nodes.size());
@@ -111,7 +90,11 @@ ChartEstimate chart_estimate(const PlotEstimate& estimate) {
   }
   std::sort(result.nodes.begin(), result.nodes.end(),
             [](const EstimateNode* a, const EstimateNode* b) { return a->index < b->index; });
-  if (document.sweep) result.sweep = curve_of(*document.sweep, result.notes);
+  if (document.sweep && document.sweep->dims.size() != 1)
+    result.notes.push_back("a sweep over " + std::to_string(document.sweep->dims.size()) +
+                           " dims is not drawn: only one dim makes a curve");
+  else if (document.sweep && !document.sweep->points.empty())
+    result.sweep = &*document.sweep;
   if (const auto flops = real(document.totals.counts.flops); flops && sum < *flops * (1 - 1e-9))
     result.notes.push_back("the estimate lists only the nodes of " + percent_text(sum / *flops) +
                            " of its FLOPs; write it without --top for all");

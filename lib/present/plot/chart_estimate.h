@@ -11,23 +11,11 @@
 
 namespace pagoda::present::plot {
 
-// One size of a sweep; unknown numbers are empty.
-struct CurvePoint {
-  double size = 0;
-  std::optional<double> flops, bytes, seconds, memory_bytes;
-  std::optional<double> measured_seconds, measured_joules;
-};
-
-struct EstimateCurve {
-  std::string dim;
-  std::vector<CurvePoint> points;
-};
-
 struct ChartEstimate {
   const PlotEstimate* source = nullptr;
   std::vector<const documents::EstimateNode*> nodes;  // in order of execution
-  std::optional<EstimateCurve> sweep;
-  std::vector<std::string> notes;  // parts of the document that could not be used, and why
+  const documents::EstimateSweep* sweep = nullptr;    // over one dim, with points; null: none that makes a curve
+  std::vector<std::string> notes;                     // parts of the document that could not be used, and why
 
   const documents::EstimateDocument& document() const { return source->document; }
   const std::string& model() const;  // path given to onnx-estimate, else the graph's name
@@ -43,6 +31,9 @@ struct ChartEstimate {
   std::string label_without_free() const;                    // "resnet50" with only the sizes that are set
   std::string label(const std::string& without = {}) const;  // "resnet50, batch=8", leaving out the dim `without`
 };
+
+// The least time of a run at a point of a sweep; empty without a device.
+std::optional<double> least_seconds(const documents::EstimatePoint& point);
 
 // Refers to `estimate`.
 ChartEstimate chart_estimate(const PlotEstimate& estimate);

@@ -2,8 +2,8 @@
 // contain thousands of dots.
 #include <algorithm>
 
-#include "plot/draw.h"
 #include "draw/text.h"
+#include "plot/draw.h"
 
 namespace pagoda::present::plot {
 namespace {

@@ -3,9 +3,9 @@
 #include <map>
 #include <numeric>
 
+#include "draw/text.h"
 #include "pagoda/measured/join.h"
 #include "plot/chart.h"
-#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

@@ -2,11 +2,11 @@
 // thousand operators take less than 2 MB in a page. The page reads the same text.
 #include <algorithm>
 
+#include "draw/text.h"
 #include "pagoda/base/number.h"
 #include "plot/draw.h"
 #include "plot/json_parts.h"
 #include "plot/outputs.h"
-#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -123,15 +123,15 @@ void write_estimate(base::JsonWriter& json, const ChartEstimate& estimate) {
     amounts(json, "timeline", memory.timeline, [](Int bytes) { return std::optional(static_cast<double>(bytes)); });
     json.end_object();
   }
-  if (estimate.sweep) {
-    const EstimateCurve& sweep = *estimate.sweep;
-    json.key("sweep").begin_object().member("dim", sweep.dim);
-    amounts(json, "size", sweep.points, [](const CurvePoint& point) { return std::optional(point.size); });
-    for (const auto& [name, value] : {std::pair{"flops", &CurvePoint::flops},
-                                      {"bytes", &CurvePoint::bytes},
-                                      {"seconds", &CurvePoint::seconds},
-                                      {"memory_bytes", &CurvePoint::memory_bytes}})
-      amounts(json, name, sweep.points, [value = value](const CurvePoint& point) { return point.*value; });
+  if (estimate.sweep != nullptr) {
+    const auto& points = estimate.sweep->points;
+    using Point = documents::EstimatePoint;
+    json.key("sweep").begin_object().member("dim", estimate.sweep->dims.front());
+    list(json, "size", points, [](const Point& point) { return point.sizes.front(); });
+    amounts(json, "flops", points, [](const Point& point) { return documents::real(point.counts.flops); });
+    amounts(json, "bytes", points, [](const Point& point) { return documents::real(point.counts.bytes); });
+    amounts(json, "seconds", points, least_seconds);
+    amounts(json, "memory_bytes", points, [](const Point& point) { return documents::real(point.memory_bytes); });
     json.end_object();
   }
 }

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plot/draw.h"
 #include "draw/text.h"
+#include "plot/draw.h"
 
 namespace pagoda::present::plot {
 namespace {
