@@ -5,13 +5,13 @@
 #include <regex>
 
 #include "../../cmake/compact.h"
+#include "draw/text.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "plot/layout.h"
 #include "plot/outputs.h"
 #include "plot/plot_support.h"
-#include "draw/text.h"
 #include "support/golden.h"
 #include "support/sometimes.h"
 
