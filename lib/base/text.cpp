@@ -181,6 +181,13 @@ std::string concatenated(std::initializer_list<std::string_view> pieces) {
   return result;
 }
 
+std::string field(std::string_view name, const Piece& value) {
+  std::string text = cat("`", name);
+  if (!value.text().empty()) text += '=';
+  for (const char c : value.text()) text.append(c == '`' ? 2 : 1, c);
+  return text += '`';
+}
+
 std::string grouped(Int value) {
   std::string digits = to_string(value);
   const std::size_t first = value < 0 ? 1 : 0;

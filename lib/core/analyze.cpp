@@ -12,6 +12,7 @@
 #include "infer/infer.h"
 #include "memory/liveness.h"
 #include "memory/needed_bytes.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/custom_operator.h"
 
@@ -38,8 +39,8 @@ Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
 }
 
 // Binds a symbol after the walk.
-void bind_symbol(BoundInputs& bound, const Symbol& symbol, std::int64_t size, const std::string& how) {
-  const std::string what = how + " " + symbol.name + "=" + std::to_string(size) + ": ";
+void bind_symbol(BoundInputs& bound, const Symbol& symbol, std::int64_t size, std::string_view how) {
+  const std::string what = base::field(how, cat(symbol.name, "=", size)) + ": ";
   if (size < 0) throw Error(what + "a size is at least 0");
   const std::optional<Int> most =
       symbol.upper ? symbol.upper->bind(bound.bindings).bind(bound.bind_last).value() : std::nullopt;
@@ -59,22 +60,22 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
   for (const auto& [name, size] : bound.options.dims) {
     if (bound.input_dims.contains(name)) continue;
     if (const auto symbol = symbol_of(name); symbol != symbols.end()) {
-      bind_symbol(bound, *symbol, size, "--dim");
+      bind_symbol(bound, *symbol, size, "dims");
       continue;
     }
     std::string known;
     for (const auto& [dim, order] : bound.input_dims) known += (known.empty() ? "" : ", ") + dim;
     if (!decided.empty()) known += (known.empty() ? "" : ", ") + decided;
-    throw Error("--dim " + name + ": the model has no such dim; " +
+    throw Error(base::field("dims", name) + ": the model has no such dim; " +
                 (known.empty() ? "all its sizes are fixed" : "its free dims are: " + known));
   }
   for (const auto& [name, size] : bound.options.assumed) {
     if (const auto symbol = symbol_of(name); symbol != symbols.end()) {
-      bind_symbol(bound, *symbol, size, "--assume");
+      bind_symbol(bound, *symbol, size, "assume");
       continue;
     }
-    throw Error("--assume " + name + ": " +
-                (bound.input_dims.contains(name) ? "it is a dim of an input; give it with --dim"
+    throw Error(base::field("assume", name) + ": " +
+                (bound.input_dims.contains(name) ? "it is a dim of an input; give it with `dims`"
                                                  : "the data decide no size of that name") +
                 "; " + (decided.empty() ? "no size depends on the data" : "those that they decide are: " + decided));
   }

@@ -16,7 +16,7 @@ std::string canonical(const Config& config) {
 }
 
 Config parse_config(std::string_view json, std::string_view subject) {
-  return base::parse_json(json, subject, "a config is an object of values, as --list prints it").root().settings();
+  return base::parse_json(json, subject, "a config is an object of values, as `list` prints it").root().settings();
 }
 
 std::string text_of(const Config& config, const std::string& axis) {

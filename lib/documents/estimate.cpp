@@ -63,12 +63,6 @@ const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
   return group < roofline->groups.size() ? &roofline->groups[group] : nullptr;
 }
 
-std::string EstimateAdvice::change() const {
-  if (traffic) return "--traffic " + std::string(to_string(*traffic));
-  if (precision) return "--precision " + std::string(to_string(*precision));
-  return batch ? "--batch " + std::to_string(*batch) : std::string();
-}
-
 bool EstimateDocument::is_complete() const {
   const bool has_no_count = count == Convention::Pagoda && !totals.counts.flops;  // the published program fails
   return !totals.partial && !(training && training->partial) && !has_no_count;

@@ -76,7 +76,7 @@ MetricGroup quick_group(const ChipMetrics& chip, std::string_view precision) {
     return group;
   }
   throw Error("precision \"" + std::string(precision) + "\" does not fit into one pass beside time and bytes on " +
-              chip.family + "; use --mode rotate or --mode exact");
+              chip.family + "; use `mode=rotate` or `mode=exact`");
 }
 
 std::string why_missing(const MetricQuantity& quantity, MetricMode mode,
@@ -84,8 +84,8 @@ std::string why_missing(const MetricQuantity& quantity, MetricMode mode,
   if (std::none_of(quantity.formulas.begin(), quantity.formulas.end(),
                    [&](const MetricFormula& formula) { return allowed(formula, has); }))
     return "this device cannot count it (a shared instance of MIG, or another limit that its driver reports)";
-  if (mode == MetricMode::Quick) return "does not fit into the one pass of quick; use --mode rotate or exact";
-  return "needs several passes of one kernel; use --mode exact";
+  if (mode == MetricMode::Quick) return "does not fit into the one pass of quick; use `mode=rotate` or exact";
+  return "needs several passes of one kernel; use `mode=exact`";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/energy.h"
 #include "pagoda/core/fit.h"
@@ -235,6 +236,10 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
     if (const auto larger = larger_batch(model, request, *open, now, batch, *findings.fit)) advice.push_back(*larger);
   }
   std::erase_if(advice, [](const EstimateAdvice& each) { return each.gain < kLeastGain; });
+  for (EstimateAdvice& each : advice)
+    each.change = each.traffic     ? base::field("traffic", to_string(*each.traffic))
+                  : each.precision ? base::field("precision", to_string(*each.precision))
+                                   : base::field("batch", *each.batch);
   std::stable_sort(advice.begin(), advice.end(),
                    [](const EstimateAdvice& a, const EstimateAdvice& b) { return a.gain > b.gain; });
   return advice;
@@ -333,9 +338,10 @@ std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& sam
   if (const NodeReport* row = other_than_float32(analysis); row != nullptr && !same.other_precisions.empty()) {
     const Graph& graph = model.graph(row->graph);
     const bool is_wide = row->cost.macs != Dim(0) && bits(row->cost.precision) > 8;
-    throw Error("--what-if under onnxruntime-cpu compares a float32 file with its quantised form, and this one " +
-                (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") + " (" +
-                display_name(graph, graph.node(row->node)) + "); give the float32 file, or two files with --compare");
+    throw Error("`what_if` under onnxruntime-cpu compares a float32 file with its quantised form, and this one " +
+                (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") +
+                " (" + display_name(graph, graph.node(row->node)) +
+                "); give the float32 file, or two files with `compare`");
   }
   if (*same.precision != Precision::Int8) return std::nullopt;
   same.precision = std::nullopt;

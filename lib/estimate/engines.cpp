@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/text.h"
@@ -20,8 +21,8 @@ namespace {
 // A calibration that was measured on one machine predicts that machine.
 void set_machine(DeviceSpec device, std::string_view engine, const std::string& name, EstimateRequest& request) {
   if (request.device || !request.other_devices.empty())
-    throw Error("--engine " + std::string(engine) + " predicts the machine that " + name +
-                " was measured on; it does not go with another --device");
+    throw Error(base::field("engine", engine) + " predicts the machine that " + name +
+                " was measured on; it does not go with another `device`");
   request.device = std::move(device);
 }
 
@@ -67,14 +68,15 @@ constexpr Engine kEngines[] = {
      never},
     {"llm-serving", "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several", "llm-serving",
      serving_calibration_ids, set_serving, never},
-    {"tensorrt", "TensorRT in float16, or with --precision int8 with products in int8", "tensorrt",
+    {"tensorrt", "TensorRT in float16, or with `precision=int8` with products in int8", "tensorrt",
      tensorrt_calibration_ids, set_tensorrt,
      +[](const std::string& name) { return !name.empty() && tensorrt_file(name).device.has_value(); }},
     {"onnxruntime-cpu", "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured", "",
      no_calibrations, set_cpu, always},
     {"onnxruntime-cuda",
-     "ONNX Runtime in float32, with products in tf32, on the GPU that pagoda-calibrate --here onnxruntime-cuda -o FILE measured", "",
-     no_calibrations, set_here, always},
+     "ONNX Runtime in float32, with products in tf32, on the GPU that pagoda-calibrate --here onnxruntime-cuda -o FILE "
+     "measured",
+     "", no_calibrations, set_here, always},
     {"pytorch-cpu", "eager PyTorch in float32 on the CPU that pagoda-calibrate --here pytorch-cpu -o FILE measured", "",
      no_calibrations, set_here, always},
     {"pytorch-cuda", "eager PyTorch in float32 on the GPU that pagoda-calibrate --here pytorch-cuda -o FILE measured",
@@ -110,8 +112,8 @@ std::string engine_of_calibration(const std::string& name) {
 void require_engine(const std::string& name, std::string_view expected) {
   const std::string found = engine_of_calibration(name);
   if (found.empty() || found == expected) return;
-  throw Error(name + ": is a calibration of " + found + ", expected one for " + std::string(expected) +
-              "; give --engine " + found);
+  throw Error(name + ": is a calibration of " + found + ", expected one for " + std::string(expected) + "; give " +
+              base::field("engine", found));
 }
 
 }  // namespace
@@ -134,8 +136,8 @@ bool brings_device(std::string_view engine, const std::string& calibration) {
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request) {
   const Engine& chosen = engine_of(engine.empty() ? kDefaultEngine : engine);
   if (calibration.empty() && chosen.calibration.empty())
-    throw Error("--engine " + std::string(chosen.id) + " needs --calibration FILE: measure this machine by "
-                "pagoda-calibrate --here " + std::string(chosen.id) + " -o FILE");
+    throw Error(cat(base::field("engine", chosen.id), " needs `calibration=FILE`: measure this machine by ",
+                    "pagoda-calibrate --here ", chosen.id, " -o FILE"));
   if (!calibration.empty()) require_engine(calibration, chosen.id);
   chosen.set(calibration.empty() ? std::string(chosen.calibration) : calibration, request);
 }

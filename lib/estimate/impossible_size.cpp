@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -31,7 +32,7 @@ std::string find_impossible(const std::vector<Row>& rows, const std::vector<std:
       for (const std::string& name : dim->symbols()) {
         if (std::find(free.begin(), free.end(), name) != free.end()) {
           names += (names.empty() ? "" : ", ") + name;
-          remedy += " --dim " + name + "=V";
+          remedy += " " + base::field("dims", name + "=V");
         } else {
           is_swept = is_swept || std::none_of(symbols.begin(), symbols.end(),
                                               [&](const Symbol& symbol) { return symbol.name == name; });

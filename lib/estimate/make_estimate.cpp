@@ -47,7 +47,7 @@ void warn_of_bodies(const Model& model, Analysis& analysis) {
   for (const Graph& graph : model.graphs)
     if (graph.parent >= 0) inside += graph.nodes.size();
   if (inside > 0)
-    warn(analysis, "--count pagoda: the published tool counts no node within If, Loop or Scan; " +
+    warn(analysis, "`count=pagoda`: the published tool counts no node within If, Loop or Scan; " +
                        std::to_string(inside) + " nodes of this model are");
 }
 
@@ -224,13 +224,22 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
   return predictions;
 }
 
+void spell_messages(std::string (*spell)(std::string_view), EstimateDocument& estimate) {
+  for (Diagnostic& each : estimate.diagnostics) each.message = spell(each.message);
+  for (EstimateAdvice& each : estimate.advice) each.change = spell(each.change);
+  for (EstimateVariant& each : estimate.variants) each.refused = spell(each.refused);
+  if (estimate.budgets)
+    for (EstimateBudget& each : *estimate.budgets)
+      for (std::string& cause : each.causes) cause = spell(cause);
+}
+
 }  // namespace
 
 std::int64_t cache_bytes(const DeviceSpec& device) {
   for (const MemoryLevel& level : device.levels)
     if (level.level != "dram" && !level.per_unit && level.capacity_bytes.known())
       return static_cast<std::int64_t>(*level.capacity_bytes.value);
-  throw Error("--traffic resident: the capacity of a cache that all of " + device.id +
+  throw Error("`traffic=resident`: the capacity of a cache that all of " + device.id +
               " shares is not known; give a device file that states it");
 }
 
@@ -345,7 +354,9 @@ EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& req
     limits.swept = findings.swept_symbols;
   }
   for (const Budget& limit : request.budgets) findings.budgets.push_back(check_budget(limit, rows, limits));
-  return describe(model, request, std::move(findings));
+  EstimateDocument estimate = describe(model, request, std::move(findings));
+  if (request.spell != nullptr) spell_messages(request.spell, estimate);
+  return estimate;
 }
 
 }  // namespace pagoda::estimate

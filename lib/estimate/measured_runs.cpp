@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -60,7 +61,7 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
   for (const auto& [dim, size] : sizes)
     if (size != 1)
       return "a run has " + dim + "=" + std::to_string(size) +
-             ", which the estimate takes as 1; set it with --batch or --dim";
+             ", which the estimate takes as 1; set it with `batch` or `dims`";
   if (estimate.measured) ++slower;
   if (estimate.measured && estimate.measured->seconds <= *run.seconds) return "";
   EstimateMeasured& part = estimate.measured.emplace();
@@ -88,8 +89,8 @@ void require_batch(const Measured& measured, const EstimateDocument& estimate) {
           std::find(batches.begin(), batches.end(), text) == batches.end())
         batches.push_back(std::move(text));
   if (batches.size() > 1)
-    throw Error("--measured: the file has runs of batches " + base::joined(batches) +
-                ", and this estimate has no batch of its own; give --batch " + batches.front());
+    throw Error("`measured`: the file has runs of batches " + base::joined(batches) +
+                ", and this estimate has no batch of its own; give " + base::field("batch", batches.front()));
 }
 
 std::optional<double> at(const std::string& formula, const Bindings& sizes) {
@@ -176,9 +177,9 @@ Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& confi
   const auto mode = config.find("mode");
   const std::string ran = mode == config.end() ? "" : base::setting_text(mode->second);
   if (ran == "training" && !estimate.training)
-    problem = "it ran a training step, the estimate is of inference; estimate it with --training";
+    problem = "it ran a training step, the estimate is of inference; estimate it with `training`";
   else if (ran == "inference" && estimate.training)
-    problem = "it ran inference, the estimate is of a training step; estimate it without --training";
+    problem = "it ran inference, the estimate is of a training step; estimate it without `training`";
   return sizes;
 }
 
@@ -218,17 +219,17 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
     else
       problem = mismatch;
   }
-  if (!is_found) throw Error("--measured: no run of the file matches this estimate: " + problem);
+  if (!is_found) throw Error("`measured`: no run of the file matches this estimate: " + problem);
   std::string text;
   if (is_impossible(estimate))
     text =
-        "--measured: the run took " + base::si_seconds(estimate.measured->seconds) +
+        "`measured`: the run took " + base::si_seconds(estimate.measured->seconds) +
         ", and whatever an engine fuses, " + estimate.roofline->device + " needs " +
         base::si_seconds(estimate.roofline->totals.floor_seconds) +
-        " for this work: it is of another model, size or device, or of narrower arithmetic; give --precision for that";
+        " for this work: it is of another model, size or device, or of narrower arithmetic; give `precision` for that";
   if (slower == 0) return text;
   return text + (text.empty() ? "" : "; ") +
-         "--measured: the file has several runs of the same sizes; the fastest of each size is shown, without " +
+         "`measured`: the file has several runs of the same sizes; the fastest of each size is shown, without " +
          std::to_string(slower) + (slower == 1 ? " slower one" : " slower ones");
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/memory.h"
 
@@ -34,8 +35,8 @@ EstimateRequest of_one_group(const EstimateRequest& request) {
   EstimateRequest one = request;
   const std::int64_t groups = request.parallel->expert;
   if (request.sizes.batch < groups || request.sizes.batch % groups != 0)
-    throw Error("--expert-parallel " + std::to_string(groups) +
-                ": each group of devices works on its part of the batch; give --batch with a multiple of " +
+    throw Error(base::field("expert_parallel", groups) +
+                ": each group of devices works on its part of the batch; give `batch` with a multiple of " +
                 std::to_string(groups));
   one.sizes.batch /= groups;
   return one;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::estimate {
@@ -210,10 +211,10 @@ Rules rules(std::monostate, const EstimateRequest&) { return {}; }
 Rules rules(const Calibration& fitted, const EstimateRequest&) {
   const Precision products = fitted.engine.products;
   Rules rules{.id = fitted.engine.id,
-              .covers = "--predict: calibration " + fitted.id + " is for " + std::string(to_string(products)) +
+              .covers = "`predict`: calibration " + fitted.id + " is for " + std::string(to_string(products)) +
                         (products == Precision::Float16 ? " under autocast" : ""),
               .precisions = {products},
-              .remedy = "; give --precision " + std::string(option_name(products)) + " or none"};
+              .remedy = "; give " + base::field("precision", option_name(products)) + " or none"};
   if (products == Precision::Float32) return rules;
   rules.fuses = fitted.engine.optimizes;
   rules.products = products;
@@ -223,7 +224,7 @@ Rules rules(const Calibration& fitted, const EstimateRequest&) {
 Rules rules(const ServingCalibration&, const EstimateRequest& request) {
   const auto rates = request.device ? serving_rates(*request.device) : std::nullopt;
   return {.id = "llm-serving",
-          .covers = "--predict --engine llm-serving covers bf16, fp16 and fp8",
+          .covers = "`predict` `engine=llm-serving` covers bf16, fp16 and fp8",
           .precisions = {Precision::Bfloat16, Precision::Float16, Precision::Float8},
           .fuses = true,
           .products = rates ? std::optional(rates->products) : std::nullopt,
@@ -232,7 +233,7 @@ Rules rules(const ServingCalibration&, const EstimateRequest& request) {
 
 Rules rules(const TensorRtCalibration&, const EstimateRequest&) {
   return {.id = "tensorrt",
-          .covers = "--predict --engine tensorrt covers fp16 and int8, which its calibration was fitted to",
+          .covers = "`predict` `engine=tensorrt` covers fp16 and int8, which its calibration was fitted to",
           .precisions = {Precision::Float16, Precision::Int8},
           .fuses = true,
           .products = Precision::Float16};
@@ -240,10 +241,10 @@ Rules rules(const TensorRtCalibration&, const EstimateRequest&) {
 
 Rules rules(const CpuCalibration&, const EstimateRequest&) {
   return {.id = "onnxruntime-cpu",
-          .covers = "--predict --engine onnxruntime-cpu runs the precisions of the file",
+          .covers = "`predict` `engine=onnxruntime-cpu` runs the precisions of the file",
           .precisions = {Precision::Float32},
           .rewritten = Precision::Int8,
-          .remedy = "; give a quantised model, or --what-if fp32,int8",
+          .remedy = "; give a quantised model, or `what_if=fp32,int8`",
           .fuses = true};
 }
 
@@ -268,14 +269,14 @@ std::string shorter_than_bound(const EstimatePrediction& time, const Model& mode
                                                   ElementType::Float8e5m2});
   if (engine.products && !request.precision && is_wide) {
     does.push_back("runs products in " + std::string(to_string(*engine.products)));
-    options.push_back("--precision " + std::string(option_name(*engine.products)));
+    options.push_back(base::field("precision", option_name(*engine.products)));
   }
   if (engine.fuses && request.traffic == TrafficModel::Unfused) {
     EstimateRequest fused = request;
     fused.traffic = TrafficModel::Fused;
     if (findings.group || times_of(model, fused, findings.analysis).seconds < bound) {
       does.emplace_back("fuses kernels");
-      options.emplace_back("--traffic fused");
+      options.emplace_back("`traffic=fused`");
     }
   }
   if (!engine.others.empty()) does.emplace_back(engine.others);
@@ -309,12 +310,12 @@ std::string engine_refusal(const EstimateRequest& request) {
   if (!predicts(request)) return {};
   const Rules engine = rules_of(request);
   if (request.training)
-    return "--predict --engine " + std::string(engine.id) + " does not go with --training: it has no runs of training";
+    return "`predict` " + base::field("engine", engine.id) + " does not go with `training`: it has no runs of training";
   if (request.precision && !covers(engine, *request.precision))
-    return engine.covers + ", not --precision " + std::string(option_name(*request.precision)) + engine.remedy;
+    return engine.covers + ", not " + base::field("precision", option_name(*request.precision)) + engine.remedy;
   for (const Precision other : request.other_precisions)
     if (!covers(engine, other) && engine.rewritten != other)
-      return engine.covers + ", not --what-if " + std::string(option_name(other)) + "; leave it out of --what-if";
+      return engine.covers + ", not " + base::field("what_if", option_name(other)) + "; leave it out of `what_if`";
   return {};
 }
 

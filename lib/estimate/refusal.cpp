@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -49,7 +50,7 @@ const char* splitting_option(const EstimateRequest& request) {
   if (request.parallel) groups.push_back(*request.parallel);
   const auto split = std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.devices() > 1; });
   if (split == groups.end()) return nullptr;
-  return split->tensor > 1 ? "--tensor-parallel" : split->pipeline > 1 ? "--pipeline-parallel" : "--expert-parallel";
+  return split->tensor > 1 ? "`tensor_parallel`" : split->pipeline > 1 ? "`pipeline_parallel`" : "`expert_parallel`";
 }
 
 std::string missing(const EstimateRequest& request, const Refinements& given) {
@@ -62,29 +63,29 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
   const bool speculates = given.speculate || request.speculation;
   // clang-format off
   return unmet({
-      {request.traffic == TrafficModel::Resident,  "--traffic resident",    "--device, whose cache it fills", has_device},
-      {!request.other_precisions.empty(),          "--what-if",             "--device",                       has_device},
-      {!request.price_per_hour.empty(),            "--price-per-hour",      "a table: several --device or --what-if", has_device && is_choice},
-      {request.prompt > 0,                         "--prompt",              "--phase decode",                 is_decode},
-      {request.prompt > 0,                         "--prompt",              "--device",                       has_device},
-      {predicts(request),                          "--predict",             "--device",                       has_device},
-      {split != nullptr,                           split,                   "--device",                       has_device},
-      {has_link,                                   "--link",                "--tensor-parallel, --pipeline-parallel, --expert-parallel or --decode-device",
+      {request.traffic == TrafficModel::Resident,  "`traffic=resident`",    "`device`, whose cache it fills", has_device},
+      {!request.other_precisions.empty(),          "`what_if`",             "`device`",                       has_device},
+      {!request.price_per_hour.empty(),            "`price_per_hour`",      "a table: several `device` or `what_if`", has_device && is_choice},
+      {request.prompt > 0,                         "`prompt`",              "`phase=decode`",                 is_decode},
+      {request.prompt > 0,                         "`prompt`",              "`device`",                       has_device},
+      {predicts(request),                          "`predict`",             "`device`",                       has_device},
+      {split != nullptr,                           split,                   "`device`",                       has_device},
+      {has_link,                                   "`link`",                "`tensor_parallel`, `pipeline_parallel`, `expert_parallel` or `decode_device`",
                                                                                                               split != nullptr || request.decode_device},
-      {given.calibration,                          "--calibration",         "--predict",                      predicts(request)},
-      {given.engine,                               "--engine",              "--predict",                      predicts(request)},
-      {limits_seconds(request),                    "--max-seconds",         "--device",                       has_device},
-      {given.past,                                 "--past",                "--phase",                        request.phase.has_value()},
-      {given.tokens,                               "--tokens",              "--phase",                        request.phase.has_value()},
-      {speculates,                                 "--speculate",           "--phase decode",                 is_decode},
-      {given.speculate,                            "--speculate",           "--acceptance",                   given.acceptance},
-      {given.acceptance,                           "--acceptance",          "--speculate",                    speculates},
-      {request.decode_device.has_value(),          "--decode-device",       "--phase prefill",                is_in(request, Phase::Prefill)},
-      {request.decode_device.has_value(),          "--decode-device",       "one --device",                   request.device && request.other_devices.empty()},
-      {given.in_place,                             "--in-place",            "--memory or --memory-timeline",  request.memory.has_value()},
-      {given.optimizer,                            "--optimizer",           "--training",                     request.training.has_value()},
-      {given.recompute,                            "--recompute",           "--training",                     request.training.has_value()},
-      {given.frozen,                               "--frozen",              "--training",                     request.training.has_value()},
+      {given.calibration,                          "`calibration`",         "`predict`",                      predicts(request)},
+      {given.engine,                               "`engine`",              "`predict`",                      predicts(request)},
+      {limits_seconds(request),                    "`max_seconds`",         "`device`",                       has_device},
+      {given.past,                                 "`past`",                "`phase`",                        request.phase.has_value()},
+      {given.tokens,                               "`tokens`",              "`phase`",                        request.phase.has_value()},
+      {speculates,                                 "`speculate`",           "`phase=decode`",                 is_decode},
+      {given.speculate,                            "`speculate`",           "`acceptance`",                   given.acceptance},
+      {given.acceptance,                           "`acceptance`",          "`speculate`",                    speculates},
+      {request.decode_device.has_value(),          "`decode_device`",       "`phase=prefill`",                is_in(request, Phase::Prefill)},
+      {request.decode_device.has_value(),          "`decode_device`",       "one `device`",                   request.device && request.other_devices.empty()},
+      {given.in_place,                             "`in_place`",            "`memory` or `memory_timeline`",  request.memory.has_value()},
+      {given.optimizer,                            "`optimizer`",           "`training`",                     request.training.has_value()},
+      {given.recompute,                            "`recompute`",           "`training`",                     request.training.has_value()},
+      {given.frozen,                               "`frozen`",              "`training`",                     request.training.has_value()},
   });
   // clang-format on
 }
@@ -95,7 +96,7 @@ std::string idle_price(const EstimateRequest& request) {
     const auto is_it = [&id = id](const DeviceSpec& device) { return device.id == id; };
     if (!(request.device && is_it(*request.device)) &&
         std::none_of(request.other_devices.begin(), request.other_devices.end(), is_it))
-      return "--price-per-hour " + id + ": is the price of no --device of this request";
+      return base::field("price_per_hour", id) + ": is the price of no `device` of this request";
   }
   return {};
 }
@@ -104,45 +105,45 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
   const bool is_sweep = !request.sweep.empty(), is_training = request.training.has_value();
   const bool is_published = request.count == Convention::Pagoda;
   if (given.speculate && given.tokens)
-    return "--speculate sets the tokens of a step; it does not go with --tokens";
+    return "`speculate` sets the tokens of a step; it does not go with `tokens`";
   if (is_training && request.traffic != TrafficModel::Unfused)
-    return "--training counts unfused traffic; it does not go with --traffic " +
-           std::string(to_string(request.traffic));
+    return "`training` counts unfused traffic; it does not go with " +
+           base::field("traffic", to_string(request.traffic));
   if (is_training && request.training->recompute == Recompute::Segments && request.training->segment_starts.empty())
-    return "--recompute segments needs the nodes that begin a segment (TrainingOptions::segment_starts); "
-           "--recompute sqrt finds its own";
+    return "`recompute=segments` needs the nodes that begin a segment (TrainingOptions::segment_starts); "
+           "`recompute=sqrt` finds its own";
   for (const SweepAxis& axis : request.sweep)
     if (axis.dim == "batch" && request.sizes.batch > 0)
-      return "--sweep batch varies what --batch sets to one size; give one of the two";
+      return "`sweep=batch` varies what `batch` sets to one size; give one of the two";
   if (is_published && request.traffic != TrafficModel::Unfused)
-    return "--count pagoda has traffic rules of its own; it does not go with --traffic";
+    return "`count=pagoda` has traffic rules of its own; it does not go with `traffic`";
   if (is_published && !request.custom_operators.empty())
-    return "--count pagoda has rules of its own; it does not go with --custom-ops";
+    return "`count=pagoda` has rules of its own; it does not go with `custom_ops`";
 
   const bool has_devices = !request.other_devices.empty() || !request.other_parallel.empty() || request.prompt > 0;
   const bool has_what_if = !request.other_precisions.empty();
-  const std::string table = request.other_devices.size() > 1 ? "--device with several"
-                            : has_what_if                    ? "--what-if"
-                            : request.prompt > 0             ? "--prompt"
+  const std::string table = request.other_devices.size() > 1 ? "`device` with several"
+                            : has_what_if                    ? "`what_if`"
+                            : request.prompt > 0             ? "`prompt`"
                                                              : "several numbers of devices";
   const char* split = splitting_option(request);
-  std::string problem = beside(request.decode_device.has_value(), "--decode-device",
-                               {{is_sweep, "--sweep"},
-                                {is_training, "--training"},
-                                {has_what_if, "--what-if"},
+  std::string problem = beside(request.decode_device.has_value(), "`decode_device`",
+                               {{is_sweep, "`sweep`"},
+                                {is_training, "`training`"},
+                                {has_what_if, "`what_if`"},
                                 {has_devices, "several numbers of devices"}});
   if (problem.empty())
     problem = beside(has_devices || has_what_if, table + " is a table of its own; it",
-                     {{is_sweep, "--sweep of a size"},
-                      {request.count != Convention::Flops, "--count"},
-                      {has_devices && limits_seconds(request), "--max-seconds"}});
+                     {{is_sweep, "`sweep` of a size"},
+                      {request.count != Convention::Flops, "`count`"},
+                      {has_devices && limits_seconds(request), "`max_seconds`"}});
   if (problem.empty() && split != nullptr)
     problem = beside(true, split,
-                     {{is_training, "--training"},
+                     {{is_training, "`training`"},
                       {predicts(request) && !std::holds_alternative<ServingCalibration>(request.engine),
-                       "--predict but --engine llm-serving"},
-                      {is_published, "--count pagoda"},
-                      {request.traffic == TrafficModel::Resident, "--traffic resident"}});
+                       "`predict` but `engine=llm-serving`"},
+                      {is_published, "`count=pagoda`"},
+                      {request.traffic == TrafficModel::Resident, "`traffic=resident`"}});
   return problem;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/documents/device.h"
 
@@ -53,7 +54,7 @@ std::vector<WhatIf::Size> sizes_of(const Model& model, const EstimateRequest& re
     return found == bindings.end() ? std::nullopt : std::optional(found->second);
   };
   try {
-    WhatIf::Size batch{"batch", "--batch ", axis_symbols(model, analysis, "batch"), std::nullopt, std::nullopt, true};
+    WhatIf::Size batch{"batch", "`batch=`", axis_symbols(model, analysis, "batch"), std::nullopt, std::nullopt, true};
     batch.value = request.sizes.batch > 0 ? std::optional(request.sizes.batch) : value_of(batch.symbols.front());
     taken = batch.symbols;
     sizes.push_back(std::move(batch));
@@ -68,12 +69,13 @@ std::vector<WhatIf::Size> sizes_of(const Model& model, const EstimateRequest& re
     for (const auto& [filed, renamed] : analysis.renamed)
       if (renamed == symbol) name = filed;
     if (open.phase && symbol == open.phase->past_dim && request.phase && !open.phase->past_dim.empty()) {
-      sizes.push_back({"past", "--past ", {symbol}, request.phase->past.value_or(0), std::nullopt, false});
+      sizes.push_back({"past", "`past=`", {symbol}, request.phase->past.value_or(0), std::nullopt, false});
       continue;
     }
     const bool is_batch =
         std::any_of(std::begin(kBatchNames), std::end(kBatchNames), [&](const char* known) { return symbol == known; });
-    sizes.push_back({name, "--dim " + name + "=", {symbol}, value_of(symbol), std::nullopt, is_batch && taken.empty()});
+    sizes.push_back(
+        {name, base::field("dims", name + "="), {symbol}, value_of(symbol), std::nullopt, is_batch && taken.empty()});
   }
   return sizes;
 }
@@ -143,16 +145,16 @@ bool multiplies_floats(const Analysis& analysis) {
 std::vector<std::string> arguments_of(const Model& model, const EstimateRequest& request) {
   std::vector<std::string> arguments = {model.path};
   if (request.phase) {
-    arguments.insert(arguments.end(), {"--phase", std::string(to_string(request.phase->phase))});
-    if (request.phase->tokens) arguments.insert(arguments.end(), {"--tokens", std::to_string(*request.phase->tokens)});
+    arguments.insert(arguments.end(), {"`phase`", std::string(to_string(request.phase->phase))});
+    if (request.phase->tokens) arguments.insert(arguments.end(), {"`tokens`", std::to_string(*request.phase->tokens)});
   }
   for (const auto& [input, shape] : request.sizes.input_shapes) {
     std::string text = input + "=";
     for (const std::int64_t size : shape) text += (text.back() == '=' ? "" : "x") + std::to_string(size);
-    arguments.insert(arguments.end(), {"--input", text});
+    arguments.insert(arguments.end(), {"`inputs`", text});
   }
   if (request.count != Convention::Flops)
-    arguments.insert(arguments.end(), {"--count", std::string(to_string(request.count))});
+    arguments.insert(arguments.end(), {"`count`", std::string(to_string(request.count))});
   return arguments;
 }
 

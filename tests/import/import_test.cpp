@@ -73,11 +73,11 @@ TEST_CASE("every format has a name, is in the message of a refused file, and is 
 
 TEST_CASE("an option that does not apply to a format is refused with the formats that take it") {
   const std::pair<const char*, const char*> rows[] = {
-      {"jetson.csv", "--layers needs a profile of TensorRT (tensorrt)"},
-      {"jetson.csv", "--chip needs metrics of Nsight Compute (ncu)"},
-      {"jetson.csv", "--runs needs a file that does not say how often the model ran (ncu, kineto, rocprof, nsys)"},
+      {"jetson.csv", "`layers` needs a profile of TensorRT (tensorrt)"},
+      {"jetson.csv", "`chip` needs metrics of Nsight Compute (ncu)"},
+      {"jetson.csv", "`runs` needs a file that does not say how often the model ran (ncu, kineto, rocprof, nsys)"},
       {"tensorrt_profile.json",
-       "--warmup needs a file with several runs of the model (ort, ncu, kineto, rocprof, nsys)"},
+       "`warmup` needs a file with several runs of the model (ort, ncu, kineto, rocprof, nsys)"},
   };
   const ImportOptions options[] = {{.layer_info = "layers.json"}, {.chip = "GH100"}, {.runs = 2}, {.warmup = 1}};
   for (std::size_t i = 0; i < std::size(rows); ++i) {

@@ -116,7 +116,7 @@ TEST_CASE("devices that cannot share the model are a row with the reason; none t
                        "5 devices do not divide"));
   estimate::EstimateRequest prefill = choice({{.tensor = 2}});
   prefill.phase->phase = Phase::Prefill;
-  CHECK(test::contains(estimate::refusal(prefill), "--prompt"));
+  CHECK(test::contains(estimate::refusal(prefill), "`prompt`"));
 }
 
 TEST_CASE("a price is of all devices of a row") {

@@ -300,7 +300,7 @@ TEST_CASE("work and links overlap in a bound, and the longer counts") {
   CHECK(document.fit->weight_bytes == parallel.weight_bytes);
   request.device = documents::find_device("i7-12700h");
   request.link.bytes_per_second.reset();
-  CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, request); }), "--link BYTES_PER_SECOND"));
+  CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, request); }), "`link=BYTES_PER_SECOND`"));
 }
 
 TEST_CASE("a group of experts needs its part of the batch") {

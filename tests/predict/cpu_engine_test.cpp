@@ -567,7 +567,7 @@ TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no devic
   CHECK(test::contains(test::error_of([&] { estimate::make_estimate(model, request); }), "precisions of the file"));
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("onnxruntime-cpu", "", request); }), "--here"));
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("onnxruntime-cpu", here, request); }),
-                       "another --device"));
+                       "another `device`"));
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("tvm", "", request); }), "onnxruntime-cpu"));
 }
 
@@ -603,7 +603,7 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("pytorch-cuda", path, other); }),
                        "is a calibration of pytorch-cpu, expected one for pytorch-cuda"));
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("pytorch-amp", path, other); }),
-                       "--engine pytorch-cpu"));
+                       "`engine=pytorch-cpu`"));
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("pytorch-cpu", "", other); }),
                        "--here pytorch-cpu"));
   const auto refused = [&](const char* what, const char* by) {

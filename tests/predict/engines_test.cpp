@@ -115,7 +115,7 @@ TEST_CASE("no engine predicts training") {
   for (const char* engine : {"pytorch-amp", "llm-serving", "tensorrt"}) {
     estimate::EstimateRequest request = on(engine, "h100-sxm");
     request.training.emplace();
-    CHECK(test::contains(estimate::refusal(request), std::string(engine) + " does not go with --training"));
+    CHECK(test::contains(estimate::refusal(request), std::string(engine) + " does not go with `training`"));
   }
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("a calibration of another engine names that engine, whatever its schem
   const std::string here = test::source_path("tests/predict/data/here.json");
   for (const char* engine : {"pytorch-amp", "tensorrt", "llm-serving", "onnxruntime-cuda", "pytorch-cpu"})
     CHECK(test::contains(refused(engine, here), "is a calibration of onnxruntime-cpu, expected one for " +
-                                                    std::string(engine) + "; give --engine onnxruntime-cpu"));
+                                                    std::string(engine) + "; give `engine=onnxruntime-cpu`"));
   CHECK(test::contains(refused("pytorch-amp", "tensorrt"), "is a calibration of tensorrt"));
 }
 

@@ -194,13 +194,13 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   };
   estimate::EstimateRequest other = request;
   other.precision = Precision::Int8;
-  CHECK(test::contains(refused(other), "is for tf32, not --precision int8; give --precision tf32 or none"));
+  CHECK(test::contains(refused(other), "is for tf32, not `precision=int8`; give `precision=tf32` or none"));
   other = request;
   other.other_precisions = {Precision::Float32, Precision::Int8};
-  CHECK(test::contains(refused(other), "is for tf32, not --what-if fp32"));
+  CHECK(test::contains(refused(other), "is for tf32, not `what_if=fp32`"));
   other = request;
   other.training.emplace();
-  CHECK(test::contains(refused(other), "onnxruntime-cuda does not go with --training"));
+  CHECK(test::contains(refused(other), "onnxruntime-cuda does not go with `training`"));
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("onnxruntime-cuda", "", other); }),
                        "--here onnxruntime-cuda"));
   estimate::EstimateRequest wrong;

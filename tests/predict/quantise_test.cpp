@@ -149,8 +149,8 @@ TEST_CASE("what-if under ONNX Runtime on a CPU predicts a float model and its qu
   CHECK(estimate::make_estimate(form, same).roofline->predicted->seconds == rows[1].predicted->seconds);
 
   request.precision = Precision::Int8;
-  CHECK(estimate::refusal(request).find("--what-if fp32,int8") != std::string::npos);
+  CHECK(estimate::refusal(request).find("`what_if=fp32,int8`") != std::string::npos);
   request.precision = std::nullopt;
   request.other_precisions = {Precision::Float16};
-  CHECK(estimate::refusal(request).find("not --what-if fp16") != std::string::npos);
+  CHECK(estimate::refusal(request).find("not `what_if=fp16`") != std::string::npos);
 }

@@ -185,7 +185,7 @@ TEST_CASE("the remedy for a prediction below the bound names the precision that 
     request.traffic = TrafficModel::Unfused;
     std::string said;
     for (const Diagnostic& diagnostic : estimate::make_estimate(model, request).diagnostics) said += diagnostic.message;
-    CHECK(test::contains(said, "--precision " + std::string(each.second) + " --traffic fused"));
+    CHECK(test::contains(said, "`precision=" + std::string(each.second) + "` `traffic=fused`"));
   }
 }
 

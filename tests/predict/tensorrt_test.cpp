@@ -154,7 +154,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
   CHECK(*predicted.high > predicted.seconds);
   CHECK(std::accumulate(predicted.nodes.begin(), predicted.nodes.end(), 0.0) == Approx(predicted.seconds));
   request.precision = Precision::Bfloat16;
-  CHECK(estimate::refusal(request).find("--engine tensorrt covers fp16 and int8") != std::string::npos);
+  CHECK(estimate::refusal(request).find("`engine=tensorrt` covers fp16 and int8") != std::string::npos);
   request.precision = Precision::Float16;
   request.device = documents::find_device("rtx-5090");  // no measurement on a similar generation
   const auto unknown = estimate::make_estimate(model, request);
@@ -193,7 +193,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
   CHECK(mixed.variants[0].predicted->float_products.size() == 1);       // b: its operands are not quantised
   CHECK(mixed.variants[0].predicted->unfused_conversions.size() == 1);  // q: no preceding kernel can absorb it
   request.other_precisions = {Precision::Bfloat16};
-  CHECK(estimate::refusal(request).find("covers fp16 and int8, which its calibration was fitted to, not --what-if bf16") != std::string::npos);
+  CHECK(estimate::refusal(request).find("covers fp16 and int8, which its calibration was fitted to, not `what_if=bf16`") != std::string::npos);
 }
 
 TEST_CASE("a compute capability that is not a version is refused, and gives no rates") {

@@ -105,9 +105,9 @@ TEST_CASE("a name in a body does not hide the node of the main graph") {
 TEST_CASE("a metric that no node has is refused with the remedy") {
   const EstimateDocument plain = estimate_of(graph(kNet));
   CHECK(present::metric("secnods") == nullptr);
-  CHECK(contains(present::refusal(*present::metric("seconds"), {plain}), "needs --device"));
-  CHECK(contains(present::refusal(*present::metric("predicted_seconds"), {plain}), "needs --predict"));
-  CHECK(contains(present::refusal(*present::metric("measured_seconds"), {plain}), "needs --measured"));
+  CHECK(contains(present::refusal(*present::metric("seconds"), {plain}), "needs `device`"));
+  CHECK(contains(present::refusal(*present::metric("predicted_seconds"), {plain}), "needs `predict`"));
+  CHECK(contains(present::refusal(*present::metric("measured_seconds"), {plain}), "needs `measured`"));
   CHECK(present::refusal(*present::metric("bytes"), {plain}).empty());
   CHECK(present::refusal(*present::metric("seconds"), {estimate_of(graph(kNet), on_h200())}).empty());
 }

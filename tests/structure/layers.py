@@ -12,6 +12,8 @@ Rules, all read from the files themselves:
   and pop: a shared library hides everything else.
 * No two public types have the same name, and no two types of the library the same qualified name.
 * Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
+* Layers below the front ends (FRONTS) name fields of the request in messages, "`batch`", and no option: present/spell.h.
+  A message may quote the command of a program (PROGRAMS).
 * A header that lib or tools name, in comments too, exists.
 * lib and tools read numbers with base::parse_number() and base::leading_number() alone, which no locale changes.
 * Every source of lib and tests is named in a CMakeLists.txt, or in a shell script beside it that compiles it.
@@ -24,6 +26,12 @@ import sys
 
 # Private headers that another layer may use, by the layer that uses them.
 KITS = {"lab": "lib/present/"}
+
+FRONTS = {"present", "lab"}
+PROGRAMS = r"(pagoda-\w+|onnx-estimate|ert-ceilings|ncu|nsys|trtexec|rocprofv3|python3|TensorRT|Nsight Compute)\b"
+COMMANDS = {"lib/measured/profile/ncu.cpp"}  # builds the command line of another program
+MARKDOWN = {"lib/documents/estimate/columns.cpp"}  # holds texts of a reference, whose backquotes mark columns
+FIELDS = "lib/present/spell.cpp"  # {"field", "option"}, …
 
 GENERIC = {"Run", "Plan", "Kernel", "Session", "Range", "select", "order", "key"}
 
@@ -245,6 +253,32 @@ def locale_numbers(tree):
                 yield f"{path}: reads numbers with {name}(); use base::parse_number() or base::leading_number()"
 
 
+def literals(text):
+    """The texts of string literals; adjacent ones are one."""
+    text = re.sub(r'"\s*\n\s*"', "", text)
+    for found in re.finditer(r'"((?:\\.|[^"\\\n])*)"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*', text):
+        if found[1]:
+            yield found[1]
+
+
+def options(tree):
+    fields = set(re.findall(r'^\s*\{"(\w+)", ', tree.text.get(FIELDS, ""), re.M))
+    for path in tree.sources:
+        layer = tree.layer(path)
+        if not path.startswith("lib/") or layer not in tree.layers or layer in FRONTS or path in COMMANDS:
+            continue
+        for literal in literals(tree.text[path]):
+            for found in re.finditer(r"--[a-z][a-z-]*", literal):
+                if not re.search(PROGRAMS, literal[:found.start()]):
+                    yield f"{path}: a message names the option {found[0]}; name the field of the request, as present/spell.h says"
+            for field in re.findall(r"`(\w+)[`=]", literal):
+                if field not in fields and path not in MARKDOWN:
+                    yield f"{path}: a message names the field {field}, which {FIELDS} cannot spell"
+        for field in re.findall(r'\bfield\("(\w+)"', tree.text[path]):
+            if field not in fields:
+                yield f"{path}: a message names the field {field}, which {FIELDS} cannot spell"
+
+
 def uncompiled(tree):
     named = set()
     for path, text in tree.cmake().items():
@@ -391,7 +425,7 @@ def check(root, known_edges, known):
     """Violations of the rules that are not known ones, as sentences."""
     tree = Tree(root)
     found = [sentence for rule in (upward_includes, private_includes, foreign_includes, hidden_headers, upward_links,
-                                   include_directories, names, missing_headers, locale_numbers, uncompiled)
+                                   include_directories, names, missing_headers, locale_numbers, options, uncompiled)
              for sentence in rule(tree)]
     stale = [f"KNOWN: \"{entry}\" no longer occurs; remove the entry" for entry in known if entry not in found]
     return [entry for entry in found if entry not in known] + stale + list(circles(tree, known_edges))

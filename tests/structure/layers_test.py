@@ -64,6 +64,10 @@ OFFENCES = [
     ("lib/low/a/one.cpp", "int two = std::stoi(text);", "reads numbers with stoi()"),
     ("lib/low/a/one.cpp", "double two = strtod(text, nullptr);", "reads numbers with strtod()"),
     ("tools/tool/main.cpp", 'int read = std::sscanf(text, "%d", &two);', "reads numbers with sscanf()"),
+    ("lib/low/a/one.cpp", 'throw Error("give --batch");', "names the option --batch"),
+    ("lib/low/a/one.cpp", 'throw Error("write it with "\n  "--by node");', "names the option --by"),
+    ("lib/low/a/one.cpp", 'throw Error("give `batsh`");', "names the field batsh"),
+    ("lib/low/a/one.cpp", 'throw Error(base::field("batsh", 8));', "names the field batsh"),
     ("lib/low/a/lost.cpp", "", "lib/low/a/lost.cpp: compiled by nothing"),
     ("tests/a/lost_test.cpp", "", "tests/a/lost_test.cpp: compiled by nothing"),
 ]
@@ -76,6 +80,8 @@ INNOCENT = [
     ("lib/low/include/pagoda/low/one.h", "namespace pagoda::low { int select(); }"),
     ("lib/low/include/pagoda/low/one.h", 'inline const char* kText = "struct Pure {};"; // struct Pure {};'),
     ("lib/low/a/one.cpp", 'const char* kText = "std::stoi(text)";  // not std::stoi(text)'),
+    ("lib/low/a/one.cpp", 'throw Error("measure it by pagoda-calibrate --here");  // "--batch"'),
+    ("tools/tool/main.cpp", 'throw Error("give --batch");'),
     ("lib/high/top.cpp", "namespace pagoda { namespace { struct One {}; } struct Top top() { struct Inner {}; return {}; } }"),
 ]
 

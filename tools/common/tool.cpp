@@ -13,6 +13,7 @@
 #include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/device.h"
+#include "pagoda/present/spell.h"
 
 namespace pagoda::tools {
 namespace {
@@ -96,7 +97,7 @@ int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) 
   // The message may quote arbitrary input: escape it, so that the terminal does not interpret it.
   const auto fail = [&](const char* what, int code) {
     try {
-      return say(name, lines(what).c_str(), code);
+      return say(name, lines(present::command_line(what)).c_str(), code);
     } catch (...) {
       return say(name, what, code);
     }

@@ -11,6 +11,7 @@
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/measured/import.h"
+#include "pagoda/present/spell.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -98,6 +99,7 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   request.formulas = arguments.symbolic;
   request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
   request.tool = kTool;
+  request.spell = present::command_line;
   const estimate::Refinements given{.in_place = arguments.in_place,
                                      .optimizer = arguments.optimizer != "sgd",
                                      .recompute = arguments.recompute != "none",

@@ -6,6 +6,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/report.h"
+#include "pagoda/present/spell.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -23,7 +24,7 @@ int import(int argc, char** argv) {
     if (!arguments->csv.empty()) write_output(arguments->csv, measured::node_counts_csv(measured, estimate));
   } else {
     if (arguments->table || (!arguments->output.empty() && !measured.kernels.empty()))
-      report = measured::kernel_report(measured, arguments->top, arguments->width);
+      report = present::command_line(measured::kernel_report(measured, arguments->top, arguments->width));
     if (!arguments->csv.empty()) write_output(arguments->csv, measured::kernels_csv(measured));
   }
   const std::string json = documents::write_measured(measured);

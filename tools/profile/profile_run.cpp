@@ -19,6 +19,7 @@
 #include "pagoda/measured/join.h"
 #include "pagoda/measured/record.h"
 #include "pagoda/present/report.h"
+#include "pagoda/present/spell.h"
 #include "probe.h"
 #include "program.h"
 
@@ -218,6 +219,11 @@ int verify(const Options& options, const Measured& ours, const Probe& probed) {
   return passed ? kDone : kPartial;
 }
 
+std::vector<documents::Missing> spelled(std::vector<documents::Missing> missing) {
+  for (documents::Missing& each : missing) each.why = present::command_line(each.why);
+  return missing;
+}
+
 // Models × batches: one file each in the folder of --output. A failure is reported and the study goes on.
 int profile_study(const Options& options, const measured::profile::NcuRequest& request,
                   const std::vector<documents::Missing>& missing) {
@@ -249,9 +255,11 @@ int profile_with_ncu(const Options& options, const std::string& chip) {
   request.nvtx_include = options.nvtx;
   request.launch_skip = static_cast<std::int64_t>(options.skip);
   if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
-  if (!options.models.empty() || !options.batches.empty()) return profile_study(options, request, plan.missing);
+  if (!options.models.empty() || !options.batches.empty())
+    return profile_study(options, request, spelled(plan.missing));
   Measured measured = run_ncu(request);
-  measured.missing.insert(measured.missing.end(), plan.missing.begin(), plan.missing.end());
+  const std::vector<documents::Missing> missing = spelled(plan.missing);
+  measured.missing.insert(measured.missing.end(), missing.begin(), missing.end());
   return report(options, measured, "");
 }
 
@@ -281,7 +289,7 @@ int profile_program(const Options& options, const Probe& probed) {
       const documents::MetricPlan plan =
           documents::plan_metrics(documents::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
       settings.groups[device.chip] = measured::profile::session_metrics(plan, metric_mode(options.mode));
-      missing_by_chip[device.chip] = plan.missing;
+      missing_by_chip[device.chip] = spelled(plan.missing);
     }
     missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
   }

@@ -1,4 +1,4 @@
-// pagoda._core: the estimator for Python. Requests are keyword arguments spelled like onnx-estimate's options; counts
+// pagoda._core: the estimator for Python. Requests are keyword arguments; counts
 // are returned as exact Python integers, unknown numbers as None. Users import pagoda/__init__.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <optional>
 #include <span>
@@ -34,6 +35,7 @@
 #include "pagoda/estimate/what_if.h"
 #include "pagoda/present/plot.h"
 #include "pagoda/present/report.h"
+#include "pagoda/present/spell.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -63,24 +65,6 @@ Value chosen(const char* argument, const std::string& text, std::optional<Value>
   if (!value)
     throw Error(std::string(argument) + " '" + text + "' is not known; expected one of " + std::string(names));
   return *value;
-}
-
-// The options of onnx-estimate in a message as the arguments that they are here: "--in-place" → "in_place".
-std::string as_arguments(std::string_view message) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
-  std::string text;
-  while (!message.empty()) {
-    if (!message.starts_with("--")) {
-      text += message.front();
-      message.remove_prefix(1);
-      continue;
-    }
-    std::string option(message.substr(2, message.find_first_not_of(kLetters) - 2));
-    message.remove_prefix(2 + option.size());
-    std::replace(option.begin(), option.end(), '-', '_');
-    text += option;
-  }
-  return text;
 }
 
 // A model in memory. Its weights are not read.
@@ -168,6 +152,7 @@ EstimateRequest request_of(const Asked& asked) {
   request.formulas = asked.formulas;
   request.row_formulas = asked.formulas;
   request.tool = kTool;
+  request.spell = present::python;
   const estimate::Refinements given{.in_place = asked.in_place,
                                     .optimizer = by != Optimizer::Sgd,
                                     .recompute = kept != Recompute::None,
@@ -176,8 +161,7 @@ EstimateRequest request_of(const Asked& asked) {
                                     .tokens = asked.tokens.has_value(),
                                     .engine = asked.engine != estimate::kDefaultEngine,
                                     .calibration = !asked.calibration.empty()};
-  if (const std::string problem = estimate::refusal(request, given); !problem.empty())
-    throw Error(as_arguments(problem));
+  if (const std::string problem = estimate::refusal(request, given); !problem.empty()) throw Error(problem);
   return request;
 }
 
@@ -357,7 +341,17 @@ nb::bytes skeleton_of(const nb::bytes& model) {
 }
 
 NB_MODULE(_core, module) {
-  nb::exception<Error>(module, "Error", PyExc_ValueError);
+  const nb::object error = nb::steal(PyErr_NewException("pagoda._core.Error", PyExc_ValueError, nullptr));
+  module.attr("Error") = error;
+  nb::register_exception_translator(
+      [](const std::exception_ptr& caught, void* type) {
+        try {
+          std::rethrow_exception(caught);
+        } catch (const Error& thrown) {
+          PyErr_SetString(static_cast<PyObject*>(type), present::python(thrown.what()).c_str());
+        }
+      },
+      error.ptr());
   module.attr("__version__") = PAGODA_VERSION;
 
   nb::class_<LoadedModel>(module, "Model")

@@ -6,6 +6,7 @@
 
 #include "infer/batch_axis.h"
 #include "infer/exporter_dims.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 
@@ -53,7 +54,7 @@ class Binder {
     // an error.
     const AnalyzeOptions asked = bound_.options;
     bound_.options.dims.clear();
-    for (const auto& [name, size] : asked.dims) bind_dim(name, size, "--dim");
+    for (const auto& [name, size] : asked.dims) bind_dim(name, size, "dims");
     for (const auto& [input, sizes] : asked.input_shapes) bind_shape(input, sizes);
     for (const std::string& size : asked.symbolic_sizes) open_size(size);
     if (asked.batch > 0 || asked.symbolic_batch) bind_batch(asked.batch);
@@ -72,20 +73,26 @@ class Binder {
   }
 
  private:
-  void bind_dim(const std::string& name, std::int64_t size, const std::string& how) {
-    if (size < 0) throw Error(how + " " + name + "=" + std::to_string(size) + ": a size is at least 0");
+  // `how`: the field that sets the size; `input`: the one of its entries, unless that is the dim.
+  void bind_dim(const std::string& name, std::int64_t size, std::string_view how, std::string_view input = {}) {
+    if (size < 0) {
+      const std::string given = cat(name, "=", size);
+      throw Error(cat(input.empty() ? base::field(how, given) : cat(base::field(how, input), " ", given),
+                      ": a size is at least 0"));
+    }
     std::string symbol = name;
     if (const auto renamed = bound_.renamed.find(name); renamed != bound_.renamed.end()) symbol = renamed->second;
     const auto [at, inserted] = bound_.options.dims.emplace(symbol, size);
     if (!inserted && at->second != size)
-      throw Error("dim " + name + " is given as " + std::to_string(at->second) + " and, by " + how + ", as " +
-                  std::to_string(size) + "; give one size");
+      throw Error(cat("dim ", name, " is given as ", at->second, " and, by ", base::field(how, input), ", as ", size,
+                      "; give one size"));
   }
 
   void bind_shape(const std::string& input, const std::vector<std::int64_t>& sizes) {
     const auto found = std::find(names_.begin(), names_.end(), input);
     if (found == names_.end()) {
-      throw Error("--input " + input + ": the model has no such input; its inputs are: " + base::joined(names_));
+      throw Error(base::field("inputs", input) +
+                  ": the model has no such input; its inputs are: " + base::joined(names_));
     }
     const auto index = static_cast<std::size_t>(found - names_.begin());
     TensorType& type = bound_.types[index];
@@ -94,23 +101,23 @@ class Binder {
       return;
     }
     if (type.shape->size() != sizes.size())
-      throw Error("--input " + input + " has " + std::to_string(sizes.size()) + " dims, the model's input is " +
-                  to_string(type));
+      throw Error(base::field("inputs", input) + " has " + std::to_string(sizes.size()) +
+                  " dims, the model's input is " + to_string(type));
     asked_.emplace_back(index, sizes);
     const std::size_t batch_axis = batch_axes_[index].value_or(0);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       Dim& dim = (*type.shape)[i];
       if (bound_.fixed && bound_.fixed->hold(dim)) continue;  // stays a symbol to the end; check_shapes compares
       if (dim.is_symbol()) {
-        bind_dim(dim.to_string(), sizes[i], "--input " + input);
+        bind_dim(dim.to_string(), sizes[i], "inputs", input);
       } else if (dim.is_constant() && dim != Dim(sizes[i])) {
         if (i != batch_axis) {
           follow(index, i, sizes[i]);
           continue;
         }
         if (bound_.options.batch > 0 && bound_.options.batch != sizes[i])
-          throw Error("--input " + input + ": dim " + std::to_string(i) + " is fixed at " + dim.to_string() +
-                      " in the file, found " + std::to_string(sizes[i]) + " beside a different --batch");
+          throw Error(base::field("inputs", input) + ": dim " + std::to_string(i) + " is fixed at " + dim.to_string() +
+                      " in the file, found " + std::to_string(sizes[i]) + " beside a different `batch`");
         bound_.options.batch = sizes[i];
         bind_fixed_batch(sizes[i]);
       }
@@ -132,8 +139,8 @@ class Binder {
     Dim& dim = (*bound_.types[index].shape)[axis];
     const auto from = dim.value64();
     if (!from || *from < 1 || (asked && *asked < 1))
-      throw Error("--input " + names_[index] + ": dim " + std::to_string(axis) + " is fixed at " + dim.to_string() +
-                  " in the file" + (asked ? ", found " + std::to_string(*asked) : "") +
+      throw Error(base::field("inputs", names_[index]) + ": dim " + std::to_string(axis) + " is fixed at " +
+                  dim.to_string() + " in the file" + (asked ? ", found " + std::to_string(*asked) : "") +
                   "; export the model with this dim dynamic");
     std::string name = Dim::identifier(names_[index] + "." + std::to_string(axis));
     while (bound_.input_dims.contains(name)) name += "_";
@@ -188,7 +195,7 @@ class Binder {
         if (names.size() != 1 || bound_.bind_last.contains(names[0])) continue;
         const Dim rest = open - Dim::symbol(names[0]);
         if (const auto value = rest.value64(); value && *value <= 0)
-          bind_dim(names[0], -*value, "--input " + names_[index]);
+          bind_dim(names[0], -*value, "inputs", names_[index]);
       }
   }
 
@@ -215,7 +222,7 @@ class Binder {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         const Dim dim = (*bound_.types[index].shape)[i].bind(bound_.bind_last);
         if (dim.is_constant() && dim != Dim(sizes[i]))
-          throw Error("--input " + names_[index] + ": dim " + std::to_string(i) + " is " + dim.to_string() +
+          throw Error(base::field("inputs", names_[index]) + ": dim " + std::to_string(i) + " is " + dim.to_string() +
                       " by the other bindings, found " + std::to_string(sizes[i]) + "; give sizes that agree");
       }
   }
@@ -226,7 +233,7 @@ class Binder {
     const std::vector<std::string> symbols = batch_symbols(graph_, bound_.types);
     if (!symbols.empty()) {
       if (batch > 0)
-        for (const std::string& symbol : symbols) bind_dim(symbol, batch, "--batch");
+        for (const std::string& symbol : symbols) bind_dim(symbol, batch, "batch");
       return;
     }
     bind_fixed_batch(batch);
@@ -242,7 +249,7 @@ class Binder {
       for (const TensorType& type : bound_.types)
         if (!from && is_data(type)) from = type.shape->front().value64();
     if (!from || *from == 0) {
-      bound_.diagnostics.push_back({Severity::Warning, "", "--batch has no effect: no input has a batch dim"});
+      bound_.diagnostics.push_back({Severity::Warning, "", "`batch` has no effect: no input has a batch dim"});
       return;
     }
     if (*from == batch) {

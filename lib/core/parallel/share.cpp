@@ -6,6 +6,7 @@
 #include "memory/liveness.h"
 #include "memory/needed_bytes.h"
 #include "memory/schedule.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/parallel.h"
@@ -70,14 +71,14 @@ class Sharer {
                     "[experts, …]");
       const auto& hidden = type(node.input(0)).shape->back();
       if (*experts % options_.expert != 0)
-        throw Error("--expert-parallel " + std::to_string(options_.expert) + ": does not divide the " +
-                    to_string(*experts) + " experts of " + display_name(graph_, node));
+        throw Error(base::field("expert_parallel", options_.expert) + ": does not divide the " + to_string(*experts) +
+                    " experts of " + display_name(graph_, node));
       for (std::size_t place = 2; place < node.inputs.size(); ++place) split_experts(node, place, hidden, *experts);
       mixtures_.insert(row.node);
       split_.whole.erase(row.node);
     }
     if (!found && options_.expert > 1)
-      throw Error("--expert-parallel " + std::to_string(options_.expert) +
+      throw Error(base::field("expert_parallel", options_.expert) +
                   ": the model has no mixture of experts in one operator (com.microsoft MoE or QMoE)");
   }
 
@@ -105,7 +106,7 @@ class Sharer {
                                                                           : 1;
       const auto inner = exact_div(shape[axis], options_.tensor);
       if (!inner)
-        throw Error("--tensor-parallel " + std::to_string(options_.tensor) + ": does not divide the " +
+        throw Error(base::field("tensor_parallel", options_.tensor) + ": does not divide the " +
                     shape[axis].to_string() + " inner channels of the experts of " + display_name(graph_, node));
       part.shape[axis] = *inner;
     }

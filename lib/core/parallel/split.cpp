@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/index.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "parallel/trial.h"
 
@@ -69,13 +70,13 @@ Split find_split(const Model& model, const Analysis& analysis, std::int64_t devi
         split.whole.erase(node);
         continue;
       }
-      if (trial.is_final()) throw Error("--tensor-parallel " + std::to_string(devices) + ": " + trial.reason());
+      if (trial.is_final()) throw Error(base::field("tensor_parallel", devices) + ": " + trial.reason());
       if (is_head) continue;
       split.whole.insert(node);
       reasons[node] = lookup.name(node) + ": " + trial.reason();
     }
   if (split.rows.empty())
-    throw Error("--tensor-parallel " + std::to_string(devices) + ": the model has no products that devices can share" +
+    throw Error(base::field("tensor_parallel", devices) + ": the model has no products that devices can share" +
                 (reasons.empty() ? "" : "; " + reasons.begin()->second));
   if (!split.whole.empty()) split.whole_reason = reasons.at(*split.whole.begin());
   split_embeddings(lookup, devices, split);

@@ -8,6 +8,7 @@
 #include "memory/liveness.h"
 #include "memory/needed_bytes.h"
 #include "memory/schedule.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/parallel.h"
 
@@ -102,7 +103,7 @@ std::vector<Stage> pipeline_stages(const Model& model, const Analysis& analysis,
   const std::vector<Place> places =
       narrow_places(places_between(model, analysis), index(static_cast<std::int32_t>(count - 1)));
   if (static_cast<std::int64_t>(places.size()) < count - 1)
-    throw Error("--pipeline-parallel " + std::to_string(count) + ": the model has " + std::to_string(places.size()) +
+    throw Error(base::field("pipeline_parallel", count) + ": the model has " + std::to_string(places.size()) +
                 " places to cut it, and " + std::to_string(count - 1) + " are needed");
   std::vector<double> until(analysis.nodes.size() + 1, 0);  // seconds of all rows before
   for (std::size_t r = 0; r < analysis.nodes.size(); ++r) until[r + 1] = until[r] + bound.rows[r].seconds;
@@ -203,8 +204,8 @@ LinkRate link_of(const DeviceSpec& device, std::string_view name, std::int64_t d
   if (best.bytes_per_second > 0) return best;
   throw Error(name.empty()
                   ? "the file of " + device.id + " states no link between " + std::to_string(devices) +
-                        " devices; give --link BYTES_PER_SECOND"
-                  : "--link " + std::string(name) + ": " + device.id + " has no such link between " +
+                        " devices; give `link=BYTES_PER_SECOND`"
+                  : base::field("link", name) + ": " + device.id + " has no such link between " +
                         std::to_string(devices) + " devices; expected " + (known.empty() ? "" : known + ", or ") +
                         "bytes per second in one direction, such as 450e9");
 }

@@ -56,7 +56,7 @@ class ServingLowering {
       add(to_string(each.kind), each.row, collective_seconds(each.kind, bytes, each.devices, link_, rates_, kernels_));
     }
     if (products_.empty())
-      throw Error("--engine llm-serving: the model has no product with a weight that it could time");
+      throw Error("`engine=llm-serving`: the model has no product with a weight that it could time");
     std::stable_sort(time_.kernels.begin(), time_.kernels.end(),
                      [](const ServingKernel& a, const ServingKernel& b) { return a.row < b.row; });
     for (const ServingKernel& kernel : time_.kernels) time_.seconds += kernel.seconds;
@@ -158,9 +158,9 @@ class ServingLowering {
   void refuse_states() const {
     for (const CachePair& pair : cache_.pairs)
       if (pair.axis == CachePair::kState)
-        throw Error("--engine llm-serving: " + std::string(graph_.value(pair.past).name) +
+        throw Error("`engine=llm-serving`: " + std::string(graph_.value(pair.past).name) +
                     " is a state of linear attention, a state-space model or a convolution, whose kernels it was not "
-                    "fitted to; without --predict there is the bound");
+                    "fitted to; without `predict` there is the bound");
   }
 
   ValueId source(ValueId value) const {
@@ -203,7 +203,7 @@ class ServingLowering {
     const bool has_heads = shape(query).size() == 4;
     const ValueId present = node.output(1) != kAbsent ? node.output(1) : node.input(1);
     if (present == kAbsent || shape(present).size() != 4 || node.op_type == "PagedAttention")
-      throw Error("--engine llm-serving: " + node.op_type + " " + display_name(graph_, node) +
+      throw Error("`engine=llm-serving`: " + node.op_type + " " + display_name(graph_, node) +
                   " has no cache [batch, heads, tokens, size] to take its sizes from");
     const Shape& keys = shape(present);
     AttentionSize size{.batch = number(shape(query)[0]),

@@ -199,7 +199,7 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   result.budget = budget;
   const bool is_time = budget.kind == BudgetKind::Seconds;
   const bool is_swept = options.sweep != nullptr && budget.kind != BudgetKind::Params;
-  if (is_time && !is_swept && options.time == nullptr) throw Error("a limit on seconds needs --device");
+  if (is_time && !is_swept && options.time == nullptr) throw Error("a limit on seconds needs `device`");
   const OpCost& cost = analysis.totals.cost;
   Known count = is_time ? known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written})
                         : known(budget, analysis, options);
@@ -223,7 +223,7 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
                             std::to_string(found.time->unknown_rows - analysis.totals.unmodelled_nodes) + " nodes");
   add_partial_cause(result, analysis);
   if (!count.free_dims.empty())
-    result.causes.push_back("it depends on " + base::joined(count.free_dims) + "; set them with --batch or --dim");
+    result.causes.push_back("it depends on " + base::joined(count.free_dims) + "; set them with `batch` or `dims`");
   if (!found.is_known()) return result;
   result.value = found.value();
   if (found.exceeds(budget)) {

@@ -1,5 +1,6 @@
 // Finds the dims of past and new tokens: from the cache's pairs, then from the inputs of tokens and masks.
 #include "pagoda/core/decoder.h"
+#include "pagoda/base/cat.h"
 
 #include <algorithm>
 #include <array>
@@ -30,7 +31,7 @@ class Reader {
   Reader(const Model& model, const Analysis& analysis, const PhaseOptions& options)
       : graph_(model.main()), analysis_(analysis), options_(options), cache_(find_kv_cache(model, analysis)) {
     if (cache_.pairs.empty())
-      throw Error("--phase " + std::string(to_string(options.phase)) +
+      throw Error(base::field("phase", to_string(options.phase)) +
                   ": the model has no pair of an input with past keys or values and an output with the present ones; "
                   "export it with its cache");
   }
@@ -64,7 +65,7 @@ class Reader {
     const Shape* cache = shape_of(analysis_, node.input(3));
     const Shape* table = node.input(7) == kAbsent ? nullptr : shape_of(analysis_, node.input(7));
     if (query == nullptr || cache == nullptr || table == nullptr || table->size() != 2)
-      throw Error("--phase " + std::string(to_string(options_.phase)) + ": " + display_name(graph_, node) +
+      throw Error(base::field("phase", to_string(options_.phase)) + ": " + display_name(graph_, node) +
                   " has no block table [sequences, pages] to size its cache by");
     std::optional<std::int64_t> tokens = options_.tokens;
     if (!tokens && options_.phase == Phase::Decode) tokens = 1;
@@ -72,7 +73,7 @@ class Reader {
     if (tokens) size_as((*query)[0], sequences * *tokens, "number of new tokens");
     Dim pages = (*table)[1];
     const auto page = (*cache)[1].value64();
-    if (!page) throw Error("--phase: the tokens of a page, " + (*cache)[1].to_string() + ", are not a number; set it");
+    if (!page) throw Error("`phase`: the tokens of a page, " + (*cache)[1].to_string() + ", are not a number; set it");
     if (options_.past && tokens) {
       pages = Dim((*options_.past + *tokens + *page - 1) / *page);
       size_as((*table)[1], pages, "number of pages");
@@ -100,7 +101,7 @@ class Reader {
       const auto [at, is_new] = sizes_.dims.emplace(dim.to_string(), size);
       if (!is_new && at->second != size)
         throw Error("the dim " + dim.to_string() + " of the " + what + " would be both " + std::to_string(at->second) +
-                    " and " + std::to_string(size) + "; name sizes with --dim instead");
+                    " and " + std::to_string(size) + "; name sizes with `dims` instead");
     } else if (dim != Dim(size)) {
       throw Error("the " + what + " is " + dim.to_string() + " in the file, not " + std::to_string(size) +
                   "; export the model with this dim dynamic, or ask for that size");
@@ -140,7 +141,7 @@ class Reader {
     if (is_fixed_)
       sizes_.diagnostics.push_back({Severity::Info, "",
                                     "the cache is a buffer of fixed size: attention is counted over all of it, "
-                                    "whatever --past says"});
+                                    "whatever `past` says"});
   }
 
   // The rows of a buffer that keeps a window: those of the window, from the first token on; 0: not such a buffer.
@@ -155,7 +156,7 @@ class Reader {
   void set_tokens() {
     if (!new_tokens_) {
       const InputInfo* input = token_input(analysis_.inputs);
-      if (input == nullptr) throw Error("no input of tokens was found; name its sizes with --dim");
+      if (input == nullptr) throw Error("no input of tokens was found; name its sizes with `dims`");
       new_tokens_ = (*input->type.shape)[1];
     }
     if (new_tokens_->is_symbol()) sizes_.token_dim = new_tokens_->to_string();
@@ -237,7 +238,7 @@ void set_flag(Model& model, std::string_view input, bool value) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   Graph& graph = model.graphs.front();
   const auto position = flag_position(graph, input);
-  if (!position) throw Error("--input " + std::string(input) + ": the model has no such input of one boolean");
+  if (!position) throw Error(base::field("inputs", input) + ": the model has no such input of one boolean");
   const ValueId id = graph.inputs[*position];
   Value& flag = graph.values[static_cast<std::size_t>(id)];
   flag.initializer = static_cast<std::int32_t>(graph.initializers.size());

@@ -412,9 +412,9 @@ constexpr Entry column(const char* name, CellKind kind, Cell (*cell)(const Row&)
   return column(name, kind, Access{cell}, meaning);
 }
 
-constexpr const char *kFirst = "", *kNeedsDevice = "needs --device",
-                     *kNeedsPrediction = "needs --predict, of an engine that is predicted node by node",
-                     *kNeedsRun = "needs --measured, a profile whose kernels join the nodes";
+constexpr const char *kFirst = "", *kNeedsDevice = "needs `device`",
+                     *kNeedsPrediction = "needs `predict`, of an engine that is predicted node by node",
+                     *kNeedsRun = "needs `measured`, a profile whose kernels join the nodes";
 constexpr RowKinds kCounted = Node | Kernel | Type, kSummed = kCounted | Total, kAnyPoint = Point | PublishedPoint,
                    kTimes = NodeTime | KernelTime | StepTime;
 

@@ -146,8 +146,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   });
   if (A::kReads || !x.advice.empty())
     a.list("advice", x.advice, [](A& inner, auto& each) {
-      std::string change = each.change();  // derived from the next three
-      inner("change", change);
+      inner("change", each.change);
       inner.maybe("traffic", each.traffic);
       inner.maybe("precision", each.precision);
       inner.maybe("batch", each.batch);

@@ -166,7 +166,7 @@ void add_energy_runs(EnergyTable& table, const documents::Measured& measured,
                      const documents::EstimateDocument* estimate, std::string_view subject) {
   if (estimate == nullptr) {
     if (measured.kernels.empty())
-      base::fail(subject, "holds whole runs, whose work it does not say; give the model's estimate with --estimate");
+      base::fail(subject, "holds whole runs, whose work it does not say; give the model's estimate with `estimate`");
     for (const documents::MeasuredKernel& kernel : measured.kernels) add_kernel(table, kernel);
     return;
   }

@@ -103,12 +103,12 @@ struct OptionRule {
 
 constexpr OptionRule kOptionRules[] = {
     {kLayers, [](const ImportOptions& given) { return !given.layer_info.empty(); },
-     "--layers needs a profile of TensorRT"},
-    {kChip, [](const ImportOptions& given) { return !given.chip.empty(); }, "--chip needs metrics of Nsight Compute"},
+     "`layers` needs a profile of TensorRT"},
+    {kChip, [](const ImportOptions& given) { return !given.chip.empty(); }, "`chip` needs metrics of Nsight Compute"},
     {kRuns, [](const ImportOptions& given) { return given.runs.has_value(); },
-     "--runs needs a file that does not say how often the model ran"},
+     "`runs` needs a file that does not say how often the model ran"},
     {kWarmup, [](const ImportOptions& given) { return given.warmup.has_value(); },
-     "--warmup needs a file with several runs of the model"},
+     "`warmup` needs a file with several runs of the model"},
 };
 
 struct Importer {
@@ -230,7 +230,7 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
     throw Error(std::string(subject) + ": " +
                 (is_layers
                      ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
-                       "and this one with --layers"
+                       "and this one with `layers`"
                      : "is in no known format; expected " + known_profiles()));
   }
   const Importer& importer = importer_of(*format);

@@ -78,7 +78,7 @@ double scaled(const std::string& metric, const std::string& unit, double printed
   const std::optional<double> scale = unit_scale(unit);
   if (!scale)
     base::fail(place, "\"" + metric + "\" is in \"" + unit +
-                          "\"; expected a unit of time, bytes or counts. Export with --print-units base");
+                          "\"; expected a unit of time, bytes or counts. Export with ncu --print-units base");
   return printed * *scale;
 }
 

@@ -209,7 +209,7 @@ void join_by_name(JoinState& state) {
 void join(documents::Measured& measured, const EstimateDocument& estimate) {
   if (estimate.types)
     throw Error("the estimate of " + estimate.model.path +
-                " has a row per type; a join needs a row per node: write it without --by type");
+                " has a row per type; a join needs a row per node: write it without `by=type`");
   for (documents::MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
   JoinState state(measured, estimate);
   join_by_name(state);

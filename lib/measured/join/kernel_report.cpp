@@ -126,7 +126,7 @@ std::string kernel_report(const documents::Measured& measured, std::size_t top, 
   const std::size_t hidden = rows.size() - grid.rows.size();
   grid.rows.push_back(cells(total, total, "one run"));
   std::string text = base::aligned(grid, width);
-  if (hidden > 0) text += std::to_string(hidden) + " more kernels: --top 0\n";
+  if (hidden > 0) text += std::to_string(hidden) + " more kernels: `top=0`\n";
   text += histogram(rows);
   for (const documents::Missing& missing : measured.missing)
     if (missing.what.find("flops") != std::string::npos || missing.what.starts_with("bytes.dram"))

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "pagoda/estimate/measured_runs.h"
+#include "pagoda/present/spell.h"
 #include "plot/json_parts.h"
 #include "plot/roofs.h"
 
@@ -226,17 +227,19 @@ std::string what_if_json(const Chart& chart) {
   std::vector<std::size_t> class_of_item;
   const Classes classes = classes_of(what_if, chart.series.front(), is_fused, class_of_item);
 
+  std::vector<std::string> arguments;
+  for (const std::string& word : what_if.arguments) arguments.push_back(command_line(word));
   base::JsonWriter json;
   json.begin_object(JsonLayout::Compact)
       .member("model", estimate::short_model_name(estimate.document()))
       .member("fused", is_fused)
       .member("case", what_if.at)
-      .member("arguments", what_if.arguments);
+      .member("arguments", arguments);
   json.key("sizes").begin_array();
   for (const WhatIf::Size& size : what_if.sizes)
     json.begin_object(JsonLayout::Line)
         .member("name", size.name)
-        .member("option", size.option)
+        .member("option", command_line(size.field))
         .member("symbols", size.symbols)
         .member("value", size.value)
         .member("most", size.most)

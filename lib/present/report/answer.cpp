@@ -315,7 +315,7 @@ void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
   for (std::size_t i = 0; i < std::min(estimate.advice.size(), kAdvice); ++i) {
     const documents::EstimateAdvice& advice = estimate.advice[i];
     lines.push_back({i == 0 ? "faster" : "", base::rounded(advice.gain) + "×",
-                     advice.change() + ": ≥ " + base::si_seconds(advice.seconds) +
+                     advice.change + ": ≥ " + base::si_seconds(advice.seconds) +
                          (advice.batch ? " a run · the gain is in time per item" : "")});
   }
 }

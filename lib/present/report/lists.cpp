@@ -4,6 +4,7 @@
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/engines.h"
+#include "pagoda/present/spell.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -67,7 +68,7 @@ std::string engines_table(std::size_t width) {
   base::Grid grid{.columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
                   .rows = {}};
   for (const estimate::Engine& engine : estimate::engines())
-    grid.rows.push_back({std::string(engine.id), std::string(engine.what), base::joined(engine.calibrations())});
+    grid.rows.push_back({std::string(engine.id), command_line(engine.what), base::joined(engine.calibrations())});
   return base::aligned(grid, width);
 }
 
@@ -106,7 +107,7 @@ void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
 
 void write_engine(base::JsonWriter& json, const estimate::Engine& engine) {
   json.begin_object(Layout::Line);
-  json.member("id", engine.id).member("predicts", engine.what);
+  json.member("id", engine.id).member("predicts", command_line(engine.what));
   write_texts(json, "calibrations", engine.calibrations());
   json.end_object();
 }

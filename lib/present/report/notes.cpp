@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "pagoda/estimate/make_estimate.h"
+#include "pagoda/present/spell.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -90,7 +91,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
     text += "free dims taken as 1: " + names + "; set them with" + remedy + ", or see formulas with --symbolic\n";
   }
   if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
-    text += "warning: " + problem + "\n";
+    text += "warning: " + command_line(problem) + "\n";
   if (const std::vector<Symbol> symbols = estimate::unset_symbols(estimate); !symbols.empty()) {
     text += "sizes that the data decide, taken as 1 unless set with --assume: ";
     for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {

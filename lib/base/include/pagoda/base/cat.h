@@ -42,6 +42,10 @@ std::string cat(const Pieces&... pieces) {
   return concatenated({Piece(pieces).text()...});
 }
 
+// A field of the request, as messages name it: "`batch`", or with a value "`traffic=resident`", "`dims=N=8`". Each
+// front end spells it in its way: present/spell.h. Backquotes of the value are doubled.
+std::string field(std::string_view name, const Piece& value = std::string_view());
+
 }  // namespace pagoda::base
 
 namespace pagoda {

@@ -391,7 +391,7 @@ struct EstimateAdvice {
   double seconds = 0;  // the time bound of a run after the change
   double gain = 1;     // time per item before / after the change
 
-  std::string change() const;  // as onnx-estimate spells it: "--traffic fused"
+  std::string change = {};  // as the front end of the estimate spells it: "--traffic fused"
 };
 
 // The time of a variant under an engine, and which parts of a quantised model the engine does not run quantised.

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -76,6 +77,8 @@ struct EstimateRequest {
   bool formulas = false;                              // totals as formulas, even if no dim is free
   bool row_formulas = false;                          // formulas for each row as well
   std::string tool = {};                              // name and version of the program
+  // Spells the fields of the request that the estimate's messages name: spell.h of present. Null: "`batch`".
+  std::string (*spell)(std::string_view message) = nullptr;
 };
 
 // The requested analysis: at the request's sizes, in its phase, with the dims of a sweep left free.
@@ -90,7 +93,7 @@ struct Refinements {
   bool engine = false, calibration = false;                   // of the prediction
 };
 
-// Names incompatible parts of a request, as onnx-estimate spells them, with the remedy; empty if there are none.
+// Names incompatible parts of a request, with the remedy; empty if there are none.
 std::string refusal(const EstimateRequest& request, const Refinements& given = {});
 
 // Computes everything requested. A merged decoder must be set to the branch of the request's phase: set_phase_flag().
@@ -99,7 +102,7 @@ std::string refusal(const EstimateRequest& request, const Refinements& given = {
 documents::EstimateDocument make_estimate(const Model& model, const EstimateRequest& request = {});
 
 // The first size that is impossible (negative or a division by 0) with free dims taken as 1, and the dim to set; empty
-// if there is none: "with samples taken as 1, floor_div(samples, 5) - 1 of conv is not a size; set --dim samples=V".
+// if there is none: "with samples taken as 1, floor_div(samples, 5) - 1 of conv is not a size; set `dims=samples=V`".
 std::string impossible_size(const documents::EstimateDocument& estimate);
 
 // The dims set neither by a binding nor by a sweep.

@@ -26,7 +26,7 @@ struct WhatIf {
   // A size that the reader of the page can change.
   struct Size {
     std::string name;                   // as in the file: "batch", "sequence"; "past" of a phase
-    std::string option;                 // the option that sets it: "--batch ", "--dim sequence="
+    std::string field;                  // of the request, before its value: "`batch=`", "`dims=sequence=`"
     std::vector<std::string> symbols;   // symbols of the formulas, all set to this size
     std::optional<std::int64_t> value;  // value set by the request; empty: free, taken as 1
     std::optional<std::int64_t> most;   // above it, the model's operators contradict each other; empty: not found
@@ -50,7 +50,7 @@ struct WhatIf {
   std::vector<std::int32_t> group_of;   // by row: index in Case::fused
   std::optional<std::uint32_t> tokens;  // in a phase: new tokens of a run
   std::vector<DeviceSpec> devices;      // the request's device first
-  std::vector<std::string> arguments;   // onnx-estimate arguments common to all: model, phase, count
+  std::vector<std::string> arguments;   // words of a command common to all: model, phase, count
 };
 
 // Empty if the request has a training step, several devices, a sweep, resident traffic or published counts, or has no
