@@ -2,11 +2,11 @@
 // own; prints both as one table.
 //
 //   08_run_a_study [PAGODA_BENCH]
-#include <pagoda/base/files.h>
 #include <pagoda/lab/runner.h>
 #include <pagoda/lab/result_report.h>
 
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <vector>
 
@@ -26,9 +26,10 @@ int main(int argc, char** argv) {
         "model = 'sleep'\nbackend = 'cmd'\ncommand = 'sleep 0.00{batch}'\nbatch = '1,2..3'\n"
         "[measure]\nmin_iterations = 3\nmax_iterations = 3\nwarmup_iterations = 1\n",
         "the example's study");
-    const pagoda::base::TemporaryFolder folder("pagoda-example-study");
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / "pagoda-example-study";
+    std::filesystem::remove_all(folder);
     const pagoda::lab::StudyRun run =
-        pagoda::lab::run_study(study, {.folder = folder.path(), .program = argv[1]});
+        pagoda::lab::run_study(study, {.folder = folder.string(), .program = argv[1]});
     std::cout << run.results.size() << " experiments, " << run.not_ok << " not ok\n";
     results.insert(results.end(), run.results.begin(), run.results.end());
     if (run.results.size() != 3 || run.not_ok > 0) return 1;

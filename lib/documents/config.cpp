@@ -4,7 +4,7 @@
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/sha256.h"
-#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
 
 namespace pagoda::documents {
 

@@ -8,7 +8,7 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
-#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
 #include "pagoda/lab/axes.h"
 #include "pagoda/lab/runner.h"
 #include "pagoda/lab/study.h"

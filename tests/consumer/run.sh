@@ -25,6 +25,7 @@ fi
 macs=$("$work/build/consumer" "$source/models/skeletons/resnet50.onnx")
 # torchvision's published count for resnet50: 4.089 GMACs of contractions (ResNet50_Weights.meta["_ops"]).
 [ "$macs" = 4089184256 ] || { echo "got $macs MACs for resnet50, expected 4089184256"; exit 1; }
+"$work/build/consumer_lab" "$source/models/skeletons/resnet50.onnx" | grep -q resnet50 || { echo "pagoda::lab times nothing"; exit 1; }
 "$work/build/consumer_onnx" || { echo "pagoda::onnx reads an empty graph as something else"; exit 1; }
 # A session made with the installed library, on the tests' fake driver.
 if [ "$how" = install ] && [ -f "$build/tests/libfake_cupti.so" ]; then

@@ -11,7 +11,6 @@
 #include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/estimate.h"
-#include "pagoda/documents/experiment.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/documents/result.h"

@@ -5,10 +5,14 @@ Rules, all read from the files themselves:
 * Layers are those of PAGODA_LAYERS in lib/CMakeLists.txt, lowest first; above them lib/bridges, then tools, then tests.
   Nothing includes or links a layer above its own.
 * Folders depend on each other without circles. A folder is lib/LAYER/FOLDER, lib/bridges/NAME or tools/FOLDER.
-  A public header belongs to the folder that implements it: the folder of the source with its name, else of the sources
+  A header of include or internal belongs to the folder that implements it: the folder of the source with its name, else of the sources
   that include it first, else of those that define its functions. Without a single such folder it forms its own folder.
-* A tool uses only public headers. The laboratory draws with the chart kit of present (KITS). A test may also use private headers of the one layer that it tests.
-* Public headers include only public headers and C++'s own, and declare between #pragma GCC visibility push(default)
+* Headers in lib/LAYER/include are public: installed for programs. Those in lib/LAYER/internal are for other layers, tools and
+  tests of this project. All others are private to their layer.
+* A public header has a user outside its layer, or another public header with such a user includes it. There are at most
+  MOST_PUBLIC of them.
+* A tool uses no private headers. The laboratory draws with the chart kit of present (KITS). A test may also use private headers of the one layer that it tests.
+* Public headers include only public headers and C++'s own, internal ones also internal ones. Both declare between #pragma GCC visibility push(default)
   and pop: a shared library hides everything else.
 * No two public types have the same name, and no two types of the library the same qualified name.
 * Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
@@ -33,6 +37,8 @@ COMMANDS = {"lib/measured/profile/ncu.cpp"}  # builds the command line of anothe
 MARKDOWN = {"lib/documents/estimate/columns.cpp"}  # holds texts of a reference, whose backquotes mark columns
 FIELDS = "lib/present/spell.cpp"  # {"field", "option"}, …
 
+MOST_PUBLIC = 65
+
 GENERIC = {"Run", "Plan", "Kernel", "Session", "Range", "select", "order", "key"}
 
 # Edges that break a rule today, with the reason. An entry that no longer occurs is a failure: this list only shrinks.
@@ -55,7 +61,7 @@ class Tree:
         found = re.search(r"set\(PAGODA_LAYERS ([\w\s]+)\)", self.text["lib/CMakeLists.txt"])
         self.layers = found[1].split()
         self.sources = {path: includes(text) for path, text in self.text.items() if not path.endswith(".txt")}
-        self.public = {path.split("/include/")[1]: path for path in self.sources if is_public(path)}
+        self.public = {as_included(path): path for path in self.sources if is_public(path)}
         self.owner = {header: self.implementer(header) for header in self.public.values()}
 
     def cmake(self):
@@ -76,7 +82,7 @@ class Tree:
         return self.owner.get(path) or place(path)
 
     def implementer(self, header):
-        inside = header.split("/include/")[0] + "/"
+        inside = re.split("/include/|/internal/", header)[0] + "/"
         inside = [path for path in self.sources if path.startswith(inside) and path.endswith(".cpp")]
         own = [path for path in inside if header in self.resolved(path)]
         named = [path for path in own if stem(path) == stem(header)]
@@ -88,7 +94,7 @@ class Tree:
             folders = {place(path) for path in sources}
             if len(folders) == 1:
                 return folders.pop()
-        return header.split("/include/")[1]
+        return as_included(header)
 
     def resolve(self, path, include):
         """The file that a quoted include in `path` refers to; None for generated and third-party files."""
@@ -131,8 +137,17 @@ def normal(path):
     return "/".join(parts)
 
 
-def is_public(path):
+def is_installed(path):
     return "/include/" in path and path.split("/")[0] in ("lib", "tools")
+
+
+def is_public(path):
+    """Whether other layers may include it: in include or in internal."""
+    return is_installed(path) or (path.startswith("lib/") and "/internal/" in path)
+
+
+def as_included(header):
+    return re.split("/include/|/internal/", header)[1]
 
 
 def includes(text):
@@ -166,6 +181,10 @@ def private_includes(tree):
                 yield f"{path}: includes {target}, a private header of {its}"
             elif is_public(path):
                 yield f"{path}: a public header that includes {target}, which is private"
+    for path in tree.public.values():
+        for target in tree.resolved(path):
+            if target and is_installed(path) and not is_installed(target):
+                yield f"{path}: a public header that includes {target}, which is not installed"
     for folder, layers in sorted(layers_of.items()):
         if len(layers) > 1:
             yield f"tests/{folder}: includes private headers of {' and '.join(sorted(layers))}; a test goes inside one layer"
@@ -180,6 +199,22 @@ def foreign_includes(tree):
                 yield f"{path}: a public header that includes <{name}>"
             if quote == '"' and not tree.resolve(path, name):
                 yield f"{path}: includes \"{name}\", which is no header of Pagoda"
+
+
+def unused_headers(tree):
+    headers = [path for path in tree.public.values() if is_installed(path)]
+    used = {target for path in tree.sources if tree.layer(path) != "tests"
+            for target in tree.resolved(path) if target and tree.layer(target) != tree.layer(path)}
+    used |= {path for path in headers if tree.layer(path) in ("bridges", "tools")}
+    more = sorted(used)
+    while more:
+        more = [target for path in more if is_installed(path) for target in tree.resolved(path) if target and target not in used]
+        used |= set(more)
+    for path in headers:
+        if path not in used:
+            yield f"{path}: a public header that nothing outside of its layer uses; move it to internal, or into a folder of the layer"
+    if len(headers) > MOST_PUBLIC:
+        yield f"{len(headers)} public headers, expected at most {MOST_PUBLIC}"
 
 
 def hidden_headers(tree):
@@ -415,7 +450,7 @@ def names(tree):
     for name, paths in sorted(qualified.items()):
         if len(paths) > 1 and len(public.get(name.split("::")[-1], ())) < 2:
             yield f"type {name} is defined twice: {', '.join(sorted(paths))}"
-    generic = {(entry.path.split("/include/")[1], entry.name, entry.namespace) for entry in library
+    generic = {(as_included(entry.path), entry.name, entry.namespace) for entry in library
                if is_public(entry.path) and entry.name in GENERIC and entry.namespace in ("pagoda", "pagoda::core")}
     for path, name, namespace in sorted(generic):
         yield f"{path}: generic name {name} in namespace {namespace}"
@@ -424,8 +459,9 @@ def names(tree):
 def check(root, known_edges, known):
     """Violations of the rules that are not known ones, as sentences."""
     tree = Tree(root)
-    found = [sentence for rule in (upward_includes, private_includes, foreign_includes, hidden_headers, upward_links,
-                                   include_directories, names, missing_headers, locale_numbers, options, uncompiled)
+    found = [sentence for rule in (upward_includes, private_includes, foreign_includes, unused_headers, hidden_headers,
+                                   upward_links, include_directories, names, missing_headers, locale_numbers, options,
+                                   uncompiled)
              for sentence in rule(tree)]
     stale = [f"KNOWN: \"{entry}\" no longer occurs; remove the entry" for entry in known if entry not in found]
     return [entry for entry in found if entry not in known] + stale + list(circles(tree, known_edges))

@@ -26,7 +26,8 @@ TREE = {
     "lib/bridges/other/include/pagoda/other.h": '#include <other/types.h>\n#include "pagoda/low/one.h"\n',
     "tools/CMakeLists.txt": "target_link_libraries(tool PRIVATE pagoda::pagoda)\n",
     "tools/common/shared.h": "",
-    "tools/tool/main.cpp": '#include "pagoda/high/top.h"\n#include "../common/shared.h"\n#include "generated.h"\n',
+    "lib/low/internal/pagoda/low/house.h": PUSH + "namespace pagoda { struct House {}; }\n" + POP,
+    "tools/tool/main.cpp": '#include "pagoda/high/top.h"\n#include "pagoda/low/size.h"\n#include "pagoda/low/house.h"\n#include "../common/shared.h"\n#include "generated.h"\n',
     "tests/CMakeLists.txt": "pagoda_test(a INSIDE low a_test.cpp)\n",
     "tests/a/a_test.cpp": '#include "a/inner.h"\n#include "pagoda/high/top.h"\n',
 }
@@ -68,6 +69,9 @@ OFFENCES = [
     ("lib/low/a/one.cpp", 'throw Error("write it with "\n  "--by node");', "names the option --by"),
     ("lib/low/a/one.cpp", 'throw Error("give `batsh`");', "names the field batsh"),
     ("lib/low/a/one.cpp", 'throw Error(base::field("batsh", 8));', "names the field batsh"),
+    ("lib/low/include/pagoda/low/one.h", '#include "pagoda/low/house.h"', "house.h, which is not installed"),
+    ("lib/low/include/pagoda/low/idle.h", PUSH + "namespace pagoda { struct Idle {}; }\n" + POP,
+     "idle.h: a public header that nothing outside of its layer uses"),
     ("lib/low/a/lost.cpp", "", "lib/low/a/lost.cpp: compiled by nothing"),
     ("tests/a/lost_test.cpp", "", "tests/a/lost_test.cpp: compiled by nothing"),
 ]
@@ -112,6 +116,12 @@ class Layers(unittest.TestCase):
         for path, text in INNOCENT:
             with self.subTest(text):
                 self.assertEqual(self.offenders([(path, text)]), [])
+
+    def test_there_are_not_too_many_public_headers(self):
+        names = [f"more{n}" for n in range(layers.MOST_PUBLIC)]
+        headers = [(f"lib/low/include/pagoda/low/{name}.h", PUSH + f"namespace pagoda {{ int {name}(); }}\n" + POP) for name in names]
+        user = ("tools/tool/main.cpp", "".join(f'#include "pagoda/low/{name}.h"\n' for name in names))
+        self.assertIn(f"expected at most {layers.MOST_PUBLIC}", "".join(self.offenders([*headers, user])))
 
     def test_known_offenders_pass_and_must_still_be_there(self):
         back = ("lib/low/a/inner.h", '#include "b/two.h"')

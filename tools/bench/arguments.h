@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
 #include "pagoda/lab/study.h"
 #include "slurm.h"
 

@@ -10,7 +10,7 @@
 
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
-#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
 #include "session.h"
 
 namespace pagoda::tools::bench {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/lab/study.h"
 #include "session.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "experiment_run.h"
-#include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/lab/runner.h"
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "pagoda/base/error.h"
-#include "pagoda/base/holders.h"
 #include "pagoda/base/shared_vector.h"
 #include "pagoda/base/small_vector.h"
 #include "pagoda/core/dim.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "pagoda/core/dim.h"
-#include "pagoda/core/formula_table.h"
+#include "pagoda/core/dim.h"
 
 namespace pagoda::inline core {
 

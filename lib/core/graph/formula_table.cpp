@@ -1,4 +1,4 @@
-#include "pagoda/core/formula_table.h"
+#include "pagoda/core/dim.h"
 
 #include "graph/dim_poly.h"
 #include "graph/dim_table.h"

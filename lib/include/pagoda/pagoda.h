@@ -16,7 +16,7 @@
 //
 // What a machine did has headers of its own, to be included where they are needed: roofs (ceilings.h), profiles and
 // counters (measured.h, import.h, metrics.h) joined with the estimate (join.h), charts (plot.h), studies and their
-// results (experiment.h, timing.h, result.h).
+// results (study.h, timing.h, result.h).
 #pragma once
 
 #include "pagoda/base/error.h"

@@ -16,7 +16,7 @@ program=$folder/kernels
 aarch64-linux-gnu-g++ -c "$source"/tools/ceilings/cpu_kernels_arm64.S -o "$folder/cpu_kernels.o"
 aarch64-linux-gnu-objdump -d --no-show-raw-insn "$folder/cpu_kernels.o" |
   awk -f "$source"/tools/ceilings/cpu_loops.awk >"$folder/cpu_loops.cpp"
-aarch64-linux-gnu-g++ -std=c++20 -O1 -Wall -Wextra -Werror -static -no-pie -I"$source"/lib/base/include -I"$source"/lib/core/include -I"$source/tools/ceilings" \
+aarch64-linux-gnu-g++ -std=c++20 -O1 -Wall -Wextra -Werror -static -no-pie -I"$source"/lib/base/include -I"$source"/lib/base/internal -I"$source"/lib/core/include -I"$source/tools/ceilings" \
   "$source"/tests/ceilings/arm64/kernels.cpp "$source"/tools/ceilings/{cpu_table_arm64,code_audit}.cpp \
   "$folder"/cpu_kernels.o "$folder"/cpu_loops.cpp \
   -o "$program"

@@ -9,7 +9,7 @@
 #include "conv_study.h"
 #include "gpu_watch.h"
 #include "pagoda/base/error.h"
-#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
 #include "worker_json.h"
 
 namespace pagoda::tools::conv {

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <utility>
 
-#include "pagoda/base/holders.h"
+#include "pagoda/base/shared_vector.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::base {

@@ -26,7 +26,7 @@
 
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/device.h"
-#include "pagoda/core/formula_table.h"
+#include "pagoda/core/dim.h"
 #include "pagoda/core/traffic.h"
 
 #pragma GCC visibility push(default)

@@ -42,7 +42,6 @@
 
 #include "pagoda/base/error.h"
 #include "pagoda/base/timing.h"
-#include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
 
 #pragma GCC visibility push(default)

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::lab::bench {
