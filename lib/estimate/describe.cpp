@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "pagoda/base/error.h"
 #include "pagoda/base/json_writer.h"
@@ -496,6 +497,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   for (NodeReport& report : analysis.nodes) estimate.nodes.push_back(node_part(of, report, estimate.nodes.size()));
   if (request.by_type) estimate.types = type_parts(estimate, request, analysis);
   estimate.symbols = std::move(analysis.symbols);
+  std::move(estimate.diagnostics.begin(), estimate.diagnostics.end(), std::back_inserter(analysis.diagnostics));
   estimate.diagnostics = std::move(analysis.diagnostics);
   return estimate;
 }
