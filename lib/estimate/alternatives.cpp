@@ -259,43 +259,6 @@ std::optional<double> joules_at_bound(const Model& model, const EstimateRequest&
   return joules(*constants, *work, *bytes, seconds);
 }
 
-// Names of the nodes that stay in float16 and of conversions that stay kernels under TensorRT.
-void name_exceptions(const Model& model, const EstimateRequest& same, const Analysis& analysis,
-                     EstimateEngineTime& time) {
-  const TensorRtKernels kernels = tensorrt_kernels(model, analysis);
-  const auto names = [&](const std::vector<std::int32_t>& rows) {
-    std::vector<std::string> list;
-    for (const std::int32_t id : rows) {
-      const NodeReport& row = analysis.nodes[static_cast<std::size_t>(id)];
-      const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
-      list.push_back(node.name.empty() ? node.op_type + " " + std::to_string(id) : std::string(node.name));
-    }
-    return list;
-  };
-  std::vector<std::int32_t> wide = kernels.float_products;
-  if (lacks_int8(same))
-    for (const TensorRtKernel& kernel : kernels.kernels)
-      if (kernel.kind != TensorRtKernel::Kind::Other) wide.push_back(kernel.rows.front());
-  time.float_products = names(wide);
-  time.unfused_conversions = names(kernels.unfused_conversions);
-}
-
-// The same under ONNX Runtime on a CPU.
-void name_exceptions(const Model& model, const Analysis& analysis, const CpuCalibration& fitted,
-                     EstimateEngineTime& time) {
-  std::set<std::int32_t> said;
-  for (const CpuKernel& kernel : cpu_kernels(model, analysis, fitted.channel_block).kernels) {
-    const NodeReport& row = analysis.nodes[static_cast<std::size_t>(kernel.row)];
-    const Graph& graph = model.graph(row.graph);
-    const Node& node = graph.node(row.node);
-    const bool is_conversion = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
-    const bool is_in_floats = is_product(kernel.kind) && kernel.weight_bytes > 0 && !is_quantized(kernel.kind) &&
-                              !node.op_type.starts_with("DynamicQuantize");
-    if ((is_conversion || is_in_floats) && said.insert(kernel.row).second)
-      (is_conversion ? time.unfused_conversions : time.float_products).push_back(display_name(graph, node));
-  }
-}
-
 // The time under the engine, if one is requested. `same` is the request for one device and precision, `bound` its time
 // bound; `is_narrow`: `model` is a quantised form. Warnings join `said`, each once.
 std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start,
@@ -305,18 +268,18 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
   Findings findings{.analysis = start.analysis, .bound = Roofline{}, .group = group};
   findings.bound->totals = bound;
   findings.analysis.diagnostics.clear();
-  const std::optional<EstimatePrediction> time = prediction_of(model, same, findings);
+  std::optional<Prediction> time = prediction_of(model, same, findings, is_narrow);
   for (const Diagnostic& each : findings.analysis.diagnostics)
     if (std::none_of(said.begin(), said.end(), [&](const Diagnostic& one) { return one.message == each.message; }))
       said.push_back(each);
   if (!time) return std::nullopt;
-  EstimateEngineTime result{
-      .engine = time->engine, .seconds = time->seconds, .low = time->low, .high = time->high, .memory = time->memory};
-  if (std::holds_alternative<TensorRtCalibration>(same.engine))
-    name_exceptions(model, same, tensorrt_analysis(model, same, start.analysis), result);
-  if (const auto* cpu = std::get_if<CpuCalibration>(&same.engine); cpu != nullptr && is_narrow)
-    name_exceptions(model, start.analysis, *cpu, result);
-  return result;
+  return EstimateEngineTime{.engine = same.engine->engine,
+                            .seconds = *time->seconds,
+                            .low = time->low,
+                            .high = time->high,
+                            .float_products = std::move(time->float_products),
+                            .unfused_conversions = std::move(time->unfused_conversions),
+                            .memory = memory_of(*time)};
 }
 
 // The first row of another form than float32: quantised, or with products of another type; null if there is none.
@@ -328,38 +291,26 @@ const NodeReport* other_than_float32(const Analysis& analysis) {
   return found == analysis.nodes.end() ? nullptr : &*found;
 }
 
-// ONNX Runtime on a CPU runs the types of the file: int8 is the model quantised, in the types of that file. Throws Error
-// if the file is not float32 itself.
+// For an engine that runs the types of the file, int8 is the model quantised, in the types of that file. Throws Error if
+// the file is not float32 itself.
 std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& same) {
-  if (!same.precision || !std::holds_alternative<CpuCalibration>(same.engine)) return std::nullopt;
+  if (!same.precision || !predicts(same) || !engine_of(same).rewritten) return std::nullopt;
   EstimateRequest as_filed = same;
   as_filed.precision = std::nullopt;
   const Analysis analysis = analysis_of(model, as_filed);
   if (const NodeReport* row = other_than_float32(analysis); row != nullptr && !same.other_precisions.empty()) {
     const Graph& graph = model.graph(row->graph);
     const bool is_wide = row->cost.macs != Dim(0) && bits(row->cost.precision) > 8;
-    throw Error("`what_if` under onnxruntime-cpu compares a float32 file with its quantised form, and this one " +
-                (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") +
-                " (" + display_name(graph, graph.node(row->node)) +
-                "); give the float32 file, or two files with `compare`");
+    throw Error("`what_if` under " + same.engine->engine + " compares a float32 file with its quantised form, and this one " +
+                (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") + " (" +
+                display_name(graph, graph.node(row->node)) + "); give the float32 file, or two files with `compare`");
   }
-  if (*same.precision != Precision::Int8) return std::nullopt;
+  if (same.precision != engine_of(same).rewritten) return std::nullopt;
   same.precision = std::nullopt;
   return quantised_form(model, analysis);
 }
 
 }  // namespace
-
-bool lacks_int8(const EstimateRequest& request) {
-  return request.precision == Precision::Int8 && request.device->peak(Precision::Int8, Unit::Tensor) == nullptr;
-}
-
-Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
-  if (request.precision && !lacks_int8(request)) return analysis;
-  EstimateRequest half = request;
-  half.precision = Precision::Float16;
-  return analysis_of(model, half);
-}
 
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
   const std::optional<Traffic> moved = traffic_of(model, request, analysis);

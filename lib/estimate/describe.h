@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/core/engine.h"
 #include "pagoda/core/fit.h"
 #include "pagoda/estimate/make_estimate.h"
 
@@ -69,17 +70,19 @@ void warn(Analysis& analysis, std::string message);
 
 // Whether the request names an engine whose time is predicted.
 bool predicts(const EstimateRequest& request);
-// The time of a run under that engine, on the request's device, whose bound `findings` has; empty if the engine's
-// calibration has no rates for the device. Warnings join the analysis.
-std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings);
+// The engine of such a request.
+const Engine& engine_of(const EstimateRequest& request);
+// The time of a run under that engine, on the request's device, whose bound `findings` has; empty without an engine, and
+// where it does not predict the model. Warnings join the analysis. `is_rewritten`: `model` is the quantised form of the
+// file.
+std::optional<Prediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings,
+                                        bool is_rewritten = false);
+std::optional<EstimatePrediction> described(const Calibration& fitted, std::optional<Prediction> time);
+std::optional<EstimateEngineMemory> memory_of(const Prediction& time);
 // Whether the request names no engine, or one that predicts products of this precision.
 bool engine_runs(const EstimateRequest& request, Precision precision);
 // Why the engine does not predict the request's precisions or training; empty if it does.
 std::string engine_refusal(const EstimateRequest& request);
-// Whether products requested in int8 stay in float16, since the device has no int8 tensor units.
-bool lacks_int8(const EstimateRequest& request);
-// The analysis TensorRT runs: at the request's precision, or float16 if none is set or the device lacks it.
-Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // The lower bound on the time of a run on the request's device.
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // One device's part of a step and what it moves: the same on every kind of device, unless traffic stays in a cache.

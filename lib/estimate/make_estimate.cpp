@@ -129,7 +129,7 @@ void add_times(const Model& model, const Model& as_filed, const EstimateRequest&
     findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
                                       : roofline(analysis, *request.device, options);
   warn_of_device(*request.device, findings);
-  findings.predicted = prediction_of(model, request, findings);
+  if (predicts(request)) findings.predicted = described(*request.engine, prediction_of(model, request, findings));
   if (request.decode_device) findings.handover = handover_of(model, as_filed, request, findings.analysis);
 }
 

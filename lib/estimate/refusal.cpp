@@ -140,7 +140,7 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
   if (problem.empty() && split != nullptr)
     problem = beside(true, split,
                      {{is_training, "`training`"},
-                      {predicts(request) && !std::holds_alternative<ServingCalibration>(request.engine),
+                      {predicts(request) && !engine_of(request).runs_on_groups,
                        "`predict` but `engine=llm-serving`"},
                       {is_published, "`count=pagoda`"},
                       {request.traffic == TrafficModel::Resident, "`traffic=resident`"}});

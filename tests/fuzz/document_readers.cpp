@@ -8,14 +8,11 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/ceilings.h"
-#include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/documents/result.h"
-#include "pagoda/documents/serving.h"
-#include "pagoda/documents/tensorrt.h"
 #include "pagoda/lab/study.h"
 #include "pagoda/measured/energy_table.h"
 #include "pagoda/measured/import.h"
@@ -99,13 +96,7 @@ void documents(std::string_view text) {
     case 'R':
       return (void)parse_results(json, kSubject);
     case 'k':
-      return (void)parse_calibration(json, kSubject);
-    case 'p':
-      return (void)parse_cpu_calibration(json, kSubject);
-    case 's':
-      return (void)parse_serving_calibration(json, kSubject);
-    case 't':
-      return (void)parse_tensorrt_calibration(json, kSubject);
+      return reads_back(parse_calibration(json, kSubject), to_json, parse_calibration);
     case 'x':
       return (void)parse_config(json, kSubject);
     case 'M':

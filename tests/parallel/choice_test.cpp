@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "pagoda/core/model.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/estimate.h"
-#include "pagoda/documents/serving.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
@@ -22,7 +22,7 @@ estimate::EstimateRequest choice(std::vector<ParallelOptions> groups) {
   estimate::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
   request.phase = PhaseOptions{.phase = Phase::Decode, .past = 1023};
   request.precision = Precision::Bfloat16;
-  request.engine = documents::serving_calibration("llm-serving");
+  request.engine = documents::calibration("llm-serving");
   request.other_devices = {documents::find_device("l40s"), documents::find_device("h100-sxm")};
   request.other_parallel = std::move(groups);
   request.prompt = 512;

@@ -1,5 +1,5 @@
 // Engines on a CPU: kernel times, the lowering of real models, and fits.
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/onnxruntime.h"
 
 #include <doctest/doctest.h>
 
@@ -9,13 +9,14 @@
 #include <map>
 #include <string>
 
+#include "fit/fit.h"
 #include "pagoda/base/files.h"
+#include "pagoda/core/eager.h"
+#include "pagoda/core/engine.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/calibration.h"
-#include "pagoda/documents/cpu_calibration.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/measured/ort_kernels.h"
-#include "predict/cpu_apart.h"
 #include "predict/here_file.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -27,15 +28,15 @@ using doctest::Approx;
 
 namespace {
 
-using Kind = CpuKernelClass;
+using Kind = OrtKernelClass;
 
-documents::CpuCalibrationFile sample() {
-  return documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json"));
+documents::CalibrationFile sample() {
+  return documents::load_calibration(test::source_path("tests/predict/data/here.json"));
 }
 
 std::map<Kind, int> kinds_in(const Model& model, const AnalyzeOptions& sizes) {
   std::map<Kind, int> counts;
-  for (const CpuKernel& kernel : cpu_kernels(model, analyze(model, sizes), 16).kernels) ++counts[kernel.kind];
+  for (const OrtKernel& kernel : ort_cpu_kernels(model, analyze(model, sizes), 16).kernels) ++counts[kernel.kind];
   return counts;
 }
 
@@ -50,22 +51,22 @@ std::map<Kind, int> kinds(const std::string& graph, const AnalyzeOptions& sizes 
 }  // namespace
 
 TEST_CASE("classes of kernels have names") {
-  for (std::size_t i = 0; i < kCpuKernelClasses; ++i) {
+  for (std::size_t i = 0; i < kOrtKernelClasses; ++i) {
     const auto kind = static_cast<Kind>(i);
-    CHECK(cpu_kernel_class(to_string(kind)) == kind);
+    CHECK(ort_kernel_class(to_string(kind)) == kind);
   }
-  CHECK(!cpu_kernel_class("winograd"));
+  CHECK(!ort_kernel_class("winograd"));
 }
 
 TEST_CASE("convolutions fill up blocks of channels") {
   // 24 → 72 channels of 1×1 over 56×56: padded to 32 and 80 in blocks of 16.
-  const CpuKernel pointwise = conv_kernel({1, 24, 56, 56}, {72, 24, 1, 1}, {1, 72, 56, 56}, 16, ConvForm::Blocks);
+  const OrtKernel pointwise = conv_kernel({1, 24, 56, 56}, {72, 24, 1, 1}, {1, 72, 56, 56}, 16, ConvForm::Blocks);
   CHECK(pointwise.kind == Kind::ConvPointwise);
   CHECK(pointwise.flops == Approx(2.0 * 56 * 56 * 80 * 32));
   CHECK(pointwise.weight_bytes == Approx(4.0 * 80 * 32));
   CHECK(pointwise.rows == 56 * 56);
   // An image of three channels is read unpadded.
-  const CpuKernel stem = conv_kernel({1, 3, 224, 224}, {64, 3, 7, 7}, {1, 64, 112, 112}, 16, ConvForm::Blocks);
+  const OrtKernel stem = conv_kernel({1, 3, 224, 224}, {64, 3, 7, 7}, {1, 64, 112, 112}, 16, ConvForm::Blocks);
   CHECK(stem.kind == Kind::ConvStem);
   CHECK(stem.flops == Approx(2.0 * 112 * 112 * 64 * 147));
   CHECK(conv_kernel({1, 72, 28, 28}, {72, 1, 3, 3}, {1, 72, 28, 28}, 16, ConvForm::Blocks).kind == Kind::ConvDepthwise);
@@ -76,14 +77,14 @@ TEST_CASE("convolutions fill up blocks of channels") {
 }
 
 TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined smoothly") {
-  CpuCalibration here;
+  CpuCoefficients here;
   here.launch_seconds = 1e-6;
   here.memory_bytes_per_second = 50e9;
   here.cache_bytes = 32e6;
   for (const Kind kind : {Kind::Product, Kind::ProductVector})
     here.classes[static_cast<std::size_t>(kind)] = {
         .flops_per_second = 400e9, .bytes_per_second = 100e9, .rows = 10, .width = 0, .depth = 0};
-  const CpuKernel vector = product_kernel(Kind::Product, 1, 1, 4096, 4096, 4, true);
+  const OrtKernel vector = product_kernel(Kind::Product, 1, 1, 4096, 4096, 4, true);
   // One row runs at 1/11 of the rate; 67 MB of weights come at DRAM rate.
   const double work = 2.0 * 4096 * 4096 / 400e9 * 11, traffic = 2 * 4.0 * 4096 / 100e9 + 4.0 * 4096 * 4096 / 50e9;
   CHECK(cpu_kernel_seconds(vector, here, 1) ==
@@ -98,7 +99,7 @@ TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined 
   CHECK(cpu_kernel_seconds(moving_kernel(Kind::Norm, 2000), here, 0) == Approx(1e-6 + 2000 / 10e9));  // one thread
   // Without overlap, arithmetic and traffic follow each other.
   here.classes[static_cast<std::size_t>(Kind::Product)].overlap = 0;
-  const CpuKernel rows = product_kernel(Kind::Product, 1, 10, 4096, 4096, 4, true);
+  const OrtKernel rows = product_kernel(Kind::Product, 1, 10, 4096, 4096, 4, true);
   const double twice = 2 * rows.flops / 400e9, moved = rows.bytes / 100e9 + rows.weight_bytes / 50e9;
   CHECK(cpu_kernel_seconds(rows, here, 1) == Approx(1e-6 + twice + moved));
   // A model that exceeds the cache together with its activations misses a share of its weights.
@@ -118,9 +119,9 @@ TEST_CASE("convolutions in blocks work on one line of the output at a time, 1×1
   CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 14, 14}, 16, ConvForm::Blocks).line == 0);
   CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 1, 1}, {1, 64, 7, 7}, 16, ConvForm::Blocks).line == 7);
   CHECK(conv_kernel({1, 64, 14, 14}, {64, 64, 3, 3}, {1, 64, 14, 14}, 0, ConvForm::Plain).line == 0);
-  CpuCalibration here;
+  CpuCoefficients here;
   here.classes[static_cast<std::size_t>(Kind::Conv)] = {.flops_per_second = 400e9, .line = 7};
-  const CpuKernel kernel = conv_kernel({4, 64, 7, 7}, {64, 64, 3, 3}, {4, 64, 7, 7}, 16, ConvForm::Blocks);
+  const OrtKernel kernel = conv_kernel({4, 64, 7, 7}, {64, 64, 3, 3}, {4, 64, 7, 7}, 16, ConvForm::Blocks);
   CHECK(cpu_kernel_seconds(kernel, here, 0) == Approx(2 * kernel.flops / 400e9));
 }
 
@@ -185,7 +186,7 @@ TEST_CASE("quantised products run on integers where the engine has a kernel for 
 TEST_CASE("convolutions run in blocks if their channels fill them") {
   const auto kind = [](const char* text) {
     const Model model = test::graph(text);
-    for (const CpuKernel& kernel : cpu_kernels(model, analyze(model), 16).kernels)
+    for (const OrtKernel& kernel : ort_cpu_kernels(model, analyze(model), 16).kernels)
       if (is_product(kernel.kind)) return kernel.kind;
     return Kind::Other;
   };
@@ -319,7 +320,7 @@ TEST_CASE("transposes differ by what they keep together") {
   };
   for (const Case& c : cases) {
     CAPTURE(std::string(c.why));
-    const CpuKernel kernel = transpose_kernel(c.sizes, c.perm, 4);
+    const OrtKernel kernel = transpose_kernel(c.sizes, c.perm, 4);
     CHECK(std::string(to_string(kernel.kind)) == std::string(to_string(c.kind)));
     CHECK((c.kind == Kind::Small || kernel.width == c.width));
   }
@@ -330,7 +331,7 @@ TEST_CASE("transposes differ by what they keep together") {
 TEST_CASE("an engine without blocks of channels does convolutions by columns") {
   const Model model = load_model(test::source_path("models/skeletons/mobilenet_v3_large.onnx"));
   std::map<Kind, int> counts;
-  for (const CpuKernel& kernel : cpu_kernels(model, analyze(model), 0).kernels) ++counts[kernel.kind];
+  for (const OrtKernel& kernel : ort_cpu_kernels(model, analyze(model), 0).kernels) ++counts[kernel.kind];
   CHECK(counts.at(Kind::ConvColumns) + counts.at(Kind::ConvDepthwise) == 62);
   CHECK(!counts.contains(Kind::Reorder));
 }
@@ -353,8 +354,8 @@ TEST_CASE("kernels of a profile are known by the sizes that it states") {
   add("q_token_7", "QLinearConv", "uint8[1,56,56,64],float[] -> uint8[1,56,56,64]", 90e-6);
   add("u", "QLinearConv", "uint8[1,56,56,64],float[] -> uint8[1,56,56,64]", 90e-6);
   CHECK(measured::channel_block(profile) == 16);
-  const CpuKernel named = conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 16, ConvForm::Integers);
-  const std::vector<TimedCpuKernel> timed = measured::timed_kernels(profile, 16, {{"q", named}});
+  const OrtKernel named = conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 16, ConvForm::Integers);
+  const std::vector<measured::TimedOrtKernel> timed = measured::timed_kernels(profile, 16, {{"q", named}});
   REQUIRE(timed.size() == 6);  // the work of u is unknown
   CHECK(timed[0].kernel.kind == Kind::ConvPointwise);
   CHECK(timed[1].kernel.kind == Kind::Product);
@@ -367,8 +368,8 @@ TEST_CASE("kernels of a profile are known by the sizes that it states") {
 }
 
 TEST_CASE("a fit finds the rates that made its runs, and says how well it does without a family") {
-  const CpuCalibration truth = sample().fitted;
-  std::vector<TimedCpuRun> runs;
+  const CpuCoefficients truth = cpu_coefficients(sample().fitted);
+  std::vector<lab::TimedCpuRun> runs;
   const std::pair<const char*, AnalyzeOptions> models[] = {
       {"resnet50", {}},
       {"mobilenet_v3_large", {}},
@@ -381,111 +382,120 @@ TEST_CASE("a fit finds the rates that made its runs, and says how well it does w
   };
   for (const auto& [name, sizes] : models) {
     const Model model = load_model(test::source_path(std::string("models/skeletons/") + name + ".onnx"));
-    TimedCpuRun& run = runs.emplace_back();
+    lab::TimedCpuRun& run = runs.emplace_back();
     run.name = run.family = name;
-    run.lowered = cpu_kernels(model, analyze(model, sizes), truth.channel_block);
+    run.lowered = ort_cpu_kernels(model, analyze(model, sizes), truth.channel_block);
     const double cold = cold_share(run.lowered, truth.cache_bytes);
-    CpuCalibration profiled = truth;
+    CpuCoefficients profiled = truth;
     profiled.launch_seconds += 3e-6;  // overhead of the profiler
-    for (const CpuKernel& kernel : run.lowered.kernels) {
+    for (const OrtKernel& kernel : run.lowered.kernels) {
       run.seconds += cpu_kernel_seconds(kernel, truth, cold);
       run.timed.push_back({kernel, cpu_kernel_seconds(kernel, profiled, cold)});
       run.profiled_seconds += run.timed.back().seconds;
     }
     run.profiled_kernels = static_cast<double>(run.timed.size());
   }
-  CpuCalibration machine;
+  CpuCoefficients machine;
   machine.channel_block = truth.channel_block;
   machine.cache_bytes = truth.cache_bytes;
-  const CpuFit fit = fit_cpu(runs, machine);
+  const lab::CpuFit fit = lab::fit_cpu(runs, machine);
   CHECK(fit.fitted_mean_error < 0.03);
-  CHECK(fit.calibration.mean_error < 0.15);
+  CHECK(fit.file.fitted.errors.mean_error < 0.15);
   CHECK(fit.without.size() == 8);
   CHECK(fit.covered > 0);
   CHECK(fit.covered <= 1);
-  CHECK(fit.calibration.memory_bytes_per_second == Approx(truth.memory_bytes_per_second).epsilon(0.1));
-  CHECK(fit.calibration.launch_seconds == Approx(truth.launch_seconds).epsilon(0.5));
-  CHECK(test::contains(test::error_of([&] { fit_cpu({}, machine); }), "no runs"));
+  CHECK(fit.coefficients.memory_bytes_per_second == Approx(truth.memory_bytes_per_second).epsilon(0.1));
+  CHECK(fit.coefficients.launch_seconds == Approx(truth.launch_seconds).epsilon(0.5));
+  CHECK(test::contains(test::error_of([&] { lab::fit_cpu({}, machine); }), "no runs"));
   // Of runs that were timed in both placements of their processors, it finds what they take apart.
-  CHECK_FALSE(fit.calibration.apart);
+  CHECK_FALSE(fit.coefficients.apart);
   CpuMachine apart = truth;
   apart.handoff_bytes_per_second = 15e9;
   apart.memory_bytes_per_second *= 1.2;
   apart.cache_bytes *= 2;
-  for (TimedCpuRun& run : runs) run.apart_seconds = cpu_run_seconds(run.lowered, truth, apart);
-  const CpuFit both = fit_cpu(runs, machine);
-  REQUIRE(both.calibration.apart);
-  CHECK(both.calibration.apart->runs == 8);
-  CHECK(both.calibration.apart->mean_error < 0.03);
-  CHECK(both.calibration.apart->machine.handoff_bytes_per_second == Approx(15e9).epsilon(0.2));
-  for (TimedCpuRun& run : runs) run.apart_seconds.reset();
+  for (lab::TimedCpuRun& run : runs) run.apart_seconds = cpu_run_seconds(run.lowered, truth, apart);
+  const lab::CpuFit both = lab::fit_cpu(runs, machine);
+  REQUIRE(both.coefficients.apart);
+  CHECK(both.coefficients.apart->runs == 8);
+  CHECK(both.coefficients.apart->mean_error < 0.03);
+  CHECK(both.coefficients.apart->machine.handoff_bytes_per_second == Approx(15e9).epsilon(0.2));
+  for (lab::TimedCpuRun& run : runs) run.apart_seconds.reset();
   // A virtual machine states the cache of its host; the runs tell how much of it there is.
-  CpuCalibration host = machine;
+  CpuCoefficients host = machine;
   host.cache_bytes = 1e10;
-  const CpuFit virtual_machine = fit_cpu(runs, host);
-  CHECK(virtual_machine.calibration.cache_bytes < 400e6);
+  const lab::CpuFit virtual_machine = lab::fit_cpu(runs, host);
+  CHECK(virtual_machine.coefficients.cache_bytes < 400e6);
   CHECK(virtual_machine.fitted_mean_error < 0.05);
   // A run without a family is fitted and not judged.
-  const double judged = fit.calibration.models;
+  const double judged = fit.file.fitted.errors.models;
   runs.push_back(runs.front());
   runs.back().family.clear();
-  CHECK(fit_cpu(runs, machine).calibration.models == judged);
+  CHECK(lab::fit_cpu(runs, machine).file.fitted.errors.models == judged);
   runs.pop_back();
   runs = {runs[1]};  // whose weights fit into the cache
-  CHECK(test::contains(test::error_of([&] { fit_cpu(runs, machine); }), "vector by vector"));
+  CHECK(test::contains(test::error_of([&] { lab::fit_cpu(runs, machine); }), "vector by vector"));
 }
 
 TEST_CASE("a calibration of a machine is read as it was written, and a broken one is refused") {
-  const documents::CpuCalibrationFile file = sample();
-  CHECK(file.engine == "onnxruntime-cpu");
-  CHECK(file.fitted.threads == 2);
-  CHECK(file.fitted.classes[static_cast<std::size_t>(Kind::Conv)].overlap == 3);  // as in files that do not state it
+  const documents::CalibrationFile file = sample();
+  CHECK(file.fitted.engine == "onnxruntime-cpu");
+  const CpuCoefficients coefficients = cpu_coefficients(file.fitted);
+  CHECK(coefficients.threads == 2);
+  CHECK(coefficients.classes[static_cast<std::size_t>(Kind::Conv)].overlap == 3);  // as in files that do not state it
   const std::string text = documents::to_json(file);
   test::check_schema(text, "cpu-calibration");
-  CHECK(documents::to_json(documents::parse_cpu_calibration(text, "again")) == text);
-  const auto broken = [&](const std::string& from, const std::string& to) {
-    std::string changed = text;
-    changed.replace(changed.find(from), from.size(), to);
-    return test::error_of([&] { documents::parse_cpu_calibration(changed, "mine.json"); });
+  CHECK(documents::to_json(documents::parse_calibration(text, "again")) == text);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string other = text;
+    return other.replace(other.find(from), from.size(), to);
   };
-  CHECK(test::contains(broken("pagoda.cpu-calibration/1", "pagoda.calibration/1"), "pagoda-calibrate --here"));
-  CHECK(test::contains(broken("\"conv_stem\"", "\"conv_step\""), "no such class"));
+  CHECK(test::contains(test::error_of([&] {
+          documents::parse_calibration(changed("pagoda.cpu-calibration/1", "pagoda.calibration/1"), "mine.json");
+        }),
+                       "engine: expected pytorch-amp or"));
+  // A class of a later version is named and ignored; its kernels then take the rates of a similar class.
+  CHECK(documents::parse_calibration(changed("\"conv_stem\"", "\"conv_step\""), "mine.json").fitted.ignored ==
+        std::vector<std::string>{"classes.conv_step"});
   // Errors without runs to determine them are null, never 0.
-  documents::CpuCalibrationFile unjudged = file;
-  unjudged.fitted.models = unjudged.fitted.families = unjudged.fitted.mean_error = 0;
+  documents::CalibrationFile unjudged = file;
+  unjudged.fitted.errors = {};
   const std::string without = documents::to_json(unjudged);
   test::check_schema(without, "cpu-calibration");
   CHECK(test::contains(without, "\"mean_error\": null"));
-  CHECK(documents::parse_cpu_calibration(without, "again").fitted.models == 0);
+  CHECK(documents::parse_calibration(without, "again").fitted.errors.models == 0);
 }
 
 TEST_CASE("a prediction is of the placement that most rounds had, and states the other") {
-  documents::CpuCalibrationFile file = sample();
+  documents::CalibrationFile file = sample();
   const Model model = load_model(test::source_path("models/skeletons/mobilenet_v3_large.onnx"));
   const Analysis analysis = analyze(model);
-  const double together = predict_cpu(model, analysis, file.fitted).seconds;
-  CHECK_FALSE(predict_cpu(model, analysis, file.fitted).other_seconds);
-  CpuApart& apart = file.fitted.apart.emplace(CpuApart{.machine = file.fitted, .share = 0.25, .runs = 20, .mean_error = 0.1});
+  const auto predicted = [&] { return predict(model, analysis, *file.device, file.fitted); };
+  const double together = *predicted().seconds;
+  CHECK_FALSE(predicted().other_placement);
+  CpuCoefficients coefficients = cpu_coefficients(file.fitted);
+  CpuApart& apart = coefficients.apart.emplace(CpuApart{.machine = coefficients, .share = 0.25, .runs = 20, .mean_error = 0.1});
   apart.machine.handoff_bytes_per_second = 15e9;
-  const CpuPrediction seldom = predict_cpu(model, analysis, file.fitted);
+  file.fitted.coefficients = written_coefficients(coefficients);
+  const Prediction seldom = predicted();
   CHECK(seldom.seconds == together);
-  REQUIRE(seldom.other_seconds);
-  CHECK(*seldom.other_seconds > 1.2 * together);
-  apart.share = 0.75;
-  const CpuPrediction often = predict_cpu(model, analysis, file.fitted);
-  CHECK(often.is_apart);
-  CHECK(often.seconds == Approx(*seldom.other_seconds));
-  CHECK(often.other_seconds == Approx(together));
-  CHECK(std::accumulate(often.row_seconds.begin(), often.row_seconds.end(), 0.0) == Approx(often.seconds));
+  REQUIRE(seldom.other_placement);
+  CHECK(seldom.other_placement->is_apart);
+  CHECK(seldom.other_placement->seconds > 1.2 * together);
+  file.fitted.coefficients["apart.share"] = 0.75;
+  const Prediction often = predicted();
+  CHECK(*often.seconds == Approx(seldom.other_placement->seconds));
+  CHECK_FALSE(often.other_placement->is_apart);
+  CHECK(often.other_placement->seconds == Approx(together));
+  CHECK(std::accumulate(often.row_seconds.begin(), often.row_seconds.end(), 0.0) == Approx(*often.seconds));
   const std::string text = documents::to_json(file);
   test::check_schema(text, "cpu-calibration");
-  CHECK(documents::to_json(documents::parse_cpu_calibration(text, "again")) == text);
+  CHECK(documents::to_json(documents::parse_calibration(text, "again")) == text);
 }
 
 TEST_CASE("a cubic Resize interpolates each line of the image once, then each output") {
   const auto bytes = [](const std::string& graph) {
     const Model model = test::graph(graph);
-    const CpuKernels lowered = cpu_kernels(model, analyze(model), 16);
+    const OrtKernels lowered = ort_cpu_kernels(model, analyze(model), 16);
     REQUIRE(lowered.kernels.size() == 1);
     CHECK(lowered.kernels.front().kind == Kind::ResizeCubic);
     return lowered.kernels.front().bytes;
@@ -498,17 +508,15 @@ TEST_CASE("a cubic Resize interpolates each line of the image once, then each ou
 }
 
 TEST_CASE("kernels that are slow for a reason are named") {
+  const documents::CalibrationFile file = sample();
   const Model model = load_model(test::source_path("models/skeletons/yolov8n.onnx"));
-  const Analysis analysis = analyze(model);
-  const CpuPrediction time = predict_cpu(model, analysis, sample().fitted);
-  REQUIRE(!time.slow.empty());
-  CHECK(time.slow.front().kind == Kind::SoftmaxOuter);
-  REQUIRE(time.slow.front().rows.size() == 1);
-  const NodeReport& row = analysis.nodes[static_cast<std::size_t>(time.slow.front().rows.front())];
-  CHECK(model.main().node(row.node).op_type == "Softmax");
-  CHECK(time.slow.front().seconds > 0.05 * time.seconds);
+  const Prediction time = predict(model, analyze(model), *file.device, file.fitted);
+  REQUIRE(!time.notes.empty());
+  CHECK(time.notes.front().starts_with("softmax_outer takes "));
+  CHECK(test::contains(time.notes.front(), " % of the time in 1 kernel, "));
+  CHECK(test::contains(time.notes.front(), "Softmax: over another axis than the innermost"));
   const Model plain = load_model(test::source_path("models/skeletons/resnet50.onnx"));
-  CHECK(predict_cpu(plain, analyze(plain), sample().fitted).slow.empty());
+  CHECK(predict(plain, analyze(plain), *file.device, file.fitted).notes.empty());
 }
 
 TEST_CASE("memory under ONNX Runtime holds the file's tensors, what is made of them, and an arena") {
@@ -525,7 +533,7 @@ TEST_CASE("memory under ONNX Runtime holds the file's tensors, what is made of t
     CAPTURE(std::string(c.skeleton));
     const Model model = load_model(test::source_path(std::string("models/skeletons/") + c.skeleton + ".onnx"));
     const CpuMemoryTerms terms = cpu_memory_terms(model, analyze(model, {.batch = c.batch}));
-    const CpuMemory memory = predict_cpu_memory(terms);
+    const EngineMemory memory = predict_cpu_memory(terms);
     CHECK(memory.bytes == Approx(c.measured).epsilon(0.15));
     CHECK(memory.low < c.measured);
     CHECK(memory.high > c.measured);
@@ -575,8 +583,7 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   test::Workshop shop;
   const std::string path = shop.path("torch.json");
   const documents::CalibrationFile back = test::written_here("pytorch-cpu", path);
-  CHECK(back.fitted.engine.id == "pytorch-cpu");
-  CHECK(back.fitted.engine.products == Precision::Float32);
+  CHECK(back.fitted.engine == "pytorch-cpu");
   REQUIRE(back.device);
 
   estimate::EstimateRequest request;
@@ -586,7 +593,7 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
   REQUIRE(estimate.roofline);
   REQUIRE(estimate.roofline->predicted);
   CHECK(estimate.roofline->predicted->engine == "pytorch-cpu");
-  const KernelRates rates = *kernel_rates(*back.device, back.fitted.engine);
+  const KernelRates rates = *kernel_rates(*back.device, eager_engine("pytorch-cpu"));
   CHECK(rates.tensor == rates.vector);
   const KernelLaunch product{.kind = KernelClass::Linear,
                              .macs = 1024.0 * 512 * 256,
@@ -594,7 +601,7 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
                              .width = 256,
                              .depth = 512,
                              .tiles = 16};
-  CHECK(estimate.roofline->predicted->seconds == Approx(kernel_seconds(product, rates, back.fitted)));
+  CHECK(estimate.roofline->predicted->seconds == Approx(kernel_seconds(product, rates, eager_coefficients(back.fitted))));
   test::check_schema(documents::write_estimate(estimate), "estimate");
 
   request.precision = Precision::Float16;
@@ -612,6 +619,6 @@ TEST_CASE("a time under eager PyTorch on a CPU needs its calibration and no devi
     return test::error_of([&] { documents::parse_calibration(other_text, "torch.json"); });
   };
   CHECK(test::contains(refused("pytorch-cpu", "pytorch-tpu"),
-                       "engine \"pytorch-tpu\" is not known; expected pytorch-amp or pytorch-cpu or pytorch-cuda or onnxruntime-cuda"));
+                       "engine: expected pytorch-amp or onnxruntime-cuda or pytorch-cpu or pytorch-cuda"));
   CHECK(test::contains(refused("\"precision\": \"float32\"", "\"precision\": \"float16\""), "expected float32"));
 }

@@ -1,10 +1,14 @@
-// What an engine predicts of a file, and what it refuses: rules of documents/estimate that hold for any calibration.
+// What an engine predicts of a file, and what it refuses: rules that hold for any calibration.
 #include <doctest/doctest.h>
 
+#include <set>
 #include <string>
 
 #include "pagoda/base/files.h"
+#include "pagoda/core/engine.h"
 #include "pagoda/core/model.h"
+#include "pagoda/core/serving.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/estimate/make_estimate.h"
@@ -133,17 +137,64 @@ TEST_CASE("a calibration of another engine names that engine, whatever its schem
 
 TEST_CASE("a damaged calibration of a CPU is refused where it is damaged") {
   const std::string text = base::read_file(test::source_path("tests/predict/data/here.json"), "a calibration");
-  const documents::CpuCalibrationFile whole = documents::parse_cpu_calibration(text, "here.json");
+  const documents::CalibrationFile whole = documents::parse_calibration(text, "here.json");
   const auto refused = [&](auto&& damage) {
-    documents::CpuCalibrationFile file = whole;
-    damage(file);
-    return test::error_of([&] { documents::parse_cpu_calibration(documents::to_json(file), "here.json"); });
+    documents::CalibrationFile file = whole;
+    damage(file.fitted);
+    return test::error_of([&] { documents::parse_calibration(documents::to_json(file), "here.json"); });
   };
-  CHECK(test::contains(refused([](auto& file) { file.fitted.interval = Factors{2, 0.5}; }), "interval.high"));
-  CHECK(test::contains(refused([](auto& file) { file.engine = "pytorch-cpu"; }), "expected onnxruntime-cpu"));
-  CHECK(test::contains(refused([](auto& file) { file.fitted.channel_block = 7; }), "channel_block"));
-  CHECK(test::contains(refused([](auto& file) { file.fitted.launch_seconds = 1e300; }), "launch_seconds"));
-  CHECK(test::contains(refused([](auto& file) { file.fitted.classes = {}; }), "has no rate of \"product\""));
+  CHECK(test::contains(refused([](auto& fitted) { fitted.interval = Factors{2, 0.5}; }), "interval.high"));
+  struct Case {
+    const char* coefficient;
+    double value;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"channel_block", 7, "channel_block: expected 0 (none), 4, 8 or 16"},
+      {"launch_seconds", 1e300, "launch_seconds: expected seconds, below 0.01"},
+      {"threads", 5e9, "threads: expected a number of threads from 1 to 65536"},
+      {"threads", 0, "threads: expected a number of threads"},
+      {"classes.product.flops_per_second", 0, "product.flops_per_second: expected a number above 0"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.coefficient));
+    CHECK(test::contains(refused([&](auto& fitted) { fitted.coefficients[c.coefficient] = c.value; }), c.says));
+  }
+  CHECK(test::contains(refused([&](auto& fitted) { fitted.coefficients.erase("classes.copy.bytes_per_second"); }),
+                       "bytes_per_second"));
+  std::string other = text;
+  other.replace(other.find("onnxruntime-cpu"), 15, "pytorch-cpu");
+  CHECK(test::contains(test::error_of([&] { documents::parse_calibration(other, "here.json"); }),
+                       "engine: expected onnxruntime-cpu"));
+}
+
+TEST_CASE("coefficients of an engine have names of their own, and calibrations that are built in state them all") {
+  for (const Engine* each : engines()) {
+    CAPTURE(std::string(each->id));
+    std::set<std::string> names;
+    for (const CoefficientRow& row : each->coefficients()) CHECK(names.insert(row.name).second);
+    CHECK(each->calibration.empty() == each->is_of_one_machine);
+    CHECK(find_engine(each->id) == each);
+    if (each->calibration.empty()) continue;
+    const Calibration built_in = documents::calibration(each->calibration);
+    CHECK(built_in.engine == each->id);
+    CHECK(built_in.ignored.empty());
+    for (const CoefficientRow& row : each->coefficients())
+      CHECK((row.presence != Presence::Required || built_in.coefficients.contains(row.name)));
+  }
+  CHECK(find_engine("tvm") == nullptr);
+}
+
+TEST_CASE("chips of the serving calibration are those of their device files") {
+  const Calibration fitted = documents::calibration("llm-serving");
+  REQUIRE(!fitted.powers.empty());
+  for (const Calibration::Set& power : fitted.powers) {
+    CAPTURE(power.device);
+    const DeviceSpec device = documents::find_device(power.device);
+    const Quantity& clock = device.tensor_clock_hz.known() ? device.tensor_clock_hz : device.boost_clock_hz;
+    CHECK(power.coefficients.at("watts") == *device.watts.value);
+    CHECK(power.coefficients.at("flops_per_cycle") == Approx(serving_rates(device)->bfloat16 / *clock.value));
+  }
 }
 
 TEST_CASE("a larger batch is compared with the batch that the file fixes") {

@@ -10,15 +10,16 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
+#include "pagoda/core/tensorrt.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/tensorrt.h"
 
 using namespace pagoda;
 using nlohmann::json;
 
 int main() {
   const TensorRtRates rates = tensorrt_rates(documents::load_device(std::getenv("H200_CEILINGS"))).value();
-  TensorRtCalibration truth = documents::tensorrt_calibration("tensorrt");
+  TensorRtCoefficients truth = tensorrt_coefficients(documents::calibration("tensorrt"));
   truth.launch_cycles *= 1.3;
   truth.bandwidth *= 0.9;
   double seconds = 0;

@@ -7,7 +7,6 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/documents/calibration.h"
-#include "pagoda/documents/cpu_calibration.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 
@@ -17,9 +16,9 @@ namespace pagoda::test {
 inline documents::CalibrationFile written_here(std::string_view engine, const std::string& path) {
   documents::CalibrationFile file{
       .fitted = documents::calibration("rtx-3090-amp-nchw"),
-      .ceilings = documents::load_cpu_calibration(source_path("tests/predict/data/here.json")).ceilings};
-  file.fitted.engine = eager_engine(engine);
-  file.fitted.shortest_kernel_seconds = 0;
+      .ceilings = documents::load_calibration(source_path("tests/predict/data/here.json")).ceilings};
+  file.fitted.engine = engine;
+  file.fitted.coefficients["shortest_kernel_seconds"] = 0;
   const std::string text = documents::to_json(file);
   check_schema(text, "calibration");
   base::write_file(path, text);

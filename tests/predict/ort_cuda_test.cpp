@@ -5,9 +5,9 @@
 #include <string>
 
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/core/calibrate.h"
+#include "fit/fit.h"
 #include "pagoda/core/model.h"
-#include "pagoda/core/predict.h"
+#include "pagoda/core/eager.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/engines.h"
@@ -173,8 +173,9 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   test::Workshop shop;
   const std::string path = shop.path("ort.json");
   const documents::CalibrationFile back = test::written_here("onnxruntime-cuda", path);
-  CHECK(back.fitted.engine.products == Precision::Tf32);
-  CHECK(back.fitted.engine.optimizes);
+  CHECK(back.fitted.engine == "onnxruntime-cuda");
+  CHECK(engine.products == Precision::Tf32);
+  CHECK(engine.optimizes);
 
   estimate::EstimateRequest request;
   estimate::set_prediction("onnxruntime-cuda", path, request);
@@ -186,7 +187,7 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   const EagerKernels list = lowered(model);
   REQUIRE(list.kernels.size() == 1);
   const KernelRates rates = *kernel_rates(*back.device, engine);
-  CHECK(estimate.roofline->predicted->seconds == Approx(kernel_seconds(list.kernels[0], rates, back.fitted)));
+  CHECK(estimate.roofline->predicted->seconds == Approx(kernel_seconds(list.kernels[0], rates, eager_coefficients(back.fitted))));
   test::check_schema(documents::write_estimate(estimate), "estimate");
 
   const auto refused = [&](const estimate::EstimateRequest& asked) {
@@ -218,11 +219,11 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
 TEST_CASE("runs of an H200 are predicted by fits without their family") {
   const documents::CalibrationFile shipped =
       documents::load_calibration(test::source_path("data/measured/nvidia-h200-onnxruntime-cuda.json"));
-  const KernelRates rates = *kernel_rates(*shipped.device, shipped.fitted.engine);
+  const KernelRates rates = *kernel_rates(*shipped.device, eager_engine(shipped.fitted.engine));
   const std::string text = test::read_file(test::source_path("data/measured/nvidia-h200-runs.csv"));
   base::CsvReader reader(text, "nvidia-h200-runs.csv");
   std::vector<std::string> cells;  // engine, model, batch, sequence, seconds, …
-  std::vector<TimedRun> runs;
+  std::vector<lab::TimedRun> runs;
   while (reader.next(cells)) {
     if (cells[0] != "onnxruntime") continue;
     const std::string& model = cells[1];
@@ -239,19 +240,21 @@ TEST_CASE("runs of an H200 are predicted by fits without their family") {
                     .seconds = std::stod(cells[4])});
   }
   REQUIRE(runs.size() == 26);
-  const CalibrationOptions options{.coverage = 0.8, .fits_rows = true, .fits_host = true};
-  const CalibrationResult with_host = calibrate(runs, options);
-  MESSAGE("mean error with families left out: ", with_host.calibration.mean_error);
-  CHECK(with_host.calibration.mean_error < 0.2);
-  CHECK(with_host.calibration.rank_correlation > 0.95);
-  CHECK(with_host.calibration.interval.has_value());
+  const lab::EagerFitOptions options{.coverage = 0.8, .fits_rows = true, .fits_host = true};
+  const lab::Fit with_host = lab::fit_eager(runs, options);
+  const CalibrationErrors& errors = with_host.file.fitted.errors;
+  const HostCosts host = eager_coefficients(with_host.file.fitted).host;
+  MESSAGE("mean error with families left out: ", errors.mean_error);
+  CHECK(errors.mean_error < 0.2);
+  CHECK(errors.rank_correlation > 0.95);
+  CHECK(with_host.file.fitted.interval.has_value());
   CHECK(with_host.covered > 0.7);
   // An empty kernel took 3.3 µs to launch; the fit did not see that.
-  CHECK(with_host.calibration.host.kernel > 2.5e-6);
-  CHECK(with_host.calibration.host.kernel < 5e-6);
+  CHECK(host.kernel > 2.5e-6);
+  CHECK(host.kernel < 5e-6);
   // The shipped calibration is that of these runs, whose seconds the table rounds.
-  CHECK(shipped.fitted.host.kernel == Approx(with_host.calibration.host.kernel).epsilon(0.02));
+  CHECK(eager_coefficients(shipped.fitted).host.kernel == Approx(host.kernel).epsilon(0.02));
   // Sums of launches and kernels do not describe runs of both kinds.
-  CHECK(calibrate(runs, {.coverage = 0.8, .fits_rows = true}).calibration.mean_error >
-        1.5 * with_host.calibration.mean_error);
+  CHECK(lab::fit_eager(runs, {.coverage = 0.8, .fits_rows = true}).file.fitted.errors.mean_error >
+        1.5 * errors.mean_error);
 }

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/onnxruntime.h"
 #include "pagoda/core/model.h"
-#include "pagoda/documents/cpu_calibration.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "support/files.h"
 #include "support/text_graph.h"
@@ -17,7 +17,7 @@ using namespace pagoda;
 
 namespace {
 
-using Kind = CpuKernelClass;
+using Kind = OrtKernelClass;
 
 Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
 
@@ -35,7 +35,7 @@ std::map<std::string, int> operators(const Model& model) {
 
 std::map<Kind, int> kernels(const Model& model) {
   std::map<Kind, int> counts;
-  for (const CpuKernel& kernel : cpu_kernels(model, analyze(model, {.batch = 1}), 16).kernels) ++counts[kernel.kind];
+  for (const OrtKernel& kernel : ort_cpu_kernels(model, analyze(model, {.batch = 1}), 16).kernels) ++counts[kernel.kind];
   return counts;
 }
 
@@ -126,8 +126,8 @@ TEST_CASE("kernels are those of ONNX Runtime's optimised graphs of quantised fil
 }
 
 TEST_CASE("what-if under ONNX Runtime on a CPU predicts a float model and its quantised form") {
-  documents::CpuCalibrationFile here =
-      documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json"));
+  documents::CalibrationFile here =
+      documents::load_calibration(test::source_path("tests/predict/data/here.json"));
   estimate::EstimateRequest request{.sizes = {.batch = 1}};
   request.device = std::move(here.device);
   request.engine = std::move(here.fitted);

@@ -4,7 +4,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "pagoda/documents/tensorrt.h"
+#include "pagoda/core/tensorrt.h"
+#include "pagoda/documents/calibration.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/workshop.h"
@@ -38,13 +39,14 @@ TEST_CASE("TensorRT measured here gives a calibration that finds the machine's c
 
   const std::string text = test::read_file(shop.path("here.json"));
   test::check_schema(text, "tensorrt-calibration");
-  const documents::TensorRtCalibrationFile file = documents::parse_tensorrt_calibration(text, "here.json");
-  const TensorRtCalibration truth = documents::tensorrt_calibration("tensorrt");
+  const documents::CalibrationFile file = documents::parse_calibration(text, "here.json");
+  const TensorRtCoefficients truth = tensorrt_coefficients(documents::calibration("tensorrt")),
+                             found = tensorrt_coefficients(file.fitted);
   CHECK(file.fitted.devices == std::vector<std::string>{"NVIDIA H200"});
   CHECK(file.fitted.regime == "TensorRT 10.9.0 on NVIDIA H200, float16");
-  CHECK(file.fitted.launch_cycles == Approx(1.3 * truth.launch_cycles).epsilon(0.03));
-  CHECK(file.fitted.bandwidth == Approx(0.9 * truth.bandwidth).epsilon(0.03));
-  CHECK(file.fitted.narrow == Approx(truth.narrow).epsilon(0.03));
+  CHECK(found.launch_cycles == Approx(1.3 * truth.launch_cycles).epsilon(0.03));
+  CHECK(found.bandwidth == Approx(0.9 * truth.bandwidth).epsilon(0.03));
+  CHECK(found.narrow == Approx(truth.narrow).epsilon(0.03));
   REQUIRE(file.fitted.interval);
   CHECK(file.fitted.interval->low == Approx(1).epsilon(0.05));
   CHECK(file.fitted.interval->high == Approx(1).epsilon(0.05));

@@ -10,8 +10,9 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
+#include "fit/fit.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/tensorrt.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -36,7 +37,7 @@ int count(const TensorRtKernels& kernels, Kind kind) {
 
 double seconds(const Model& model, const char* device, Precision precision, Bindings dims) {
   return tensorrt_seconds(kernels_of(model, precision, std::move(dims)),
-                          *tensorrt_rates(documents::find_device(device)), documents::tensorrt_calibration("tensorrt"));
+                          *tensorrt_rates(documents::find_device(device)), tensorrt_coefficients(documents::calibration("tensorrt")));
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ TEST_CASE("the calibration states its errors, and predicts published times") {
   const std::string text = test::read_file(kFolder + "tensorrt.json");
   test::check_schema(text, "tensorrt-calibration");
   const auto json = test::read_json("data/calibration/tensorrt/tensorrt.json");
-  const TensorRtCalibration built_in = documents::tensorrt_calibration("tensorrt");
+  const Calibration built_in = documents::calibration("tensorrt");
   CHECK(built_in.id == "tensorrt");
   CHECK(built_in.devices == std::vector<std::string>{"a100-40gb", "t4"});
   for (const auto& errors : json["fitted"]) CHECK(errors["mean_error"].get<double>() < 0.05);
@@ -107,15 +108,15 @@ TEST_CASE("what the largest board of a generation states for a watt is what its 
 
 TEST_CASE("a fit finds the coefficients that times were made with") {
   const Model model = load_model(kFolder + "bert_base_squad.onnx");
-  TensorRtCalibration truth = documents::tensorrt_calibration("tensorrt");
+  TensorRtCoefficients truth = tensorrt_coefficients(documents::calibration("tensorrt"));
   truth.bandwidth *= 1.1;
   truth.launch_cycles *= 1.15;
-  std::vector<TensorRtRun> runs;
+  std::vector<lab::TensorRtRun> runs;
   for (const char* device : {"a100-40gb", "t4"})
     for (const std::int64_t sequence : {128, 384})
       for (const std::int64_t batch : {1, 4, 32})
         for (const bool is_int8 : {false, true}) {
-          TensorRtRun run{.device = device,
+          lab::TensorRtRun run{.device = device,
                           .group = "sequence " + std::to_string(sequence),
                           .pair = std::string(device) + std::to_string(sequence) + " " + std::to_string(batch),
                           .is_int8 = is_int8,
@@ -125,13 +126,16 @@ TEST_CASE("a fit finds the coefficients that times were made with") {
           run.seconds = tensorrt_seconds(run.kernels, run.rates, truth);
           runs.push_back(std::move(run));
         }
-  const TensorRtFit fit = calibrate_tensorrt(runs, 0.9);
-  for (const TensorRtErrors& errors : fit.fitted) CHECK(errors.mean < 0.02);
-  CHECK(fit.left_out.size() == 4);
-  CHECK(fit.pairs == 12);
-  CHECK(fit.pairs_right == 12);
-  CHECK(fit.calibration.interval->low < 1.02);
-  CHECK(fit.calibration.interval->high > 0.98);
+  const documents::CalibrationFile file = lab::fit_tensorrt(runs, 0.9).file;
+  for (const documents::GroupErrors& errors : file.groups) CHECK(errors.mean_error < 0.02);
+  CHECK(file.left_out.size() == 4);
+  CHECK(file.pairs == 12);
+  CHECK(file.pairs_right == 12);
+  CHECK(file.fitted.interval->low < 1.02);
+  CHECK(file.fitted.interval->high > 0.98);
+  const std::string text = documents::to_json(file);
+  test::check_schema(text, "tensorrt-calibration");
+  CHECK(documents::to_json(documents::parse_calibration(text, "again")) == text);
 }
 
 TEST_CASE("an estimate under TensorRT says its times by node, and refuses precisions that nobody measured") {
@@ -141,7 +145,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
       .traffic = TrafficModel::Fused,
       .device = documents::find_device("a100-40gb"),
       .precision = Precision::Int8,
-      .engine = documents::tensorrt_calibration("tensorrt"),
+      .engine = documents::calibration("tensorrt"),
   };
   const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
   REQUIRE(estimate.roofline);
@@ -164,7 +168,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
 TEST_CASE("what-if under TensorRT says times of both forms, what stays in float16 and which conversions stay kernels") {
   estimate::EstimateRequest request{
       .sizes = {.batch = 8, .dims = {{"sequence", 128}}},
-      .engine = documents::tensorrt_calibration("tensorrt"),
+      .engine = documents::calibration("tensorrt"),
       .other_devices = {documents::find_device("a100-40gb"), documents::find_device("v100")},
       .other_precisions = {Precision::Float16, Precision::Int8},
       .other_traffic = {TrafficModel::Fused},

@@ -40,7 +40,7 @@ EstimateDocument everything(bool by_type = false) {
   request.row_formulas = true;
   request.by_type = by_type;
   request.device = documents::find_device("l4");
-  estimate::set_prediction(std::string(estimate::kDefaultEngine), "", request);
+  estimate::set_prediction("", "", request);
   return estimate::make_estimate(test::graph(kNet), request);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/core/calibrate.h"
+#include "fit/fit.h"
 #include "pagoda/core/precision.h"
 
 namespace pagoda::tools {
@@ -14,7 +14,7 @@ namespace pagoda::tools {
 struct CalibrateArguments {
   std::vector<std::string> runs;                    // paths
   std::string elsewhere, check, output, residuals;  // paths, and the name of a calibration; empty: not given
-  CalibrationOptions options;
+  lab::EagerFitOptions options;
   bool tensorrt = false;  // --engine tensorrt
   std::string here;       // the engine to measure on this machine; empty: none
   std::optional<std::int64_t> threads;

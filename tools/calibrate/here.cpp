@@ -96,13 +96,13 @@ constexpr HereEngine kEngines[] = {
     {"onnxruntime-cpu", "ONNX Runtime", "version.onnxruntime", "ort", "cpu", nullptr, 2, 1.0, 0.5, "", kFiles, kCpu,
      fit_onnxruntime},
     {"onnxruntime-cuda", "ONNX Runtime", "version.onnxruntime", "ort", "cuda", nullptr, 1, 0.5, 0.5, nullptr,
-     kCudaFiles, kGpu, fit_whole_runs},
+     kCudaFiles, kGpu, fit_whole_runs, ", float32 with products in tf32"},
     {"tensorrt", "TensorRT", "version.tensorrt", "ort", "tensorrt", "float16", 1, 0.5, 0.5, nullptr, kTensorRtFiles,
-     kGpu, fit_tensorrt},
+     kGpu, fit_tensorrt, ", float16"},
     {"pytorch-cpu", "PyTorch", "version.torch", "torch", "cpu", nullptr, 1, 1.5, 1.0, "operators", kModules, kCpu,
-     fit_whole_runs},
+     fit_whole_runs, ", float32, eager"},
     {"pytorch-cuda", "PyTorch", "version.torch", "torch", "cuda", nullptr, 1, 0.5, 0.5, nullptr, kModules, kGpu,
-     fit_whole_runs},
+     fit_whole_runs, ", float32, eager"},
 };
 
 }  // namespace
@@ -172,7 +172,15 @@ int calibrate_here(const CalibrateArguments& arguments) {
     std::cerr << "pagoda-calibrate: " << note << '\n';
   here.ceilings = measured_ceilings(engine, folder);
   here.device = documents::parse_device(here.ceilings, folder + "/ceilings.json");
-  engine.fit(here);
+  HereFit fitted = engine.fit(here);
+  documents::CalibrationFile& file = fitted.fit.file;
+  file.fitted.id = "here";
+  file.fitted.regime = here.regime() + engine.regime;
+  file.fitted.source = "measured on this machine";
+  file.ceilings = here.ceilings;
+  write_output(arguments.output, documents::to_json(file));
+  if (!arguments.residuals.empty()) write_output(arguments.residuals, fitted.residuals);
+  write_output("", report(here, fitted.fit));
   std::error_code ignored;
   fs::remove_all(folder + "/work/filled", ignored);  // the models with their weights: gigabytes, made again where needed
   return kDone;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "fit/fit.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/device.h"
 #include "pagoda/core/model.h"
@@ -18,6 +19,7 @@
 namespace pagoda::tools {
 
 struct Here;
+struct HereFit;
 
 // What can be measured here, a row each.
 struct HereEngine {
@@ -32,7 +34,8 @@ struct HereEngine {
                         // way; null: none does
   std::span<const StudyRow> study;
   std::span<const char* const> ceilings;  // arguments of ert-ceilings
-  void (*fit)(const Here& here);
+  HereFit (*fit)(const Here& here);
+  const char* regime = "";  // ends the regime of its calibration
 };
 
 // A run of the study that gave a time.
@@ -62,20 +65,18 @@ struct Here {
 // Of a model of the study in the sizes that the worker ran.
 Analysis analysis_of(const Model& model, const documents::Result& result, std::optional<Precision> precision = {});
 
-// How the runs fare, each by a fit without its family.
-struct Comparison {
-  std::vector<std::optional<double>> predicted = {};  // by run; empty: no other family runs its kernels
-  double models = 0, mean_error = 0, median_error = 0, p90_error = 0, fitted_mean_error = 0;
-  std::optional<Factors> interval = {};
-  double coverage = 0, covered = 0;  // what the interval claims, and the share of runs inside that of other families
+// A fit to what was measured, and its residuals as CSV.
+struct HereFit {
+  lab::Fit fit;
+  std::string residuals;
 };
+HereFit fit_onnxruntime(const Here& here);
+HereFit fit_whole_runs(const Here& here);
+HereFit fit_tensorrt(const Here& here);
 
+// Measured and predicted seconds of each run, as CSV; with the interval from other families, if it is asked for.
+std::string residuals(const Here& here, const lab::Fit& fit, bool has_intervals);
 // A table of the runs, and how far the predictions are off.
-std::string report(const Here& here, const Comparison& comparison);
-
-// Each writes the calibration, its residuals where they are asked for, and the report.
-void fit_onnxruntime(const Here& here);
-void fit_whole_runs(const Here& here);
-void fit_tensorrt(const Here& here);
+std::string report(const Here& here, const lab::Fit& fit);
 
 }  // namespace pagoda::tools

@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <thread>
 
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::tools {
 namespace {
 
-std::string interval_text(const Comparison& comparison) {
-  if (!comparison.interval) return "no interval: too few families to claim one\n";
-  return base::rounded(100 * comparison.coverage) + " % of runs are expected between " +
-         base::rounded(comparison.interval->low) + " and " + base::rounded(comparison.interval->high) +
-         " of the prediction; of these, " + base::rounded(100 * comparison.covered) +
+std::string interval_text(const lab::Fit& fit) {
+  const Calibration& fitted = fit.file.fitted;
+  if (!fitted.interval) return "no interval: too few families to claim one\n";
+  return base::rounded(100 * fitted.coverage) + " % of runs are expected between " +
+         base::rounded(fitted.interval->low) + " and " + base::rounded(fitted.interval->high) +
+         " of the prediction; of these, " + base::rounded(100 * fit.covered) +
          " % lie in the interval that the other families give\n";
 }
 
@@ -53,7 +55,21 @@ Analysis analysis_of(const Model& model, const documents::Result& result, std::o
   return analyze(model, sizes);
 }
 
-std::string report(const Here& here, const Comparison& comparison) {
+std::string residuals(const Here& here, const lab::Fit& fit, bool has_intervals) {
+  std::vector<std::string> header = {"run", "seconds", "predicted"};
+  if (has_intervals) header.insert(header.end(), {"low", "high"});
+  std::string text = base::csv_line(header);
+  for (std::size_t i = 0; i < here.runs.size(); ++i) {
+    base::CsvLine line;
+    line.add(here.name_of(i)).add(here.runs[i].seconds).add(fit.predicted[i]);
+    if (has_intervals) line.add(fit.intervals[i].low).add(fit.intervals[i].high);
+    text += std::move(line).end();
+  }
+  return text;
+}
+
+std::string report(const Here& here, const lab::Fit& fit) {
+  const CalibrationErrors& errors = fit.file.fitted.errors;
   const auto percent = [](double part) { return base::rounded(100 * part) + " %"; };
   base::Grid grid{.columns = {{.header = "run"},
                               {.header = "measured", .is_number = true},
@@ -64,17 +80,17 @@ std::string report(const Here& here, const Comparison& comparison) {
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
     if (here.runs[i].row->family[0] == '\0') continue;
     const double seconds = here.runs[i].seconds;
-    const std::optional<double>& predicted = comparison.predicted[i];
+    const std::optional<double>& predicted = fit.predicted[i];
     has_unknown = has_unknown || !predicted;
     grid.rows.push_back({here.name_of(i), base::si_seconds(seconds), predicted ? base::si_seconds(*predicted) : "?",
                          predicted ? percent(*predicted / seconds - 1) : "?"});
   }
-  const std::string fitted = "with all of them " + percent(comparison.fitted_mean_error) + "\n";
+  const std::string fitted = "with all of them " + percent(fit.fitted_mean_error) + "\n";
   const std::string table = base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "");
-  if (comparison.models == 0) return table + "no family is judged by others; mean error " + fitted;
-  return table + "each by a fit without its family: mean error " + percent(comparison.mean_error) + ", median " +
-         percent(comparison.median_error) + ", 90th percentile " + percent(comparison.p90_error) + "; " + fitted +
-         interval_text(comparison);
+  if (errors.models == 0) return table + "no family is judged by others; mean error " + fitted;
+  return table + "each by a fit without its family: mean error " + percent(errors.mean_error) + ", median " +
+         percent(errors.median_error) + ", 90th percentile " + percent(errors.p90_error) + "; " + fitted +
+         interval_text(fit);
 }
 
 }  // namespace pagoda::tools

@@ -4,10 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "pagoda/base/csv_line.h"
-#include "pagoda/core/calibrate.h"
-#include "pagoda/documents/calibration.h"
-#include "tool.h"
+#include "pagoda/core/eager.h"
 
 namespace pagoda::tools {
 namespace {
@@ -60,8 +57,8 @@ Kinds convolutions_of(const std::string& weight) {
 // at a time, where the rate of vector units counts 16 lanes in each of two.
 constexpr double kScalarPool = 4 * 16 * 2;
 
-std::vector<TimedPart> parts_of(const documents::Result& result) {
-  std::vector<TimedPart> parts;
+std::vector<lab::TimedPart> parts_of(const documents::Result& result) {
+  std::vector<lab::TimedPart> parts;
   for (const documents::LayerTime& layer : result.layers) {
     const auto row = kOperators.find(layer.op_type);
     if (row == kOperators.end() || !layer.seconds || *layer.seconds <= 0) continue;
@@ -69,7 +66,7 @@ std::vector<TimedPart> parts_of(const documents::Result& result) {
         row->second.empty() ? convolutions_of(documents::text_of(layer.facts, "second")) : row->second;
     if (kinds.empty()) continue;
     const auto same =
-        std::find_if(parts.begin(), parts.end(), [&](const TimedPart& part) { return part.kinds == kinds; });
+        std::find_if(parts.begin(), parts.end(), [&](const lab::TimedPart& part) { return part.kinds == kinds; });
     if (same == parts.end())
       parts.push_back({kinds, *layer.seconds});
     else
@@ -82,11 +79,11 @@ std::vector<TimedPart> parts_of(const documents::Result& result) {
 
 // By whole runs, and by operators where a profiler times them: ONNX Runtime's times the launches of kernels on a GPU, not
 // the kernels.
-void fit_whole_runs(const Here& here) {
+HereFit fit_whole_runs(const Here& here) {
   const EagerEngine& engine = eager_engine(here.engine.id);
   const std::optional<KernelRates> rates = kernel_rates(here.device, engine);
   if (!rates) throw Error(here.folder + "/ceilings.json: states no float32 rate or memory bandwidth; measure it again");
-  std::vector<TimedRun> runs;
+  std::vector<lab::TimedRun> runs;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {
     const auto& [row, result, seconds, apart_seconds] = here.runs[i];
     const Model model = load_model(here.models + "/" + row->model + ".onnx");
@@ -107,37 +104,15 @@ void fit_whole_runs(const Here& here) {
                     .seconds = seconds,
                     .parts = parts_of(*result)});
   }
-  const CalibrationResult fit = calibrate(runs, {.id = "here",
-                                                 .regime = here.regime() + (engine.products == Precision::Tf32
-                                                                                ? ", float32 with products in tf32"
-                                                                                : ", float32, eager"),
-                                                 .source = "measured on this machine",
-                                                 .folds = runs.size(),  // each family is left out alone
-                                                 .coverage = 0.8,
-                                                 .fits_rows = engine.is_of_one_machine,
-                                                 .pool_issues = engine.on_cpu ? kScalarPool : 4,
-                                                 .fits_host = std::string_view(here.engine.device) == "cuda"});
-  documents::CalibrationFile file{.fitted = fit.calibration, .ceilings = here.ceilings, .device = here.device};
-  file.fitted.engine = engine;
-  file.fitted.shortest_kernel_seconds = 0;  // short operators are among those measured
-  write_output(here.arguments.output, to_json(file));
-  Comparison comparison{.models = fit.calibration.models,
-                        .mean_error = fit.calibration.mean_error,
-                        .median_error = fit.calibration.median_error,
-                        .p90_error = fit.calibration.p90_error,
-                        .fitted_mean_error = fit.fitted_mean_error,
-                        .interval = fit.calibration.interval,
-                        .coverage = fit.calibration.coverage,
-                        .covered = fit.covered};
-  std::string residuals = base::csv_line({"run", "seconds", "predicted", "low", "high"});
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    comparison.predicted.emplace_back(fit.runs[i].predicted);
-    base::CsvLine line;
-    line.add(runs[i].name).add(runs[i].seconds).add(fit.runs[i].predicted).add(fit.runs[i].low).add(fit.runs[i].high);
-    residuals += std::move(line).end();
-  }
-  if (!here.arguments.residuals.empty()) write_output(here.arguments.residuals, residuals);
-  write_output("", report(here, comparison));
+  lab::Fit fit = lab::fit_eager(runs, {.engine = std::string(engine.id),
+                                       .folds = runs.size(),  // each family is left out alone
+                                       .coverage = 0.8,
+                                       .fits_rows = engine.is_of_one_machine,
+                                       .pool_issues = engine.on_cpu ? kScalarPool : 4,
+                                       .fits_host = std::string_view(here.engine.device) == "cuda"});
+  fit.file.fitted.coefficients["shortest_kernel_seconds"] = 0;  // short operators are among those measured
+  std::string csv = residuals(here, fit, true);
+  return {std::move(fit), std::move(csv)};
 }
 
 }  // namespace pagoda::tools

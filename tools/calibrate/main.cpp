@@ -6,7 +6,7 @@
 #include "energy.h"
 #include "here.h"
 #include "pagoda/base/files.h"
-#include "pagoda/core/predict.h"
+#include "pagoda/core/eager.h"
 #include "pagoda/documents/calibration.h"
 #include "runs.h"
 #include "tensorrt.h"
@@ -18,10 +18,11 @@ namespace {
 Judged held_against(const std::string& name, const Loaded& loaded) {
   const Calibration calibration =
       base::is_path(name) ? documents::load_calibration(name).fitted : documents::calibration(name);
+  const EagerCoefficients coefficients = eager_coefficients(calibration);
   Judged judged;
-  for (const TimedRun& run : loaded.runs) {
+  for (const lab::TimedRun& run : loaded.runs) {
     double seconds = 0;
-    for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
+    for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, coefficients);
     judged.predicted.push_back(seconds);
     std::optional<Factors> around = interval(calibration, run.device, run.channels_last);
     if (around) around = Factors{seconds * around->low, seconds * around->high};
@@ -31,16 +32,15 @@ Judged held_against(const std::string& name, const Loaded& loaded) {
 }
 
 Judged fitted(const CalibrateArguments& arguments, const Loaded& loaded) {
-  const CalibrationResult result =
-      calibrate(loaded.runs, arguments.options,
-                arguments.elsewhere.empty() ? std::vector<TimedRun>{} : load(arguments.elsewhere).runs);
+  const lab::Fit fit =
+      lab::fit_eager(loaded.runs, arguments.options,
+                     arguments.elsewhere.empty() ? std::vector<lab::TimedRun>{} : load(arguments.elsewhere).runs);
   Judged judged;
-  for (const RunPrediction& run : result.runs) {
-    judged.predicted.push_back(run.predicted);
-    judged.interval.push_back(Factors{run.low, run.high});
+  for (std::size_t i = 0; i < loaded.runs.size(); ++i) {
+    judged.predicted.push_back(*fit.predicted[i]);
+    judged.interval.emplace_back(fit.intervals[i]);
   }
-  if (!arguments.output.empty())
-    write_output(arguments.output, documents::to_json(documents::CalibrationFile{.fitted = result.calibration}));
+  if (!arguments.output.empty()) write_output(arguments.output, documents::to_json(fit.file));
   return judged;
 }
 

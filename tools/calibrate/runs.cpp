@@ -11,8 +11,8 @@
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/number.h"
+#include "pagoda/core/eager.h"
 #include "pagoda/core/model.h"
-#include "pagoda/core/predict.h"
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
 #include "pagoda/documents/device.h"
@@ -119,8 +119,8 @@ std::string report(const Loaded& loaded, const Judged& judged) {
   line("median absolute error", 100 * sorted[sorted.size() / 2], "%");
   line("90th percentile", 100 * sorted[sorted.size() * 9 / 10], "%");
   if (judged_by_interval > 0) line("models inside the interval", 100 * inside / judged_by_interval, "%");
-  line("rank correlation of the prediction", rank_correlation(judged.predicted, measured), "");
-  line("rank correlation of the floor", rank_correlation(floors, measured), "");
+  line("rank correlation of the prediction", lab::rank_correlation(judged.predicted, measured), "");
+  line("rank correlation of the floor", lab::rank_correlation(floors, measured), "");
   line("floors above the measured time", floor_above, "");
   line("fused bounds above the measured time", fused_above, "");
   return out;

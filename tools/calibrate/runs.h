@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/core/calibrate.h"
+#include "fit/fit.h"
 
 namespace pagoda::tools {
 
@@ -22,7 +22,7 @@ struct Bounds {
 };
 
 struct Loaded {
-  std::vector<TimedRun> runs;
+  std::vector<lab::TimedRun> runs;
   std::vector<Row> rows;
   std::vector<Bounds> bounds;
 };

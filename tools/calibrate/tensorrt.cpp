@@ -12,7 +12,6 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/tensorrt.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -55,10 +54,10 @@ std::map<Configuration, std::vector<double>> read_runs(const std::string& path) 
   return runs;
 }
 
-std::vector<TensorRtRun> load_runs(const std::string& path) {
+std::vector<lab::TensorRtRun> load_runs(const std::string& path) {
   std::map<std::string, Model> models;
   std::map<Configuration, TensorRtKernels> kernels;  // without the device
-  std::vector<TensorRtRun> result;
+  std::vector<lab::TensorRtRun> result;
   for (auto& [configuration, seconds] : read_runs(path)) {
     const std::string& device = configuration[0];
     const std::string& name = configuration[1];
@@ -91,12 +90,13 @@ std::vector<TensorRtRun> load_runs(const std::string& path) {
   return result;
 }
 
-std::string lines(const char* what, const std::vector<TensorRtErrors>& list) {
+std::string lines(const char* what, const std::vector<documents::GroupErrors>& list) {
   std::string out;
-  for (const TensorRtErrors& errors : list) {
+  for (const documents::GroupErrors& errors : list) {
     char text[200];
     std::snprintf(text, sizeof text, "%-9s %-14s %4lld runs  mean error %5.1f %%  median %5.1f %%  bias %+6.1f %%\n",
-                  what, errors.of.c_str(), static_cast<long long>(errors.runs), 100 * errors.mean, 100 * errors.median,
+                  what, errors.of.c_str(), static_cast<long long>(errors.runs), 100 * errors.mean_error,
+                  100 * errors.median_error,
                   100 * errors.bias);
     out += text;
   }
@@ -106,14 +106,15 @@ std::string lines(const char* what, const std::vector<TensorRtErrors>& list) {
 }  // namespace
 
 int calibrate_tensorrt(const CalibrateArguments& arguments) {
-  TensorRtFit fit = pagoda::calibrate_tensorrt(load_runs(arguments.runs.front()), arguments.options.coverage);
-  fit.calibration.id = arguments.options.id;
-  fit.calibration.regime = arguments.options.regime;
-  fit.calibration.source = arguments.options.source;
-  write_output("", lines("fitted", fit.fitted) + lines("left out", fit.left_out) +
-                       "int8 or float16 faster: right for " + std::to_string(fit.pairs_right) + " of " +
-                       std::to_string(fit.pairs) + " pairs, by a fit without the device\n");
-  if (!arguments.output.empty()) write_output(arguments.output, documents::to_json(fit));
+  lab::Fit fit = lab::fit_tensorrt(load_runs(arguments.runs.front()), arguments.options.coverage);
+  documents::CalibrationFile& file = fit.file;
+  file.fitted.id = arguments.options.id;
+  file.fitted.regime = arguments.options.regime;
+  file.fitted.source = arguments.options.source;
+  write_output("", lines("fitted", file.groups) + lines("left out", file.left_out) +
+                       "int8 or float16 faster: right for " + std::to_string(file.pairs_right) + " of " +
+                       std::to_string(file.pairs) + " pairs, by a fit without the device\n");
+  if (!arguments.output.empty()) write_output(arguments.output, documents::to_json(file));
   return kDone;
 }
 

@@ -55,7 +55,7 @@ int run(int argc, char** argv) {
   static documents::EstimateDocument& estimate =
       *new documents::EstimateDocument(estimate::make_estimate(model, request));
   const bool lacks_prediction =
-      request.engine.index() != 0 && request.sweep.empty() && !(estimate.roofline && estimate.roofline->predicted);
+      request.engine.has_value() && request.sweep.empty() && !(estimate.roofline && estimate.roofline->predicted);
   bool is_complete = estimate.is_complete() && !lacks_prediction;
   say(present::diagnostics_report(estimate.diagnostics));
   if (const auto unknown = documents::operators_without_rule(estimate); !unknown.empty())

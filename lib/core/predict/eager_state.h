@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/core/predict.h"
+#include "pagoda/core/eager.h"
 #include "predict/pytorch_idioms.h"
 #include "predict/strides.h"
 

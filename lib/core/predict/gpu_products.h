@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "pagoda/core/graph.h"
-#include "pagoda/core/predict.h"
+#include "pagoda/core/eager.h"
 #include "predict/strides.h"
 
 namespace pagoda::inline core {

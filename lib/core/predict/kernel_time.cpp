@@ -75,8 +75,8 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEng
   return rates;
 }
 
-KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration) {
-  const ClassCoefficients& c = calibration.classes[static_cast<std::size_t>(kernel.kind)];
+KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, const EagerCoefficients& coefficients) {
+  const ClassCoefficients& c = coefficients.classes[static_cast<std::size_t>(kernel.kind)];
   const bool is_product = place_of(kernel.kind) == Place::Tensor;
   const double rate = !is_product ? rates.vector : is_convolution(kernel.kind) ? rates.convolution : rates.tensor;
   double work = 2 * kernel.macs / rate * c.work;
@@ -90,12 +90,12 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
   (kernel.kind == KernelClass::Resize ? traffic : work) *= idle;
 
   KernelTerms terms;
-  terms.launch = calibration.launch * rates.launch;
+  terms.launch = coefficients.launch * rates.launch;
   terms.seconds = terms.launch;
   const double longer = std::max(work, traffic);
   if (longer <= 0) return terms;
   // (work^p + traffic^p)^(1/p), scaled by the longer one so that no power overflows.
-  const double p = calibration.norm;
+  const double p = coefficients.norm;
   const double a = std::pow(work / longer, p), b = std::pow(traffic / longer, p), sum = a + b;
   const double busy = longer * std::pow(sum, 1 / p);
   terms.seconds += busy;
@@ -109,8 +109,8 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
   return terms;
 }
 
-double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration) {
-  return kernel_terms(kernel, rates, calibration).seconds;
+double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const EagerCoefficients& coefficients) {
+  return kernel_terms(kernel, rates, coefficients).seconds;
 }
 
 }  // namespace pagoda::inline core

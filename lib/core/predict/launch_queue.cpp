@@ -41,10 +41,10 @@ LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const 
 }
 
 std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const KernelRates& rates,
-                                  const Calibration& calibration) {
+                                  const EagerCoefficients& coefficients) {
   std::vector<double> added;
-  for (const KernelLaunch& kernel : kernels) added.push_back(kernel_seconds(kernel, rates, calibration));
-  const HostCosts& host = calibration.host;
+  for (const KernelLaunch& kernel : kernels) added.push_back(kernel_seconds(kernel, rates, coefficients));
+  const HostCosts& host = coefficients.host;
   if (!host.is_known() || kernels.empty()) return added;
   const std::size_t last_wait = launch_queue(kernels, added, host).last_wait;
   for (std::size_t i = 0; i < kernels.size(); ++i) {

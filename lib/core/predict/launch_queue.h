@@ -34,6 +34,6 @@ LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const 
 // What each kernel adds to the time of the run. Where the calibration states no costs of the host, it is
 // kernel_seconds().
 std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const KernelRates& rates,
-                                  const Calibration& calibration);
+                                  const EagerCoefficients& coefficients);
 
 }  // namespace pagoda::inline core

@@ -14,9 +14,9 @@ namespace pagoda::inline core {
 namespace {
 
 // Run on the CPU provider, with copies from the device and back, or on integers of the device, which no run measured.
-bool is_of_integers(CpuKernelClass kind) {
-  return is_quantized(kind) || kind == CpuKernelClass::ProductBits || kind == CpuKernelClass::Quantize ||
-         kind == CpuKernelClass::Integer || kind == CpuKernelClass::IntegerPool;
+bool is_of_integers(OrtKernelClass kind) {
+  return is_quantized(kind) || kind == OrtKernelClass::ProductBits || kind == OrtKernelClass::Quantize ||
+         kind == OrtKernelClass::Integer || kind == OrtKernelClass::IntegerPool;
 }
 
 constexpr double kFloatBytes = 4;
@@ -27,9 +27,9 @@ class CudaLowering {
   CudaLowering(const Model& model, const Analysis& analysis)
       : graph_(model.main()), analysis_(analysis), tensors_(analysis) {}
 
-  EagerKernels run(const CpuKernels& optimized) {
+  EagerKernels run(const OrtKernels& optimized) {
     result_.unknown_rows = optimized.unknown_rows;
-    for (const CpuKernel& kernel : optimized.kernels) lower(kernel);
+    for (const OrtKernel& kernel : optimized.kernels) lower(kernel);
     return std::move(result_);
   }
 
@@ -39,7 +39,7 @@ class CudaLowering {
     result_.kernels.push_back(kernel);
   }
 
-  void lower(const CpuKernel& kernel) {
+  void lower(const OrtKernel& kernel) {
     const NodeReport& row = analysis_.nodes[static_cast<std::size_t>(kernel.row)];
     const Node* node = row.graph == 0 ? &graph_.node(row.node) : nullptr;  // null: of a body
     KernelLaunch launched{.kind = class_of(kernel.kind, node), .bytes = kernel.bytes + kernel.weight_bytes};
@@ -73,7 +73,7 @@ class CudaLowering {
     }
     if (launched.kind == KernelClass::MaskedAttention && launch_steps(*node, kernel)) return;
     // gemm.cc copies the bias to the whole result, to which the product then adds.
-    launched.is_inside = kernel.kind == CpuKernelClass::ProductBiased;
+    launched.is_inside = kernel.kind == OrtKernelClass::ProductBiased;
     if (launched.is_inside)
       launch({.kind = KernelClass::PointwiseBroadcast, .bytes = kFloatBytes * kernel.rows * kernel.width}, kernel.row);
     launch(launched, kernel.row);
@@ -89,14 +89,14 @@ class CudaLowering {
   }
 
   // The provider leaves sizes and what is computed of them to the CPU (GetCpuPreferredNodes).
-  bool runs_on_host(const CpuKernel& kernel, const NodeReport& row, const Node* node) const {
+  bool runs_on_host(const OrtKernel& kernel, const NodeReport& row, const Node* node) const {
     if (node == nullptr || kernel.bytes + kernel.weight_bytes >= kFewBytes) return false;
     return row.cost.mark == Mark::Host || !is_float(analysis_.types[index(node->output(0))].element);
   }
 
   // Attention of short sequences in float32 runs step by step (attention_impl.cu; fused kernels begin at 256 rows): the
   // projection of com.microsoft.Attention, its bias with a transpose, scores, softmax, values, a transpose back.
-  bool launch_steps(const Node& node, const CpuKernel& kernel) {
+  bool launch_steps(const Node& node, const OrtKernel& kernel) {
     const Sizes x = tensors_.sizes(node.input(0));
     const double heads = static_cast<double>(node.integer("num_heads", 0));
     if (x.size() != 3 || heads <= 0 || x[1] >= kFusedRows) return false;
@@ -164,72 +164,72 @@ class CudaLowering {
     return conv_class(node, input, weight);
   }
 
-  KernelClass class_of(CpuKernelClass kind, const Node* node) const {
+  KernelClass class_of(OrtKernelClass kind, const Node* node) const {
     switch (kind) {
-      case CpuKernelClass::Conv:
-      case CpuKernelClass::ConvPointwise:
-      case CpuKernelClass::ConvStem:
-      case CpuKernelClass::ConvColumns:
-      case CpuKernelClass::ConvDepthwise:
-      case CpuKernelClass::ConvDepthwiseColumns:
-      case CpuKernelClass::ConvQuantized:
-      case CpuKernelClass::ConvQuantizedDepthwise:
+      case OrtKernelClass::Conv:
+      case OrtKernelClass::ConvPointwise:
+      case OrtKernelClass::ConvStem:
+      case OrtKernelClass::ConvColumns:
+      case OrtKernelClass::ConvDepthwise:
+      case OrtKernelClass::ConvDepthwiseColumns:
+      case OrtKernelClass::ConvQuantized:
+      case OrtKernelClass::ConvQuantizedDepthwise:
         return node != nullptr && node->op_type != "QLinearConv" ? conv_class_of(*node) : KernelClass::Conv;
-      case CpuKernelClass::Product:
-      case CpuKernelClass::ProductBiased:
-      case CpuKernelClass::ProductVector:
-      case CpuKernelClass::ProductQuantized:
-      case CpuKernelClass::ProductUnsigned:
-      case CpuKernelClass::ProductBits:
+      case OrtKernelClass::Product:
+      case OrtKernelClass::ProductBiased:
+      case OrtKernelClass::ProductVector:
+      case OrtKernelClass::ProductQuantized:
+      case OrtKernelClass::ProductUnsigned:
+      case OrtKernelClass::ProductBits:
         return KernelClass::Linear;
-      case CpuKernelClass::ProductBatched:
+      case OrtKernelClass::ProductBatched:
         return KernelClass::BatchedMatmul;
-      case CpuKernelClass::Attention:
+      case OrtKernelClass::Attention:
         return node != nullptr ? KernelClass::MaskedAttention : KernelClass::Other;
-      case CpuKernelClass::Recurrent:
+      case OrtKernelClass::Recurrent:
         return KernelClass::Recurrent;
-      case CpuKernelClass::Pointwise:
+      case OrtKernelClass::Pointwise:
         return KernelClass::Pointwise;
-      case CpuKernelClass::PointwiseBroadcast:
+      case OrtKernelClass::PointwiseBroadcast:
         return node != nullptr && node->op_type == "BatchNormalization" ? KernelClass::BatchNorm
                                                                         : KernelClass::PointwiseBroadcast;
-      case CpuKernelClass::Activation:
-      case CpuKernelClass::Logistic:
+      case OrtKernelClass::Activation:
+      case OrtKernelClass::Logistic:
         return KernelClass::Activation;
-      case CpuKernelClass::Norm:
-      case CpuKernelClass::SkipNorm:
+      case OrtKernelClass::Norm:
+      case OrtKernelClass::SkipNorm:
         return node != nullptr && is_one_of(node->op_type, kNormsOfChannels) ? KernelClass::GroupNorm
                                                                              : KernelClass::LayerNorm;
-      case CpuKernelClass::Softmax:
-      case CpuKernelClass::SoftmaxOuter:
+      case OrtKernelClass::Softmax:
+      case OrtKernelClass::SoftmaxOuter:
         return KernelClass::Softmax;
-      case CpuKernelClass::Reduce:
+      case OrtKernelClass::Reduce:
         return KernelClass::Reduce;
-      case CpuKernelClass::Pool:
+      case OrtKernelClass::Pool:
         if (node == nullptr) return KernelClass::Other;
         return node->op_type == "MaxPool" ? KernelClass::MaxPool : KernelClass::AveragePool;
-      case CpuKernelClass::Transpose:
+      case OrtKernelClass::Transpose:
         return KernelClass::Copy;
-      case CpuKernelClass::TransposeInner:
-      case CpuKernelClass::TransposeScattered:
+      case OrtKernelClass::TransposeInner:
+      case OrtKernelClass::TransposeScattered:
         return KernelClass::CopyTransposing;
-      case CpuKernelClass::Copy:
+      case OrtKernelClass::Copy:
         if (node == nullptr) return KernelClass::Copy;
         return node->op_type == "Concat" || node->op_type == "Split" ? KernelClass::Concat
                : node->op_type == "Pad"                              ? KernelClass::Pad
                : node->op_type == "Cast"                             ? KernelClass::Cast
                                                                      : KernelClass::Copy;
-      case CpuKernelClass::Gather:
+      case OrtKernelClass::Gather:
         return KernelClass::Gather;
-      case CpuKernelClass::Resize:
-      case CpuKernelClass::ResizeCubic:
+      case OrtKernelClass::Resize:
+      case OrtKernelClass::ResizeCubic:
         return KernelClass::Resize;
-      case CpuKernelClass::Quantize:
-      case CpuKernelClass::Integer:
-      case CpuKernelClass::IntegerPool:
-      case CpuKernelClass::Reorder:
-      case CpuKernelClass::Other:
-      case CpuKernelClass::Small:
+      case OrtKernelClass::Quantize:
+      case OrtKernelClass::Integer:
+      case OrtKernelClass::IntegerPool:
+      case OrtKernelClass::Reorder:
+      case OrtKernelClass::Other:
+      case OrtKernelClass::Small:
         return KernelClass::Other;
     }
     return KernelClass::Other;

@@ -1,7 +1,7 @@
 // The kernels of ONNX Runtime's CUDA provider, in float32.
 #pragma once
 
-#include "pagoda/core/predict.h"
+#include "pagoda/core/eager.h"
 
 namespace pagoda::inline core {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/onnxruntime.h"
 
 namespace pagoda::inline core {
 
@@ -15,7 +15,7 @@ struct OrtProvider {
   // Activations that go into the kernel of a convolution, and of another product.
   std::span<const std::string_view> after_conv, after_product;
   bool joins_sum_and_relu = false;  // a convolution in plain layout absorbs a sum if a Relu follows
-  bool has_cubic_lines = false;     // a cubic Resize works line by line (CpuClasses::cubic_bytes)
+  bool has_cubic_lines = false;     // a cubic Resize works line by line (OrtClasses::cubic_bytes)
 
   bool joins(std::string_view activation, bool is_conv) const {
     const auto& names = is_conv ? after_conv : after_product;
@@ -38,6 +38,6 @@ constexpr OrtProvider cpu_provider(int channel_block) {
 inline constexpr OrtProvider kCudaProvider = {
     .after_conv = kJoinedByCudnn, .after_product = {}, .joins_sum_and_relu = true};
 
-CpuKernels ort_kernels(const Model& model, const Analysis& analysis, const OrtProvider& provider);
+OrtKernels ort_kernels(const Model& model, const Analysis& analysis, const OrtProvider& provider);
 
 }  // namespace pagoda::inline core

@@ -9,6 +9,7 @@
 #include "memory/kv_cache.h"
 #include "pagoda/base/error.h"
 #include "parallel/split.h"
+#include "predict/engines.h"
 #include "predict/number.h"
 
 namespace pagoda::inline core {
@@ -21,13 +22,13 @@ constexpr double kFewTokens = 8;
 class ServingLowering {
  public:
   ServingLowering(const Model& model, const Share& share, const ServingRates& rates, const ServingLink& link,
-                  const ServingKernels& kernels)
+                  ServingKernels kernels)
       : graph_(model.main()),
         share_(share),
         analysis_(share.analysis),
         rates_(rates),
         link_(link),
-        kernels_(kernels),
+        kernels_(std::move(kernels)),
         constant_(constant_values(model, share.analysis)),
         cache_(find_kv_cache(model, share.analysis)),
         producer_(graph_.values.size(), nullptr) {
@@ -244,7 +245,7 @@ class ServingLowering {
   const Analysis& analysis_;
   const ServingRates& rates_;
   ServingLink link_;
-  const ServingKernels& kernels_;
+  const ServingKernels kernels_;
   std::vector<bool> constant_;
   KvCache cache_;
   std::vector<const Node*> producer_;
@@ -257,8 +258,68 @@ class ServingLowering {
 
 }  // namespace
 
+// Coefficients are cycles, exponents or fractions of a rate.
+CoefficientRows coefficient_rows(ServingKernels& c) {
+  CoefficientRows rows = {{"kernels.small.seconds", &c.small_seconds}};
+  const auto product = [&](const char* object, ServingKernels::Product& of) {
+    add_rows(rows, object, {{"launch_cycles", &of.launch_cycles},
+                            {"feed", &of.feed, kAmount},
+                            {"bandwidth", &of.bandwidth},
+                            {"small", &of.small},
+                            {"norm", &of.norm},
+                            {"tile_cycles", &of.tile_cycles},
+                            {"ramp_cycles", &of.ramp_cycles},
+                            {"unit_cycles_per_byte", &of.unit_cycles_per_byte, kAmount}});
+  };
+  const auto kernel = [&](const char* object, ServingKernels::Kernel& of) {
+    add_rows(rows, object, {{"launch_cycles", &of.launch_cycles},
+                            {"feed", &of.feed, kAmount},
+                            {"bandwidth", &of.bandwidth},
+                            {"norm", &of.norm}});
+  };
+  product("kernels.products.", c.products);
+  product("kernels.products_float8.", c.products_float8);
+  kernel("kernels.prefill_attention.", c.prefill_attention);
+  kernel("kernels.mixtures.", c.mixtures);
+  ServingKernels::Decode& decode = c.decode_attention;
+  add_rows(rows, "kernels.decode_attention.",
+           {{"launch_cycles", &decode.launch_cycles},
+            {"bandwidth", &decode.bandwidth},
+            {"unit_cycles_per_byte", &decode.unit_cycles_per_byte, kAmount},
+            {"per_block_cycles", &decode.per_block_cycles},
+            {"block_cycles_per_byte", &decode.block_cycles_per_byte, kPositive, {}, Presence::Optional},
+            {"split_cycles", &decode.split_cycles, kPositive, {}, Presence::Optional}});
+  ServingKernels::AllReduce& reduce = c.all_reduces;
+  add_rows(rows, "kernels.all_reduces.",
+           {{"one_shot_cycles", &reduce.one_shot_cycles},
+            {"one_shot", &reduce.one_shot},
+            {"two_shot_cycles", &reduce.two_shot_cycles},
+            {"two_shot", &reduce.two_shot},
+            {"in_switch_cycles", &reduce.in_switch_cycles, kPositive, {}, Presence::Optional},
+            {"in_switch", &reduce.in_switch, kPositive, {}, Presence::Optional}});
+  add_rows(rows, "kernels.ring_all_reduces.", {{"launch_cycles", &c.ring_all_reduces.launch_cycles},
+                                               {"hop_cycles", &c.ring_all_reduces.hop_cycles},
+                                               {"bandwidth", &c.ring_all_reduces.bandwidth}});
+  add_rows(rows, "kernels.collectives.",
+           {{"launch_cycles", &c.collectives.launch_cycles}, {"bandwidth", &c.collectives.bandwidth}});
+  return rows;
+}
+
+CoefficientRows coefficient_rows(ServingPower& power) {
+  return {{"watts", &power.watts},
+          {"flops_per_second", &power.flops_per_second},
+          {"flops_per_cycle", &power.flops_per_cycle}};
+}
+
+ServingKernels serving_kernels(const Calibration& calibration, const DeviceSpec& device) {
+  const Calibration::Set* set = set_for(calibration.sets, device.compute_capability);
+  ServingKernels kernels;
+  read_coefficients(set == nullptr ? calibration.coefficients : set->coefficients, coefficient_rows(kernels));
+  return kernels;
+}
+
 ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
-                            const ServingCalibration& calibration) {
+                            const Calibration& calibration) {
   std::string lacks;
   std::optional<ServingRates> rates = serving_rates(device, &lacks);
   if (!rates) throw Error(device.id + " " + lacks + ", which calibration " + calibration.id + " needs");
@@ -267,7 +328,47 @@ ServingTime predict_serving(const Model& model, const Share& share, const Device
   // that it moves are data.
   const auto& coded = calibration.inline_codes;
   if (std::find(coded.begin(), coded.end(), device.id) != coded.end()) rates->bandwidth *= 15.0 / 16;
-  return ServingLowering(model, share, *rates, link, kernels_of(calibration, device)).lower();
+  return ServingLowering(model, share, *rates, link, serving_kernels(calibration, device)).lower();
 }
+
+namespace {
+
+Prediction predict_step(const EngineRun& run) {
+  const Calibration& fitted = run.calibration;
+  std::string lacks;
+  if (!serving_rates(run.device, &lacks))
+    return not_predicted(run.device.id + " " + lacks + ", which calibration " + fitted.id + " needs");
+  const Share alone = run.share == nullptr ? share_of_device(run.model, run.analysis, {}) : Share();
+  const ServingTime time =
+      predict_serving(run.model, run.share == nullptr ? alone : *run.share, run.device, run.link, fitted);
+  Prediction result{.seconds = time.seconds * run.overlap, .kernels = static_cast<std::int64_t>(time.kernels.size())};
+  // The interval is for 16-bit products of decoders; no other device validates 8-bit ones.
+  if (!time.has_cache)
+    result.notes.push_back("the model has no cache of keys and values, so it is no step of a decoder, to which "
+                           "llm-serving was fitted: no interval");
+  const bool is_judged = time.has_cache && run.precision != Precision::Float8;
+  set_interval(result, is_judged ? fitted.interval : std::nullopt, fitted.coverage,
+               time.has_cache ? "no runs with 8-bit products judged the calibration" : "the model is no step of a decoder");
+  return result;
+}
+
+constexpr Precision kPrecisions[] = {Precision::Bfloat16, Precision::Float16, Precision::Float8};
+constexpr Precision kProducts[] = {Precision::Bfloat16, Precision::Float16};
+
+}  // namespace
+
+constinit const Engine kServing = {.id = "llm-serving",
+                                   .what = "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several",
+                                   .schema = "pagoda.serving-calibration/1",
+                                   .calibration = "llm-serving",
+                                   .precisions = kPrecisions,
+                                   .covers = "`predict` `engine=llm-serving` covers bf16, fp16 and fp8",
+                                   .runs_on_groups = true,
+                                   .fuses = true,
+                                   .products = kProducts,
+                                   .others = "shares the caches and applies the head to the last position only",
+                                   .coefficients = rows_of<ServingKernels>,
+                                   .powers = rows_of<ServingPower>,
+                                   .predict = predict_step};
 
 }  // namespace pagoda::inline core

@@ -111,26 +111,15 @@ std::optional<ServingRates> serving_rates(const DeviceSpec& device, std::string*
   return std::nullopt;
 }
 
-const ServingKernels& kernels_of(const ServingCalibration& calibration, const DeviceSpec& device) {
-  for (const ServingCalibration::Set& set : calibration.sets)
-    if (std::find(set.compute_capabilities.begin(), set.compute_capabilities.end(), device.compute_capability) !=
-        set.compute_capabilities.end())
-      return set.kernels;
-  return calibration.kernels;
-}
-
-double powered_part(const ServingCalibration& calibration, const DeviceSpec& device) {
+double powered_part(const Calibration& calibration, const DeviceSpec& device) {
   const std::optional<ServingRates> rates = serving_rates(device);
-  for (const ServingCalibration::Power& power : calibration.powers) {
-    if (std::find(power.compute_capabilities.begin(), power.compute_capabilities.end(), device.compute_capability) ==
-        power.compute_capabilities.end())
-      continue;
-    if (!rates || !device.watts.known()) break;
-    const Quantity& clock = device.tensor_clock_hz.known() ? device.tensor_clock_hz : device.boost_clock_hz;
-    const double width = rates->bfloat16 / *clock.value / power.flops_per_cycle;
-    return std::cbrt(*device.watts.value / power.watts * width * width) * power.flops_per_second / rates->bfloat16;
-  }
-  return std::numeric_limits<double>::infinity();
+  const Calibration::Set* set = set_for(calibration.powers, device.compute_capability);
+  if (set == nullptr || !rates || !device.watts.known()) return std::numeric_limits<double>::infinity();
+  ServingPower power;
+  read_coefficients(set->coefficients, coefficient_rows(power));
+  const Quantity& clock = device.tensor_clock_hz.known() ? device.tensor_clock_hz : device.boost_clock_hz;
+  const double width = rates->bfloat16 / *clock.value / power.flops_per_cycle;
+  return std::cbrt(*device.watts.value / power.watts * width * width) * power.flops_per_second / rates->bfloat16;
 }
 
 double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingKernels& kernels) {

@@ -158,37 +158,4 @@ TensorRtKernels tensorrt_kernels(const Model& model, const Analysis& analysis) {
   return TensorRtLowering(model, analysis).lower(traffic(model, analysis, {.model = TrafficModel::Fused}));
 }
 
-Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const DeviceSpec& device,
-                            const TensorRtCalibration& calibration) {
-  Prediction result;
-  result.calibration = calibration.id;
-  std::string lacks;
-  const auto rates = tensorrt_rates(device, &lacks);
-  if (!rates) {
-    result.problem = device.id + " " + lacks + ", which calibration " + calibration.id + " needs";
-    return result;
-  }
-  const TensorRtKernels lowered = tensorrt_kernels(model, analysis);
-  result.unknown_rows = lowered.unknown_rows;
-  result.kernels = static_cast<std::int64_t>(lowered.kernels.size());
-  result.row_seconds.assign(analysis.nodes.size(), 0);
-  double seconds = 0;
-  for (const TensorRtKernel& kernel : lowered.kernels) {
-    const double time = tensorrt_seconds(kernel, lowered.weight_bytes, *rates, calibration);
-    result.row_seconds[index(kernel.rows.front())] += time;
-    seconds += time;
-  }
-  result.seconds = seconds;
-  if (lowered.unknown_rows > 0)
-    result.problem = std::to_string(lowered.unknown_rows) +
-                     " kernels hold operators that are not modelled: the prediction covers the rest";
-  // The interval holds for generations between or near those that were measured.
-  if (calibration.interval && flagship_flops_per_joule(rates->capability) > 0) {
-    result.low = seconds * calibration.interval->low;
-    result.high = seconds * calibration.interval->high;
-    result.coverage = calibration.coverage;
-  }
-  return result;
-}
-
 }  // namespace pagoda::inline core

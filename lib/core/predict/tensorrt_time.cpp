@@ -66,9 +66,9 @@ double flagship_flops_per_joule(int capability) {
 }
 
 std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::string* lacks) {
-  const std::optional<int> capability = capability_of(device.compute_capability);
   const Peak* narrow = device.peak(Precision::Int8, Unit::Tensor);
   const MemoryLevel* l2 = device.level("l2");
+  const std::optional<int> capability = capability_of(device.compute_capability);
   Needs needs;
   needs.require(capability.has_value(), "CUDA compute capability");
   const TensorRtRates rates = {
@@ -87,7 +87,7 @@ std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::strin
 }
 
 double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, const TensorRtRates& rates,
-                        const TensorRtCalibration& c) {
+                        const TensorRtCoefficients& c) {
   const bool is_int8 = kernel.is_int8 && rates.int8 > 0;
   const double peak = is_int8 ? rates.int8 : rates.float16;
   const double stated = flagship_flops_per_joule(rates.capability);
@@ -115,10 +115,10 @@ double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, c
 }
 
 double tensorrt_seconds(const TensorRtKernels& kernels, const TensorRtRates& rates,
-                        const TensorRtCalibration& calibration) {
+                        const TensorRtCoefficients& coefficients) {
   double seconds = 0;
   for (const TensorRtKernel& kernel : kernels.kernels)
-    seconds += tensorrt_seconds(kernel, kernels.weight_bytes, rates, calibration);
+    seconds += tensorrt_seconds(kernel, kernels.weight_bytes, rates, coefficients);
   return seconds;
 }
 

@@ -75,14 +75,14 @@ std::string plain_node(const std::string& name) { return name.substr(0, name.rfi
 // For shape computations and fewer than a thousand numbers, only the launch cost is visible.
 constexpr double kFew = 4000;
 
-// As the lowering states it (CpuKernel::width).
-double row_width(CpuKernelClass kind, const Tensors& t) {
+// As the lowering states it (OrtKernel::width).
+double row_width(OrtKernelClass kind, const Tensors& t) {
   const bool has_rows =
-      kind == CpuKernelClass::Norm || kind == CpuKernelClass::SkipNorm || kind == CpuKernelClass::Softmax;
+      kind == OrtKernelClass::Norm || kind == OrtKernelClass::SkipNorm || kind == OrtKernelClass::Softmax;
   return has_rows && !t.out[0].sizes.empty() ? static_cast<double>(t.out[0].sizes.back()) : 0;
 }
 
-std::optional<CpuKernel> conv(const Tensors& t, std::int64_t block) {
+std::optional<OrtKernel> conv(const Tensors& t, std::int64_t block) {
   if (t.in.size() < 2 || t.out.empty()) return std::nullopt;
   const Sizes &x = t.in[0].sizes, &w = t.in[1].sizes, &y = t.out[0].sizes;
   if (x.size() < 3 || w.size() != x.size() || y.size() != x.size() || w[1] <= 0) return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<CpuKernel> conv(const Tensors& t, std::int64_t block) {
   return conv_kernel(x, w, y, block, is_blocked ? ConvForm::Blocks : ConvForm::Plain);
 }
 
-std::optional<CpuKernel> matmul(std::string_view op, const Tensors& t) {
+std::optional<OrtKernel> matmul(std::string_view op, const Tensors& t) {
   if (t.in.empty() || t.out.empty() || t.in[0].sizes.empty() || t.out[0].sizes.empty()) return std::nullopt;
   const Sizes& y = t.out[0].sizes;
   const double width = static_cast<double>(y.back()), total = t.out[0].elements();
@@ -105,30 +105,30 @@ std::optional<CpuKernel> matmul(std::string_view op, const Tensors& t) {
   const double rows = total / width / matrices, depth = t.in[0].elements() / (rows * matrices);
   if (width <= 0 || rows <= 0 || depth <= 0) return std::nullopt;
   const bool is_biased = t.in.size() > 1 && (op == "Gemm" || op == "FusedGemm");
-  return product_kernel(is_batched  ? CpuKernelClass::ProductBatched
-                        : is_biased ? CpuKernelClass::ProductBiased
-                                    : CpuKernelClass::Product,
+  return product_kernel(is_batched  ? OrtKernelClass::ProductBatched
+                        : is_biased ? OrtKernelClass::ProductBiased
+                                    : OrtKernelClass::Product,
                         matrices, rows, depth, width, 4, !is_batched);
 }
 
-std::optional<CpuKernel> other(std::string_view op, const Tensors& t) {
+std::optional<OrtKernel> other(std::string_view op, const Tensors& t) {
   if (t.out.empty()) return std::nullopt;
   const double full = t.out[0].elements();
   const bool is_broadcast = std::any_of(t.in.begin(), t.in.end(), [&](const Tensor& tensor) {
     return tensor.elements() > 1 && tensor.elements() < full;
   });
-  CpuKernelClass kind = cpu_class_of(op, operator_facts("", op), is_broadcast);
+  OrtKernelClass kind = ort_class_of(op, operator_facts("", op), is_broadcast);
   double read = 0, written = 0;
   for (const Tensor& tensor : t.in) read += tensor.bytes();
   for (const Tensor& tensor : t.out) written += tensor.bytes();
   if (op == "Transpose") {
     const auto known = transpose_kernel_between(t.in[0].sizes, t.out[0].sizes, t.in[0].element_bytes);
-    return known && known->bytes < kFew ? CpuKernel{} : known;
+    return known && known->bytes < kFew ? OrtKernel{} : known;
   }
   if (is_product(kind)) return std::nullopt;
-  if (written + read < kFew || kind == CpuKernelClass::Small) return CpuKernel{};
+  if (written + read < kFew || kind == OrtKernelClass::Small) return OrtKernel{};
   // These read only the elements that they select.
-  const bool is_part = kind == CpuKernelClass::Copy || kind == CpuKernelClass::Gather;
+  const bool is_part = kind == OrtKernelClass::Copy || kind == OrtKernelClass::Gather;
   return moving_kernel(kind, is_part ? 2 * written : read + written, 0, row_width(kind, t));
 }
 
@@ -146,19 +146,19 @@ int channel_block(const documents::Measured& profile) {
   return block < 4 ? 0 : static_cast<int>(block);
 }
 
-bool depends_on_graph(CpuKernelClass kind) {
-  return kind == CpuKernelClass::SoftmaxOuter || kind == CpuKernelClass::ResizeCubic ||
-         kind == CpuKernelClass::ConvColumns;
+bool depends_on_graph(OrtKernelClass kind) {
+  return kind == OrtKernelClass::SoftmaxOuter || kind == OrtKernelClass::ResizeCubic ||
+         kind == OrtKernelClass::ConvColumns;
 }
 
-std::vector<TimedCpuKernel> timed_kernels(const documents::Measured& profile, int channel_block,
-                                          const std::map<std::string, CpuKernel>& named) {
-  std::vector<TimedCpuKernel> timed;
+std::vector<TimedOrtKernel> timed_kernels(const documents::Measured& profile, int channel_block,
+                                          const std::map<std::string, OrtKernel>& named) {
+  std::vector<TimedOrtKernel> timed;
   for (const documents::MeasuredKernel& kernel : profile.kernels) {
     if (!kernel.seconds || *kernel.seconds <= 0 || !kernel.nvtx.empty()) continue;  // in a body, sizes may vary
     const Tensors t = tensors_of(kernel);
     const std::string_view op = plain_name(kernel.op_type);
-    std::optional<CpuKernel> known = is_conv(op)     ? conv(t, channel_block)
+    std::optional<OrtKernel> known = is_conv(op)     ? conv(t, channel_block)
                                      : is_matmul(op) ? matmul(op, t)
                                                      : other(op, t);
     if (const auto found = named.find(plain_node(kernel.name)); found != named.end())

@@ -1,9 +1,9 @@
 // What this build supports: devices, operators, engines; as tables and as JSON.
 #include "pagoda/base/json_writer.h"
+#include "pagoda/core/engine.h"
 #include "pagoda/core/operators.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/estimate/engines.h"
 #include "pagoda/present/spell.h"
 #include "report/rows.h"
 
@@ -57,7 +57,7 @@ std::string devices_table(std::size_t width) {
     grid.rows.push_back(std::move(row));
   }
   std::string calibrations;
-  for (const std::string& id : documents::calibration_ids())
+  for (const std::string& id : documents::calibration_ids(engines().front()->id))
     calibrations += "calibration " + id + ": " + documents::calibration(id).regime + "\n";
   return base::aligned(grid, width) + calibrations +
          "dense peaks in FLOP/s (int8: operations); the source of each number is in data/devices; a power mode is "
@@ -67,8 +67,8 @@ std::string devices_table(std::size_t width) {
 std::string engines_table(std::size_t width) {
   base::Grid grid{.columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
                   .rows = {}};
-  for (const estimate::Engine& engine : estimate::engines())
-    grid.rows.push_back({std::string(engine.id), command_line(engine.what), base::joined(engine.calibrations())});
+  for (const Engine* engine : engines())
+    grid.rows.push_back({std::string(engine->id), command_line(engine->what), base::joined(documents::calibration_ids(engine->id))});
   return base::aligned(grid, width);
 }
 
@@ -105,10 +105,10 @@ void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
   json.end_object();
 }
 
-void write_engine(base::JsonWriter& json, const estimate::Engine& engine) {
+void write_engine(base::JsonWriter& json, const Engine& engine) {
   json.begin_object(Layout::Line);
   json.member("id", engine.id).member("predicts", command_line(engine.what));
-  write_texts(json, "calibrations", engine.calibrations());
+  write_texts(json, "calibrations", documents::calibration_ids(engine.id));
   json.end_object();
 }
 
@@ -136,7 +136,7 @@ std::string list_report(Format format, List list, std::size_t width, const std::
       break;
     case List::Engines:
       json.key("engines").begin_array();
-      for (const estimate::Engine& engine : estimate::engines()) write_engine(json, engine);
+      for (const Engine* engine : engines()) write_engine(json, *engine);
       break;
   }
   json.end_array();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/core/engine.h"
+
 namespace pagoda::present::report {
 
 Data collect(const EstimateDocument& estimate, const ReportOptions& options) {
@@ -56,8 +58,9 @@ std::string interval_text(const documents::EstimateRoofline& time) {
   const documents::EstimatePrediction& predicted = *time.predicted;
   if (!predicted.low || !predicted.high || !predicted.coverage)
     return "no interval" + (predicted.no_interval.empty() ? "" : ": " + base::printable(predicted.no_interval));
+  const Engine* engine = find_engine(predicted.engine);
   return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
-         base::rounded(100 * *predicted.coverage) + (predicted.engine == "pytorch-amp" ? " % of models" : " %");
+         base::rounded(100 * *predicted.coverage) + " %" + std::string(engine == nullptr ? "" : engine->interval_of);
 }
 
 std::string placement_text(const documents::EstimatePlacement& placement) {

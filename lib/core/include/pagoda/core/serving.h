@@ -1,8 +1,8 @@
 // Predicted time of a step under a serving engine (vLLM, SGLang, TensorRT-LLM), on one device or several.
 //
-//   ServingCalibration fitted = documents::serving_calibration("llm-serving");
+//   Calibration fitted = documents::calibration("llm-serving");
 //   ServingTime time = predict_serving(model, share, documents::find_device("l40s"), {}, fitted);
-//   time.seconds;  time.kernels;  // the sum, and what it is of
+//   time.seconds;  time.kernels;  // the sum, and its parts
 //
 // Assumptions about engines: the whole step is one CUDA graph; products that share an operand are merged (queries, keys
 // and values; gate and up); the head runs on the last position of each sequence; attention writes the new rows and
@@ -26,7 +26,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/core/graph.h"
 #include "pagoda/core/parallel.h"
-#include "pagoda/core/predict.h"
+#include "pagoda/core/engine.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
@@ -63,34 +63,17 @@ struct ServingKernels {
   Collective collectives;
 };
 
-struct ServingCalibration {
-  // The fit of one measured device, for devices whose chips run the same kernels.
-  struct Set {
-    std::string device;
-    std::vector<std::string> compute_capabilities;
-    ServingKernels kernels;
-  };
-  // What long products of a measured device do within its power, for devices whose chips are made in the same process or
-  // in an older one.
-  struct Power {
-    std::string device;
-    std::vector<std::string> compute_capabilities;
-    double watts = 0, flops_per_second = 0;
-    double flops_per_cycle = 0;  // of all units
-  };
-  std::string id, regime, source;
-  std::vector<std::string> devices;       // measured devices
-  std::vector<std::string> inline_codes;  // devices that store error-correcting codes beside the data
-  ServingKernels kernels;                 // fitted to all of them, for other devices
-  std::vector<Set> sets;
-  std::vector<Power> powers;
-  // prediction · interval.low … prediction · interval.high contains `coverage` of the longer products on a device left
-  // out of the fit.
-  double coverage = 0;
-  Factors interval;
-};
+CoefficientRows coefficient_rows(ServingKernels& kernels);
+// Of the calibration's set for the device's compute capability, else those fitted to all devices.
+ServingKernels serving_kernels(const Calibration& calibration, const DeviceSpec& device);
 
-const ServingKernels& kernels_of(const ServingCalibration& calibration, const DeviceSpec& device);
+// What long products of a measured device do within its power, for devices whose chips are made in the same process or
+// in an older one: a set of Calibration::powers.
+struct ServingPower {
+  double watts = 0, flops_per_second = 0;
+  double flops_per_cycle = 0;  // of all units
+};
+CoefficientRows coefficient_rows(ServingPower& power);
 
 // The rates of a device that kernels run at.
 struct ServingRates {
@@ -107,14 +90,7 @@ std::optional<ServingRates> serving_rates(const DeviceSpec& device, std::string*
 // device of its kind was measured. Busy units draw in proportion to their number, clock and squared voltage; voltage is
 // taken to be in proportion to the clock, and the measured device to draw all of its power W0 at its rate R0. With F
 // and F0 FLOP per cycle and W watts that gives a rate of R0 · (W/W0 · (F/F0)^2)^(1/3).
-double powered_part(const ServingCalibration& calibration, const DeviceSpec& device);
-
-// The connection between devices.
-struct ServingLink {
-  double bytes_per_second = 0;
-  bool is_bus = false;  // PCIe: engines leave all-reduces of more than two devices to NCCL's rings
-  bool sums_in_switch = false;
-};
+double powered_part(const Calibration& calibration, const DeviceSpec& device);
 
 // Times of single kernels. Sizes are those of one device.
 struct ProductSize {
@@ -153,7 +129,7 @@ struct ServingTime {
 // `share` is one device's work, from share_of_device, even for a single device. Throws Error where the device lacks a
 // rate, and where the model has no product with a weight.
 ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
-                            const ServingCalibration& calibration);
+                            const Calibration& calibration);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

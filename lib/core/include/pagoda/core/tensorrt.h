@@ -1,9 +1,8 @@
-// Predicts the time of a model under TensorRT: fused kernels in float16, or with products in int8.
+// The kernels of a model under TensorRT and their times: fused kernels in float16, or with products in int8.
 //
-//   Analysis narrow = analyze(model, {.batch = 8, .precision = Precision::Int8});
-//   Prediction time = predict_tensorrt(model, narrow, documents::find_device("l40s"),
-//                                      documents::tensorrt_calibration("tensorrt"));
-//   *time.seconds;
+//   TensorRtKernels lowered = tensorrt_kernels(model, analyze(model, {.batch = 8, .precision = Precision::Int8}));
+//   tensorrt_seconds(lowered, *tensorrt_rates(documents::find_device("l40s")),
+//                    tensorrt_coefficients(documents::calibration("tensorrt")));
 //
 // The kernels are the groups of fused traffic. A kernel takes launch_cycles / clock + (work² + bytes²)^(1/2). A
 // product's work comes in whole waves of tiles over the units, with the best of several tile shapes, at a fraction of
@@ -13,35 +12,33 @@
 // their watts: a fraction of the FLOP per joule that the largest board of their generation states.
 #pragma once
 
+#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/calibration.h"
 #include "pagoda/core/device.h"
-#include "pagoda/core/predict.h"
+#include "pagoda/core/graph.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// Coefficients: cycles of the device's clock, fractions of its rates.
-struct TensorRtCalibration {
-  std::string id, regime, source;
-  std::vector<std::string> devices;  // measured devices
-  double launch_cycles = 0;          // of a product or attention
-  double light_launch_cycles = 0;    // of other kernels
-  double compute = 1;                // fraction of the peak, for float16 products
-  double narrow = 1;                 // times that, in int8
-  double attention = 1;              // fraction of the peak
-  double bandwidth = 1;              // fraction of memory bandwidth
-  double l2 = 1;                     // fraction of 32 B per cycle and unit
-  double sustained = 1;              // fraction of flagship_flops_per_joule(), for any board of the generation
-  double narrow_per_joule = 2;       // times that, in int8
-  // prediction · interval.low … prediction · interval.high contains `coverage` of the runs of a device left out of the
-  // fit or, of one device only, of a group left out (interval_factors()). Empty where there are too few.
-  double coverage = 0;
-  std::optional<Factors> interval;
+// Cycles of the device's clock, fractions of its rates.
+struct TensorRtCoefficients {
+  double launch_cycles = 0;        // of a product or attention
+  double light_launch_cycles = 0;  // of other kernels
+  double compute = 1;              // fraction of the peak, for float16 products
+  double narrow = 1;               // times that, in int8
+  double attention = 1;            // fraction of the peak
+  double bandwidth = 1;            // fraction of memory bandwidth
+  double l2 = 1;                   // fraction of 32 B per cycle and unit
+  double sustained = 1;            // fraction of flagship_flops_per_joule(), for any board of the generation
+  double narrow_per_joule = 2;     // times that, in int8
 };
+CoefficientRows coefficient_rows(TensorRtCoefficients& coefficients);
+TensorRtCoefficients tensorrt_coefficients(const Calibration& calibration);
 
 struct TensorRtRates {
   double float16 = 0, int8 = 0;  // FLOP/s of tensor units; int8 0: unsupported
@@ -78,48 +75,9 @@ struct TensorRtKernels {
 // `analysis` must have all sizes bound, with AnalyzeOptions::precision Float16 or Int8.
 TensorRtKernels tensorrt_kernels(const Model& model, const Analysis& analysis);
 double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, const TensorRtRates& rates,
-                        const TensorRtCalibration& calibration);
+                        const TensorRtCoefficients& coefficients);
 double tensorrt_seconds(const TensorRtKernels& kernels, const TensorRtRates& rates,
-                        const TensorRtCalibration& calibration);
-
-// Like predict() for eager PyTorch. `analysis` as above.
-Prediction predict_tensorrt(const Model& model, const Analysis& analysis, const DeviceSpec& device,
-                            const TensorRtCalibration& calibration);
-
-// --- fitting ---
-
-struct TensorRtRun {
-  std::string device;  // id
-  std::string group;   // also left out together: a sequence length, a family of models; "": never judged
-  std::string pair = {};  // the same for the float16 and the int8 run of one configuration; "": of none
-  bool is_int8 = false;
-  TensorRtKernels kernels;
-  TensorRtRates rates;
-  double seconds = 0;  // measured
-};
-// Levenberg-Marquardt over logarithms with priors (tensorrt_fit.cpp). The runs of one device are similar and together
-// weigh as 20 observations. Coefficients that no run determines keep their priors; `centre`: the priors' centre, a
-// calibration of other devices.
-TensorRtCalibration fit_tensorrt(std::span<const TensorRtRun> runs, const TensorRtCalibration* centre = nullptr);
-
-// |predicted / measured − 1| over some runs, and the mean of predicted / measured − 1.
-struct TensorRtErrors {
-  std::string of;  // a device or group
-  std::int64_t runs = 0;
-  double mean = 0, median = 0, bias = 0;
-};
-
-struct TensorRtFit {
-  TensorRtCalibration calibration;  // of all runs
-  std::vector<TensorRtErrors> fitted = {}, left_out = {};  // by device; by device and group, each from a fit without it
-  // Of each run, by a fit that leaves out its device. With one device, the fit leaves out the run's group instead. Empty
-  // for a run without such a fit.
-  std::vector<std::optional<double>> predicted = {};
-  double covered = 0;  // share of `predicted` inside the interval or, of one device only, that of the other groups
-  std::int64_t pairs = 0, pairs_right = 0;  // whether int8 is faster, by `predicted`
-};
-TensorRtFit calibrate_tensorrt(std::span<const TensorRtRun> runs, double coverage,
-                               const TensorRtCalibration* centre = nullptr);
+                        const TensorRtCoefficients& coefficients);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

@@ -11,15 +11,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/calibration.h"
 #include "pagoda/core/custom_operator.h"
-#include "pagoda/core/predict.h"
-#include "pagoda/core/serving.h"
-#include "pagoda/core/tensorrt.h"
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 
@@ -38,11 +33,6 @@ struct Speculation {
   double acceptance = 0;
 };
 
-// The engine that predicts the time, as its calibration: eager PyTorch, a serving engine, TensorRT, or ONNX Runtime on
-// the CPU that it was measured on. Empty: no prediction.
-using EngineCalibration =
-    std::variant<std::monostate, Calibration, ServingCalibration, TensorRtCalibration, CpuCalibration>;
-
 struct EstimateRequest {
   AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
   std::vector<CustomOperator> custom_operators = {};  // user-defined operators for nodes without a rule
@@ -51,8 +41,9 @@ struct EstimateRequest {
   TrafficModel traffic = TrafficModel::Unfused;       // the definition of "bytes"
   std::optional<DeviceSpec> device = std::nullopt;    // time bounds
   std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
-  // Also predicts the time; needs a device. set_prediction() of engines.h sets it by name.
-  EngineCalibration engine = {};
+  // Also predicts the time, under the engine of this calibration; needs a device. set_prediction() of engines.h sets it
+  // by name.
+  std::optional<Calibration> engine = {};
   std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
   std::optional<ParallelOptions> parallel = std::nullopt;  // several identical devices; needs a device
   LinkChoice link = {};

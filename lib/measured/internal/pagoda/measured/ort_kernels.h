@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/onnxruntime.h"
 #include "pagoda/documents/measured.h"
 
 #pragma GCC visibility push(default)
@@ -15,13 +15,19 @@ namespace pagoda::measured {
 // two-dimensional convolution (as the engine pads them); 0 if below 4: the engine does not use blocks.
 int channel_block(const documents::Measured& profile);
 
+// A kernel timed by the engine's profiler.
+struct TimedOrtKernel {
+  OrtKernel kernel;
+  double seconds = 0;  // of one execution
+};
+
 // Whether a class depends on what a profile does not state: attributes, or weights that are computed in each run.
-bool depends_on_graph(CpuKernelClass kind);
+bool depends_on_graph(OrtKernelClass kind);
 // Timed kernels whose sizes determine their work. A profile does not contain repacked weights: integer convolutions,
 // attention and other products whose depth does not follow from the sizes are looked up in `named`, by the node's name
 // in the model, and so are classes that depend on the graph.
-std::vector<TimedCpuKernel> timed_kernels(const documents::Measured& profile, int channel_block,
-                                          const std::map<std::string, CpuKernel>& named);
+std::vector<TimedOrtKernel> timed_kernels(const documents::Measured& profile, int channel_block,
+                                          const std::map<std::string, OrtKernel>& named);
 
 }  // namespace pagoda::measured
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-#include "predict/cpu_loading.h"
+#include "predict/ort_loading.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 
 namespace pagoda::inline core {
 
-CpuLoading::CpuLoading(const Model& model, const Analysis& analysis, const Links& links)
+OrtLoading::OrtLoading(const Model& model, const Analysis& analysis, const Links& links)
     : graph_(model.main()), analysis_(analysis), links_(links) {
   has_fixed_sizes_ = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId input) {
     const auto& shape = graph_.value(input).declared.shape;
@@ -21,7 +21,7 @@ CpuLoading::CpuLoading(const Model& model, const Analysis& analysis, const Links
     if (graph_.nodes[n].op_type == "Mul") find_norm(static_cast<std::int32_t>(n));
 }
 
-void CpuLoading::find_constants(const Model& model) {
+void OrtLoading::find_constants(const Model& model) {
   constant_ = constant_values(model, analysis_);
   if (!has_fixed_sizes_) return;
   for (const NodeReport& row : analysis_.nodes) {
@@ -36,12 +36,12 @@ void CpuLoading::find_constants(const Model& model) {
   }
 }
 
-bool CpuLoading::computes(const NodeReport& row) const {
+bool OrtLoading::computes(const NodeReport& row) const {
   return has_fixed_sizes_ && is_constant(graph_.node(row.node).output(0)) && row.cost.mark != Mark::Folded &&
          row.cost.mark != Mark::Unmodelled;
 }
 
-double CpuLoading::read_weight_bytes() const {
+double OrtLoading::read_weight_bytes() const {
   std::map<ValueId, double> stored;
   for (const NodeReport& row : analysis_.nodes) {
     if (row.graph != 0) continue;
@@ -62,9 +62,9 @@ double CpuLoading::read_weight_bytes() const {
   return sum;
 }
 
-bool CpuLoading::is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
+bool OrtLoading::is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
 
-ValueId CpuLoading::kept(const Node& node) const {
+ValueId OrtLoading::kept(const Node& node) const {
   const ValueId first = node.input(0), second = node.input(1), output = node.output(0);
   if (first == kAbsent || output == kAbsent) return kAbsent;
   if (node.op_type == "Cast")
@@ -81,7 +81,7 @@ ValueId CpuLoading::kept(const Node& node) const {
   return commutes && is_neutral(first, second) ? second : kAbsent;
 }
 
-bool CpuLoading::joins_weights(const Node& node, ValueId value) const {
+bool OrtLoading::joins_weights(const Node& node, ValueId value) const {
   if (node.op_type == "BatchNormalization") return is_constant(node.input(1));
   const bool multiplies = node.op_type == "Mul";
   if ((!multiplies && node.op_type != "Add") || node.inputs.size() != 2) return false;
@@ -94,7 +94,7 @@ bool CpuLoading::joins_weights(const Node& node, ValueId value) const {
   return (*few)[few->size() + 1 - many->size()] == channels && element_count(*few) == channels;
 }
 
-bool CpuLoading::is_scale_of_product(const Node& node) const {
+bool OrtLoading::is_scale_of_product(const Node& node) const {
   if ((node.op_type != "Mul" && node.op_type != "Div") || node.inputs.size() != 2) return false;
   const auto is_number = [&](ValueId value) {
     const Shape* shape = shape_of(analysis_, value);
@@ -112,7 +112,7 @@ bool CpuLoading::is_scale_of_product(const Node& node) const {
 }
 
 // An attribute as text; empty if it is neither an integer nor a list of them.
-std::string CpuLoading::attribute_text(const Attribute& attribute) {
+std::string OrtLoading::attribute_text(const Attribute& attribute) {
   std::string text = ' ' + attribute.name + '=';
   if (const auto* one = std::get_if<std::int64_t>(&attribute.value)) return text + std::to_string(*one);
   const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute.value);
@@ -122,7 +122,7 @@ std::string CpuLoading::attribute_text(const Attribute& attribute) {
 }
 
 // A constant integer as text, any other value by its number.
-std::string CpuLoading::operand_text(ValueId value) const {
+std::string OrtLoading::operand_text(ValueId value) const {
   if (value != kAbsent && is_constant(value)) {
     const std::int32_t stored = graph_.value(value).initializer;
     const auto& known = stored < 0 ? analysis_.values[index(value)] : graph_.initializers[index(stored)].value;
@@ -134,7 +134,7 @@ std::string CpuLoading::operand_text(ValueId value) const {
 
 // common_subexpression_elimination.cc: operators with equal attributes and operands run once. Stored operands are equal
 // if they hold the same single number.
-void CpuLoading::find_repeats() {
+void OrtLoading::find_repeats() {
   std::map<ValueId, ValueId> first;  // by value: the earlier one that equals it
   std::map<std::string, std::int32_t> seen;
   for (const NodeReport& row : analysis_.nodes) {
@@ -162,7 +162,7 @@ void CpuLoading::find_repeats() {
 
 // The node that writes a value, which no other node reads, through a node that changes nothing; -1 if it is of another
 // type.
-std::int32_t CpuLoading::writer(ValueId value, std::string_view op) const {
+std::int32_t OrtLoading::writer(ValueId value, std::string_view op) const {
   const std::int32_t idle = links_.writer(value);
   if (idle >= 0 && links_.only_reader(value) != nullptr)
     if (const ValueId behind = kept(graph_.node(idle)); behind != kAbsent) value = behind;
@@ -171,7 +171,7 @@ std::int32_t CpuLoading::writer(ValueId value, std::string_view op) const {
 }
 
 // x of sqrt(mean(x²) + ε); kAbsent: the node is not such a root.
-ValueId CpuLoading::operand_of_root(std::int32_t root, std::vector<std::int32_t>& nodes) const {
+ValueId OrtLoading::operand_of_root(std::int32_t root, std::vector<std::int32_t>& nodes) const {
   const std::int32_t sum = writer(graph_.node(root).input(0), "Add");
   if (sum < 0) return kAbsent;
   const Node& add = graph_.node(sum);
@@ -186,7 +186,7 @@ ValueId CpuLoading::operand_of_root(std::int32_t root, std::vector<std::int32_t>
   return times.input(0);
 }
 
-void CpuLoading::find_norm(std::int32_t last) {
+void OrtLoading::find_norm(std::int32_t last) {
   const Node& scaled = graph_.node(last);
   if (scaled.inputs.size() != 2) return;
   const std::size_t side = is_constant(scaled.input(0)) ? 1 : 0;

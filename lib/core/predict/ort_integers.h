@@ -8,9 +8,9 @@
 
 namespace pagoda::inline core {
 
-class CpuIntegers {
+class OrtIntegers {
  public:
-  CpuIntegers(const Graph& graph, const Analysis& analysis, const Links& links);
+  OrtIntegers(const Graph& graph, const Analysis& analysis, const Links& links);
 
   // A product of dequantised operands. Convolutions run on integers only if their result is quantised again.
   bool multiplies(std::int32_t id) const;

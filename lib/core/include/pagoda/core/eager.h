@@ -1,9 +1,7 @@
-// Predicted time: how long a framework that runs a model operator by operator will actually take, as opposed to the
-// roofline's lower bound.
+// Engines that run operators one by one: eager PyTorch, and ONNX Runtime's CUDA provider.
 //
-//   Prediction time = predict(model, analysis, device("rtx-3090"), calibration("rtx-3090-amp-nchw"));
-//   *time.seconds;          // the prediction
-//   time.low, time.high;    // holds the measured time in `coverage` of models of families never seen
+//   EagerKernels lowered = eager_kernels(model, analysis, {.engine = eager_engine("pytorch-amp")});
+//   kernel_seconds(lowered.kernels[0], *kernel_rates(device), eager_coefficients(calibration));
 //
 // The model is lowered to the kernels of eager PyTorch, in float32 or under automatic mixed precision (float16):
 // convolution, bias, normalisation and activation are separate kernels; casts appear where autocast inserts them,
@@ -13,9 +11,8 @@
 //   curve = M/(M + m0) · N/(N + n0) · K/(K + k0)
 // where c_w, c_b, m0, n0 and k0 belong to its class, p is common to all, and M, N, K are the sizes of a product (see
 // KernelClass); m0 is 0 where batches are large. The coefficients have no unit, so they carry over to other devices;
-// rates and bandwidth are the device's. A calibration is fitted to measured times (calibrate.h) and holds only in its
-// regime: see Calibration::regime. Where it states what launches cost the host (HostCosts), the host launches while the
-// device works, and a run ends when both have; else the time of a run is the sum of its kernels.
+// rates and bandwidth are the device's. Where a calibration states what launches cost the host (HostCosts), the host
+// launches while the device works, and a run ends when both have; else the time of a run is the sum of its kernels.
 #pragma once
 
 #include <array>
@@ -27,6 +24,7 @@
 #include <vector>
 
 #include "pagoda/core/analyze.h"
+#include "pagoda/core/calibration.h"
 #include "pagoda/core/device.h"
 #include "pagoda/core/graph.h"
 
@@ -153,61 +151,29 @@ struct HostCosts {
 struct HostCost {
   const char* name;  // in files
   double HostCosts::*member;
+  double centre;  // of its prior, in seconds
 };
+// The centres are guesses around the 3.2 µs that an empty kernel takes to launch on an H200
+// (data/measured/nvidia-h200.json), give or take a factor of e.
 inline constexpr HostCost kHostCosts[] = {
-    {"run", &HostCosts::run},       {"shape", &HostCosts::shape},     {"node", &HostCosts::node},
-    {"kernel", &HostCosts::kernel}, {"product", &HostCosts::product}, {"convolution", &HostCosts::convolution},
+    {"run", &HostCosts::run, 20e-6},        {"shape", &HostCosts::shape, 1e-6},
+    {"node", &HostCosts::node, 1.5e-6},     {"kernel", &HostCosts::kernel, 4e-6},
+    {"product", &HostCosts::product, 7e-6}, {"convolution", &HostCosts::convolution, 10e-6},
 };
 
-// Factors on a prediction.
-struct Factors {
-  double low = 0, high = 0;
-};
-
-struct Calibration {
-  std::string id;
-  EagerEngine engine = {};  // that ran what was measured
-  std::string regime;       // what was measured: framework, precision, layout, batches
-  std::string source;       // of the measured times
+struct EagerCoefficients {
   std::array<ClassCoefficients, kKernelClasses> classes = {};
-  double launch = 1;                 // time of a launch, in units of the device's launch overhead
-  HostCosts host = {};               // without them, the host is never the limit
-  double norm = 4;                   // p: 1 adds work and traffic, a large p takes the longer one
-  std::vector<std::string> devices;  // measured devices, by id
-  std::vector<std::string> layouts;  // of images in the measured runs: "nchw", "nhwc"
-  // prediction · interval.low … prediction · interval.high contains `coverage` of the models of unseen families on a
-  // measured device in a measured layout; `elsewhere` does the same for other devices or layouts, from runs on the
-  // devices of `judge`, which were not part of the fit. Empty: too few measured families to state one.
-  double coverage = 0;
-  std::optional<Factors> interval, elsewhere;
-  std::string judge;
+  double launch = 1;                   // time of a launch, in units of the device's launch overhead
+  HostCosts host = {};                 // without them, the host is never the limit
+  double norm = 4;                     // p: 1 adds work and traffic, a large p takes the longer one
   double shortest_kernel_seconds = 0;  // smallest mean kernel time of a model in the fit
-  // On families left out of the fit:
-  double models = 0, families = 0;
-  double mean_error = 0, median_error = 0, p90_error = 0;  // |predicted / measured - 1|
-  double rank_correlation = 0;                             // Spearman's
 };
+CoefficientRows coefficient_rows(EagerCoefficients& coefficients);
+EagerCoefficients eager_coefficients(const Calibration& calibration);
+Coefficients written_coefficients(EagerCoefficients coefficients);  // without those that are not known
 
 // The interval for a device and layout: `interval` if both were measured, else `elsewhere`.
 std::optional<Factors> interval(const Calibration& calibration, std::string_view device, bool channels_last);
-
-struct Prediction {
-  std::optional<double> seconds;  // empty when the device lacks a rate that the calibration needs: see `problem`
-  std::optional<double> low, high, coverage;  // empty where the calibration has no interval for this device
-  std::string calibration;
-  std::string problem;              // what prevents a prediction, or how it goes beyond the measurements; else empty
-  std::vector<double> row_seconds;  // by Analysis::nodes: sums to `seconds`
-  std::int64_t kernels = 0;
-  std::int64_t unknown_rows = 0;  // > 0: the prediction covers only the other rows
-  // Convolutions of parallel branches that could be merged into one, and the time of the network after that; 0 and
-  // empty where there are none.
-  std::int64_t mergeable_branches = 0;
-  std::optional<double> merged_seconds;
-};
-
-// `options.engine` is ignored: the kernels are those of the calibration's engine.
-Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpec& device,
-                   const Calibration& calibration, const EagerOptions& options = {});
 
 // The rates that kernels run at; kernel_rates() is empty where the device lacks one, such as a CPU without float16
 // products. `lacks` then receives what it does not state, "states no memory bandwidth".
@@ -223,7 +189,7 @@ struct KernelRates {
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine = {},
                                         std::string* lacks = nullptr);
 
-double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration);
+double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const EagerCoefficients& coefficients);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

@@ -2,23 +2,23 @@
 #pragma once
 
 #include "pagoda/core/analysis.h"
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/onnxruntime.h"
 #include "predict/links.h"
 #include "predict/number.h"
 
 namespace pagoda::inline core {
 
-class CpuClasses {
+class OrtClasses {
  public:
-  CpuClasses(const Graph& graph, const Analysis& analysis, const Links& links)
+  OrtClasses(const Graph& graph, const Analysis& analysis, const Links& links)
       : graph_(graph), analysis_(analysis), links_(links) {}
 
   // `node` is null for rows of bodies.
-  CpuKernelClass of(const Node* node, const NodeReport& row) const;
+  OrtKernelClass of(const Node* node, const NodeReport& row) const;
   // Of a product of integers by `matrix`, or by what it is dequantised from.
-  CpuKernelClass of_integers(ValueId matrix) const;
-  // Elements side by side in a row of the node's work (CpuKernel::width); 0: the class has no rows.
-  double row_width(CpuKernelClass kind, const Node& node) const;
+  OrtKernelClass of_integers(ValueId matrix) const;
+  // Elements side by side in a row of the node's work (OrtKernel::width); 0: the class has no rows.
+  double row_width(OrtKernelClass kind, const Node& node) const;
   // Read by a cubic Resize: four numbers for each interpolation along an axis. The engine interpolates every line of
   // the image that it reads to the output's width, once, and those for each output again: with as many lines as before,
   // twice for each output; with half as many, three times. Measured with ONNX Runtime 1.32, ratios from 1/2 to 4:

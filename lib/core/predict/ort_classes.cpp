@@ -1,4 +1,4 @@
-#include "predict/cpu_classes.h"
+#include "predict/ort_classes.h"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ std::size_t softmax_axis(const Node& node, std::size_t rank) {
 
 }  // namespace
 
-bool CpuClasses::is_broadcast(const Node& node) const {
+bool OrtClasses::is_broadcast(const Node& node) const {
   const double full = elements(shape(node.output(0)));
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
     const double count = elements(shape(input));
@@ -23,7 +23,7 @@ bool CpuClasses::is_broadcast(const Node& node) const {
 }
 
 // The matrix of 8-bit numbers on the right of a product, a stored one if there is one; kAbsent: none.
-ValueId CpuClasses::integer_matrix(const Node& node) const {
+ValueId OrtClasses::integer_matrix(const Node& node) const {
   ValueId matrix = kAbsent;
   for (const ValueId input : node.inputs) {
     const Shape* known = shape(input);
@@ -33,35 +33,35 @@ ValueId CpuClasses::integer_matrix(const Node& node) const {
   return matrix;
 }
 
-CpuKernelClass CpuClasses::of_integers(ValueId matrix) const {
+OrtKernelClass OrtClasses::of_integers(ValueId matrix) const {
   const std::int32_t from = links_.writer(matrix);
   if (from >= 0 && graph_.node(from).op_type == "DequantizeLinear") matrix = graph_.node(from).input(0);
-  return analysis_.types[index(matrix)].element == ElementType::Uint8 ? CpuKernelClass::ProductUnsigned
-                                                                      : CpuKernelClass::ProductQuantized;
+  return analysis_.types[index(matrix)].element == ElementType::Uint8 ? OrtKernelClass::ProductUnsigned
+                                                                      : OrtKernelClass::ProductQuantized;
 }
 
-CpuKernelClass CpuClasses::of(const Node* node, const NodeReport& row) const {
-  if (node == nullptr) return cpu_class_of("", row.facts, false);
-  if (node->op_type == "Resize" && node->text("mode") == "cubic") return CpuKernelClass::ResizeCubic;
+OrtKernelClass OrtClasses::of(const Node* node, const NodeReport& row) const {
+  if (node == nullptr) return ort_class_of("", row.facts, false);
+  if (node->op_type == "Resize" && node->text("mode") == "cubic") return OrtKernelClass::ResizeCubic;
   const Shape* known = shape(node->input(0));
   if (node->op_type == "Softmax" && known != nullptr && !known->empty() &&
       softmax_axis(*node, known->size()) + 1 != known->size())
-    return CpuKernelClass::SoftmaxOuter;
-  const CpuKernelClass kind = cpu_class_of(node->op_type, row.facts, is_broadcast(*node));
-  if (kind != CpuKernelClass::ProductQuantized) return kind;
+    return OrtKernelClass::SoftmaxOuter;
+  const OrtKernelClass kind = ort_class_of(node->op_type, row.facts, is_broadcast(*node));
+  if (kind != OrtKernelClass::ProductQuantized) return kind;
   const ValueId matrix = integer_matrix(*node);
   return matrix == kAbsent ? kind : of_integers(matrix);
 }
 
-double CpuClasses::row_width(CpuKernelClass kind, const Node& node) const {
+double OrtClasses::row_width(OrtKernelClass kind, const Node& node) const {
   const Shape* known = shape(node.output(0));
   if (known == nullptr || known->empty()) return 0;
   const bool has_rows =
-      kind == CpuKernelClass::Norm || kind == CpuKernelClass::SkipNorm || kind == CpuKernelClass::Softmax;
+      kind == OrtKernelClass::Norm || kind == OrtKernelClass::SkipNorm || kind == OrtKernelClass::Softmax;
   return has_rows ? number(known->back()) : 0;
 }
 
-double CpuClasses::cubic_bytes(const Node& node) const {
+double OrtClasses::cubic_bytes(const Node& node) const {
   constexpr double kTaps = 4, kFloat = 4;
   const Shape *from = shape(node.input(0)), *to = shape(node.output(0));
   if (from == nullptr || to == nullptr || from->size() < 2 || to->size() < 2) return 0;

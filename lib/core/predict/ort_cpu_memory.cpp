@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/onnxruntime.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -24,8 +24,8 @@ constexpr double kArena = 2.21;
 constexpr Factors kInterval = {0.87, 1.24};
 constexpr double kCoverage = 0.8;
 
-constexpr CpuKernelClass kBlocked[] = {CpuKernelClass::Conv, CpuKernelClass::ConvPointwise, CpuKernelClass::ConvStem,
-                                       CpuKernelClass::ConvDepthwise};
+constexpr OrtKernelClass kBlocked[] = {OrtKernelClass::Conv, OrtKernelClass::ConvPointwise, OrtKernelClass::ConvStem,
+                                       OrtKernelClass::ConvDepthwise};
 
 double sum(const Coefficients& c, const CpuMemoryTerms& terms) {
   return c.start + c.blocked * terms.blocked + c.products * terms.products + c.other * terms.other +
@@ -37,13 +37,13 @@ double sum(const Coefficients& c, const CpuMemoryTerms& terms) {
 CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
   constexpr int kBlock = 16;  // with any block size the session stores its own copy of the weights
   CpuMemoryTerms terms;
-  const CpuKernels lowered = cpu_kernels(model, analysis, kBlock);
+  const OrtKernels lowered = ort_cpu_kernels(model, analysis, kBlock);
   terms.activations = lowered.activation_bytes;
-  for (const CpuKernel& kernel : lowered.kernels) {
+  for (const OrtKernel& kernel : lowered.kernels) {
     const bool is_blocked = std::find(std::begin(kBlocked), std::end(kBlocked), kernel.kind) != std::end(kBlocked);
     if (is_blocked) terms.blocked += kernel.weight_bytes;
-    const bool is_packed = kernel.kind == CpuKernelClass::Product || kernel.kind == CpuKernelClass::ProductBiased ||
-                           kernel.kind == CpuKernelClass::ProductVector;
+    const bool is_packed = kernel.kind == OrtKernelClass::Product || kernel.kind == OrtKernelClass::ProductBiased ||
+                           kernel.kind == OrtKernelClass::ProductVector;
     if (is_packed) terms.products += kernel.weight_bytes;
   }
   const double stored = static_cast<double>(analysis.totals.param_bytes.evaluate({}));
@@ -52,8 +52,8 @@ CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
   return terms;
 }
 
-CpuMemory predict_cpu_memory(const CpuMemoryTerms& terms) {
-  CpuMemory memory;
+EngineMemory predict_cpu_memory(const CpuMemoryTerms& terms) {
+  EngineMemory memory;
   memory.load_bytes = sum(kLoading, terms);
   memory.run_bytes = sum(kKept, terms) + kArena * terms.activations;
   memory.bytes = std::max(memory.load_bytes, memory.run_bytes);

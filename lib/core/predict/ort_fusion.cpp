@@ -1,16 +1,17 @@
 // Lowers a graph to the kernels of ONNX Runtime, version 1.31, at its highest level of optimisation, on its CPU provider
-// or another.
-// Its fusions and reorders follow the optimised graphs and profiles of models/skeletons.
+// or another: which nodes become one kernel. Its fusions and reorders (ort_layouts.h) follow the optimised graphs and
+// profiles of models/skeletons.
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/onnxruntime.h"
 #include "pagoda/core/memory.h"
-#include "predict/cpu_classes.h"
-#include "predict/cpu_integers.h"
-#include "predict/cpu_loading.h"
+#include "predict/ort_classes.h"
 #include "predict/names.h"
+#include "predict/ort_integers.h"
+#include "predict/ort_layouts.h"
+#include "predict/ort_loading.h"
 #include "predict/ort_provider.h"
 #include "predict/pytorch_idioms.h"
 #include "predict/tensors.h"
@@ -24,10 +25,10 @@ constexpr std::string_view kInBlocks[] = {"GlobalAveragePool", "GlobalMaxPool", 
 // Cost nothing: the engine removes them.
 constexpr std::string_view kRemoved[] = {"Dropout", "Identity"};
 
-class CpuLowering : Tensors {
+class OrtLowering : OrtLayouts {
  public:
-  CpuLowering(const Model& model, const Analysis& analysis, const OrtProvider& provider)
-      : Tensors(analysis),
+  OrtLowering(const Model& model, const Analysis& analysis, const OrtProvider& provider)
+      : OrtLayouts(model.main(), analysis),
         graph_(model.main()),
         analysis_(analysis),
         provider_(provider),
@@ -38,7 +39,6 @@ class CpuLowering : Tensors {
         constant_(loading_.constants()),
         integers_(graph_, analysis, links_),
         classes_(graph_, analysis, links_),
-        layout_(graph_.values.size(), Layout::Plain),
         row_of_(graph_.nodes.size(), nullptr) {
     for (const Idiom& idiom : idioms_)
       if (idiom.call == Call::LayerNorm) normed_.insert(idiom.operands[0]);
@@ -48,9 +48,9 @@ class CpuLowering : Tensors {
       if (integers_.runs_each_time(node)) constant_[index(node.output(0))] = false;
   }
 
-  CpuKernels run() {
+  OrtKernels run() {
     for (std::size_t i = 0; i < analysis_.nodes.size(); ++i) {
-      row_ = static_cast<std::int32_t>(i);
+      at_row(static_cast<std::int32_t>(i));
       const NodeReport& row = analysis_.nodes[i];
       result_.unknown_rows += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
       if (row.graph != 0) {
@@ -61,49 +61,12 @@ class CpuLowering : Tensors {
     }
     for (const ValueId output : graph_.outputs) want_plain(output);
     result_.weight_bytes = loading_.read_weight_bytes();
+    result_.kernels = take();
     return std::move(result_);
   }
 
  private:
-  enum class Layout : std::uint8_t {  // from Blocks on, the value itself is in blocks of channels
-    Plain,
-    Copied,  // plain, and reordered once for all convolutions: no other operator works on that copy
-    Blocks,
-    Both,    // in blocks, and reordered once for all readers that want it plain
-    Joined,  // in blocks, written by a convolution that can still absorb an Add or an activation
-  };
-
   bool is_constant(ValueId value) const { return value == kAbsent || constant_[index(value)]; }
-  bool is_in_blocks(ValueId value) const { return value != kAbsent && layout_[index(value)] >= Layout::Blocks; }
-
-  void launch(CpuKernel kernel) {
-    kernel.row = row_;
-    result_.kernels.push_back(kernel);
-  }
-  void launch(CpuKernelClass kind, double moved, double width = 0) { launch(moving_kernel(kind, moved, 0, width)); }
-
-  // Brings an operand into the plain layout, with its axes in order.
-  void want_plain(ValueId value) {
-    if (value == kAbsent) return;
-    want_transposed(value);
-    if (!is_in_blocks(value) || layout_[index(value)] == Layout::Both) return;
-    launch(CpuKernelClass::Reorder, 2 * bytes(value));
-    layout_[index(value)] = Layout::Both;
-  }
-  // Brings an operand into blocks; the reorder also does a deferred transpose.
-  void want_blocks(ValueId value) {
-    if (is_in_blocks(value) || value == kAbsent || layout_[index(value)] == Layout::Copied) return;
-    launch(CpuKernelClass::Reorder, 2 * bytes(value));
-    layout_[index(value)] = Layout::Copied;
-  }
-  // Runs the deferred transpose of an operand, if there is one.
-  void want_transposed(ValueId value) {
-    const auto found = transposed_.find(value);
-    if (found == transposed_.end()) return;
-    const std::vector<std::int64_t> order = std::move(found->second);
-    transposed_.erase(found);
-    launch(order_kernel(value, order));
-  }
 
   void lower_row(const Node& node, const NodeReport& row) {
     const Idiom& idiom = idioms_[index(row.node)];
@@ -112,7 +75,7 @@ class CpuLowering : Tensors {
       case Mark::Unmodelled:
         return;
       case Mark::Folded:
-        if (integers_.runs_each_time(node)) launch(CpuKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
+        if (integers_.runs_each_time(node)) launch(OrtKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
         return;
       case Mark::Host:
         if (!loading_.has_fixed_sizes() && !loading_.repeats(row.node)) launch({});
@@ -122,7 +85,7 @@ class CpuLowering : Tensors {
           want_plain(node.input(0));
           if (!loading_.repeats(row.node)) launch({});
         } else if (is_in_blocks(node.input(0))) {
-          layout_[index(node.output(0))] = layout_[index(node.input(0))];
+          set_layout(node.output(0), layout(node.input(0)));
         }
         return;
       case Mark::Compute:
@@ -154,36 +117,36 @@ class CpuLowering : Tensors {
         if (loading_.has_fixed_sizes() && sizes(idiom.result).size() > 2)
           for (int i = 0; i < 2; ++i) launch({});
         if (!loading_.has_fixed_sizes() && !reads_as_activation(idiom.result) && !is_added_by_norm(idiom.result))
-          launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
+          launch(OrtKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
         return;
       }
       case Call::Activation:
-        if (is_in_blocks(idiom.operands[0])) layout_[index(idiom.result)] = Layout::Blocks;
-        return launch(is_logistic(idiom) ? CpuKernelClass::Logistic : CpuKernelClass::Activation,
+        if (is_in_blocks(idiom.operands[0])) set_layout(idiom.result, Layout::Blocks);
+        return launch(is_logistic(idiom) ? OrtKernelClass::Logistic : OrtKernelClass::Activation,
                       2 * bytes(idiom.result));
       case Call::LayerNorm:
         want_plain(idiom.operands[0]);
         return launch_norm(idiom.operands[0], idiom.result);
       case Call::GroupNorm:  // an InstanceNormalization, a weight and a bias
         want_plain(idiom.operands[0]);
-        launch(CpuKernelClass::Norm, 2 * bytes(idiom.result));
-        for (int i = 0; i < 2; ++i) launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
+        launch(OrtKernelClass::Norm, 2 * bytes(idiom.result));
+        for (int i = 0; i < 2; ++i) launch(OrtKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
         return;
       case Call::Variance: {  // runs node by node: a mean, a difference, a square, a mean
         want_plain(idiom.operands[0]);
         const double operand = bytes(idiom.operands[0]);
-        launch(CpuKernelClass::Reduce, operand);
-        launch(CpuKernelClass::PointwiseBroadcast, 2 * operand);
-        launch(CpuKernelClass::Pointwise, 2 * operand);
-        return launch(CpuKernelClass::Reduce, operand);
+        launch(OrtKernelClass::Reduce, operand);
+        launch(OrtKernelClass::PointwiseBroadcast, 2 * operand);
+        launch(OrtKernelClass::Pointwise, 2 * operand);
+        return launch(OrtKernelClass::Reduce, operand);
       }
       case Call::Attention: {  // scaled products, a mask and a softmax
         const Node& scores = graph_.node(idiom.products[0]);
         const Node& values = graph_.node(idiom.products[1]);
         lower_product(scores.input(0), scores.input(1), scores.output(0), *row_of_[index(idiom.products[0])]);
         if (idiom.mask != kAbsent)
-          launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(scores.output(0)) + bytes(idiom.mask));
-        launch(CpuKernelClass::Softmax, 2 * bytes(scores.output(0)), row_width(scores.output(0)));
+          launch(OrtKernelClass::PointwiseBroadcast, 2 * bytes(scores.output(0)) + bytes(idiom.mask));
+        launch(OrtKernelClass::Softmax, 2 * bytes(scores.output(0)), row_width(scores.output(0)));
         lower_product(values.input(0), values.input(1), values.output(0), *row_of_[index(idiom.products[1])]);
         return;
       }
@@ -220,7 +183,7 @@ class CpuLowering : Tensors {
     if (integers_.multiplies(row.node)) {
       want_channels_last(input);
       launch(conv_kernel(x, w, y, block_, ConvForm::Integers));
-      transposed_[output] = channels_last_;
+      set_channels_last(output);
       return join_activation(output, Folds::Norm);
     }
     const std::int64_t groups = std::max<std::int64_t>(node.integer("group", 1), 1);
@@ -239,7 +202,7 @@ class CpuLowering : Tensors {
     if (!is_blocked) {
       want_plain(input);
       launch(conv_kernel(x, w, y, block_, ConvForm::Plain));
-      result_.kernels.back().has_bias = node.input(2) != kAbsent;
+      last_kernel().has_bias = node.input(2) != kAbsent;
     } else {
       const bool is_stem = groups == 1 && x[1] < block_;
       if (is_stem)
@@ -247,7 +210,7 @@ class CpuLowering : Tensors {
       else
         want_blocks(input);
       launch(conv_kernel(x, w, y, block_, ConvForm::Blocks));
-      layout_[index(output)] = Layout::Joined;
+      set_layout(output, Layout::Joined);
     }
     join_activation(output, Folds::Channels);
   }
@@ -266,17 +229,13 @@ class CpuLowering : Tensors {
       if (!is_kept && !is_folded && !provider_.joins(next->op_type, folds == Folds::Channels)) return;
       joined_.insert(links_.id(*next));
       if (folds == Folds::Channels) {
-        CpuKernel& kernel = result_.kernels.back();
+        OrtKernel& kernel = last_kernel();
         kernel.has_bias |= is_folded;
         if (!is_kept && !is_folded) ++kernel.activations;
       }
-      if (const auto found = transposed_.find(value); found != transposed_.end()) {
-        std::vector<std::int64_t> order = std::move(found->second);
-        transposed_.erase(found);
-        transposed_[next->output(0)] = std::move(order);
-      }
-      const Layout after = is_kept ? layout_[index(value)] : is_folded ? Layout::Joined : Layout::Blocks;
-      layout_[index(next->output(0))] = is_in_blocks(value) ? after : Layout::Plain;
+      move_order(value, next->output(0));
+      const Layout after = is_kept ? layout(value) : is_folded ? Layout::Joined : Layout::Blocks;
+      set_layout(next->output(0), is_in_blocks(value) ? after : Layout::Plain);
       value = next->output(0);
       if (!is_kept && !is_folded) return;
       if (is_folded && folds == Folds::Norm) folds = Folds::Nothing;
@@ -289,8 +248,8 @@ class CpuLowering : Tensors {
     const Node* relu = links_.only_reader(sum.output(0));
     const ValueId other = sum.input(0) == value ? sum.input(1) : sum.input(0);
     if (relu == nullptr || relu->op_type != "Relu" || sizes(other) != sizes(value)) return false;
-    ++result_.kernels.back().sums;
-    ++result_.kernels.back().activations;
+    ++last_kernel().sums;
+    ++last_kernel().activations;
     joined_.insert({links_.id(sum), links_.id(*relu)});
     return true;
   }
@@ -298,7 +257,7 @@ class CpuLowering : Tensors {
   void lower_matmul(const Node& node, const NodeReport& row) {
     if (row.facts.form == ProductForm::Deconvolution) {
       want_plain(node.input(0));
-      CpuKernel kernel = moving_kernel(CpuKernelClass::ConvColumns, bytes(node.input(0)) + bytes(node.output(0)),
+      OrtKernel kernel = moving_kernel(OrtKernelClass::ConvColumns, bytes(node.input(0)) + bytes(node.output(0)),
                                        bytes(node.input(1)));
       kernel.flops = 2 * number(row.cost.macs);
       kernel.rows = elements(node.input(0)) / std::max(number_at(node.input(0), 1), 1.0);
@@ -312,25 +271,21 @@ class CpuLowering : Tensors {
   }
 
   void lower_product(ValueId left, ValueId right, ValueId output, const NodeReport& row, bool has_bias = false) {
-    for (const ValueId operand : {left, right}) {
-      // Product kernels accept matrices that are stored transposed.
-      if (const auto found = transposed_.find(operand); found != transposed_.end() && swaps_last_two(found->second))
-        transposed_.erase(found);
-      want_plain(operand);
-    }
+    want_matrix(left);
+    want_matrix(right);
     const Shape* out = shape(output);
     const double macs = number(row.cost.macs), total = elements(output);
-    if (out == nullptr || out->empty() || total <= 0 || macs <= 0) return launch(CpuKernelClass::Other, bytes(output));
+    if (out == nullptr || out->empty() || total <= 0 || macs <= 0) return launch(OrtKernelClass::Other, bytes(output));
     const double width = number(out->back()), depth = macs / total;
     const bool has_weight = is_constant(right) || is_constant(left);
     const double matrices = has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
     const bool is_quantized = integers_.multiplies(row.node);
     const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
-    const CpuKernelClass kind = is_quantized ? classes_.of_integers(right)
-                                : !has_weight ? CpuKernelClass::ProductBatched
-                                : has_bias    ? CpuKernelClass::ProductBiased
-                                              : CpuKernelClass::Product;
-    CpuKernel kernel = product_kernel(kind, matrices, total / width / matrices, depth, width, is_quantized ? 1 : element,
+    const OrtKernelClass kind = is_quantized ? classes_.of_integers(right)
+                                : !has_weight ? OrtKernelClass::ProductBatched
+                                : has_bias    ? OrtKernelClass::ProductBiased
+                                              : OrtKernelClass::Product;
+    OrtKernel kernel = product_kernel(kind, matrices, total / width / matrices, depth, width, is_quantized ? 1 : element,
                                       has_weight);
     if (row.cost.precision == ElementType::Float64) {  // half as many numbers in a vector
       kernel.flops *= 2;
@@ -346,42 +301,17 @@ class CpuLowering : Tensors {
     if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
     want_channels_last(node.input(0));
     launch(conv_kernel(x, w, y, block_, ConvForm::Integers));
-    if (x.size() == 4) transposed_[node.output(0)] = channels_last_;
+    if (x.size() == 4) set_channels_last(node.output(0));
   }
   // An operator on 8-bit elements keeps the order of its operands if all share one.
   void lower_integer(const Node& node, const NodeReport& row) {
-    const std::vector<std::int64_t>* order = nullptr;
-    bool is_shared = row.cost.mark == Mark::Compute;
-    for (const ValueId input : node.inputs) {
-      if (input == kAbsent || !is_float32(input)) continue;
-      const auto found = transposed_.find(input);
-      is_shared &= found != transposed_.end() && (order == nullptr || *order == found->second);
-      if (is_shared) order = &found->second;
-    }
-    is_shared &= order != nullptr && order->size() == sizes(node.output(0)).size();
-    if (is_shared)
-      transposed_[node.output(0)] = std::vector<std::int64_t>(*order);
-    else
+    std::vector<ValueId> operands;
+    for (const ValueId input : node.inputs)
+      if (input != kAbsent && is_float32(input)) operands.push_back(input);
+    if (row.cost.mark != Mark::Compute || !take_order(node.output(0), shared_order(operands)))
       for (const ValueId input : node.inputs) want_plain(input);
-    const auto computed = node.op_type == "AveragePool" ? CpuKernelClass::IntegerPool : CpuKernelClass::Integer;
+    const auto computed = node.op_type == "AveragePool" ? OrtKernelClass::IntegerPool : OrtKernelClass::Integer;
     launch(integers_.moves(node) ? classes_.of(&node, row) : computed, number(row.cost.bytes()) / 4);
-  }
-  // Integer convolutions of images read and write N, H, W, C.
-  void want_channels_last(ValueId value) {
-    if (is_in_blocks(value)) want_plain(value);
-    if (sizes(value).size() != channels_last_.size()) return want_plain(value);
-    if (const auto found = transposed_.find(value); found != transposed_.end()) {
-      if (found->second == channels_last_) return;
-      want_transposed(value);
-    }
-    Sizes plain = sizes(value);
-    launch(transpose_kernel(plain, {0, 2, 3, 1}, 1));
-  }
-  // What an absorbed conversion reads keeps its order.
-  void keep_order(ValueId from, ValueId to) {
-    if (const auto found = transposed_.find(from); found != transposed_.end())
-      transposed_[to] = std::vector<std::int64_t>(found->second);
-    layout_[index(to)] = layout_[index(from)];
   }
 
   // --- all others ---
@@ -403,9 +333,9 @@ class CpuLowering : Tensors {
   void launch_norm(ValueId operand, ValueId result) {
     const std::int32_t from = links_.writer(operand);
     if (from >= 0 && is_sum_of_norm(graph_.node(from)))
-      launch(CpuKernelClass::SkipNorm, 3 * bytes(result), row_width(result));
+      launch(OrtKernelClass::SkipNorm, 3 * bytes(result), row_width(result));
     else
-      launch(CpuKernelClass::Norm, 2 * bytes(result), row_width(result));
+      launch(OrtKernelClass::Norm, 2 * bytes(result), row_width(result));
   }
 
   // A sum of two results in blocks is fused into a convolution that writes one of them.
@@ -414,10 +344,10 @@ class CpuLowering : Tensors {
     const ValueId a = node.input(0), b = node.input(1);
     if (!is_in_blocks(a) || !is_in_blocks(b) || sizes(a) != sizes(b)) return false;
     const auto absorbs = [&](ValueId value) {
-      return layout_[index(value)] == Layout::Joined && links_.only_reader(value) != nullptr;
+      return layout(value) == Layout::Joined && links_.only_reader(value) != nullptr;
     };
     if (!absorbs(a) && !absorbs(b)) return false;
-    layout_[index(node.output(0))] = Layout::Blocks;
+    set_layout(node.output(0), Layout::Blocks);
     join_activation(node.output(0), Folds::Nothing);
     return true;
   }
@@ -466,13 +396,13 @@ class CpuLowering : Tensors {
     if (!is_constant(node.input(1)) || !is_in_blocks(node.input(0))) return false;
     const Sizes x = sizes(node.input(0));
     launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_, ConvForm::Blocks));
-    layout_[index(node.output(0))] = Layout::Joined;
+    set_layout(node.output(0), Layout::Joined);
     join_activation(node.output(0), Folds::Nothing);
     return true;
   }
 
   void lower_other(const Node& node, const NodeReport& row) {
-    if (node.op_type == "Transpose") return lower_transpose(node);
+    if (node.op_type == "Transpose") return defer_transpose(node);
     if (joins_pad(node) || joins_sum(node) || lower_channel_norm(node) || loading_.is_scale_of_product(node)) return;
     if (integers_.absorbs(node)) return keep_order(node.input(0), node.output(0));
     if (integers_.computes(row.node)) return lower_integer(node, row);
@@ -482,7 +412,7 @@ class CpuLowering : Tensors {
       return want_plain(node.input(0)), launch_norm(node.input(0), node.output(0));
     if (pools_blocks(node)) want_blocks(node.input(0));
     if (pools_blocks(node) || stays_in_blocks(node)) {
-      layout_[index(node.output(0))] = Layout::Blocks;
+      set_layout(node.output(0), Layout::Blocks);
       return lower_counted(&node, row);
     }
     for (const ValueId input : node.inputs) want_plain(input);
@@ -492,54 +422,24 @@ class CpuLowering : Tensors {
       for (std::size_t i = 1; i < links_.readers(node.output(0)).size(); ++i) lower_counted(&node, row);
   }
 
-  // The transpose that brings the axes of `value` into place, where axis i is axis order[i] of what is stored.
-  CpuKernel order_kernel(ValueId value, const std::vector<std::int64_t>& order) const {
-    const Sizes wanted = sizes(value);
-    if (wanted.size() != order.size()) return moving_kernel(CpuKernelClass::TransposeScattered, 2 * bytes(value));
-    Sizes stored(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) stored[static_cast<std::size_t>(order[i])] = wanted[i];
-    return transpose_kernel(stored, order, bytes(value) / std::max(elements(value), 1.0));
-  }
-
-  // The engine pushes transposes down the graph and cancels inverse pairs, so each is deferred until a kernel needs its
-  // order.
-  void lower_transpose(const Node& node) {
-    const ValueId input = node.input(0), output = node.output(0);
-    const std::size_t rank = sizes(output).size();
-    std::vector<std::int64_t> order(rank);
-    const auto* perm = node.integers("perm");
-    for (std::size_t i = 0; i < rank; ++i) {
-      order[i] = perm == nullptr || perm->size() != rank ? static_cast<std::int64_t>(rank - 1 - i) : (*perm)[i];
-      if (order[i] < 0 || order[i] >= static_cast<std::int64_t>(rank)) return;  // not a permutation: the file is broken
-    }
-    if (is_in_blocks(input)) want_plain(input);
-    if (const auto before = transposed_.find(input); before != transposed_.end())
-      for (std::int64_t& axis : order) axis = before->second[static_cast<std::size_t>(axis)];
-    if (!std::is_sorted(order.begin(), order.end())) transposed_[output] = std::move(order);
-  }
-
   // Element-wise kernels keep the axis order of their operands if all share one.
   bool stays_transposed(const Node& node, const NodeReport& row) {
     const bool is_pooled = node.op_type == "MaxPool" || node.op_type == "QLinearGlobalAveragePool";
     const bool is_conversion = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
     if (row.facts.kind != OpKind::Pointwise && !node.op_type.starts_with("QLinear") && !is_pooled && !is_conversion)
       return false;
-    const std::vector<std::int64_t>* order = nullptr;
+    std::vector<ValueId> operands;
     for (const ValueId input : node.inputs) {
       if (input == kAbsent || is_constant(input) || elements(input) <= 1) continue;
       if (is_pooled && bits(analysis_.types[index(input)].element) != 8) return false;  // runs in blocks
-      const auto found = transposed_.find(input);
-      if (found == transposed_.end() || (order != nullptr && found->second != *order)) return false;
-      order = &found->second;
+      operands.push_back(input);
     }
-    if (order == nullptr || sizes(node.output(0)).size() != order->size()) return false;
-    transposed_[node.output(0)] = std::vector<std::int64_t>(*order);
-    return true;
+    return take_order(node.output(0), shared_order(operands));
   }
 
   // Lowers a row to its counted work and bytes.
   void lower_counted(const Node* node, const NodeReport& row) {
-    CpuKernel kernel{.kind = classes_.of(node, row)};
+    OrtKernel kernel{.kind = classes_.of(node, row)};
     kernel.bytes = number(row.cost.bytes());
     if (node != nullptr)
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
@@ -550,19 +450,19 @@ class CpuLowering : Tensors {
         kernel.weight_bytes += stored;
       }
     if (is_product(kernel.kind)) kernel.flops = 2 * number(row.cost.macs);
-    const bool is_matrix_product = is_quantized(kernel.kind) || kernel.kind == CpuKernelClass::ProductBits;
+    const bool is_matrix_product = is_quantized(kernel.kind) || kernel.kind == OrtKernelClass::ProductBits;
     if (const double total = node == nullptr ? 0 : elements(node->output(0)); is_matrix_product && total > 0) {
       kernel.width = row_width(node->output(0));
       kernel.rows = total / std::max(kernel.width, 1.0);
       kernel.depth = kernel.flops / 2 / total;
     }
-    if (kernel.kind == CpuKernelClass::Recurrent && node != nullptr) {  // a step: [batch, size] × [size, width]
+    if (kernel.kind == OrtKernelClass::Recurrent && node != nullptr) {  // a step: [batch, size] × [size, width]
       kernel.rows = number_at(node->input(0), 1);
       kernel.width = number_at(node->input(2), 1);
       kernel.depth = number_at(node->input(2), 2);
     }
-    if (kernel.kind == CpuKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
-    if (kernel.kind == CpuKernelClass::ResizeCubic && provider_.has_cubic_lines) kernel.bytes = classes_.cubic_bytes(*node);
+    if (kernel.kind == OrtKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
+    if (kernel.kind == OrtKernelClass::ResizeCubic && provider_.has_cubic_lines) kernel.bytes = classes_.cubic_bytes(*node);
     if (node != nullptr && !is_product(kernel.kind)) kernel.width = classes_.row_width(kernel.kind, *node);
     launch(kernel);
   }
@@ -573,28 +473,24 @@ class CpuLowering : Tensors {
   const std::int64_t block_;
   std::vector<Idiom> idioms_;
   const Links links_;
-  const CpuLoading loading_;
+  const OrtLoading loading_;
   std::vector<bool> constant_;
-  const CpuIntegers integers_;
-  const CpuClasses classes_;
-  std::vector<Layout> layout_;
+  const OrtIntegers integers_;
+  const OrtClasses classes_;
   std::vector<const NodeReport*> row_of_;
-  std::map<ValueId, std::vector<std::int64_t>> transposed_;  // deferred: axis i is axis order[i] of what is stored
   std::set<ValueId> normed_;       // operands of norms that the file writes as several nodes
   std::set<std::int32_t> joined_;  // nodes fused into the kernel before them
-  const std::vector<std::int64_t> channels_last_ = {0, 3, 1, 2};  // an order for transposed_
-  std::int32_t row_ = 0;
-  CpuKernels result_;
+  OrtKernels result_;
 };
 
 }  // namespace
 
-CpuKernels cpu_kernels(const Model& model, const Analysis& analysis, int channel_block) {
-  return ort_kernels(model, analysis, cpu_provider(channel_block));
+OrtKernels ort_cpu_kernels(const Model& model, const Analysis& analysis, double channel_block) {
+  return ort_kernels(model, analysis, cpu_provider(static_cast<int>(channel_block)));
 }
 
-CpuKernels ort_kernels(const Model& model, const Analysis& analysis, const OrtProvider& provider) {
-  CpuKernels kernels = CpuLowering(model, analysis, provider).run();
+OrtKernels ort_kernels(const Model& model, const Analysis& analysis, const OrtProvider& provider) {
+  OrtKernels kernels = OrtLowering(model, analysis, provider).run();
   kernels.activation_bytes = static_cast<double>(
       plan_memory(model, analysis, {.bindings = {}, .in_place = true, .reorder = false, .arena = false}).peak_bytes);
   return kernels;

@@ -12,13 +12,13 @@
 
 namespace pagoda::inline core {
 
-struct CpuNorm {
+struct OrtNorm {
   ValueId operand = kAbsent, result = kAbsent;
 };
 
-class CpuLoading {
+class OrtLoading {
  public:
-  CpuLoading(const Model& model, const Analysis& analysis, const Links& links);
+  OrtLoading(const Model& model, const Analysis& analysis, const Links& links);
 
   // All inputs of the file have fixed sizes, so the engine knows all shapes.
   bool has_fixed_sizes() const { return has_fixed_sizes_; }
@@ -39,7 +39,7 @@ class CpuLoading {
   // Of stored tensors, each once, by the most that a node reads of it.
   double read_weight_bytes() const;
   // Norms without a mean, x / sqrt(mean(x²) + ε) · weight, by their last node (layer_norm_fusion.cc).
-  const std::map<std::int32_t, CpuNorm>& norms() const { return norms_; }
+  const std::map<std::int32_t, OrtNorm>& norms() const { return norms_; }
   bool is_part_of_norm(std::int32_t node) const { return parts_.contains(node); }
 
  private:
@@ -57,7 +57,7 @@ class CpuLoading {
   const Links& links_;
   bool has_fixed_sizes_ = false;
   std::vector<bool> constant_;
-  std::map<std::int32_t, CpuNorm> norms_;
+  std::map<std::int32_t, OrtNorm> norms_;
   std::set<std::int32_t> parts_, repeats_;
 };
 

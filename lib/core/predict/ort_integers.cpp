@@ -1,7 +1,7 @@
 // As ONNX Runtime 1.32 does on x86: qdq_selectors.cc and qdq_rules.cc for Q/DQ pairs, dynamic_quantize_matmul_fusion.cc
 // and matmul_integer_to_float.cc for ranges found at run time; checked against the optimised graphs of files that its
 // quantisers write.
-#include "predict/cpu_integers.h"
+#include "predict/ort_integers.h"
 
 #include <algorithm>
 
@@ -20,13 +20,13 @@ constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape
 
 }  // namespace
 
-CpuIntegers::CpuIntegers(const Graph& graph, const Analysis& analysis, const Links& links)
+OrtIntegers::OrtIntegers(const Graph& graph, const Analysis& analysis, const Links& links)
     : graph_(graph), analysis_(analysis), links_(links), row_of_(graph.nodes.size(), nullptr) {
   for (const NodeReport& row : analysis.nodes)
     if (row.graph == 0) row_of_[index(row.node)] = &row;
 }
 
-bool CpuIntegers::runs_each_time(const Node& node) const {
+bool OrtIntegers::runs_each_time(const Node& node) const {
   if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 || !graph_.is_stored(node.input(0)))
     return false;
   const auto& readers = links_.readers(node.output(0));
@@ -35,7 +35,7 @@ bool CpuIntegers::runs_each_time(const Node& node) const {
   });
 }
 
-bool CpuIntegers::multiplies(std::int32_t id) const {
+bool OrtIntegers::multiplies(std::int32_t id) const {
   const NodeReport* row = row_of_[index(id)];
   if (row == nullptr || row->dequantized_from == ElementType::Undefined) return false;
   const Node& node = graph_.node(id);
@@ -48,9 +48,9 @@ bool CpuIntegers::multiplies(std::int32_t id) const {
   return back == nullptr || back->op_type != "DequantizeLinear" || has_kernel(back->output(0));
 }
 
-bool CpuIntegers::moves(const Node& node) const { return is_one_of(node.op_type, kMoved); }
+bool OrtIntegers::moves(const Node& node) const { return is_one_of(node.op_type, kMoved); }
 
-bool CpuIntegers::computes(std::int32_t id) const {
+bool OrtIntegers::computes(std::int32_t id) const {
   const Node& node = graph_.node(id);
   if (!plain_domain(node.domain).empty()) return false;
   const bool is_moved = moves(node);
@@ -69,7 +69,7 @@ bool CpuIntegers::computes(std::int32_t id) const {
   });
 }
 
-bool CpuIntegers::is_dequantised_constant(ValueId value) const {
+bool OrtIntegers::is_dequantised_constant(ValueId value) const {
   const std::int32_t from = links_.writer(value);
   return from < 0 ||
          (graph_.node(from).op_type == "DequantizeLinear" && graph_.is_stored(graph_.node(from).input(0)));
@@ -77,7 +77,7 @@ bool CpuIntegers::is_dequantised_constant(ValueId value) const {
 
 // Kernels of x86 take uint8 activations. The engine turns int8 into uint8, but only between a QuantizeLinear and the
 // one node that reads it; `value` is what DequantizeLinear gives.
-bool CpuIntegers::has_kernel(ValueId value) const {
+bool OrtIntegers::has_kernel(ValueId value) const {
   const std::int32_t from = links_.writer(value);
   if (from < 0 || graph_.node(from).op_type != "DequantizeLinear") return true;
   const ValueId narrow = graph_.node(from).input(0);
@@ -85,7 +85,7 @@ bool CpuIntegers::has_kernel(ValueId value) const {
   return links_.only_reader(narrow) != nullptr && (links_.is_output(value) || links_.only_reader(value) != nullptr);
 }
 
-bool CpuIntegers::quantises(const Node& node) const {
+bool OrtIntegers::quantises(const Node& node) const {
   std::int32_t from = links_.writer(node.input(0));
   if (from >= 0 && is_one_of(graph_.node(from).op_type, kJoinedActivations) && !runs(from)) {
     const std::int32_t before = links_.writer(graph_.node(from).input(0));
@@ -95,7 +95,7 @@ bool CpuIntegers::quantises(const Node& node) const {
 }
 
 // The MatMulInteger whose sums `node` converts or scales: Cast, then a product with the scales, then a bias.
-const Node* CpuIntegers::product_behind(const Node& node) const {
+const Node* OrtIntegers::product_behind(const Node& node) const {
   const auto writer = [&](ValueId value) {
     const std::int32_t from = links_.writer(value);
     return from < 0 ? nullptr : &graph_.node(from);
@@ -114,7 +114,7 @@ const Node* CpuIntegers::product_behind(const Node& node) const {
   return nullptr;
 }
 
-bool CpuIntegers::scales_product(const Node& node) const {
+bool OrtIntegers::scales_product(const Node& node) const {
   if (node.op_type == "Mul") {  // of two scales
     const Node* next = links_.only_reader(node.output(0));
     if (next != nullptr && next->op_type == "Mul" && product_behind(*next) != nullptr &&
@@ -129,7 +129,7 @@ bool CpuIntegers::scales_product(const Node& node) const {
   });
 }
 
-bool CpuIntegers::absorbs(const Node& node) const {
+bool OrtIntegers::absorbs(const Node& node) const {
   if (!plain_domain(node.domain).empty()) return false;
   if (node.op_type == "DequantizeLinear") {
     const auto& readers = links_.readers(node.output(0));

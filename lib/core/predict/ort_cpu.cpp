@@ -1,0 +1,305 @@
+// ONNX Runtime on a CPU: its coefficients, the time of a kernel, its prediction and record.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "pagoda/base/text.h"
+#include "pagoda/core/onnxruntime.h"
+#include "predict/engines.h"
+
+namespace pagoda::inline core {
+namespace {
+
+struct SlowClass {
+  OrtKernelClass kind;
+  std::string_view reason;
+};
+constexpr SlowClass kSlow[] = {
+    {OrtKernelClass::IntegerPool, "averages of integers, which the engine computes element by element"},
+    {OrtKernelClass::ProductUnsigned,
+     "integers with uint8 weights, for which the engine has no fast kernel on x86, as it has for int8"},
+    {OrtKernelClass::ConvColumns,
+     "by a matrix of windows and a product: blocks of channels take float32 images, stored weights and groups that "
+     "fill them"},
+    {OrtKernelClass::ConvDepthwiseColumns,
+     "channels that are no multiple of four fill no block: by a matrix of windows and a product for each"},
+    {OrtKernelClass::SkipNorm, "the sum and its norm in one kernel, which runs below the memory's rate"},
+    {OrtKernelClass::SoftmaxOuter, "over another axis than the innermost, which is transposed for it and back"},
+    {OrtKernelClass::TransposeScattered, "moves the innermost axis among others, element by element"},
+    {OrtKernelClass::ResizeCubic, "interpolates from 16 neighbours, element by element"},
+    {OrtKernelClass::Reorder, "from and to blocks of channels, around operators that do not work in them"},
+};
+constexpr double kSlowPart = 0.05;  // share of the time from which a class is listed
+
+// Floats in a block of channels: MlasNchwcGetBlockSize() of ONNX Runtime is 16, 8 or 4; 0 without blocks.
+constexpr Limits kBlock = {[](double v) { return v == 0 || v == 4 || v == 8 || v == 16; }, "0 (none), 4, 8 or 16"};
+constexpr Limits kThreads = {[](double v) { return v >= 1 && v <= 65536; }, "a number of threads from 1 to 65536"};
+// A kernel's launch takes microseconds.
+constexpr Limits kLaunch = {[](double v) { return v >= 0 && v <= 0.01; }, "seconds, below 0.01"};
+constexpr Limits kShare = {[](double v) { return v >= 0 && v <= 1; }, "a share, at most 1"};
+
+}  // namespace
+
+CoefficientRows coefficient_rows(CpuCoefficients& c) {
+  CpuApart& apart = c.apart ? *c.apart : c.apart.emplace();
+  CoefficientRows rows = {{"threads", &c.threads, kThreads, {}, Presence::Required, Digits::Integer},
+                          {"channel_block", &c.channel_block, kBlock, {}, Presence::Required, Digits::Integer},
+                          {"launch_seconds", &c.launch_seconds, kLaunch},
+                          {"memory_bytes_per_second", &c.memory_bytes_per_second},
+                          {"cache_bytes", &c.cache_bytes, kAmount, {}, Presence::Required, Digits::All}};
+  for (std::size_t i = 0; i < kOrtKernelClasses; ++i) {
+    const auto kind = static_cast<OrtKernelClass>(i);
+    if (kind == OrtKernelClass::Small) continue;  // has only the launch cost
+    CpuClassCoefficients& of = c.classes[i];
+    // Every calibration has the rates of these two; other classes without a rate take that of a similar class.
+    const bool has_work = kind == OrtKernelClass::Product, has_bytes = kind == OrtKernelClass::Copy;
+    const auto add = [&](bool applies, const char* name, double& place, Presence presence, bool is_needed = false) {
+      if (applies)
+        rows.push_back({"classes." + std::string(to_string(kind)) + '.' + name,
+                        &place,
+                        is_needed ? kPositive : kAmount,
+                        {},
+                        is_needed ? Presence::Required : presence});
+    };
+    const bool is_product = pagoda::is_product(kind);
+    add(true, "start_seconds", of.start_seconds, Presence::Optional);
+    add(is_product, "flops_per_second", of.flops_per_second, Presence::InGroup, has_work);
+    add(true, "bytes_per_second", of.bytes_per_second, Presence::InGroup, has_bytes);
+    add(is_product, "rows", of.rows, Presence::InGroup);
+    add(true, "width", of.width, Presence::Optional);
+    add(is_product, "depth", of.depth, Presence::InGroup);
+    add(is_product, "line", of.line, Presence::Optional);
+    add(is_product, "overlap", of.overlap, Presence::Optional);
+  }
+  const auto in_group = [](const char* name, double& place, Limits limits = kPositive, Digits digits = Digits::Four) {
+    return CoefficientRow{name, &place, limits, {}, Presence::InGroup, digits};
+  };
+  add_rows(
+      rows, "apart.",
+      {in_group("share", apart.share, kShare),
+       in_group("handoff_bytes_per_second", apart.machine.handoff_bytes_per_second),
+       in_group("memory_bytes_per_second", apart.machine.memory_bytes_per_second),
+       in_group("cache_bytes", apart.machine.cache_bytes, kAmount), in_group("cache_speed", apart.machine.cache_speed),
+       in_group("runs", apart.runs, kAmount, Digits::All), in_group("mean_error", apart.mean_error, kAmount)});
+  return rows;
+}
+
+CpuCoefficients cpu_coefficients(const Calibration& calibration) {
+  CpuCoefficients coefficients;
+  read_coefficients(calibration.coefficients, coefficient_rows(coefficients));
+  if (calibration.coefficients.contains("apart.share"))
+    coefficients.apart->machine.launch_seconds = coefficients.launch_seconds;
+  else
+    coefficients.apart.reset();
+  fill_unmeasured(coefficients);  // classes that the version that wrote the file did not have
+  return coefficients;
+}
+
+Coefficients written_coefficients(CpuCoefficients coefficients) {
+  const bool has_apart = coefficients.apart.has_value();
+  Coefficients written = written_coefficients(coefficient_rows(coefficients));
+  if (!has_apart) std::erase_if(written, [](const auto& each) { return each.first.starts_with("apart."); });
+  return written;
+}
+
+void fill_unmeasured(CpuCoefficients& coefficients) {
+  constexpr std::pair<OrtKernelClass, OrtKernelClass> kLike[] = {
+      {OrtKernelClass::ProductBiased, OrtKernelClass::Product},
+      {OrtKernelClass::Product, OrtKernelClass::ProductBiased},
+      {OrtKernelClass::ConvPointwise, OrtKernelClass::Conv},
+      {OrtKernelClass::ConvStem, OrtKernelClass::Conv},
+      {OrtKernelClass::ConvColumns, OrtKernelClass::Product},
+      {OrtKernelClass::ConvDepthwise, OrtKernelClass::Conv},
+      {OrtKernelClass::ConvDepthwiseColumns, OrtKernelClass::ConvColumns},
+      {OrtKernelClass::ConvQuantized, OrtKernelClass::Conv},
+      {OrtKernelClass::ConvQuantizedDepthwise, OrtKernelClass::ConvDepthwise},
+      {OrtKernelClass::ProductVector, OrtKernelClass::Product},
+      {OrtKernelClass::ProductBatched, OrtKernelClass::Product},
+      {OrtKernelClass::ProductQuantized, OrtKernelClass::Product},
+      {OrtKernelClass::ProductUnsigned, OrtKernelClass::ProductQuantized},
+      {OrtKernelClass::ProductBits, OrtKernelClass::Product},
+      {OrtKernelClass::Attention, OrtKernelClass::Product},
+      {OrtKernelClass::Recurrent, OrtKernelClass::Product},
+      {OrtKernelClass::Logistic, OrtKernelClass::Activation},
+      {OrtKernelClass::SkipNorm, OrtKernelClass::Norm},
+      {OrtKernelClass::SoftmaxOuter, OrtKernelClass::Softmax},
+      {OrtKernelClass::TransposeScattered, OrtKernelClass::TransposeInner},
+      {OrtKernelClass::ResizeCubic, OrtKernelClass::Resize},
+      {OrtKernelClass::Integer, OrtKernelClass::Quantize},
+      {OrtKernelClass::IntegerPool, OrtKernelClass::Integer},
+  };
+  const auto at = [&](OrtKernelClass kind) -> CpuClassCoefficients& {
+    return coefficients.classes[static_cast<std::size_t>(kind)];
+  };
+  for (const auto& [kind, like] : kLike)
+    if (at(kind).flops_per_second == 0 && (at(kind).bytes_per_second == 0 || is_bound_by_work(kind)))
+      at(kind) = at(like);
+  const double copied = at(OrtKernelClass::Copy).bytes_per_second;
+  for (CpuClassCoefficients& each : coefficients.classes)
+    if (each.bytes_per_second == 0) each.bytes_per_second = copied > 0 ? copied : coefficients.memory_bytes_per_second;
+  at(OrtKernelClass::Small) = {};
+}
+
+double cold_share(const OrtKernels& model, double cache_bytes) {
+  if (!(cache_bytes > 0)) return 1;
+  const double passes = (model.weight_bytes + model.activation_bytes) / cache_bytes;
+  if (!(passes > 1)) return 0;
+  // Newton's method from 1, where the residual is convex, comes down to the positive root and not below it.
+  double missed = 1;
+  for (int i = 0; i < 50; ++i) {
+    const double kept = std::exp(-missed * passes);
+    missed -= (missed - 1 + kept) / (1 - passes * kept);
+  }
+  return missed;
+}
+
+double cpu_kernel_seconds(const OrtKernel& kernel, const CpuCoefficients& coefficients, double cold) {
+  return cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], coefficients, cold);
+}
+
+double cpu_kernel_seconds(const OrtKernel& kernel, const CpuClassCoefficients& c, const CpuMachine& machine,
+                          double cold_share) {
+  const auto half_at = [](double half, double size) { return size > 0 ? 1 + half / size : 1; };
+  double work = 0, traffic = 0;
+  if (c.flops_per_second > 0)
+    work = kernel.flops / c.flops_per_second * half_at(c.rows, kernel.rows) * half_at(c.width, kernel.width) *
+           half_at(c.depth, kernel.depth) * half_at(c.line, kernel.line);
+  const double overflow = std::max(0.0, kernel.bytes - machine.cache_bytes);
+  const double cold = cold_share * kernel.weight_bytes + overflow;
+  const double moved = kernel.bytes + kernel.weight_bytes - cold;
+  if (c.bytes_per_second > 0) traffic += moved / (c.bytes_per_second * machine.cache_speed);
+  if (!is_product(kernel.kind)) traffic *= half_at(c.width, kernel.width);
+  if (machine.memory_bytes_per_second > 0) traffic += cold / machine.memory_bytes_per_second;
+  const bool is_alone = !is_product(kernel.kind) && kernel.bytes + kernel.weight_bytes < kFewBytes;
+  const double longer = std::max(work, traffic);
+  double launch = machine.launch_seconds + (is_alone ? 0 : c.start_seconds);
+  if (machine.handoff_bytes_per_second > 0 && !is_alone) launch += kernel.bytes / machine.handoff_bytes_per_second;
+  if (work <= 0 || traffic <= 0) return launch + longer;
+  const double exponent = 1 + c.overlap;
+  return launch + longer * std::pow(1 + std::pow(std::min(work, traffic) / longer, exponent), 1 / exponent);
+}
+
+double cpu_run_seconds(const OrtKernels& kernels, const CpuCoefficients& coefficients, const CpuMachine& machine) {
+  const double cold = cold_share(kernels, machine.cache_bytes);
+  double seconds = 0;
+  for (const OrtKernel& kernel : kernels.kernels)
+    seconds += cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], machine, cold);
+  return seconds;
+}
+
+std::vector<SlowOrtKernels> slow_kernels(const OrtKernels& lowered, const std::vector<double>& seconds) {
+  const std::vector<OrtKernel>& kernels = lowered.kernels;
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  std::vector<SlowOrtKernels> list;
+  for (const auto& [kind, reason] : kSlow) {
+    SlowOrtKernels slow{.kind = kind, .rows = {}, .reason = reason};
+    std::vector<std::pair<double, std::int32_t>> found;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      if (kernels[i].kind != kind) continue;
+      slow.seconds += seconds[i];
+      found.emplace_back(-seconds[i], kernels[i].row);
+    }
+    if (found.empty() || slow.seconds < kSlowPart * total) continue;
+    std::sort(found.begin(), found.end());
+    for (const auto& [time, row] : found) slow.rows.push_back(row);
+    list.push_back(std::move(slow));
+  }
+  std::sort(list.begin(), list.end(),
+            [](const SlowOrtKernels& a, const SlowOrtKernels& b) { return a.seconds > b.seconds; });
+  return list;
+}
+
+namespace {
+
+// Nodes of a quantised model that still multiply in floats, and conversions that run by themselves.
+void name_exceptions(const EngineRun& run, const OrtKernels& lowered, Prediction& prediction) {
+  std::set<std::int32_t> said;
+  for (const OrtKernel& kernel : lowered.kernels) {
+    const NodeReport& row = run.analysis.nodes[static_cast<std::size_t>(kernel.row)];
+    const Graph& graph = run.model.graph(row.graph);
+    const Node& node = graph.node(row.node);
+    const bool is_conversion = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
+    const bool is_in_floats = is_product(kernel.kind) && kernel.weight_bytes > 0 && !is_quantized(kernel.kind) &&
+                              !node.op_type.starts_with("DynamicQuantize");
+    if ((is_conversion || is_in_floats) && said.insert(kernel.row).second)
+      (is_conversion ? prediction.unfused_conversions : prediction.float_products)
+          .emplace_back(display_name(graph, node).view());
+  }
+}
+
+std::string slow_note(const EngineRun& run, const SlowOrtKernels& slow, double total) {
+  const NodeReport& first = run.analysis.nodes[static_cast<std::size_t>(slow.rows.front())];
+  const Graph& graph = run.model.graph(first.graph);
+  return std::string(to_string(slow.kind)) + " takes " + base::rounded(100 * slow.seconds / total) +
+         " % of the time in " + std::to_string(slow.rows.size()) +
+         (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") + display_name(graph, graph.node(first.node)) +
+         ": " + std::string(slow.reason);
+}
+
+// The machine that the calibration was measured on, in the placement of processors that most of its rounds had.
+Prediction predict_cpu(const EngineRun& run) {
+  const Calibration& fitted = run.calibration;
+  if (multiplies(run.analysis, {ElementType::Bfloat16}))
+    return not_predicted("ONNX Runtime's CPU provider multiplies no bfloat16; convert the file to float32");
+  // insert_cast_transformer.cc: operators without a kernel for float16 run in float32, their weights stored in it. On
+  // x86 that is all products.
+  const bool is_half = multiplies(run.analysis, {ElementType::Float16});
+  const Analysis single = is_half ? analyzed_as(run, Precision::Float32) : Analysis();
+  const Analysis& analysis = is_half ? single : run.analysis;
+  const CpuCoefficients coefficients = cpu_coefficients(fitted);
+  const OrtKernels lowered = ort_cpu_kernels(run.model, analysis, coefficients.channel_block);
+  Prediction result{.seconds = 0,
+                    .row_seconds = std::vector<double>(analysis.nodes.size()),
+                    .kernels = static_cast<std::int64_t>(lowered.kernels.size()),
+                    .unknown_rows = lowered.unknown_rows};
+  const auto& apart = coefficients.apart;
+  const bool is_apart = apart && apart->share > 0.5;
+  const CpuMachine& together = coefficients;
+  const CpuMachine& machine = is_apart ? apart->machine : together;
+  if (apart)
+    result.other_placement = {.is_apart = !is_apart,
+                              .seconds = cpu_run_seconds(lowered, coefficients, is_apart ? together : apart->machine),
+                              .share = is_apart ? 1 - apart->share : apart->share};
+  const double cold = cold_share(lowered, machine.cache_bytes);
+  std::vector<double> seconds;
+  for (const OrtKernel& kernel : lowered.kernels) {
+    seconds.push_back(
+        cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], machine, cold));
+    add_seconds(result, kernel.row, seconds.back());
+  }
+  if (is_half)
+    result.notes.push_back(
+        "the engine multiplies float16 in float32, which is predicted, without the casts around it: "
+        "files of float16 took 0 to 38 % longer than in float32, so there is no interval");
+  if (lowered.unknown_rows > 0)
+    result.notes.push_back(std::to_string(lowered.unknown_rows) +
+                           " operators are not modelled: the prediction covers the rest");
+  for (const SlowOrtKernels& slow : slow_kernels(lowered, seconds))
+    result.notes.push_back(slow_note(run, slow, *result.seconds));
+  set_interval(result, is_half ? std::nullopt : fitted.interval, fitted.coverage,
+               is_half ? "files of float16 take longer than what is predicted" : kTooFewFamilies);
+  result.memory = predict_cpu_memory(cpu_memory_terms(run.model, analysis));
+  if (run.is_rewritten) name_exceptions(run, lowered, result);
+  return result;
+}
+
+constexpr Precision kPrecisions[] = {Precision::Float32};
+
+}  // namespace
+
+constinit const Engine kOrtCpu = {
+    .id = "onnxruntime-cpu",
+    .what = "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured",
+    .schema = "pagoda.cpu-calibration/1",
+    .is_of_one_machine = true,
+    .precisions = kPrecisions,
+    .rewritten = Precision::Int8,
+    .covers = "`predict` `engine=onnxruntime-cpu` runs the precisions of the file",
+    .remedy = "; give a quantised model, or `what_if=fp32,int8`",
+    .fuses = true,
+    .coefficients = rows_of<CpuCoefficients>,
+    .predict = predict_cpu};
+
+}  // namespace pagoda::inline core

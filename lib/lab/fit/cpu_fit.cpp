@@ -1,0 +1,369 @@
+// Fits a CPU's calibration. The engine's profiler says how a run divides among its kernels. Total time and profiler
+// overhead come from the unprofiled runs.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "fit/fit.h"
+#include "fit/log_fit.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/statistics.h"
+
+namespace pagoda::lab {
+namespace {
+
+using measured::TimedOrtKernel;
+
+constexpr double kLogTolerance = 0.08;  // of the log error: larger errors count linearly
+// A run is not judged if kernels of classes that no other family timed take this share of its time or more.
+constexpr double kMostUnseen = 0.3;
+// Weights of which more than this share comes from memory show the memory's rate, others the cache's.
+constexpr double kMostlyCold = 0.5;
+
+// Equal kernels: their median time, which includes what the profiler adds, and the sum of their shares of each run's
+// time.
+struct CpuSample {
+  OrtKernel kernel;
+  double seconds = 0, weight = 0;
+  double cold = 0;  // share of its weights that are read from memory
+};
+
+// What profiles add to the times of runs.
+struct Profiler {
+  double seconds = 0;  // to each kernel
+  // By run: seconds that a run takes without the profiler, per second of its profile less that. Machines are faster at
+  // one time than at another, and a profile is of another time.
+  std::vector<double> pace = {};
+};
+
+// The pseudo-Huber loss of an error.
+double huber(double error) {
+  return 2 * kLogTolerance * kLogTolerance * (std::sqrt(1 + std::pow(error / kLogTolerance, 2)) - 1);
+}
+
+// The machine and the coefficients of one class; of products of one row, the memory's rate is fitted, too.
+struct Solution {
+  CpuClassCoefficients coefficients;
+  CpuMachine machine;
+  double cost = 0;
+};
+
+// The weight of the prior; all samples together weigh 1. Chosen by the error on families left out, on one machine.
+constexpr double kPrior = 0.03;
+
+// `profiler`: what it adds to each kernel. `best_flops`: the highest rate of a product of the same element type.
+Solution fitted_class(OrtKernelClass kind, std::vector<CpuSample> samples, const CpuMachine& machine, double profiler,
+                      double best_flops) {
+  LogFit fit;
+  fit.tolerance = kLogTolerance;
+  double best_bytes = 1e8, weights = 0;
+  for (const CpuSample& sample : samples) {
+    best_bytes = std::max(best_bytes, (sample.kernel.bytes + sample.kernel.weight_bytes) / sample.seconds);
+    weights += sample.weight;
+  }
+  for (const CpuSample& sample : samples) fit.weights.push_back(sample.weight / weights);
+  Solution solution{.coefficients = {}, .machine = machine};
+  CpuClassCoefficients& c = solution.coefficients;
+  std::vector<double*> places;
+  const auto add = [&](double& place, double centre) {  // give or take a factor of e
+    places.push_back(&place);
+    fit.add(centre, 1, kPrior);
+  };
+  const auto has = [&](double OrtKernel::*size) {
+    return std::any_of(samples.begin(), samples.end(),
+                       [&](const CpuSample& sample) { return sample.kernel.*size > 0; });
+  };
+  const bool is_work = is_bound_by_work(kind);
+  // Waking a second thread takes about as long as a launch.
+  add(c.start_seconds, std::max(machine.launch_seconds, 1e-7));
+  if (is_work) add(c.flops_per_second, best_flops);
+  add(c.bytes_per_second, is_work ? machine.memory_bytes_per_second * 2 : best_bytes / 2);
+  // Half the rate at 16, the floats of a vector register, and at 4 rows: a kernel loads a vector of weights once for
+  // the rows that it holds in registers, up to 12.
+  if (is_work) {
+    add(c.rows, 4);
+    add(c.depth, 16);
+    // Weights are read panel by panel, each before it is multiplied, and hardly ahead of that.
+    add(c.overlap, 0.2);
+  }
+  if (has(&OrtKernel::width)) add(c.width, 16);
+  // Half the rate at 4 positions, of which kernels hold about as many in registers.
+  if (has(&OrtKernel::line)) add(c.line, 4);
+  if (kind == OrtKernelClass::ProductVector)
+    add(solution.machine.memory_bytes_per_second, machine.memory_bytes_per_second);
+  const auto set = [&](const Eigen::VectorXd& x) {
+    for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::exp(x[static_cast<Eigen::Index>(i)]);
+  };
+  fit.errors = [&](const Eigen::VectorXd& x, Eigen::VectorXd& errors) {
+    set(x);
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      errors[static_cast<Eigen::Index>(i)] =
+          std::log((profiler + cpu_kernel_seconds(samples[i].kernel, c, solution.machine, samples[i].cold)) /
+                   samples[i].seconds);
+  };
+  const Eigen::VectorXd best = fit.solve(fit.centre);
+  solution.cost = fit.cost(best);
+  return solution;
+}
+
+// Kernels that move no data, by their profiled times: a launch and what the profiler adds.
+double profiled_launch(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken) {
+  std::vector<double> seconds;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (const TimedOrtKernel& timed : runs[r].timed)
+      if (taken[r] && timed.kernel.kind == OrtKernelClass::Small && timed.seconds > 0) seconds.push_back(timed.seconds);
+  if (seconds.empty()) return 1e-6;
+  std::sort(seconds.begin(), seconds.end());
+  return base::quantile(seconds, 0.5);
+}
+
+// The overhead of the profiler that best explains the times of runs without it by those of runs with it.
+Profiler profiler_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, double most) {
+  constexpr int kSteps = 50;
+  const auto pace = [](const TimedCpuRun& run, double each) {
+    const double rest = run.profiled_seconds - each * run.profiled_kernels;
+    return run.profiled_kernels > 0 && rest > 0 ? run.seconds / rest : 1;
+  };
+  Profiler best;
+  double least = INFINITY;
+  for (int i = 0; i <= kSteps; ++i) {
+    const double each = most * i / kSteps;
+    double cost = 0;
+    for (std::size_t r = 0; r < runs.size(); ++r)
+      if (taken[r]) cost += huber(std::log(pace(runs[r], each)));
+    if (cost < least) least = cost, best.seconds = each;
+  }
+  for (const TimedCpuRun& run : runs) best.pace.push_back(pace(run, best.seconds));
+  return best;
+}
+
+std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                                  const Profiler& profiler, double cache_bytes) {
+  using Key = std::tuple<OrtKernelClass, double, double, double, double, double, double, double, double>;
+  std::map<Key, std::pair<std::vector<double>, double>> alike;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    if (!taken[r]) continue;
+    const double cold = cold_share(runs[r].lowered, cache_bytes);
+    double total = 0;
+    for (const TimedOrtKernel& timed : runs[r].timed) total += timed.seconds;
+    for (const auto& [k, seconds] : runs[r].timed) {
+      if (!(seconds > 0)) continue;
+      auto& entry = alike[{k.kind, k.flops, k.bytes, k.weight_bytes, k.rows, k.width, k.depth, k.line,
+                           k.weight_bytes > 0 ? cold : 0}];
+      const double paced = profiler.seconds + (seconds - profiler.seconds) * profiler.pace[r];
+      entry.first.push_back(std::max(paced, seconds / 10));  // what the profiler adds may exceed what it reports
+      entry.second += seconds / total;
+    }
+  }
+  std::vector<CpuSample> samples;
+  for (auto& [key, entry] : alike) {
+    const auto& [kind, flops, bytes, weights, rows, width, depth, line, cold] = key;
+    CpuSample& sample = samples.emplace_back();
+    sample.kernel = {.kind = kind,
+                     .flops = flops,
+                     .bytes = bytes,
+                     .weight_bytes = weights,
+                     .rows = rows,
+                     .width = width,
+                     .depth = depth,
+                     .line = line};
+    std::sort(entry.first.begin(), entry.first.end());
+    sample.seconds = base::quantile(entry.first, 0.5);
+    sample.weight = entry.second;
+    sample.cold = cold;
+  }
+  return samples;
+}
+
+// The median rate at which products of one row read weights most of which no cache holds; 0: there are none.
+double memory_rate(const std::vector<CpuSample>& samples, double launch) {
+  std::vector<double> rates;
+  for (const CpuSample& s : samples)
+    if (s.kernel.kind == OrtKernelClass::ProductVector && s.cold > kMostlyCold && s.seconds > 8 * launch)
+      rates.push_back(s.cold * s.kernel.weight_bytes / (s.seconds - launch));
+  if (rates.empty()) return 0;
+  std::sort(rates.begin(), rates.end());
+  return base::quantile(rates, 0.5);
+}
+
+// A fit with a cache of the given capacity. Empty if no product of one row reads weights beyond it, which determines
+// the memory's rate, or if it is smaller than stated and none reads weights that it holds: then nothing shows it.
+// `cost`: of all kernels, by their share of the time.
+struct Candidate {
+  CpuCoefficients coefficients;
+  double cost = 0;
+};
+std::optional<Candidate> fitted_with(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                                     const Profiler& profiler, double profiled_launch, CpuCoefficients coefficients,
+                                     bool is_smaller) {
+  std::array<std::vector<CpuSample>, kOrtKernelClasses> by_class;
+  std::array<double, kOrtKernelClasses> weights = {};
+  const std::vector<CpuSample> samples = samples_of(runs, taken, profiler, coefficients.cache_bytes);
+  for (const CpuSample& sample : samples) {
+    by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);
+    weights[static_cast<std::size_t>(sample.kernel.kind)] += sample.weight;
+  }
+  coefficients.memory_bytes_per_second = memory_rate(samples, profiled_launch);
+  const bool shows_cache = std::any_of(samples.begin(), samples.end(), [](const CpuSample& sample) {
+    return sample.kernel.kind == OrtKernelClass::ProductVector && sample.cold <= kMostlyCold;
+  });
+  if (coefficients.memory_bytes_per_second == 0 || (is_smaller && !shows_cache)) return std::nullopt;
+  Candidate candidate;
+  std::array<double, 2> best = {1e8, 1e8};  // floats and integers: each share the units that multiply
+  for (const CpuSample& sample : samples)
+    best[is_quantized(sample.kernel.kind)] =
+        std::max(best[is_quantized(sample.kernel.kind)], sample.kernel.flops / sample.seconds);
+  const auto fit_class = [&](OrtKernelClass kind) {
+    const auto i = static_cast<std::size_t>(kind);
+    if (by_class[i].empty()) return;
+    const Solution found =
+        fitted_class(kind, std::move(by_class[i]), coefficients, profiler.seconds, best[is_quantized(kind)]);
+    coefficients.classes[i] = found.coefficients;
+    coefficients.memory_bytes_per_second = found.machine.memory_bytes_per_second;
+    candidate.cost += weights[i] * found.cost;
+  };
+  fit_class(OrtKernelClass::ProductVector);
+  for (std::size_t i = 0; i < kOrtKernelClasses; ++i)
+    if (const auto kind = static_cast<OrtKernelClass>(i);
+        kind != OrtKernelClass::Small && kind != OrtKernelClass::ProductVector)
+      fit_class(kind);
+  candidate.coefficients = std::move(coefficients);
+  return candidate;
+}
+
+// A virtual machine states the last-level cache of its host, of which it may have a small part, so capacities from the
+// stated one down are tried. The one that best explains the runs counts.
+CpuCoefficients fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                       const CpuCoefficients& machine) {
+  constexpr int kSteps = 16;  // the last is a 256th
+  const double launch = profiled_launch(runs, taken);
+  const Profiler profiler = profiler_of(runs, taken, launch);
+  std::optional<Candidate> best;
+  for (int step = 0; step <= kSteps; ++step) {
+    CpuCoefficients start = machine;
+    start.launch_seconds = launch - profiler.seconds;
+    start.cache_bytes = std::round(machine.cache_bytes * std::pow(2, -0.5 * step));
+    std::optional<Candidate> found = fitted_with(runs, taken, profiler, launch, std::move(start), step > 0);
+    if (found && (!best || found->cost < best->cost)) best = std::move(found);
+  }
+  if (!best)
+    throw Error(
+        "calibration: no run reads a weight vector by vector, which determines the memory's rate; add one of a "
+        "language model at batch 1");
+  fill_unmeasured(best->coefficients);
+  return std::move(best->coefficients);
+}
+
+// The share of a run's time spent in kernels of classes that none of the chosen runs timed.
+double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                   const CpuCoefficients& coefficients) {
+  std::array<bool, kOrtKernelClasses> is_seen = {};
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    if (taken[r])
+      for (const TimedOrtKernel& timed : runs[r].timed) is_seen[static_cast<std::size_t>(timed.kernel.kind)] = true;
+  double unseen = 0, total = 0;
+  const double cold = cold_share(run.lowered, coefficients.cache_bytes);
+  for (const OrtKernel& kernel : run.lowered.kernels) {
+    const double seconds = cpu_kernel_seconds(kernel, coefficients, cold);
+    total += seconds;
+    if (!is_seen[static_cast<std::size_t>(kernel.kind)]) unseen += seconds;
+  }
+  return total > 0 ? unseen / total : 0;
+}
+
+// --- different caches ---
+
+constexpr std::size_t kFewestPairs = 5;
+constexpr double kRatioTolerance = 0.05;  // of a log ratio: larger errors count linearly
+
+// Fitted to the ratios of runs that were timed in both placements of the processors, in which errors of `coefficients`
+// cancel. Empty if there are too few.
+std::optional<CpuApart> fit_apart(std::span<const TimedCpuRun> runs, const CpuCoefficients& coefficients) {
+  struct Pair {
+    const TimedCpuRun* run;
+    double base_seconds;  // as predicted with one cache
+  };
+  std::vector<Pair> pairs;
+  for (const TimedCpuRun& run : runs)
+    if (run.apart_seconds) pairs.push_back({&run, cpu_run_seconds(run.lowered, coefficients, coefficients)});
+  if (pairs.size() < kFewestPairs) return std::nullopt;
+  CpuApart apart{.machine = coefficients, .runs = static_cast<double>(pairs.size())};
+  CpuMachine& machine = apart.machine;
+  LogFit fit;
+  std::vector<double*> places;
+  const auto add = [&](double& place, double centre, double spread) {
+    places.push_back(&place);
+    fit.add(centre, spread, kPrior);
+  };
+  // Two caches hold twice as much, and serve fewer cores each. A core takes lines from another cache at its latency: 10
+  // lines in flight at 150 ns are 4 GB/s, several times that with what prefetchers add.
+  add(machine.handoff_bytes_per_second, 20e9, 2);
+  add(machine.memory_bytes_per_second, coefficients.memory_bytes_per_second, 0.5);
+  add(machine.cache_bytes, 2 * coefficients.cache_bytes, 0.5);
+  add(machine.cache_speed, 1, 0.5);
+  fit.tolerance = kRatioTolerance;
+  fit.step = 1e-3;
+  fit.weights.assign(pairs.size(), 1 / apart.runs);
+  // The log of predicted over measured ratio.
+  fit.errors = [&](const Eigen::VectorXd& x, Eigen::VectorXd& errors) {
+    for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::exp(x[static_cast<Eigen::Index>(i)]);
+    for (std::size_t i = 0; i < pairs.size(); ++i)
+      errors[static_cast<Eigen::Index>(i)] =
+          std::log(cpu_run_seconds(pairs[i].run->lowered, coefficients, machine) / pairs[i].base_seconds *
+                   pairs[i].run->seconds / *pairs[i].run->apart_seconds);
+  };
+  const Eigen::VectorXd best = fit.solve(fit.centre);
+  Eigen::VectorXd errors(static_cast<Eigen::Index>(pairs.size()));
+  fit.errors(best, errors);
+  for (const double error : errors) apart.mean_error += std::abs(std::expm1(error)) / apart.runs;
+  return apart;
+}
+
+}  // namespace
+
+CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCoefficients& machine, double coverage) {
+  if (runs.empty()) throw Error("calibration: no runs; expected measured times of at least one model");
+  for (const TimedCpuRun& run : runs)
+    if (!(run.seconds > 0) || run.timed.empty())
+      throw Error(run.name + ": has no time, or no kernels; leave it out of the calibration");
+  CpuFit fit;
+  fit.predicted.resize(runs.size());
+  CpuCoefficients& all = fit.coefficients;
+  all = fitted(runs, std::vector<bool>(runs.size(), true), machine);
+  all.apart = fit_apart(runs, all);
+  std::map<std::string, std::vector<std::size_t>> families;
+  double judged = 0;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    if (runs[r].family.empty()) continue;
+    families[runs[r].family].push_back(r);
+    fit.fitted_mean_error += std::abs(cpu_run_seconds(runs[r].lowered, all, all) / runs[r].seconds - 1);
+    ++judged;
+  }
+  if (judged > 0) fit.fitted_mean_error /= judged;
+  for (const auto& [family, members] : families) {
+    std::vector<bool> taken(runs.size(), true);
+    for (const std::size_t r : members) taken[r] = false;
+    if (std::find(taken.begin(), taken.end(), true) == taken.end()) continue;
+    const CpuCoefficients& without = fit.without[family] = fitted(runs, taken, machine);
+    for (const std::size_t r : members)
+      if (unseen_part(runs[r], runs, taken, all) < kMostUnseen)
+        fit.predicted[r] = cpu_run_seconds(runs[r].lowered, without, without);
+  }
+  std::vector<double> measured;
+  std::vector<std::string> names;
+  for (const TimedCpuRun& run : runs) {
+    measured.push_back(run.seconds);
+    names.push_back(run.family);
+  }
+  Calibration& calibration = fit.file.fitted;
+  calibration.engine = "onnxruntime-cpu";
+  calibration.coefficients = written_coefficients(all);
+  judge(measured, names, coverage, fit);
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    if (!names[r].empty()) fit.file.runs.push_back({runs[r].name, names[r], runs[r].seconds, fit.predicted[r]});
+  return fit;
+}
+
+}  // namespace pagoda::lab
