@@ -42,9 +42,9 @@ bool is_leaf(const JsonValue& value) { return !value.is_array() && !value.is_obj
 
 // Writes members in the order of the built-in files, and objects of plain members on one line.
 void write(JsonWriter& json, const JsonValue& tree) {
-  constexpr std::array<std::string_view, 27> kOrder = {
-      "comment", "schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units",
-      "boost_clock", "tensor_clock", "memory_clock", "clock", "dram_bytes_per_second", "power", "launch_overhead",
+  constexpr std::array<std::string_view, 28> kOrder = {
+      "comment", "schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "flagship",
+      "units", "boost_clock", "tensor_clock", "memory_clock", "clock", "dram_bytes_per_second", "power", "launch_overhead",
       "special_per_second", "level", "precision", "value", "unit", "accumulate", "source", "peaks", "levels", "links",
       "power_modes"};
   if (const auto* items = std::get_if<JsonValue::Array>(&tree.content)) {

@@ -11,6 +11,7 @@
 #include "form.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/device.h"
 
 namespace pagoda::documents {
 namespace {
@@ -127,6 +128,13 @@ std::vector<std::string> lacks(const DeviceSpec& spec) {
   return missing;
 }
 
+// Of float16 on tensor units, at the stated power.
+Quantity flops_per_joule(const DeviceSpec& board) {
+  const Peak* peak = board.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
+  if (peak == nullptr || !board.watts.known()) return {std::nullopt, "rate or power not stated"};
+  return {*peak->flops_per_second.value / *board.watts.value, board.id + ": " + peak->flops_per_second.source};
+}
+
 void read_members(Form& form, DeviceSpec& spec) {
   form.text("id", spec.id, Need::Required);
   form.text("name", spec.name, Need::Required);
@@ -224,11 +232,20 @@ bool before(const Peak& a, const Peak& b) {
 
 DeviceSpec read_device(const base::JsonDocument& document) {
   DeviceSpec spec;
-  read_form(document, [&](Form& form) { read_members(form, spec); });
+  bool is_flagship = false;
+  read_form(document, [&](Form& form) {
+    read_members(form, spec);
+    form.member("flagship", Need::Optional, [&](const JsonField& field) {
+      const std::string id = field.text();
+      is_flagship = id == spec.id;
+      if (!is_flagship) spec.flagship_flops_per_joule = device(id).flagship_flops_per_joule;
+    });
+  });
   std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
   std::sort(spec.peaks.begin(), spec.peaks.end(), before);
   std::stable_sort(spec.levels.begin(), spec.levels.end(),
                    [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
+  if (is_flagship) spec.flagship_flops_per_joule = flops_per_joule(spec);
   if (const auto missing = lacks(spec); !missing.empty())
     base::fail(document.subject(), base::joined(missing, "\n  " + document.subject() + ": "));
   return spec;
@@ -350,6 +367,7 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
   spec.tensor_clock_hz = spec.memory_clock_hz = unknown;
   if (const auto found = document.machine.find("compute_capability"); found != document.machine.end())
     if (const auto* capability = std::get_if<std::string>(&found->second)) spec.compute_capability = *capability;
+  if (const auto sheet = device_of_driver(spec.name)) spec.flagship_flops_per_joule = sheet->flagship_flops_per_joule;
   caution("launch overhead", launch);
   caution("special evaluations", special);
   for (const Precision type : formats_not_run(document))

@@ -100,7 +100,7 @@ Prediction predict_tensorrt(const EngineRun& run) {
     result.notes.push_back(std::to_string(lowered.unknown_rows) +
                            " kernels hold operators that are not modelled: the prediction covers the rest");
   // The interval holds for generations between or near those that were measured.
-  const bool is_near = flagship_flops_per_joule(rates->capability) > 0;
+  const bool is_near = rates->flagship_flops_per_joule > 0;
   set_interval(result, is_near ? fitted.interval : std::nullopt, fitted.coverage,
                fitted.interval ? "no runs on such a device judged the calibration" : kTooFewFamilies);
   return result;

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "pagoda/base/number.h"
 #include "pagoda/core/tensorrt.h"
 #include "predict/needs.h"
 #include "predict/tiles.h"
@@ -27,13 +26,6 @@ constexpr TileShape kTiles[] = {{256, 128, 1},   {128, 256, 1},  {128, 128, 0.9}
 
 double hit_rate(double bytes, double l2_bytes) { return 1 / (1 + std::pow(bytes / (kPartOfL2 * l2_bytes), 2)); }
 
-// 89 for "8.9"; nullopt if the text is not a version.
-std::optional<int> capability_of(const std::string& version) {
-  const auto number = base::parse_number<double>(version);
-  return number && *number >= 0 && *number < 1000 ? std::optional(static_cast<int>(std::lround(10 * *number)))
-                                                  : std::nullopt;
-}
-
 double product_work(const TensorRtKernel& kernel, double peak, double units) {
   const double few = 8 * std::ceil(std::min(kernel.m, 64.0) / 8);
   double least = std::numeric_limits<double>::infinity();
@@ -48,29 +40,11 @@ double product_work(const TensorRtKernel& kernel, double peak, double units) {
 
 }  // namespace
 
-double flagship_flops_per_joule(int capability) {
-  struct Flagship {
-    int below;            // for compute capabilities below this
-    double flops, watts;  // peak of float16 with float32 accumulation and power: data/devices
-  };
-  constexpr Flagship kFlagships[] = {
-      {70, 0, 1},
-      {80, 125e12, 300},        // V100 SXM2; Turing is made in the same process
-      {89, 312e12, 400},        // A100 SXM4
-      {90, 366.42816e12, 350},  // L40S
-      {100, 989.4e12, 700},     // H100 SXM5
-  };
-  for (const Flagship& each : kFlagships)
-    if (capability < each.below) return each.flops / each.watts;
-  return 0;
-}
-
 std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::string* lacks) {
   const Peak* narrow = device.peak(Precision::Int8, Unit::Tensor);
   const MemoryLevel* l2 = device.level("l2");
-  const std::optional<int> capability = capability_of(device.compute_capability);
   Needs needs;
-  needs.require(capability.has_value(), "CUDA compute capability");
+  needs.require(!device.compute_capability.empty(), "CUDA compute capability");
   const TensorRtRates rates = {
       .float16 = needs(device.peak(Precision::Float16, Unit::Tensor, Precision::Float32), "float16 rate of tensor units"),
       .int8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
@@ -80,7 +54,7 @@ std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::strin
       .units = needs(&device.units, "number of units"),
       .clock = needs(&device.boost_clock_hz, "clock"),
       .watts = needs(&device.watts, "power"),
-      .capability = capability.value_or(0)};
+      .flagship_flops_per_joule = device.flagship_flops_per_joule.value.value_or(0)};
   if (needs.are_met()) return rates;
   if (lacks != nullptr) *lacks = needs.text();
   return std::nullopt;
@@ -90,7 +64,7 @@ double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, c
                         const TensorRtCoefficients& c) {
   const bool is_int8 = kernel.is_int8 && rates.int8 > 0;
   const double peak = is_int8 ? rates.int8 : rates.float16;
-  const double stated = flagship_flops_per_joule(rates.capability);
+  const double stated = rates.flagship_flops_per_joule;
   const double powered =
       (stated > 0 ? rates.watts * stated : rates.float16) * c.sustained * (is_int8 ? c.narrow_per_joule : 1);
   const double l2 = c.l2 * kL2BytesPerCycle * rates.units * rates.clock, memory = c.bandwidth * rates.bandwidth;

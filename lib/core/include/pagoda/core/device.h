@@ -92,6 +92,8 @@ struct DeviceSpec {
   Quantity tensor_clock_hz;          // at which the tensor peaks are stated, if different
   Quantity memory_clock_hz;          // at which the bandwidth of memory is stated
   Quantity watts;                    // thermal design power
+  // Float16 on tensor units for each joule, of the largest data-centre board of its generation, at its stated power.
+  Quantity flagship_flops_per_joule;
   Quantity launch_overhead_seconds;  // from one kernel launch to the next when the kernels do nothing
   Quantity special_per_second;       // exp, log, sin, rsqrt … on special-function units
   std::vector<Peak> peaks;           // by precision, unit, accumulator

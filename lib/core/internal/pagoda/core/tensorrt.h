@@ -34,7 +34,7 @@ struct TensorRtCoefficients {
   double attention = 1;            // fraction of the peak
   double bandwidth = 1;            // fraction of memory bandwidth
   double l2 = 1;                   // fraction of 32 B per cycle and unit
-  double sustained = 1;            // fraction of flagship_flops_per_joule(), for any board of the generation
+  double sustained = 1;            // fraction of the flagship's FLOP per joule, for any board of its generation
   double narrow_per_joule = 2;     // times that, in int8
 };
 CoefficientRows coefficient_rows(TensorRtCoefficients& coefficients);
@@ -44,11 +44,8 @@ struct TensorRtRates {
   double float16 = 0, int8 = 0;  // FLOP/s of tensor units; int8 0: unsupported
   double vector = 0;             // FLOP/s of float32
   double bandwidth = 0, l2_bytes = 0, units = 1, clock = 0, watts = 0;
-  int capability = 0;  // 75 for "7.5"
+  double flagship_flops_per_joule = 0;  // 0: not known
 };
-// float16 FLOP per joule on tensor units, from the data sheet of the largest data-centre board of a generation of CUDA
-// devices; 0 for generations before tensor units and after Hopper.
-double flagship_flops_per_joule(int capability);
 // Empty where the device lacks one; `lacks` then receives what it does not state, "states no clock or power".
 std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::string* lacks = nullptr);
 
