@@ -12,7 +12,7 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr EagerEngine kEngines[] = {
+constexpr EagerEngine kEagerEngines[] = {
     {},
     {"pytorch-cpu", Precision::Float32, Precision::Float32, true, false, true},
     // torch.backends.cudnn.allow_tf32 is on by default, that of cuda.matmul off.
@@ -41,11 +41,11 @@ void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row)
 }  // namespace
 
 const EagerEngine& eager_engine(std::string_view id) {
-  const auto* found = std::find_if(std::begin(kEngines), std::end(kEngines),
+  const auto* found = std::find_if(std::begin(kEagerEngines), std::end(kEagerEngines),
                                    [&](const EagerEngine& engine) { return engine.id == id; });
-  if (found == std::end(kEngines)) {
+  if (found == std::end(kEagerEngines)) {
     std::vector<std::string_view> ids;
-    for (const EagerEngine& engine : kEngines) ids.push_back(engine.id);
+    for (const EagerEngine& engine : kEagerEngines) ids.push_back(engine.id);
     throw Error("engine \"" + std::string(id) + "\" is not known; expected " + base::joined(ids, " or "));
   }
   return *found;

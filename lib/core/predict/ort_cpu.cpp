@@ -285,7 +285,7 @@ Prediction predict_cpu(const EngineRun& run) {
   return result;
 }
 
-constexpr Precision kPrecisions[] = {Precision::Float32};
+constexpr Precision kOrtCpuPrecisions[] = {Precision::Float32};
 
 }  // namespace
 
@@ -294,7 +294,7 @@ constinit const Engine kOrtCpu = {
     .what = "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured",
     .schema = "pagoda.cpu-calibration/1",
     .is_of_one_machine = true,
-    .precisions = kPrecisions,
+    .precisions = kOrtCpuPrecisions,
     .rewritten = Precision::Int8,
     .covers = "`predict` `engine=onnxruntime-cpu` runs the precisions of the file",
     .remedy = "; give a quantised model, or `what_if=fp32,int8`",

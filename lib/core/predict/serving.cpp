@@ -352,8 +352,8 @@ Prediction predict_step(const EngineRun& run) {
   return result;
 }
 
-constexpr Precision kPrecisions[] = {Precision::Bfloat16, Precision::Float16, Precision::Float8};
-constexpr Precision kProducts[] = {Precision::Bfloat16, Precision::Float16};
+constexpr Precision kServingPrecisions[] = {Precision::Bfloat16, Precision::Float16, Precision::Float8};
+constexpr Precision kServingProducts[] = {Precision::Bfloat16, Precision::Float16};
 
 }  // namespace
 
@@ -361,11 +361,11 @@ constinit const Engine kServing = {.id = "llm-serving",
                                    .what = "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several",
                                    .schema = "pagoda.serving-calibration/1",
                                    .calibration = "llm-serving",
-                                   .precisions = kPrecisions,
+                                   .precisions = kServingPrecisions,
                                    .covers = "`predict` `engine=llm-serving` covers bf16, fp16 and fp8",
                                    .runs_on_groups = true,
                                    .fuses = true,
-                                   .products = kProducts,
+                                   .products = kServingProducts,
                                    .others = "shares the caches and applies the head to the last position only",
                                    .coefficients = rows_of<ServingKernels>,
                                    .powers = rows_of<ServingPower>,

@@ -106,8 +106,8 @@ Prediction predict_tensorrt(const EngineRun& run) {
   return result;
 }
 
-constexpr Precision kPrecisions[] = {Precision::Float16, Precision::Int8};
-constexpr Precision kProducts[] = {Precision::Float16};
+constexpr Precision kTensorRtPrecisions[] = {Precision::Float16, Precision::Int8};
+constexpr Precision kTensorRtProducts[] = {Precision::Float16};
 
 }  // namespace
 
@@ -116,10 +116,10 @@ constinit const Engine kTensorRt = {
     .what = "TensorRT in float16, or with `precision=int8` with products in int8",
     .schema = "pagoda.tensorrt-calibration/1",
     .calibration = "tensorrt",
-    .precisions = kPrecisions,
+    .precisions = kTensorRtPrecisions,
     .covers = "`predict` `engine=tensorrt` covers fp16 and int8, which its calibration was fitted to",
     .fuses = true,
-    .products = kProducts,
+    .products = kTensorRtProducts,
     .coefficients = rows_of<TensorRtCoefficients>,
     .predict = predict_tensorrt};
 
