@@ -20,7 +20,7 @@ using base::JsonWriter;
 using members::Layout;
 
 // The members of a schema beside an engine's coefficients.
-struct Form {
+struct FileForm {
   std::string_view schema;
   std::vector<std::string_view> required, optional;
   bool has_null_interval = false;  // an unknown interval is null, not an object with null factors
@@ -30,8 +30,8 @@ struct Form {
     return std::find(names.begin(), names.end(), name) != names.end();
   }
 };
-const Form& form_of(std::string_view schema) {
-  static const Form kForms[] = {
+const FileForm& form_of(std::string_view schema) {
+  static const FileForm kForms[] = {
       {"pagoda.calibration/1",
        {"id", "regime", "source", "devices", "layouts", "interval", "unseen_families"},
        {"engine", "precision", "ceilings"}},
@@ -46,9 +46,9 @@ const Form& form_of(std::string_view schema) {
        {"id", "regime", "source", "devices", "kernels", "sets", "interval"},
        {"inline_codes", "powers", "fitted", "left_out"}},
   };
-  static const Form kOthers = {"", {"id", "engine", "regime", "source", "devices", "interval"}, {"ceilings"}};
-  const Form* found =
-      std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& form) { return form.schema == schema; });
+  static const FileForm kOthers = {"", {"id", "engine", "regime", "source", "devices", "interval"}, {"ceilings"}};
+  const FileForm* found =
+      std::find_if(std::begin(kForms), std::end(kForms), [&](const FileForm& form) { return form.schema == schema; });
   return found == std::end(kForms) ? kOthers : *found;
 }
 
@@ -149,7 +149,7 @@ void find_unknown(const JsonField& object, const std::string& path, const std::s
   }
 }
 
-std::set<std::string> known_members(const Form& form, const CoefficientRows& rows) {
+std::set<std::string> known_members(const FileForm& form, const CoefficientRows& rows) {
   std::set<std::string> known = {"schema"};
   known.insert(form.required.begin(), form.required.end());
   known.insert(form.optional.begin(), form.optional.end());
@@ -245,7 +245,7 @@ std::vector<Calibration::Set> sets(const JsonField& document, const char* key, c
 
 template <typename A>
 void members_of(A& a, typename A::template Ref<CalibrationFile> file, const Engine& engine) {
-  const Form& form = form_of(engine.schema);
+  const FileForm& form = form_of(engine.schema);
   auto& x = file.fitted;
   a("id", x.id);
   if constexpr (!A::kReads) {
@@ -304,7 +304,7 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected a calibration");
   const JsonField document = parsed.root();
   const Engine& engine = engine_of(document, parsed.schema());
-  const Form& form = form_of(engine.schema);
+  const FileForm& form = form_of(engine.schema);
   for (const std::string_view member : form.required) static_cast<void>(document.at(member));
   if (document.has("precision"))
     if (const std::string_view expected = to_string(engine.precisions.front()); document.text("precision") != expected)
