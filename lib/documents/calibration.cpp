@@ -226,7 +226,7 @@ void group_errors(A& a, typename A::template Ref<GroupErrors> x) {
 }
 
 template <typename A>
-void run(A& a, typename A::template Ref<CalibrationRun> x) {
+void calibration_run(A& a, typename A::template Ref<CalibrationRun> x) {
   a("name", x.name);
   a("family", x.family);
   a("seconds", x.seconds);
@@ -274,7 +274,7 @@ void members_of(A& a, typename A::template Ref<CalibrationFile> file, const Engi
   }
   interval(a, x);
   if (form.has("unseen_families")) errors(a, x, form.has("layouts"));
-  if (form.has("runs")) a.list("runs", file.runs, run<A>);
+  if (form.has("runs")) a.list("runs", file.runs, calibration_run<A>);
 }
 
 // The engine that the member "engine" names, or the first with the schema.

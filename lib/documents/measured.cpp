@@ -96,7 +96,7 @@ void device(A& a, typename A::template Ref<MeasuredDevice> x) {
 }
 
 template <typename A>
-void run(A& a, typename A::template Ref<MeasuredRun> x) {
+void measured_run(A& a, typename A::template Ref<MeasuredRun> x) {
   a.settings("config", x.config);
   a("seconds", x.seconds);
   a("watts", x.watts);
@@ -149,7 +149,7 @@ void measured_members(A& a, typename A::template Ref<Measured> x) {
   a.required("kernels");
   a.list("kernels", x.kernels, kernel<A>, Layout::Block);
   a.maybe_list("devices", x.devices, device<A>, Layout::Block);
-  a.maybe_list("runs", x.runs, run<A>);
+  a.maybe_list("runs", x.runs, measured_run<A>);
   a.list("missing", x.missing, [](A& inner, auto& missing) {
     inner("what", missing.what);
     inner("why", missing.why);
