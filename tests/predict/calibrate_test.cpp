@@ -1,5 +1,5 @@
 // Fitting: planted coefficients come back, intervals cover what they claim, errors in files are explained.
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "pagoda/documents/calibration.h"
-#include "predict/kernel_time.h"
+#include "pagoda/core/eager.h"
 #include "support/json_schema.h"
 
 using namespace pagoda;

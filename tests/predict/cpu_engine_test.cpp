@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "pagoda/base/files.h"
 #include "pagoda/core/eager.h"
 #include "pagoda/core/engine.h"

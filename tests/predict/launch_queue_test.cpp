@@ -1,5 +1,5 @@
 // A host that launches kernels while the device works: against two clocks that step through the nodes, and fitted.
-#include "predict/launch_queue.h"
+#include "pagoda/core/launch_queue.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "pagoda/documents/calibration.h"
 #include "support/files.h"
 #include "support/json_schema.h"

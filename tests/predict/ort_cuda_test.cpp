@@ -5,7 +5,7 @@
 #include <string>
 
 #include "pagoda/base/csv_reader.h"
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/eager.h"
 #include "pagoda/documents/calibration.h"
@@ -201,7 +201,7 @@ TEST_CASE("a time under ONNX Runtime on a GPU needs its calibration and takes tf
   CHECK(test::contains(refused(other), "is for tf32, not `what_if=fp32`"));
   other = request;
   other.training.emplace();
-  CHECK(test::contains(refused(other), "onnxruntime-cuda does not go with `training`"));
+  CHECK(test::contains(refused(other), "onnxruntime-cuda` does not go with `training`"));
   CHECK(test::contains(test::error_of([&] { estimate::set_prediction("onnxruntime-cuda", "", other); }),
                        "--here onnxruntime-cuda"));
   estimate::EstimateRequest wrong;

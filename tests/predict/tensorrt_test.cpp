@@ -10,7 +10,7 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/make_estimate.h"

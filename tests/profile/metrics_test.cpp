@@ -132,7 +132,7 @@ TEST_CASE("quick counts a precision that is asked for beside time and bytes, or 
   CHECK(metrics.contains("dram__cycles_elapsed.avg"));
   CHECK_FALSE(metrics.contains("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
   CHECK_THROWS_WITH_AS(documents::plan_metrics(hopper, documents::MetricMode::Quick, "float16.tensor"),
-                       doctest::Contains("--mode rotate"), Error);
+                       doctest::Contains("`mode=rotate`"), Error);
   CHECK_THROWS_WITH_AS(documents::plan_metrics(hopper, documents::MetricMode::Quick, "float128"),
                        doctest::Contains("float64"), Error);
 }

@@ -430,7 +430,7 @@ TEST_CASE("a device file with a mistake is an error that names the place") {
       {"{\"a\": 1e999}", "test.json: a number is out of range, byte"},
       {std::string(100000, '['), "test.json: nests deeper than 100"},
       {with("pagoda.device/1", "pagoda.device/2"), "\"pagoda.device/2\" is not known; expected pagoda.device/1"},
-      {with("\"vendor\"", "\"vender\""), "\"vender\" is not known here; known: schema, id"},
+      {with("\"vendor\"", "\"vender\""), "\"vender\" is not known here; did you mean \"vendor\"?"},
       {with("\"unit\": \"W\"", "\"unit\": \"kW\""), "test.json.power.unit: expected \"W\""},
       {with("\"value\": 70", "\"value\": -70"), "test.json.power.value: expected a number above 0"},
       {with("\"value\": 70", "\"value\": \"70\""), "expected a number above 0"},

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles the examples in the comments at the head of public headers: examples_test.py COMPILER.
+"""Compiles the examples in the comments at the head of headers: examples_test.py COMPILER.
 
 An example is a block of lines that begin with "//   ", one of which ends in a semicolon; tables, formulas and TOML have
-no semicolon. All examples become one program that includes every public header: each is a function in its own
+no semicolon. The examples of public headers become one program that includes every public header, those of internal
+headers another that includes all: each is a function in its own
 namespace, preceded by the functions that it defines. "= …" stands for a value, ") …" for the body of a loop, and any
 other "…" for nothing.
 """
@@ -76,11 +77,11 @@ def function(header, example, number, namespaces):
             f'\nvoid example() {{\n#line 1 "example of {header}"\n{example}\n}}\n}}\n')
 
 
-def program(texts):
-    """(source, number of examples) of {header: its text}."""
+def program(texts, others=()):
+    """(source, number of examples) of {header: its text}; `others` are included before."""
     namespaces = {name.replace("inline ", "") for text in texts.values()
                   for name in re.findall(r"^namespace (pagoda[\w: ]*) \{", text, re.M)}
-    source, count = "#include <iostream>\n" + headers_test.including(texts), 0
+    source, count = "#include <fstream>\n#include <iostream>\n" + headers_test.including([*others, *texts]), 0
     for header, text in texts.items():
         for example in examples(text):
             count += 1
@@ -90,19 +91,24 @@ def program(texts):
 
 def main():
     compiler = sys.argv[1]
-    texts = {header: (top / header).read_text() for top, found in headers_test.public_headers().items() for header in found}
+    tops = {**headers_test.public_headers(), **headers_test.internal_headers()}
+    texts, internal = ({header: (top / header).read_text() for top, found in group.items() for header in found}
+                       for group in (headers_test.public_headers(), headers_test.internal_headers()))
+    flags = ["-Wno-unused", "-Wno-unused-result", "-Wno-return-type"]
     source, count = program(texts)
-    complaint = headers_test.compile_text(compiler, source, "-Wno-unused", "-Wno-unused-result", "-Wno-return-type")
+    source_internal, count_internal = program(internal, texts)
+    complaint = (headers_test.compile_text(compiler, source, *flags) +
+                 headers_test.compile_text(compiler, source_internal, *flags, tops=tops))
     if complaint:
         print(complaint)
-    unused = [header for header in GIVEN if not list(examples(texts.get(header, "")))]
+    unused = [header for header in GIVEN if not list(examples({**texts, **internal}.get(header, "")))]
     if unused:
         print(f"GIVEN names headers without an example: {unused}")
     assert count > 20, f"expected more than 20 examples, found {count}"
     # Test of the check itself: a wrong example must not compile.
     wrong, _ = program({"pagoda/core/dim.h": texts["pagoda/core/dim.h"].replace("Dim::symbol", "Dim::symbl", 1)})
     assert "symbl" in headers_test.compile_text(compiler, wrong), "an example that is wrong compiles"
-    print(f"{compiler}: {count} examples of {len(texts)} headers")
+    print(f"{compiler}: {count + count_internal} examples of {len(texts)} public and {len(internal)} internal headers")
     return bool(complaint or unused)
 
 

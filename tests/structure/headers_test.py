@@ -17,15 +17,24 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def public_headers(root=ROOT):
     """{directory of the include path: [header as included]}; without bridges, which need third-party libraries."""
+    return headers_in([root / "lib/include", *sorted(root.glob("lib/*/include")), *sorted(root.glob("tools/*/include"))])
+
+
+def internal_headers(root=ROOT):
+    """The same of headers that other layers include and nobody installs."""
+    return headers_in(sorted(root.glob("lib/*/internal")))
+
+
+def headers_in(tops):
     found = {}
-    for top in [root / "lib/include", *sorted(root.glob("lib/*/include")), *sorted(root.glob("tools/*/include"))]:
+    for top in tops:
         found[top] = sorted(path.relative_to(top).as_posix() for path in top.rglob("*.h"))
     return found
 
 
-def compile_text(compiler, text, *flags):
-    """The compiler's complaints; empty if there are none."""
-    paths = [f"-I{top}" for top in public_headers()]
+def compile_text(compiler, text, *flags, tops=None):
+    """The compiler's complaints; empty if there are none. By default only the installed headers are found."""
+    paths = [f"-I{top}" for top in tops or public_headers()]
     command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *flags, *paths, "-x", "c++", "-"]
     done = subprocess.run(command, input=text, text=True, capture_output=True)
     return done.stderr or (f"exit code {done.returncode}" if done.returncode else "")

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "pagoda/core/precision.h"
 
 namespace pagoda::tools {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "arguments.h"
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/device.h"
 #include "pagoda/core/model.h"

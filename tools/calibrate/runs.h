@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 
 namespace pagoda::tools {
 

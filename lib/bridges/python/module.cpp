@@ -159,7 +159,7 @@ EstimateRequest request_of(const Asked& asked) {
                                     .frozen = !asked.frozen.empty(),
                                     .past = asked.past.has_value(),
                                     .tokens = asked.tokens.has_value(),
-                                    .engine = asked.engine != engines().front()->id,
+                                    .engine = asked.engine != core::engines().front()->id,
                                     .calibration = !asked.calibration.empty()};
   if (const std::string problem = estimate::refusal(request, given); !problem.empty()) throw Error(problem);
   return request;

@@ -4,7 +4,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/eager.h"
 #include "predict/engines.h"
-#include "predict/launch_queue.h"
+#include "pagoda/core/launch_queue.h"
 #include "predict/merged_branches.h"
 
 namespace pagoda::inline core {

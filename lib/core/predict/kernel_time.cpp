@@ -3,7 +3,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "predict/kernel_time.h"
+#include "pagoda/core/eager.h"
 #include "predict/needs.h"
 
 namespace pagoda::inline core {

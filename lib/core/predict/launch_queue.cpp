@@ -1,4 +1,4 @@
-#include "predict/launch_queue.h"
+#include "pagoda/core/launch_queue.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "fit/log_fit.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/statistics.h"

@@ -8,11 +8,11 @@
 #include <set>
 #include <tuple>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "fit/log_fit.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
-#include "predict/launch_queue.h"
+#include "pagoda/core/launch_queue.h"
 
 namespace pagoda::lab {
 namespace {

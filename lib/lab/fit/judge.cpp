@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/statistics.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "fit/fit.h"
+#include "pagoda/lab/fit.h"
 #include "fit/log_fit.h"
 #include "pagoda/base/statistics.h"
 

@@ -191,5 +191,12 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEng
 
 double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const EagerCoefficients& coefficients);
 
+// A kernel's time and how it changes with each coefficient: derivatives with respect to the logarithm of a coefficient.
+struct KernelTerms {
+  double seconds = 0, launch = 0;
+  double by_work = 0, by_bytes = 0, by_rows = 0, by_width = 0, by_depth = 0, by_norm = 0;
+};
+KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, const EagerCoefficients& coefficients);
+
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

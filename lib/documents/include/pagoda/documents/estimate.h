@@ -3,7 +3,7 @@
 //
 //   EstimateDocument estimate = load_estimate("resnet50.json");
 //   estimate.totals.counts.flops;                      // empty: not known, never 0
-//   base::write_file("copy.json", write_estimate(estimate));
+//   std::ofstream("copy.json") << write_estimate(estimate);
 //
 // Counts are exact integers. If dims are free, counts take every free dim and every data-dependent size as 1; formulas
 // give the general case.

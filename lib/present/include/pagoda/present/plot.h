@@ -1,9 +1,9 @@
 // Roofline charts: estimates and measurements of models under the roofs of a machine.
 //
 //   PlotInput input{.device = find_device("h200"), .estimates = {read_plot_estimate("resnet50.json", json_text)}};
-//   write_file("resnet50.svg", plot_svg(input));      // one picture
-//   write_file("resnet50.html", plot_html(input));    // the same picture with filters, a table and more views, offline
-//   std::cout << plot_text(input);                    // for a terminal
+//   std::ofstream("resnet50.svg") << plot_svg(input);    // one picture
+//   std::ofstream("resnet50.html") << plot_html(input);  // the same picture with filters, a table and more views, offline
+//   std::cout << plot_text(input);                       // for a terminal
 //
 // All outputs show the same chart: the roofs of the device, and for each kernel or operator a dot at (FLOP/byte,
 // FLOP/second). A hollow dot is at the least time that the device allows, a filled dot is measured; the area of a dot

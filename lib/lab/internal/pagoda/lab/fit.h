@@ -22,6 +22,7 @@
 #include "pagoda/documents/calibration.h"
 #include "pagoda/measured/ort_kernels.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::lab {
 
 struct Fit {
@@ -127,3 +128,4 @@ void judge(std::span<const double> measured, std::span<const std::string> famili
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
 }  // namespace pagoda::lab
+#pragma GCC visibility pop

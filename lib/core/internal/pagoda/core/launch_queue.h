@@ -10,8 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "predict/kernel_time.h"
+#include "pagoda/core/eager.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // What launches a kernel: the place in kHostCosts of its cost. That of a view is the cost of any call.
@@ -37,3 +38,4 @@ std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const K
                                   const EagerCoefficients& coefficients);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop
