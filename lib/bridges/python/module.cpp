@@ -24,6 +24,7 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/decoder.h"
+#include "pagoda/core/engine.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/sweep.h"
 #include "pagoda/documents/columns.h"
@@ -159,7 +160,7 @@ EstimateRequest request_of(const Asked& asked) {
                                     .frozen = !asked.frozen.empty(),
                                     .past = asked.past.has_value(),
                                     .tokens = asked.tokens.has_value(),
-                                    .engine = asked.engine != core::engines().front()->id,
+                                    .engine = asked.engine != engines().front()->id,
                                     .calibration = !asked.calibration.empty()};
   if (const std::string problem = estimate::refusal(request, given); !problem.empty()) throw Error(problem);
   return request;
