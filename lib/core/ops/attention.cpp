@@ -239,8 +239,7 @@ OpCost cost_rotary(const OpContext& op) {
     const Dim picked = op.has_input(3) ? min(op.elements(cache), tokens * op.shape(cache).back()) : op.elements(cache);
     cost.read(cache, byte_size(picked, op.element(cache)));
   }
-  cost.arith = 3 * tokens * heads * rotated;
-  return cost;
+  return cost + Work{.arith = 3 * tokens * heads * rotated};
 }
 
 // --- TensorScatter ---
@@ -319,16 +318,16 @@ OpCost cost_linear_attention(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kAttentionRules[] = {
-    // op                infer                   cost                   fold     cost in words
-    {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul", kAttention.tokens_along(-2).updating(4, 1, 2).with(Gradient::Rule)},
-    {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
-    {"RotaryEmbedding",  infer_rotary,           cost_rotary,           nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
-    {"TensorScatter",    infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads and writes the new rows", kGathering.tokens_along(-2).updating(0, 0, 1)},
+    // op               infer                   cost                   fold     cost in words
+    {"Attention",       infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul", kAttention.tokens_along(-2).updating(4, 1, 2).with(Gradient::Rule)},
+    {"LinearAttention", infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
+    {"RotaryEmbedding", infer_rotary,           cost_rotary,           nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
+    {"TensorScatter",   infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads and writes the new rows", kGathering.tokens_along(-2).updating(0, 0, 1)},
 };
 
 constexpr OpRule kPreviewRules[] = {
-    // op                infer                   cost                   fold     cost in words
-    {"FlexAttention",    infer_flex_attention,   cost_attention,        nullptr, "as Attention, and the work of score_mod and prob_mod", kAttention},
+    // op             infer                 cost            fold     cost in words
+    {"FlexAttention", infer_flex_attention, cost_attention, nullptr, "as Attention, and the work of score_mod and prob_mod", kAttention},
 };
 // clang-format on
 static_assert(well_formed(kAttentionRules));

@@ -33,7 +33,7 @@ void add_scores(OpCost& cost, const Scores& scores) {
   cost.macs += raw ? scored * scores.key_size + half(scores.twice_pairs * scores.value_size)
                    : half(scores.twice_pairs * (scores.key_size + scores.value_size));
   cost.arith += scored + scores.masks * pairs;
-  if (scores.softcap) cost += Work{.arith = 2, .special = 1, .comparisons = 0} * scored;
+  if (scores.softcap) cost += Work{.arith = 2, .special = 1} * scored;
   cost += softmax_work() * pairs;
   if (scores.sink) cost += Work{.arith = 3, .special = 1, .comparisons = 1} * scores.rows;
 }

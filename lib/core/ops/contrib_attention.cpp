@@ -138,14 +138,13 @@ OpCost cost_q_attention(const OpContext& op) {
 
 // --- QOrderedAttention: separate weights for Q, K and V, everything int8 ---
 
-void infer_q_ordered_attention(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape q_ordered_attention_shape(OpContext& op) {
   const Shape& data = shape_of(op, 0, 3);
   for (const int weight : {5, 6, 7}) {
     expect_rank(op, weight, 2);
     expect_dim(op, weight, 0, data[2], "input size of data and weights");
   }
-  op.set_output(0, op.element(0), {data[0], data[1], dim_of(op, 7, 1)});
+  return {data[0], data[1], dim_of(op, 7, 1)};
 }
 
 // As Attention; every result of a product is also scaled, rounded and clamped at both ends.
@@ -166,7 +165,7 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
                     .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
                     .value_size = divided(op, dim_of(op, 7, 1), heads, "hidden size of V and heads"),
                     .masks = masks_added(op, 17, 19)});
-  const Work requantize = {.arith = 4, .special = 0, .comparisons = 3};
+  const Work requantize = {.arith = 4, .comparisons = 3};
   cost += requantize * (tokens * columns + twice + op.output_elements(0));
   cost.precision = ElementType::Int8;
   return cost;
@@ -316,12 +315,11 @@ OpCost cost_decoder_attention(const OpContext& op) {
 // --- position biases ---
 
 // bias_table [buckets, heads], query_length, key_length → [1, heads, queries, keys].
-void infer_relative_bias(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape relative_bias_shape(OpContext& op) {
   expect_rank(op, 0, 2);
   const Dim queries = size_argument(op, 1, "query_length");
   const Dim keys = size_argument(op, 2, "key_length");
-  op.set_output(0, op.element(0), {Dim(1), dim_of(op, 0, 1), queries, keys});
+  return {Dim(1), dim_of(op, 0, 1), queries, keys};
 }
 
 // The bucket depends on the distance alone; each of the queries + keys − 1 distances takes a division, a log, a
@@ -342,26 +340,24 @@ Shape gated_tokens(const OpContext& op) {
   return shape_of(op, 6, 2);
 }
 
-void infer_gated_bias(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape gated_bias_shape(OpContext& op) {
   const Shape tokens = gated_tokens(op);
   const Dim heads = positive_attribute(op, "num_heads");
   expect_rank(op, 2, 4);
-  op.set_output(0, op.element(0), {tokens[0], heads, tokens[1], tokens[1]});
+  return {tokens[0], heads, tokens[1], tokens[1]};
 }
 
 // Per token and head: query bias (D), a product with the weight (D·E macs) and its bias (E), two sums of E/2, two
 // sigmoids, u·(r·a − 1) + 2 (4); per output element a multiplication with the relative bias.
 OpCost cost_gated_bias(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Shape& weight = shape_of(op, 3, 2);
   const Dim heads = positive_attribute(op, "num_heads");
   const Shape& query = op.shape(0);
   const Dim vectors = row_count(query) * heads;
-  cost.macs = vectors * weight[0] * weight[1];
-  cost.arith = op.elements(0) + vectors * (weight[1] + weight[1] - 2 + 4) + op.output_elements(0);
-  cost.special = 2 * vectors;
-  return cost;
+  return op.streamed() +
+         Work{.arith = op.elements(0) + vectors * (weight[1] + weight[1] - 2 + 4) + op.output_elements(0),
+              .special = 2 * vectors,
+              .macs = vectors * weight[0] * weight[1]};
 }
 
 // --- Longformer: a window of neighbours, and a few tokens that see and are seen by all ---
@@ -376,18 +372,18 @@ OpCost cost_longformer(const OpContext& op) { op.unknown("which tokens attend gl
 
 // clang-format off
 constexpr OpRule kContribAttentionRules[] = {
-    // op                               infer                      cost                      fold     cost in words
-    {"Attention",                       infer_attention,           cost_attention,           nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"DecoderAttention",                infer_decoder_attention,   cost_decoder_attention,   nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
-    {"DecoderMaskedMultiHeadAttention", infer_decoder_masked,      cost_decoder_masked,      nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2).updating(5, 1, 2)},
-    {"DecoderMaskedSelfAttention",      infer_attention,           cost_attention,           nullptr, "as Attention", kAttention.tokens_along(-2).updating(4, 1, 1)},
-    {"GatedRelativePositionBias",       infer_gated_bias,          cost_gated_bias,          nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element", kAttention},
-    {"LongformerAttention",             infer_longformer,          cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
-    {"MultiHeadAttention",              infer_multi_head,          cost_multi_head,          nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(6, 1, 2)},
-    {"QAttention",                      infer_q_attention,         cost_q_attention,         nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention.tokens_along(-2).updating(8, 1, 1)},
-    {"QOrderedAttention",               infer_q_ordered_attention, cost_q_ordered_attention, nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
-    {"QOrderedLongformerAttention",     infer_longformer,          cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
-    {"RelativePositionBias",            infer_relative_bias,       cost_relative_bias,       nullptr, "4 and log per distance; elements picked from the table", kAttention},
+    // op                               infer                              cost                      fold     cost in words
+    {"Attention",                       infer_attention,                   cost_attention,           nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"DecoderAttention",                infer_decoder_attention,           cost_decoder_attention,   nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
+    {"DecoderMaskedMultiHeadAttention", infer_decoder_masked,              cost_decoder_masked,      nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2).updating(5, 1, 2)},
+    {"DecoderMaskedSelfAttention",      infer_attention,                   cost_attention,           nullptr, "as Attention", kAttention.tokens_along(-2).updating(4, 1, 1)},
+    {"GatedRelativePositionBias",       shaped<gated_bias_shape>,          cost_gated_bias,          nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element", kAttention},
+    {"LongformerAttention",             infer_longformer,                  cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
+    {"MultiHeadAttention",              infer_multi_head,                  cost_multi_head,          nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(6, 1, 2)},
+    {"QAttention",                      infer_q_attention,                 cost_q_attention,         nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention.tokens_along(-2).updating(8, 1, 1)},
+    {"QOrderedAttention",               shaped<q_ordered_attention_shape>, cost_q_ordered_attention, nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
+    {"QOrderedLongformerAttention",     infer_longformer,                  cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
+    {"RelativePositionBias",            shaped<relative_bias_shape>,       cost_relative_bias,       nullptr, "4 and log per distance; elements picked from the table", kAttention},
 };
 // clang-format on
 static_assert(well_formed(kContribAttentionRules));

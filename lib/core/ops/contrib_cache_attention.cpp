@@ -36,7 +36,7 @@ Work prepare_work(const OpContext& op, const Dim& vectors, const Dim& size, int 
 
 // Cached rows are multiplied by their scale; new ones are divided by it, rounded and clamped at both ends.
 Work cache_quantization_work(const Dim& cached, const Dim& added) {
-  return {.arith = cached + 4 * added, .special = 0, .comparisons = 3 * added};
+  return {.arith = cached + 4 * added, .comparisons = 3 * added};
 }
 
 // --- GroupQueryAttention ---

@@ -8,13 +8,9 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-OpCost per_element(const OpContext& op, const Work& work) {
-  OpCost cost = op.streamed();
-  cost += work * op.output_elements(0);
-  return cost;
-}
+OpCost per_element(const OpContext& op, const Work& work) { return op.streamed() + work * op.output_elements(0); }
 
-Work additions(int count) { return {.arith = count, .special = 0, .comparisons = 0}; }
+Work additions(int count) { return {.arith = count}; }
 
 // Unifies the last axis of input 0 with the length of the vector at input i.
 void expect_vector(OpContext& op, int i) {
@@ -48,13 +44,12 @@ OpCost cost_scaled_silu(const OpContext& op) {
 }
 
 // [N, S, D] → [N, S, D/2]: the left half times the Gelu of the right half.
-void infer_bias_split_gelu(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape bias_split_gelu_shape(OpContext& op) {
   expect_vector(op, 1);
   Shape output = op.shape(0);
   if (output.empty()) op.fail("input 0 is a scalar");
   output.back() = divided(op, output.back(), 2, "the last axis");
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 OpCost cost_bias_split_gelu(const OpContext& op) { return per_element(op, additions(3) + gelu_work()); }
@@ -85,7 +80,7 @@ OpCost cost_dropout(const OpContext& op, const DropoutInputs& inputs) {
   for (const int added : {inputs.bias, inputs.residual})
     if (op.has_input(added)) cost.arith += elements;
   if (op.has_input(inputs.training) && flag_value(op, inputs.training).value_or(false))
-    cost += Work{.arith = 3, .special = 0, .comparisons = 2} * elements;
+    cost += Work{.arith = 3, .comparisons = 2} * elements;
   return cost;
 }
 OpCost cost_bias_dropout(const OpContext& op) { return cost_dropout(op, kBiasDropout); }
@@ -93,11 +88,10 @@ OpCost cost_bitmask_dropout(const OpContext& op) { return cost_dropout(op, kBitm
 
 // --- complex products: the last axis holds real and imaginary parts ---
 
-void infer_complex(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape complex_shape(OpContext& op) {
   for (const int i : {0, 1})
     if (op.has_shape(i)) op.unify(op.shape(i).empty() ? Dim(0) : dim_of(op, i, -1), 2, "parts of a complex number");
-  op.set_output(0, op.element(0), op.broadcast(op.shape(0), op.shape(1)));
+  return op.broadcast(op.shape(0), op.shape(1));
 }
 
 // 4 multiplications, an addition and a subtraction per complex element.
@@ -122,8 +116,7 @@ OpCost cost_rotary(const OpContext& op) {
   if (partial > 0) rotated = tokens * (packed ? Dim(positive_attribute(op, "num_heads")) : data[1]) * partial;
   OpCost cost = op.streamed({0, 1});
   read_rotary_tables(cost, op, 2, 3, tokens);
-  cost += rotary_work(rotated);
-  return cost;
+  return cost + rotary_work(rotated);
 }
 
 void infer_multimodal_rotary(OpContext& op) {
@@ -139,11 +132,8 @@ void infer_gemma_rotary(OpContext& op) {
 
 // q·cos + q_rot·sin and the same for k, with sin and cos of every angle.
 OpCost cost_gemma_rotary(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.special = 2 * op.elements(0);
-  cost.arith = 3 * (op.elements(1) + op.elements(3));
-  cost.precision = op.element(1);
-  return cost;
+  return in_precision(op.element(1), op.streamed()) +
+         Work{.arith = 3 * (op.elements(1) + op.elements(3)), .special = 2 * op.elements(0)};
 }
 
 // --- gates of linear attention, Engram and hyper-connections ---
@@ -159,7 +149,7 @@ void infer_attention_gate(OpContext& op) {
 // decay_scale·softplus(a + dt_bias), where softplus is an exp, an addition and a log; sigmoid(b).
 OpCost cost_attention_gate(const OpContext& op) {
   OpCost cost = op.streamed();
-  cost += Work{.arith = 3, .special = 2, .comparisons = 0} * op.elements(0);
+  cost += Work{.arith = 3, .special = 2} * op.elements(0);
   if (op.has_output(1)) cost.special += op.output_elements(1);
   cost.precision = ElementType::Float32;
   return cost;
@@ -204,28 +194,24 @@ Streams streams_of(const OpContext& op) {
   return {Shape(shape.begin(), shape.end() - 2), shape[shape.size() - 2], shape.back()};
 }
 
-void infer_pre_mix(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape pre_mix_shape(OpContext& op) {
   const Streams streams = streams_of(op);
   Shape output = streams.outer;
   output.push_back(streams.size);
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // Every feature is a sum of C products.
 OpCost cost_pre_mix(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.macs = op.elements(0);
-  if (op.attribute("reduction_scale", 1.0) != 1.0) cost.arith = op.output_elements(0);
-  return cost;
+  return op.streamed() + Work{.arith = when(op.attribute("reduction_scale", 1.0) != 1.0, op.output_elements(0)),
+                              .macs = op.elements(0)};
 }
 
 // C products per element where streams are mixed; a product and an addition for the branch.
 OpCost cost_post_mix(const OpContext& op) {
   OpCost cost = op.streamed();
   if (op.has_input(3)) cost.macs = op.elements(0) * streams_of(op).count;
-  cost.arith = 2 * op.elements(0);
-  return cost;
+  return cost + Work{.arith = 2 * op.elements(0)};
 }
 
 // streams, norm scale [C·H], down [C·H, R], up [R, C·H], inject [C·H, C], the previous block's output and gate.
@@ -250,14 +236,12 @@ OpCost cost_low_rank_mix(const OpContext& op) {
   const Dim rows = element_count(streams.outer);
   const Dim elements = op.elements(0);
   const Dim gates = rows * streams.count;
-  OpCost cost = op.streamed();
-  cost.macs = rows * (op.elements(2) + op.elements(3) + op.elements(4)) + elements;
-  cost += head_norm_work(elements, gates);
-  cost += (silu_work() + additions(scale("silu_alpha"))) * (rows * dim_of(op, 2, 1));
-  cost.special += elements + gates;
-  cost.arith += scale("reduction_scale") * rows * streams.size + (scale("gate_div") + scale("gate_mul")) * gates;
-  if (op.has_input(5)) cost.arith += 2 * elements;
-  return cost;
+  return op.streamed() +
+         Work{.arith = scale("reduction_scale") * rows * streams.size +
+                       (scale("gate_div") + scale("gate_mul")) * gates + when(op.has_input(5), 2 * elements),
+              .special = elements + gates,
+              .macs = rows * (op.elements(2) + op.elements(3) + op.elements(4)) + elements} +
+         head_norm_work(elements, gates) + (silu_work() + additions(scale("silu_alpha"))) * (rows * dim_of(op, 2, 1));
 }
 
 // --- SwiGLU of gate and up, or of both halves of one tensor ---
@@ -275,10 +259,8 @@ void infer_swiglu(OpContext& op) {
 }
 
 OpCost cost_swiglu(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost += swiglu_work(op, op.attribute("limit", 0.0) > 0) * op.output_elements(0);
-  cost.precision = ElementType::Float32;
-  return cost;
+  return in_precision(ElementType::Float32, op.streamed()) +
+         swiglu_work(op, op.attribute("limit", 0.0) > 0) * op.output_elements(0);
 }
 
 // --- IsAllFinite ---
@@ -290,38 +272,37 @@ OpCost cost_all_finite(const OpContext& op) {
   OpCost cost = op.streamed();
   Dim elements = 0;
   for (int i = 0; i < op.input_count(); ++i) elements += op.elements(i);
-  cost.arith = cost.comparisons = 2 * elements - 1;
-  return cost;
+  return cost + Work{.arith = 2 * elements - 1, .comparisons = 2 * elements - 1};
 }
 
 // clang-format off
 constexpr OpRule kContribElementwiseRules[] = {
-    // op                       infer                    cost                  fold     cost in words
-    {"BiasAdd",                 infer_with_bias,         cost_bias_add,        nullptr, "2 adds per element", kAddition.with(Gradient::Unmodelled)},
-    {"BiasDropout",             infer_bias_dropout,      cost_bias_dropout,    nullptr, "bias and residual add per element; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
-    {"BiasGelu",                infer_with_bias,         cost_bias_gelu,       nullptr, "add, Gelu (4 and erf) per element", kPointwise.reads({{}, WeightUse::Additive})},
-    {"BiasSoftmax",             infer_same,              cost_bias_softmax,    nullptr, "add, softmax (4 and exp) per element", kNorm.with(Gradient::Unmodelled)},
-    {"BiasSplitGelu",           infer_bias_split_gelu,   cost_bias_split_gelu, nullptr, "2 adds, Gelu (4 and erf), mul per output element", kOther.with(Gradient::Unmodelled)},
-    {"BitmaskBiasDropout",      infer_bitmask_dropout,   cost_bias_dropout,    nullptr, "as BiasDropout", kOther.with(Gradient::Unmodelled)},
-    {"BitmaskDropout",          infer_bitmask_dropout,   cost_bitmask_dropout, nullptr, "nothing in inference; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
-    {"ComplexMul",              infer_complex,           cost_complex,         nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
-    {"ComplexMulConj",          infer_complex,           cost_complex,         nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
-    {"EngramGate",              infer_engram,            cost_engram,          nullptr, "H macs, 5, sqrt, sigmoid per gate; 2 RMS norms with scale (4), mul per element; output norm", kAttention},
-    {"FastGelu",                infer_with_bias,         cost_fast_gelu,       nullptr, "bias add, 5 mul, 2 add, tanh per element", kPointwise.reads({{}, WeightUse::Additive})},
-    {"GatedAdd",                infer_same,              cost_gated_add,       nullptr, "mul, add per element", kPointwise.with(Gradient::Unmodelled)},
-    {"Gelu",                    infer_same,              cost_as<"Gelu">,      nullptr, "3 mul, add, erf per element", kPointwise},
-    {"GemmaRotaryEmbedding",    infer_gemma_rotary,      cost_gemma_rotary,    nullptr, "sin, cos per angle; 2 mul, add per element of q and k", kAttention},
+    // op                         infer                  cost                  fold     cost in words
+    {"BiasAdd",                   infer_with_bias,       cost_bias_add,        nullptr, "2 adds per element", kAddition.with(Gradient::Unmodelled)},
+    {"BiasDropout",               infer_bias_dropout,    cost_bias_dropout,    nullptr, "bias and residual add per element; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
+    {"BiasGelu",                  infer_with_bias,       cost_bias_gelu,       nullptr, "add, Gelu (4 and erf) per element", kPointwise.reads({{}, WeightUse::Additive})},
+    {"BiasSoftmax",               infer_same,            cost_bias_softmax,    nullptr, "add, softmax (4 and exp) per element", kNorm.with(Gradient::Unmodelled)},
+    {"BiasSplitGelu",             shaped<bias_split_gelu_shape>, cost_bias_split_gelu, nullptr, "2 adds, Gelu (4 and erf), mul per output element", kOther.with(Gradient::Unmodelled)},
+    {"BitmaskBiasDropout",        infer_bitmask_dropout, cost_bias_dropout,    nullptr, "as BiasDropout", kOther.with(Gradient::Unmodelled)},
+    {"BitmaskDropout",            infer_bitmask_dropout, cost_bitmask_dropout, nullptr, "nothing in inference; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
+    {"ComplexMul",                shaped<complex_shape>, cost_complex,         nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
+    {"ComplexMulConj",            shaped<complex_shape>, cost_complex,         nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
+    {"EngramGate",                infer_engram,          cost_engram,          nullptr, "H macs, 5, sqrt, sigmoid per gate; 2 RMS norms with scale (4), mul per element; output norm", kAttention},
+    {"FastGelu",                  infer_with_bias,       cost_fast_gelu,       nullptr, "bias add, 5 mul, 2 add, tanh per element", kPointwise.reads({{}, WeightUse::Additive})},
+    {"GatedAdd",                  infer_same,            cost_gated_add,       nullptr, "mul, add per element", kPointwise.with(Gradient::Unmodelled)},
+    {"Gelu",                      infer_same,            cost_as<"Gelu">,      nullptr, "3 mul, add, erf per element", kPointwise},
+    {"GemmaRotaryEmbedding",      infer_gemma_rotary,    cost_gemma_rotary,    nullptr, "sin, cos per angle; 2 mul, add per element of q and k", kAttention},
     {"HyperConnectionLowRankMix", infer_low_rank_mix,    cost_low_rank_mix,    nullptr, "macs of three projections, 1 per element; RMS norm with scale (4), sigmoid per element; SiLU per element of the rank; sigmoid per gate", kOther.with(Gradient::Unmodelled)},
-    {"HyperConnectionPostMix",  infer_same,              cost_post_mix,        nullptr, "C macs per element with a stream matrix; mul, add per element", kOther.with(Gradient::Unmodelled)},
-    {"HyperConnectionPreMix",   infer_pre_mix,           cost_pre_mix,         nullptr, "C macs per output element; mul for a scale ≠ 1", kOther.with(Gradient::Unmodelled)},
-    {"IsAllFinite",             infer_all_finite,        cost_all_finite,      nullptr, "a test and a conjunction per element", kOther.with(Gradient::Unmodelled)},
-    {"LinearAttentionGate",     infer_attention_gate,    cost_attention_gate,  nullptr, "2 add, mul, exp, log per element; sigmoid per element of b", kAttention},
-    {"MRotaryEmbedding",        infer_multimodal_rotary, cost_rotary,          nullptr, "3 per rotated element", kAttention},
-    {"QuickGelu",               infer_same,              cost_quick_gelu,      nullptr, "2 mul, sigmoid per element", kPointwise},
-    {"RotaryEmbedding",         infer_rotary,            cost_rotary,          nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
-    {"SampleOp",                infer_same,              cost_move,            nullptr, "no arithmetic: a copy", kPointwise.with(Gradient::Unmodelled)},
-    {"ScaledSiLU",              infer_same,              cost_scaled_silu,     nullptr, "mul for a scale, mul, sigmoid per element", kPointwise.with(Gradient::Unmodelled)},
-    {"SwiGLU",                  infer_swiglu,            cost_swiglu,          nullptr, "2 mul, sigmoid per element; clamps 3; mul and add for α ≠ 1 and β ≠ 0", kPointwise.with(Gradient::Unmodelled)},
+    {"HyperConnectionPostMix",    infer_same,            cost_post_mix,        nullptr, "C macs per element with a stream matrix; mul, add per element", kOther.with(Gradient::Unmodelled)},
+    {"HyperConnectionPreMix",     shaped<pre_mix_shape>, cost_pre_mix,         nullptr, "C macs per output element; mul for a scale ≠ 1", kOther.with(Gradient::Unmodelled)},
+    {"IsAllFinite",               infer_all_finite,      cost_all_finite,      nullptr, "a test and a conjunction per element", kOther.with(Gradient::Unmodelled)},
+    {"LinearAttentionGate",       infer_attention_gate,  cost_attention_gate,  nullptr, "2 add, mul, exp, log per element; sigmoid per element of b", kAttention},
+    {"MRotaryEmbedding",          infer_multimodal_rotary, cost_rotary,        nullptr, "3 per rotated element", kAttention},
+    {"QuickGelu",                 infer_same,            cost_quick_gelu,      nullptr, "2 mul, sigmoid per element", kPointwise},
+    {"RotaryEmbedding",           infer_rotary,          cost_rotary,          nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
+    {"SampleOp",                  infer_same,            cost_move,            nullptr, "no arithmetic: a copy", kPointwise.with(Gradient::Unmodelled)},
+    {"ScaledSiLU",                infer_same,            cost_scaled_silu,     nullptr, "mul for a scale, mul, sigmoid per element", kPointwise.with(Gradient::Unmodelled)},
+    {"SwiGLU",                    infer_swiglu,          cost_swiglu,          nullptr, "2 mul, sigmoid per element; clamps 3; mul and add for α ≠ 1 and β ≠ 0", kPointwise.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribElementwiseRules));

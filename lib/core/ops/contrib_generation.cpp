@@ -90,13 +90,13 @@ OpCost cost_bifurcation(const OpContext& op) { op.unknown("how many tokens are c
 
 // clang-format off
 constexpr OpRule kContribGenerationRules[] = {
-    // op                     infer               cost               fold     cost in words
-    {"BeamSearch",            infer_beam_search,  cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
-    {"BifurcationDetector",   infer_bifurcation,  cost_bifurcation,  nullptr, "not known: comparisons end where the data differ", kSearch.with(Gradient::Unmodelled)},
-    {"GreedySearch",          infer_greedy,       cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
-    {"NGramRepeatBlock",      infer_repeat_block, cost_repeat_block, nullptr, "n − 1 comparisons per n-gram; copies the scores", kSearch.with(Gradient::Unmodelled)},
-    {"Sampling",              infer_greedy,       cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
-    {"WhisperBeamSearch",     infer_whisper,      cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
+    // op                   infer               cost               fold     cost in words
+    {"BeamSearch",          infer_beam_search,  cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
+    {"BifurcationDetector", infer_bifurcation,  cost_bifurcation,  nullptr, "not known: comparisons end where the data differ", kSearch.with(Gradient::Unmodelled)},
+    {"GreedySearch",        infer_greedy,       cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
+    {"NGramRepeatBlock",    infer_repeat_block, cost_repeat_block, nullptr, "n − 1 comparisons per n-gram; copies the scores", kSearch.with(Gradient::Unmodelled)},
+    {"Sampling",            infer_greedy,       cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
+    {"WhisperBeamSearch",   infer_whisper,      cost_search,       nullptr, "not known: runs its decoder until the data end it", kSearch.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribGenerationRules));

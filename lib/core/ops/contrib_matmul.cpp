@@ -24,31 +24,21 @@ Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std
 Shape left_operand(const OpContext& op) { return transposed_operand(op, 0, "transA", "transBatchA"); }
 Shape right_operand(const OpContext& op) { return transposed_operand(op, 1, "transB", "transBatchB"); }
 
-void infer_fused_matmul(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), product_of(op, left_operand(op), right_operand(op)).output());
-}
+Shape fused_matmul_shape(OpContext& op) { return product_of(op, left_operand(op), right_operand(op)).output(); }
 
 OpCost cost_fused_matmul(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.macs = product_macs(op, left_operand(op), right_operand(op));
-  if (op.attribute("alpha", 1.0) != 1.0) cost.arith = op.output_elements(0);
-  return cost;
+  return op.streamed() + Work{.arith = when(op.attribute("alpha", 1.0) != 1.0, op.output_elements(0)),
+                              .macs = product_macs(op, left_operand(op), right_operand(op))};
 }
 
 OpCost cost_matmul_activation(const OpContext& op) {
-  OpCost cost = cost_fused_matmul(op);
   const std::string_view activation = op.attribute("activation", std::string_view(""));
   const Work work = activation == "Softmax" ? softmax_work() : activation_work(op, activation);
-  cost += work * op.output_elements(0);
-  return cost;
+  return cost_fused_matmul(op) + work * op.output_elements(0);
 }
 
 // The work depends on the number of stored elements of the sparse operand.
-void infer_sparse_matmul(OpContext& op) {
-  set_element(op, 0, op.element(1));
-  op.set_output(0, op.element(1), product_of(op, left_operand(op), right_operand(op)).output());
-}
+Shape sparse_matmul_shape(OpContext& op) { return product_of(op, left_operand(op), right_operand(op)).output(); }
 
 OpCost cost_sparse_matmul(const OpContext& op) {
   op.unknown("the number of stored elements of the sparse operand is data");
@@ -59,9 +49,8 @@ OpCost cost_sparse_matmul(const OpContext& op) {
 void infer_fused_gemm(OpContext& op) { infer_gemm_output(op, 0, 1, 2, op.element(0)); }
 
 OpCost cost_fused_gemm(const OpContext& op) {
-  OpCost cost = gemm_cost(op, 1.0);
-  cost += activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
-  return cost;
+  return gemm_cost(op, 1.0) +
+         activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
 }
 
 void infer_gemm_float8(OpContext& op) {
@@ -72,25 +61,19 @@ void infer_gemm_float8(OpContext& op) {
 
 // The scales of both operands combine into one multiplication per output element; the output's scale takes another.
 OpCost cost_gemm_float8(const OpContext& op) {
-  OpCost cost = gemm_cost(op, 0.0);
   const Dim outputs = op.output_elements(0);
-  if (op.has_input(3) || op.has_input(4)) cost.arith += outputs;
-  if (op.has_input(5)) cost.arith += outputs;
-  cost += activation_work(op, op.attribute("activation", std::string_view(""))) * outputs;
-  return cost;
+  return gemm_cost(op, 0.0) +
+         Work{.arith = when(op.has_input(3) || op.has_input(4), outputs) + when(op.has_input(5), outputs)} +
+         activation_work(op, op.attribute("activation", std::string_view(""))) * outputs;
 }
 
-void infer_gemm_fast_gelu(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), product_of(op, op.shape(0), op.shape(1)).output());
-}
+Shape gemm_fast_gelu_shape(OpContext& op) { return product_of(op, op.shape(0), op.shape(1)).output(); }
 
 OpCost cost_gemm_fast_gelu(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.macs = product_macs(op, op.shape(0), op.shape(1));
-  if (op.has_input(2)) cost.arith = op.output_elements(0);
-  cost += fast_gelu_work() * op.output_elements(0);
-  return cost;
+  return op.streamed() +
+         Work{.arith = when(op.has_input(2), op.output_elements(0)),
+              .macs = product_macs(op, op.shape(0), op.shape(1))} +
+         fast_gelu_work() * op.output_elements(0);
 }
 
 // --- weights packed to a few bits: [… K] × K × N ---
@@ -127,11 +110,9 @@ void infer_nbits(OpContext& op) {
 // scale.
 OpCost cost_nbits(const OpContext& op) {
   const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
-  OpCost cost = op.streamed();
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost += dequantize_work() * weights;
-  if (op.has_input(5)) cost.arith += op.output_elements(0);
-  return cost;
+  return op.streamed() +
+         Work{.arith = when(op.has_input(5), op.output_elements(0)), .macs = row_count(op.shape(0)) * weights} +
+         dequantize_work() * weights;
 }
 
 // The norm that MatMulNBitsMlp and MatMulNBitsQkv may apply to A first: a residual, then RMS norm with its scale.
@@ -139,9 +120,7 @@ Work fused_norm_work(const OpContext& op) {
   const Dim elements = op.elements(0);
   Work work;
   if (op.has_input(1)) work.arith += elements;
-  if (op.has_input(2))
-    work = work + rms_norm_work(elements, row_count(op.shape(0))) +
-           Work{.arith = elements, .special = 0, .comparisons = 0};
+  if (op.has_input(2)) work = work + rms_norm_work(elements, row_count(op.shape(0))) + Work{.arith = elements};
   return work;
 }
 
@@ -162,8 +141,7 @@ OpCost cost_nbits_mlp(const OpContext& op) {
   cost += fused_norm_work(op);
   for (const int bias : {5, 8})
     if (op.has_input(bias)) cost.arith += outputs;
-  cost += (activation_work(op, op.attribute("activation", std::string_view(""))) + Work{.arith = 1}) * outputs;
-  return cost;
+  return cost + (activation_work(op, op.attribute("activation", std::string_view(""))) + Work{.arith = 1}) * outputs;
 }
 
 void infer_nbits_qkv(OpContext& op) {
@@ -202,10 +180,7 @@ void infer_bnb4(OpContext& op) {
 
 OpCost cost_bnb4(const OpContext& op) {
   const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
-  OpCost cost = op.streamed();
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost.arith = weights;
-  return cost;
+  return op.streamed() + Work{.arith = weights, .macs = row_count(op.shape(0)) * weights};
 }
 
 // B is a blob; input 2 holds its logical shape [K, N].
@@ -225,10 +200,7 @@ void infer_fp_q4(OpContext& op) {
 
 OpCost cost_fp_q4(const OpContext& op) {
   const Dim weights = dim_of(op, 0, -1) * op.output_shape(0).back();
-  OpCost cost = op.streamed({0, 1});
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost += dequantize_work() * weights;
-  return cost;
+  return op.streamed({0, 1}) + Work{.macs = row_count(op.shape(0)) * weights} + dequantize_work() * weights;
 }
 
 // --- weights in 4- or 8-bit floating point with block scales: B is [N, K], FP4 two to a byte ---
@@ -256,8 +228,7 @@ OpCost cost_block_float(const OpContext& op) {
     cost.arith += 2 * op.elements(0);
     cost.precision = ElementType::Float8e4m3fn;
   }
-  if (op.has_input(bias)) cost.arith += op.output_elements(0);
-  return cost;
+  return cost + Work{.arith = when(op.has_input(bias), op.output_elements(0))};
 }
 
 // --- weights in packed formats: B is [N, bytes of a row] ---
@@ -274,12 +245,10 @@ void infer_packed(OpContext& op) {
 // Whatever the format, a product with its block's scale per weight; a global scale and an activation per output.
 OpCost cost_packed(const OpContext& op) {
   const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
-  OpCost cost = op.streamed();
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost.arith = weights;
-  if (op.has_input(2)) cost.arith += op.output_elements(0);
-  cost += activation_work(op, op.attribute("activation_type", std::string_view("none"))) * op.output_elements(0);
-  return cost;
+  return op.streamed() +
+         Work{.arith = weights + when(op.has_input(2), op.output_elements(0)),
+              .macs = row_count(op.shape(0)) * weights} +
+         activation_work(op, op.attribute("activation_type", std::string_view("none"))) * op.output_elements(0);
 }
 
 // --- MatMulNBits with an adapter: X·W + (X·A)·B, all three quantised; an empty A or B is left out ---
@@ -299,9 +268,7 @@ OpCost cost_nbits_lora(const OpContext& op) {
     weights += dim_of(op, 4, 0) * columns;
     cost.arith = op.output_elements(0);
   }
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost += dequantize_work() * weights;
-  return cost;
+  return cost + Work{.macs = row_count(op.shape(0)) * weights} + dequantize_work() * weights;
 }
 
 // --- RouterGateUpProj: X·W split into router logits, gate and up; SwiGLU of the last two ---
@@ -320,10 +287,8 @@ void infer_router_gate_up(OpContext& op) {
 }
 
 OpCost cost_router_gate_up(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.macs = row_count(op.shape(0)) * op.elements(1);
-  cost += swiglu_work(op, op.attribute("limit", 0.0) > 0) * (row_count(op.shape(0)) * gated_columns(op));
-  return cost;
+  return op.streamed() + Work{.macs = row_count(op.shape(0)) * op.elements(1)} +
+         swiglu_work(op, op.attribute("limit", 0.0) > 0) * (row_count(op.shape(0)) * gated_columns(op));
 }
 
 // --- Inverse ---
@@ -346,32 +311,31 @@ OpCost cost_inverse(const OpContext& op) {
   batch.pop_back();
   const Dim matrices = element_count(batch);
   const Dim pivots = floor_div(n * (n - 1), 2);
-  cost.arith = matrices * (n * (1 + 2 * (n - 1) + 2 * (n - 1) * (n - 1)) + pivots);
-  cost.comparisons = matrices * pivots;
-  return cost;
+  return cost + Work{.arith = matrices * (n * (1 + 2 * (n - 1) + 2 * (n - 1) * (n - 1)) + pivots),
+                     .comparisons = matrices * pivots};
 }
 
 // clang-format off
 constexpr OpRule kContribMatmulRules[] = {
-    // op                           infer                 cost                    fold     cost in words
-    {"FusedGemm",                   infer_fused_gemm,     cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.with(Gradient::Unmodelled)},
-    {"FusedMatMul",                 infer_fused_matmul,   cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
-    {"FusedMatMulActivation",       infer_fused_matmul,   cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element", kMatrixProducts.with(Gradient::Unmodelled)},
-    {"GemmFastGelu",                infer_gemm_fast_gelu, cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element", kMatrixProduct.with(Gradient::Unmodelled)},
-    {"GemmFloat8",                  infer_gemm_float8,    cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element", kOtherProduct},
-    {"Inverse",                     infer_inverse,        cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix", kOther.with(Gradient::Unmodelled)},
-    {"MatMulBlockQuantizedFp4Weight", infer_block_float<2>, cost_block_float<2>,  nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add", kOtherProduct},
-    {"MatMulBlockQuantizedFp8Weight", infer_block_float<1>, cost_block_float<1>,  nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add", kOtherProduct},
-    {"MatMulBnb4",                  infer_bnb4,           cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight", kOtherProduct},
-    {"MatMulFpQ4",                  infer_fp_q4,          cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
-    {"MatMulNBits",                 infer_nbits,          cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"MatMulNBitsMlp",              infer_nbits_mlp,      cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
-    {"MatMulNBitsQLoRA",            infer_nbits_lora,     cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
-    {"MatMulNBitsQkv",              infer_nbits_qkv,      cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
-    {"MatMulPacked",                infer_packed,         cost_packed,            nullptr, "K·N macs per row, 1 mul per weight, activation", kOtherProduct},
-    {"RouterGateUpProj",            infer_router_gate_up, cost_router_gate_up,    nullptr, "K macs per column of W and row; SwiGLU (2 mul, sigmoid) per gate", kOtherProduct},
-    {"SparseToDenseMatMul",         infer_sparse_matmul,  cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data", kOtherProduct},
-    {"TransposeMatMul",             infer_fused_matmul,   cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},
+    // op                   infer                           cost                    fold     cost in words
+    {"FusedGemm",           infer_fused_gemm,               cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.with(Gradient::Unmodelled)},
+    {"FusedMatMul",         shaped<fused_matmul_shape>,     cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
+    {"FusedMatMulActivation", shaped<fused_matmul_shape>,   cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element", kMatrixProducts.with(Gradient::Unmodelled)},
+    {"GemmFastGelu",        shaped<gemm_fast_gelu_shape>,   cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element", kMatrixProduct.with(Gradient::Unmodelled)},
+    {"GemmFloat8",          infer_gemm_float8,              cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element", kOtherProduct},
+    {"Inverse",             infer_inverse,                  cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix", kOther.with(Gradient::Unmodelled)},
+    {"MatMulBlockQuantizedFp4Weight", infer_block_float<2>, cost_block_float<2>,    nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add", kOtherProduct},
+    {"MatMulBlockQuantizedFp8Weight", infer_block_float<1>, cost_block_float<1>,    nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add", kOtherProduct},
+    {"MatMulBnb4",          infer_bnb4,                     cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight", kOtherProduct},
+    {"MatMulFpQ4",          infer_fp_q4,                    cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
+    {"MatMulNBits",         infer_nbits,                    cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"MatMulNBitsMlp",      infer_nbits_mlp,                cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
+    {"MatMulNBitsQLoRA",    infer_nbits_lora,               cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
+    {"MatMulNBitsQkv",      infer_nbits_qkv,                cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
+    {"MatMulPacked",        infer_packed,                   cost_packed,            nullptr, "K·N macs per row, 1 mul per weight, activation", kOtherProduct},
+    {"RouterGateUpProj",    infer_router_gate_up,           cost_router_gate_up,    nullptr, "K macs per column of W and row; SwiGLU (2 mul, sigmoid) per gate", kOtherProduct},
+    {"SparseToDenseMatMul", shaped<sparse_matmul_shape, 1>, cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data", kOtherProduct},
+    {"TransposeMatMul",     shaped<fused_matmul_shape>,     cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribMatmulRules));

@@ -23,8 +23,7 @@ std::size_t gather_axis(const OpContext& op) {
   return static_cast<std::size_t>(normal_axis(op, op.attribute("gather_axis", std::int64_t{0}), op.rank(0)));
 }
 
-void infer_gather_quantized(OpContext& op) {
-  set_element(op, 0, op.element(2));
+Shape gather_quantized_shape(OpContext& op) {
   Shape data = op.shape(0);
   if (data.empty()) op.fail("data is a scalar");
   const auto axis = static_cast<std::ptrdiff_t>(gather_axis(op));
@@ -33,7 +32,7 @@ void infer_gather_quantized(OpContext& op) {
   Shape output(data.begin(), data.begin() + axis);
   output.insert(output.end(), op.shape(1).begin(), op.shape(1).end());
   output.insert(output.end(), data.begin() + axis + 1, data.end());
-  op.set_output(0, op.element(2), std::move(output));
+  return output;
 }
 
 // Reads the picked slices of the data, scales and zero points, at most all. (x − zero point)·scale per element;
@@ -79,12 +78,11 @@ OpCost cost_gather_packed(const OpContext& op) {
 }
 
 // weight [rows, width], indices → […, width].
-void infer_embedding(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape embedding_shape(OpContext& op) {
   expect_rank(op, 0, 2);
   Shape output = op.shape(1);
   output.push_back(dim_of(op, 0, 1));
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 OpCost cost_embedding(const OpContext& op) {
@@ -95,15 +93,14 @@ OpCost cost_embedding(const OpContext& op) {
 
 // --- CropAndResize: X [N, C, H, W], rois [R, 4], batch_indices [R], crop_size [2] ---
 
-void infer_crop(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape crop_shape(OpContext& op) {
   expect_rank(op, 0, 4);
   expect_rank(op, 1, 2);
   const auto size = known_sizes(op, 3);
   if (size && size->size() != 2) op.fail("crop_size has " + std::to_string(size->size()) + " entries, expected 2");
   const Dim height = size ? (*size)[0] : op.fresh("crop_height", "a size computed from data");
   const Dim width = size ? (*size)[1] : op.fresh("crop_width", "a size computed from data");
-  op.set_output(0, op.element(0), {dim_of(op, 1, 0), dim_of(op, 0, 1), height, width});
+  return {dim_of(op, 1, 0), dim_of(op, 0, 1), height, width};
 }
 
 // Per region and row or column of the crop: its coordinate (mul, add) and weights; per place the products of weights;
@@ -113,10 +110,9 @@ OpCost cost_crop(const OpContext& op) {
   const Shape& output = op.output_shape(0);
   OpCost cost = op.streamed({1, 2});
   cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2)), op.element(0)));
-  cost += (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3]));
-  cost += weight_products_work(mode, 2) * (output[0] * output[2] * output[3]);
-  cost += sample_work(mode, 2) * op.output_elements(0);
-  return cost;
+  return cost + (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3])) +
+         weight_products_work(mode, 2) * (output[0] * output[2] * output[3]) +
+         sample_work(mode, 2) * op.output_elements(0);
 }
 
 // --- Rfft, Irfft: 5·N·⌈log2 N⌉ per complex transform of length N, axis by axis, half of it for real data ---
@@ -128,24 +124,22 @@ int signal_axes(const OpContext& op) {
 }
 
 // […, n] → […, ⌊n/2⌋ + 1, 2].
-void infer_rfft(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape rfft_shape(OpContext& op) {
   Shape output = op.shape(0);
   if (op.rank(0) < signal_axes(op)) op.fail("the signal has fewer axes than signal_ndim");
   output.back() = floor_div(output.back(), 2) + 1;
   output.push_back(2);
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // […, n, 2] → […, 2·(n − 1)].
-void infer_irfft(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape irfft_shape(OpContext& op) {
   Shape output = op.shape(0);
   if (op.rank(0) < signal_axes(op) + 1) op.fail("the spectrum has fewer axes than signal_ndim");
   output.pop_back();
   if (output.back() == Dim(0)) op.fail("the spectrum is empty");
   output.back() = 2 * (output.back() - 1);
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // `real` is the shape of the real side.
@@ -153,31 +147,27 @@ OpCost cost_transform(const OpContext& op, const Shape& real) {
   OpCost cost = op.streamed();
   Dim stages = 0;
   for (int i = 0; i < signal_axes(op); ++i) stages += ceil_log2(real[real.size() - 1 - static_cast<std::size_t>(i)]);
-  cost.arith = ceil_div(5 * element_count(real) * stages, 2);
-  return cost;
+  return cost + Work{.arith = ceil_div(5 * element_count(real) * stages, 2)};
 }
 OpCost cost_rfft(const OpContext& op) { return cost_transform(op, op.shape(0)); }
 OpCost cost_irfft(const OpContext& op) { return cost_transform(op, op.output_shape(0)); }
 
 // --- CDist: A [M, N], B [K, N] → [M, K] ---
 
-void infer_cdist(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape cdist_shape(OpContext& op) {
   expect_rank(op, 0, 2);
   expect_rank(op, 1, 2);
   op.unify(dim_of(op, 0, 1), dim_of(op, 1, 1), "coordinates of A and B");
-  op.set_output(0, op.element(0), {dim_of(op, 0, 0), dim_of(op, 1, 0)});
+  return {dim_of(op, 0, 0), dim_of(op, 1, 0)};
 }
 
 // Σ (a − b)²: N subtractions, N squares, N − 1 additions; a square root for the Euclidean distance.
 OpCost cost_cdist(const OpContext& op) {
   const std::string_view metric = op.attribute("metric", std::string_view("sqeuclidean"));
   if (metric != "sqeuclidean" && metric != "euclidean") op.unknown("metric is '" + std::string(metric) + "'");
-  OpCost cost = op.streamed();
   const Dim pairs = op.output_elements(0);
-  cost.arith = pairs * (3 * dim_of(op, 0, 1) - 1);
-  if (metric == "euclidean") cost.special = pairs;
-  return cost;
+  return op.streamed() +
+         Work{.arith = pairs * (3 * dim_of(op, 0, 1) - 1), .special = when(metric == "euclidean", pairs)};
 }
 
 // --- DynamicTimeWarping: costs [M, N] or [1, M, N] → path [2, x] ---
@@ -192,10 +182,7 @@ void infer_time_warping(OpContext& op) {
 
 // The least of three neighbours and an addition for every cell.
 OpCost cost_time_warping(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = 3 * op.elements(0);
-  cost.comparisons = 2 * op.elements(0);
-  return cost;
+  return op.streamed() + Work{.arith = 3 * op.elements(0), .comparisons = 2 * op.elements(0)};
 }
 
 // --- MurmurHash3 ---
@@ -211,10 +198,8 @@ OpCost cost_murmur(const OpContext& op) {
   const int width = bits(op.element(0));
   const Dim words =
       width == 0 ? op.fresh("hashed_words", "words of 4 bytes in a string that is hashed") : Dim((width + 31) / 32);
-  OpCost cost = op.streamed();
-  cost.arith = (7 * words + 9) * op.elements(0);
-  cost.comparisons = (3 * words + 7) * op.elements(0);
-  return cost;
+  return op.streamed() +
+         Work{.arith = (7 * words + 9) * op.elements(0), .comparisons = (3 * words + 7) * op.elements(0)};
 }
 
 // --- shapes and layouts ---
@@ -236,8 +221,7 @@ void infer_expand_dims(OpContext& op) {
 }
 
 // pads [2·rank] or [1, 2·rank], begins then ends.
-void infer_pad(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape pad_shape(OpContext& op) {
   Shape shape = op.shape(0);
   const std::size_t rank = shape.size();
   const TensorValue* pads = op.value(1);
@@ -250,7 +234,7 @@ void infer_pad(OpContext& op) {
     if (const auto size = shape[i].value(); size && *size < 0)
       op.fail("pads remove more than axis " + std::to_string(i) + " has");
   }
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 // Reads only the elements that negative pads leave.
@@ -285,8 +269,7 @@ void infer_range(OpContext& op) {
 }
 
 // dim d of size n → ⌊(n − size) / step⌋ + 1 slices, their elements on a new last axis.
-void infer_unfold(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape unfold_shape(OpContext& op) {
   Shape shape = op.shape(0);
   const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("dim", std::int64_t{-1}), op.rank(0)));
   const std::int64_t size = positive_attribute(op, "size");
@@ -296,7 +279,7 @@ void infer_unfold(OpContext& op) {
     op.fail("slices of " + std::to_string(size) + " from " + shape[axis].to_string());
   shape[axis] = floor_div(shape[axis] - size, step) + 1;
   shape.push_back(size);
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 // x [n] → y, the place of each element in y, counts.
@@ -324,14 +307,13 @@ void infer_tokenizer(OpContext& op) {
 
 // words [words, characters], W [filters, 1, window, width], B, C [vocabulary, width] → [words, filters].
 // ONNX Runtime takes words and characters from the first two axes, whatever the rank (word_conv_embedding.cc).
-void infer_word_embedding(OpContext& op) {
-  set_element(op, 0, op.element(1));
+Shape word_embedding_shape(OpContext& op) {
   if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected at least 2");
   expect_rank(op, 1, 4);
   const Dim words = op.shape(0)[0], characters = op.shape(0)[1];
   if (greater_equal(characters, dim_of(op, 1, 2)) == false)
     op.fail("words of " + characters.to_string() + " characters are shorter than the window");
-  op.set_output(0, op.element(1), {words, dim_of(op, 1, 0)});
+  return {words, dim_of(op, 1, 0)};
 }
 
 // A convolution over the characters of every word at each window position, bias, tanh, and the maximum over the
@@ -365,33 +347,33 @@ OpCost cost_aten(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribMiscRules[] = {
-    // op                     infer                   cost                   fold                 cost in words
-    {"CDist",                 infer_cdist,            cost_cdist,            nullptr,             "3·N − 1 per pair; sqrt for the Euclidean distance", kOther.with(Gradient::Unmodelled)},
-    {"CropAndResize",         infer_crop,             cost_crop,             nullptr,             "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop", kPooling.with(Gradient::Unmodelled)},
-    {"DynamicTimeWarping",    infer_time_warping,     cost_time_warping,     nullptr,             "2 comparisons, add per cell", kOther.with(Gradient::Unmodelled)},
-    {"EPContext",             infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
-    {"ExpandDims",            infer_expand_dims,      cost_view,             fold_same,           "nothing: a view", kView.with(Gradient::Unmodelled)},
-    {"GatherBlockQuantized",  infer_gather_quantized, cost_gather_quantized, nullptr,             "sub and mul per element; reads the slices it picks, at most all", kGathering.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"GatherND",              infer_as<"GatherND">,   cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
-    {"GatherPacked",          infer_gather_packed,    cost_gather_packed,    nullptr,             "mul per element; reads the rows it picks, at most all", kGathering.with(Gradient::Unmodelled)},
-    {"GridSample",            infer_as<"GridSample">, cost_as<"GridSample">, nullptr,             "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"Irfft",                 infer_irfft,            cost_irfft,            nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
-    {"MurmurHash3",           infer_murmur,           cost_murmur,           nullptr,             "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
-    {"Pad",                   infer_pad,              cost_pad,              nullptr,             "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
-    {"Range",                 infer_range,            cost_as<"Range">,      fold_as<"Range">,    "as ai.onnx", kGenerated.with(Placement::Materialises)},
-    {"Rfft",                  infer_rfft,             cost_rfft,             nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
-    {"Snpe",                  infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
-    {"Tokenizer",             infer_tokenizer,        cost_move,             nullptr,             "no arithmetic", kText},
-    {"TorchEmbedding",        infer_embedding,        cost_embedding,        nullptr,             "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
-    {"Trilu",                 infer_as<"Trilu">,      cost_as<"Trilu">,      fold_as<"Trilu">,    "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
-    {"UnfoldTensor",          infer_unfold,           cost_move,             nullptr,             "no arithmetic; reads the input once, writes the output", kLayout.with(Gradient::Unmodelled)},
-    {"Unique",                infer_unique,           cost_as<"Unique">,     nullptr,             "as ai.onnx", kSearch.with(Gradient::Unmodelled)},
-    {"WordConvEmbedding",     infer_word_embedding,   cost_word_embedding,   nullptr,             "window × width macs, bias, tanh, maximum per filter and place of a word", kOtherProduct},
+    // op                    infer                   cost                   fold       cost in words
+    {"CDist",                shaped<cdist_shape>,    cost_cdist,            nullptr,   "3·N − 1 per pair; sqrt for the Euclidean distance", kOther.with(Gradient::Unmodelled)},
+    {"CropAndResize",        shaped<crop_shape>,     cost_crop,             nullptr,   "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop", kPooling.with(Gradient::Unmodelled)},
+    {"DynamicTimeWarping",   infer_time_warping,     cost_time_warping,     nullptr,   "2 comparisons, add per cell", kOther.with(Gradient::Unmodelled)},
+    {"EPContext",            infer_opaque,           cost_opaque,           nullptr,   "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
+    {"ExpandDims",           infer_expand_dims,      cost_view,             fold_same, "nothing: a view", kView.with(Gradient::Unmodelled)},
+    {"GatherBlockQuantized", shaped<gather_quantized_shape, 2>, cost_gather_quantized, nullptr, "sub and mul per element; reads the slices it picks, at most all", kGathering.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"GatherND",             infer_as<"GatherND">,   cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"GatherPacked",         infer_gather_packed,    cost_gather_packed,    nullptr,   "mul per element; reads the rows it picks, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"GridSample",           infer_as<"GridSample">, cost_as<"GridSample">, nullptr,   "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"Irfft",                shaped<irfft_shape>,    cost_irfft,            nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
+    {"MurmurHash3",          infer_murmur,           cost_murmur,           nullptr,   "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
+    {"Pad",                  shaped<pad_shape>,      cost_pad,              nullptr,   "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
+    {"Range",                infer_range,            cost_as<"Range">,      fold_as<"Range">, "as ai.onnx", kGenerated.with(Placement::Materialises)},
+    {"Rfft",                 shaped<rfft_shape>,     cost_rfft,             nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
+    {"Snpe",                 infer_opaque,           cost_opaque,           nullptr,   "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
+    {"Tokenizer",            infer_tokenizer,        cost_move,             nullptr,   "no arithmetic", kText},
+    {"TorchEmbedding",       shaped<embedding_shape>, cost_embedding,       nullptr,   "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"Trilu",                infer_as<"Trilu">,      cost_as<"Trilu">,      fold_as<"Trilu">, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"UnfoldTensor",         shaped<unfold_shape>,   cost_move,             nullptr,   "no arithmetic; reads the input once, writes the output", kLayout.with(Gradient::Unmodelled)},
+    {"Unique",               infer_unique,           cost_as<"Unique">,     nullptr,   "as ai.onnx", kSearch.with(Gradient::Unmodelled)},
+    {"WordConvEmbedding",    shaped<word_embedding_shape, 1>, cost_word_embedding, nullptr, "window × width macs, bias, tanh, maximum per filter and place of a word", kOtherProduct},
 };
 
 constexpr OpRule kAtenRules[] = {
-    // op                     infer                   cost                   fold                 cost in words
-    {"ATen",                  infer_opaque,           cost_aten,             nullptr,             "not known: a PyTorch operator", kOther.with(Gradient::Unmodelled)},
+    // op    infer         cost       fold     cost in words
+    {"ATen", infer_opaque, cost_aten, nullptr, "not known: a PyTorch operator", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribMiscRules));

@@ -60,7 +60,7 @@ void read_experts(OpCost& cost, const OpContext& op, const Projection& projectio
 Work expert_activation_work(const OpContext& op, bool gated) {
   const std::string_view name = op.attribute("activation_type", std::string_view("relu"));
   if (name == "swiglu") return swiglu_work(op, op.has_attribute("swiglu_limit"));
-  const Work gate = {.arith = gated ? 1 : 0, .special = 0, .comparisons = 0};
+  const Work gate = {.arith = gated ? 1 : 0};
   return (name == "gelu" ? fast_gelu_work() : activation_work(op, name)) + gate;
 }
 
@@ -69,8 +69,8 @@ Work expert_activation_work(const OpContext& op, bool gated) {
 Work router_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
   const Dim scores = tokens * expert_count(op);
   if (op.attribute("use_sparse_mixer", std::int64_t{0}) != 0)
-    return (softmax_work() + Work{.arith = 6, .special = 0, .comparisons = 4}) * (scores * k);
-  Work work = (softmax_work() + Work{.arith = 1, .special = 0, .comparisons = 1}) * scores;
+    return (softmax_work() + Work{.arith = 6, .comparisons = 4}) * (scores * k);
+  Work work = (softmax_work() + Work{.arith = 1, .comparisons = 1}) * scores;
   if (op.attribute("normalize_routing_weights", std::int64_t{0}) != 0) work.arith += tokens * (2 * k - 1);
   return work;
 }
@@ -135,7 +135,6 @@ OpCost cost_moe_packed(const OpContext& op) {
   const Dim touched = min(count, runs);
   const Dim& inter = dim_of(op, kGate, 1);
   const Dim weights = (op.has_input(kUp) ? 3 : 2) * hidden * inter;
-
   OpCost cost = op.streamed({kTokens, kScores, kMixing});
   for (const int blob : {kGate, kUp, kDown})
     if (op.has_input(blob)) cost.read(blob, touched * dim_of(op, blob, 1) * dim_of(op, blob, 2));
@@ -143,13 +142,13 @@ OpCost cost_moe_packed(const OpContext& op) {
   cost.arith = touched * weights;
   const Dim scores = tokens * count;
   if (!op.has_input(kMixing)) cost += softmax_work() * scores;
-  cost += Work{.arith = 1, .special = 0, .comparisons = 1} * scores;
+  cost += Work{.arith = 1, .comparisons = 1} * scores;
   if (op.attribute("normalize_routing_weights", std::int64_t{0}) != 0) cost.arith += tokens * (2 * k - 1);
-  if (op.attribute("routed_scaling_factor", 1.0) != 1.0) cost.arith += runs;
   const std::string_view activation = op.attribute("activation_type", std::string_view("swiglu"));
-  cost += (activation == "swiglu" ? swiglu_work(op, false) : activation_work(op, activation)) * (runs * inter);
-  cost.arith += (runs + tokens * (k - 1)) * hidden;
-  return cost;
+  return cost +
+         Work{.arith =
+                  when(op.attribute("routed_scaling_factor", 1.0) != 1.0, runs) + (runs + tokens * (k - 1)) * hidden} +
+         (activation == "swiglu" ? swiglu_work(op, false) : activation_work(op, activation)) * (runs * inter);
 }
 
 // --- MoEGroupRouter: sigmoid scores of all experts, or the logarithms of those chosen from the best groups ---
@@ -184,23 +183,21 @@ OpCost cost_group_router(const OpContext& op) {
   const Dim scores = tokens * experts;
   OpCost cost = op.streamed();
   if (op.has_input(kProjection)) cost.macs = tokens * op.elements(kProjection);
-  cost += Work{.arith = 1, .special = 1, .comparisons = 0} * scores;
+  cost += Work{.arith = 1, .special = 1} * scores;
   if (!op.has_output(0)) return cost;
   const Dim groups = tokens * op.attribute("n_group", std::int64_t{1});
   const std::int64_t summed = op.attribute("group_topk", std::int64_t{1});
-  cost += Work{.arith = 2, .special = 0, .comparisons = 2} * scores;
-  cost += Work{.arith = summed, .special = 0, .comparisons = 1} * groups;
-  cost += Work{.arith = 1, .special = 1, .comparisons = 1} * (tokens * positive_attribute(op, "top_k"));
-  return cost;
+  return cost + Work{.arith = 2, .comparisons = 2} * scores + Work{.arith = summed, .comparisons = 1} * groups +
+         Work{.arith = 1, .special = 1, .comparisons = 1} * (tokens * positive_attribute(op, "top_k"));
 }
 
 // clang-format off
 constexpr OpRule kContribMoeRules[] = {
-    // op    infer      cost                fold     cost in words
-    {"MoE",  infer_moe, cost_moe,           nullptr, "per token and chosen expert: macs of its projections, biases, activation, weighted sum; router softmax and selection", kOtherProduct},
-    {"MoEGroupRouter", infer_group_router, cost_group_router, nullptr, "sigmoid, add per score; choosing: 2 comparisons per score, sum and comparison per group, log and max per choice; projection macs", kOtherProduct},
-    {"MoEPacked", infer_moe_packed, cost_moe_packed, nullptr, "as MoE; 1 mul per weight of the experts that are touched", kOtherProduct},
-    {"QMoE", infer_moe, cost_quantized_moe, nullptr, "as MoE; sub and mul per weight of the experts that are touched", kOtherProduct},
+    // op              infer               cost                fold     cost in words
+    {"MoE",            infer_moe,          cost_moe,           nullptr, "per token and chosen expert: macs of its projections, biases, activation, weighted sum; router softmax and selection", kOtherProduct},
+    {"MoEGroupRouter", infer_group_router, cost_group_router,  nullptr, "sigmoid, add per score; choosing: 2 comparisons per score, sum and comparison per group, log and max per choice; projection macs", kOtherProduct},
+    {"MoEPacked",      infer_moe_packed,   cost_moe_packed,    nullptr, "as MoE; 1 mul per weight of the experts that are touched", kOtherProduct},
+    {"QMoE",           infer_moe,          cost_quantized_moe, nullptr, "as MoE; sub and mul per weight of the experts that are touched", kOtherProduct},
 };
 // clang-format on
 static_assert(well_formed(kContribMoeRules));

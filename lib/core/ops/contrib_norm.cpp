@@ -7,9 +7,7 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-Work scaled_by(int operations, const Dim& elements) {
-  return {.arith = operations * elements, .special = 0, .comparisons = 0};
-}
+Work scaled_by(int operations, const Dim& elements) { return {.arith = operations * elements}; }
 
 // --- residual + norm over the last axis ---
 
@@ -31,20 +29,16 @@ void infer_skip_norm(OpContext& op) {
 
 // Sum with the residual and a bias, moments (4), normalise, gamma, beta; per row two divisions, ε, rsqrt.
 OpCost cost_skip_layer_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim elements = op.elements(0);
-  cost += layer_norm_work(elements, row_count(op.shape(0)));
-  cost += scaled_by(2 + (op.has_input(3) ? 1 : 0) + (op.has_input(4) ? 1 : 0), elements);
-  return cost;
+  return op.streamed() + layer_norm_work(elements, row_count(op.shape(0))) +
+         scaled_by(2 + (op.has_input(3) ? 1 : 0) + (op.has_input(4) ? 1 : 0), elements);
 }
 
 // Sum with the residual and a bias, square, add, normalise, gamma; per row a division, ε, rsqrt.
 OpCost cost_skip_rms_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim elements = op.elements(0);
-  cost += rms_norm_work(elements, row_count(op.shape(0)));
-  cost += scaled_by(2 + (op.has_input(3) ? 1 : 0), elements);
-  return cost;
+  return op.streamed() + rms_norm_work(elements, row_count(op.shape(0))) +
+         scaled_by(2 + (op.has_input(3) ? 1 : 0), elements);
 }
 
 // --- embeddings + layer norm ---
@@ -127,9 +121,7 @@ OpCost cost_group_norm(const OpContext& op) {
 }
 
 OpCost cost_skip_group_norm(const OpContext& op) {
-  OpCost cost = cost_group_norm(op);
-  cost.arith += (op.has_input(4) ? 2 : 1) * op.elements(0);
-  return cost;
+  return cost_group_norm(op) + Work{.arith = (op.has_input(4) ? 2 : 1) * op.elements(0)};
 }
 
 // --- RMS norms in parts, computed in float32 whatever the tensors' type ---
@@ -144,11 +136,8 @@ Dim branch_rows(const OpContext& op) {
 void infer_same_shape(OpContext& op) { op.set_output(0, op.input(0)); }
 
 OpCost cost_branchwise_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost += rms_norm_work(op.elements(0), branch_rows(op));
-  if (op.has_input(1)) cost.arith += op.elements(0);
-  cost.precision = ElementType::Float32;
-  return cost;
+  return in_precision(ElementType::Float32, op.streamed()) + Work{.arith = when(op.has_input(1), op.elements(0))} +
+         rms_norm_work(op.elements(0), branch_rows(op));
 }
 
 void infer_gated_norm(OpContext& op) {
@@ -158,15 +147,11 @@ void infer_gated_norm(OpContext& op) {
 
 // RMS norm, scale, gate activation, and the product with it.
 OpCost cost_gated_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim elements = op.elements(0);
   const Dim rows = row_count(op.shape(0)) * divided(op, dim_of(op, 0, -1), op.elements(1), "last axis and scale");
-  cost += rms_norm_work(elements, rows);
-  cost.arith += 2 * elements;
   const std::string_view activation = op.attribute("activation", std::string_view("silu"));
-  cost += activation_work(op, activation) * elements;
-  cost.precision = ElementType::Float32;
-  return cost;
+  return in_precision(ElementType::Float32, op.streamed()) + Work{.arith = 2 * elements} +
+         rms_norm_work(elements, rows) + activation_work(op, activation) * elements;
 }
 
 // --- RMSNormRotary: X [B, S, heads, stride], of whose last axis a slice is normalised and rotated ---
@@ -205,16 +190,16 @@ OpCost cost_norm_rotary(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribNormRules[] = {
-    // op                               infer                  cost                  fold     cost in words
-    {"BranchwiseRMSNorm",               infer_same_shape,      cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch", kNorm.with(Gradient::Unmodelled)},
-    {"EmbedLayerNormalization",         infer_embed,           cost_embed,           nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks", kNorm.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Factor, WeightUse::Additive})},
-    {"GatedRMSNorm",                    infer_gated_norm,      cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row", kNorm.with(Gradient::Unmodelled)},
-    {"GroupNorm",                       infer_group_norm,      cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
-    {"QEmbedLayerNormalization",        infer_quantized_embed, cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter", kNorm.with(Gradient::Unmodelled)},
-    {"RMSNormRotary",                   infer_norm_rotary,     cost_norm_rotary,     nullptr, "RMS norm with scale (4) per element of the slice; div, ε, rsqrt per head; 3 per rotated element", kNorm.with(Gradient::Unmodelled)},
-    {"SkipGroupNorm",                   infer_group_norm,      cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
-    {"SkipLayerNormalization",          infer_skip_norm,       cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive})},
-    {"SkipSimplifiedLayerNormalization", infer_skip_norm,      cost_skip_rms_norm,   nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive})},
+    // op                        infer                  cost                  fold     cost in words
+    {"BranchwiseRMSNorm",        infer_same_shape,      cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch", kNorm.with(Gradient::Unmodelled)},
+    {"EmbedLayerNormalization",  infer_embed,           cost_embed,           nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks", kNorm.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Factor, WeightUse::Additive})},
+    {"GatedRMSNorm",             infer_gated_norm,      cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row", kNorm.with(Gradient::Unmodelled)},
+    {"GroupNorm",                infer_group_norm,      cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
+    {"QEmbedLayerNormalization", infer_quantized_embed, cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter", kNorm.with(Gradient::Unmodelled)},
+    {"RMSNormRotary",            infer_norm_rotary,     cost_norm_rotary,     nullptr, "RMS norm with scale (4) per element of the slice; div, ε, rsqrt per head; 3 per rotated element", kNorm.with(Gradient::Unmodelled)},
+    {"SkipGroupNorm",            infer_group_norm,      cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
+    {"SkipLayerNormalization",   infer_skip_norm,       cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive})},
+    {"SkipSimplifiedLayerNormalization", infer_skip_norm, cost_skip_rms_norm, nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive})},
 };
 // clang-format on
 static_assert(well_formed(kContribNormRules));

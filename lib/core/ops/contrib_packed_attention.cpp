@@ -41,12 +41,11 @@ Hidden hidden_sizes(const OpContext& op) {
   return {third, third};
 }
 
-void infer_packed(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape packed_shape(OpContext& op) {
   expect_rank(op, 0, 2);
   expect_rank(op, 1, 2);
   op.unify(dim_of(op, 0, 1), dim_of(op, 1, 0), "input size of data and weights");
-  op.set_output(0, op.element(0), {dim_of(op, 0, 0), hidden_sizes(op).value});
+  return {dim_of(op, 0, 0), hidden_sizes(op).value};
 }
 
 OpCost cost_packed(const OpContext& op) {
@@ -73,10 +72,7 @@ Dim value_hidden(const OpContext& op) {
   return dim_of(op, 2, -1);
 }
 
-void infer_packed_heads(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), {dim_of(op, 0, 0), value_hidden(op)});
-}
+Shape packed_heads_shape(OpContext& op) { return {dim_of(op, 0, 0), value_hidden(op)}; }
 
 OpCost cost_packed_heads(const OpContext& op) {
   const Shape& query = op.shape(0);
@@ -118,23 +114,22 @@ OpCost cost_remove_padding(const OpContext& op) {
 }
 
 // tokens [T, H], offsets [B, S] → [B, S, H].
-void infer_restore_padding(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape restore_padding_shape(OpContext& op) {
   expect_rank(op, 0, 2);
   expect_rank(op, 1, 2);
   const Shape& offsets = op.shape(1);
-  op.set_output(0, op.element(0), {offsets[0], offsets[1], dim_of(op, 0, 1)});
+  return {offsets[0], offsets[1], dim_of(op, 0, 1)};
 }
 
 OpCost cost_restore_padding(const OpContext& op) { return op.streamed(); }
 
 // clang-format off
 constexpr OpRule kContribPackedAttentionRules[] = {
-    // op                        infer                  cost                  fold     cost in words
-    {"PackedAttention",          infer_packed,          cost_packed,          nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
-    {"PackedMultiHeadAttention", infer_packed_heads,    cost_packed_heads,    nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
-    {"RemovePadding",            infer_remove_padding,  cost_remove_padding,  nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
-    {"RestorePadding",           infer_restore_padding, cost_restore_padding, nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
+    // op                        infer                          cost                  fold     cost in words
+    {"PackedAttention",          shaped<packed_shape>,          cost_packed,          nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
+    {"PackedMultiHeadAttention", shaped<packed_heads_shape>,    cost_packed_heads,    nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
+    {"RemovePadding",            infer_remove_padding,          cost_remove_padding,  nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
+    {"RestorePadding",           shaped<restore_padding_shape>, cost_restore_padding, nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribPackedAttentionRules));

@@ -15,12 +15,10 @@ const OpRule& standard_rule(std::string_view op_type) {
 }
 
 Work layer_norm_work(const Dim& elements, const Dim& rows) {
-  return {.arith = 5 * elements + 3 * rows, .special = rows, .comparisons = 0};
+  return {.arith = 5 * elements + 3 * rows, .special = rows};
 }
 
-Work rms_norm_work(const Dim& elements, const Dim& rows) {
-  return {.arith = 3 * elements + 2 * rows, .special = rows, .comparisons = 0};
-}
+Work rms_norm_work(const Dim& elements, const Dim& rows) { return {.arith = 3 * elements + 2 * rows, .special = rows}; }
 
 namespace {
 
@@ -63,10 +61,10 @@ bool same_name(std::string_view a, std::string_view b) {
 }  // namespace
 
 Work swiglu_work(const OpContext& op, bool is_clamped) {
-  Work work = {.arith = 2, .special = 1, .comparisons = 0};
+  Work work = {.arith = 2, .special = 1};
   if (op.attribute("activation_alpha", 1.0) != 1.0) work.arith += 1;
   if (op.attribute("activation_beta", 0.0) != 0.0) work.arith += 1;
-  if (is_clamped) work = work + Work{.arith = 3, .special = 0, .comparisons = 3};
+  if (is_clamped) work = work + Work{.arith = 3, .comparisons = 3};
   return work;
 }
 

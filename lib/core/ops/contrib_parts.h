@@ -44,15 +44,15 @@ void fold_as(OpContext& op) {
 inline constexpr int kQuantizeArith = 5;        // divide, round, add the zero point, clamp at both ends
 inline constexpr int kQuantizeComparisons = 3;  // rounding and the two clamps
 
-inline Work quantize_work() { return {.arith = kQuantizeArith, .special = 0, .comparisons = kQuantizeComparisons}; }
+inline Work quantize_work() { return {.arith = kQuantizeArith, .comparisons = kQuantizeComparisons}; }
 // (x − zero point)·scale.
-inline Work dequantize_work() { return {.arith = 2, .special = 0, .comparisons = 0}; }
+inline Work dequantize_work() { return {.arith = 2}; }
 // x·sigmoid(x).
-inline Work silu_work() { return {.arith = 1, .special = 1, .comparisons = 0}; }
+inline Work silu_work() { return {.arith = 1, .special = 1}; }
 // 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition.
-inline Work gelu_work() { return {.arith = 4, .special = 1, .comparisons = 0}; }
+inline Work gelu_work() { return {.arith = 4, .special = 1}; }
 // 0.5·x·(1 + tanh(x·(a + b·x²))): 5 multiplications, 2 additions.
-inline Work fast_gelu_work() { return {.arith = 7, .special = 1, .comparisons = 0}; }
+inline Work fast_gelu_work() { return {.arith = 7, .special = 1}; }
 // Per element moments (4) and normalise; per row two divisions, ε, rsqrt.
 Work layer_norm_work(const Dim& elements, const Dim& rows);
 // Per element square, add, normalise; per row a division, ε, rsqrt.

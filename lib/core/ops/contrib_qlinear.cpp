@@ -9,9 +9,7 @@ namespace pagoda::inline core::ops {
 namespace {
 
 // Subtract the zero point, if there is one, and scale.
-Work dequantize_from(const OpContext& op, int zero_point) {
-  return {.arith = op.has_input(zero_point) ? 2 : 1, .special = 0, .comparisons = 0};
-}
+Work dequantize_from(const OpContext& op, int zero_point) { return {.arith = op.has_input(zero_point) ? 2 : 1}; }
 // Divide, round, clamp at both ends, and add the zero point if there is one.
 Work quantize_to(const OpContext& op, int zero_point) {
   return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1,
@@ -19,11 +17,7 @@ Work quantize_to(const OpContext& op, int zero_point) {
           .comparisons = kQuantizeComparisons};
 }
 
-OpCost int8_cost(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.precision = ElementType::Int8;
-  return cost;
-}
+OpCost int8_cost(const OpContext& op) { return in_precision(ElementType::Int8, op.streamed()); }
 
 // --- two operands: A, scale, zero point, B, scale, zero point, scale and zero point of C ---
 
@@ -35,11 +29,8 @@ void infer_pair(OpContext& op, int a, int b, ElementType element) {
 void infer_qlinear_pair(OpContext& op) { infer_pair(op, 0, 3, op.element(0)); }
 
 OpCost cost_qlinear_add(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  cost += dequantize_from(op, 2) * op.elements(0);
-  cost += dequantize_from(op, 5) * op.elements(3);
-  cost += (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
-  return cost;
+  return int8_cost(op) + dequantize_from(op, 2) * op.elements(0) + dequantize_from(op, 5) * op.elements(3) +
+         (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
 }
 
 // The three scales are combined once (2); multiplying by the result replaces the division by the output's scale.
@@ -47,9 +38,7 @@ OpCost cost_qlinear_mul(const OpContext& op) {
   OpCost cost = int8_cost(op);
   if (op.has_input(2)) cost.arith += op.elements(0);
   if (op.has_input(5)) cost.arith += op.elements(3);
-  cost.arith += 2;
-  cost += (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
-  return cost;
+  return cost + Work{.arith = 2} + (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
 }
 
 // A, zero point, B, zero point → int32.
@@ -59,28 +48,20 @@ OpCost cost_mul_integer(const OpContext& op) {
   OpCost cost = int8_cost(op);
   if (op.has_input(1)) cost.arith += op.elements(0);
   if (op.has_input(3)) cost.arith += op.elements(2);
-  cost.arith += op.output_elements(0);
-  return cost;
+  return cost + Work{.arith = op.output_elements(0)};
 }
 
 // condition, X, scale, zero point, Y, scale, zero point, scale and zero point of Z.
-void infer_qlinear_where(OpContext& op) {
-  set_element(op, 0, op.element(1));
-  op.set_output(0, op.element(1), op.broadcast(op.broadcast(op.shape(0), op.shape(1)), op.shape(4)));
-}
+Shape qlinear_where_shape(OpContext& op) { return op.broadcast(op.broadcast(op.shape(0), op.shape(1)), op.shape(4)); }
 
 OpCost cost_qlinear_where(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  cost += dequantize_from(op, 3) * op.elements(1);
-  cost += dequantize_from(op, 6) * op.elements(4);
-  cost += (Work{.arith = 1, .special = 0, .comparisons = 1} + quantize_to(op, 8)) * op.output_elements(0);
-  return cost;
+  return int8_cost(op) + dequantize_from(op, 3) * op.elements(1) + dequantize_from(op, 6) * op.elements(4) +
+         (Work{.arith = 1, .comparisons = 1} + quantize_to(op, 8)) * op.output_elements(0);
 }
 
 // --- QLinearConcat: scale and zero point of Y, then triples of tensor, scale, zero point ---
 
-void infer_qlinear_concat(OpContext& op) {
-  set_element(op, 0, op.element(1));
+Shape qlinear_concat_shape(OpContext& op) {
   if (op.input_count() < 5 || (op.input_count() - 2) % 3 != 0)
     op.fail("inputs should come as tensor, scale and zero point");
   Shape output = op.shape(2);
@@ -91,13 +72,11 @@ void infer_qlinear_concat(OpContext& op) {
     for (std::size_t d = 0; d < part.size(); ++d)
       output[d] = d == axis ? output[d] + part[d] : op.unify(output[d], part[d], "dims of the tensors");
   }
-  op.set_output(0, op.element(1), std::move(output));
+  return output;
 }
 
 OpCost cost_qlinear_concat(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  cost += (dequantize_work() + quantize_work()) * op.output_elements(0);
-  return cost;
+  return int8_cost(op) + (dequantize_work() + quantize_work()) * op.output_elements(0);
 }
 
 // --- one operand: X, scale, zero point, scale and zero point of Y ---
@@ -105,15 +84,11 @@ OpCost cost_qlinear_concat(const OpContext& op) {
 void infer_first(OpContext& op) { op.set_output(0, op.input(0)); }
 
 OpCost cost_unary(const OpContext& op, const Work& work) {
-  OpCost cost = int8_cost(op);
-  cost += (dequantize_from(op, 2) + work + quantize_to(op, 4)) * op.elements(0);
-  return cost;
+  return int8_cost(op) + (dequantize_from(op, 2) + work + quantize_to(op, 4)) * op.elements(0);
 }
 
-OpCost cost_qlinear_leaky(const OpContext& op) { return cost_unary(op, {.arith = 2, .special = 0, .comparisons = 1}); }
-OpCost cost_qlinear_sigmoid(const OpContext& op) {
-  return cost_unary(op, {.arith = 0, .special = 1, .comparisons = 0});
-}
+OpCost cost_qlinear_leaky(const OpContext& op) { return cost_unary(op, {.arith = 2, .comparisons = 1}); }
+OpCost cost_qlinear_sigmoid(const OpContext& op) { return cost_unary(op, {.special = 1}); }
 
 void infer_qlinear_softmax(OpContext& op) {
   if (op.has_shape(0)) normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
@@ -143,10 +118,8 @@ void infer_qlinear_mean(OpContext& op) { infer_reduced(op, op.element(0)); }
 
 // n − m additions and m divisions are n in all.
 OpCost cost_qlinear_mean(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  cost += (dequantize_from(op, 2) + Work{.arith = 1}) * op.elements(0);
-  cost += quantize_to(op, 4) * op.output_elements(0);
-  return cost;
+  return int8_cost(op) + (dequantize_from(op, 2) + Work{.arith = 1}) * op.elements(0) +
+         quantize_to(op, 4) * op.output_elements(0);
 }
 
 void infer_sum_integer(OpContext& op) {
@@ -154,9 +127,7 @@ void infer_sum_integer(OpContext& op) {
 }
 
 OpCost cost_sum_integer(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  if (op.elements(0) != Dim(0)) cost.arith = op.elements(0) - op.output_elements(0);
-  return cost;
+  return int8_cost(op) + Work{.arith = when(op.elements(0) != Dim(0), op.elements(0) - op.output_elements(0))};
 }
 
 // --- block floating point, whose layout the execution provider defines ---
@@ -180,17 +151,13 @@ OpCost cost_bfp(const OpContext& op) { op.unknown("the block format is defined b
 
 // --- int8 in the layouts of cublasLt: symmetric, no zero points ---
 
-inline Work requantize_work() { return {.arith = 4, .special = 0, .comparisons = 3}; }
+inline Work requantize_work() { return {.arith = 4, .comparisons = 3}; }
 
 void infer_quantize_order(OpContext& op) {
   op.set_output(0, {.element = ElementType::Int8, .shape = op.input(0).shape});
 }
 
-OpCost cost_quantize_order(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost += requantize_work() * op.elements(0);
-  return cost;
-}
+OpCost cost_quantize_order(const OpContext& op) { return op.streamed() + requantize_work() * op.elements(0); }
 
 void infer_dequantize_order(OpContext& op) {
   const std::int64_t to = op.required_integer("to");
@@ -199,50 +166,43 @@ void infer_dequantize_order(OpContext& op) {
 }
 
 OpCost cost_dequantize_order(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = op.elements(0);
-  cost.precision = op.output(0).element;
-  return cost;
+  return in_precision(op.output(0).element, op.streamed()) + Work{.arith = op.elements(0)};
 }
 
 OpCost cost_ordered_gelu(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  cost += (Work{.arith = 1} + gelu_work() + requantize_work()) * op.elements(0);
-  return cost;
+  return int8_cost(op) + (Work{.arith = 1} + gelu_work() + requantize_work()) * op.elements(0);
 }
 
 // X, scale, gamma, bias, scale of Y.
 OpCost cost_ordered_norm(const OpContext& op) {
-  OpCost cost = int8_cost(op);
   const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
   const Shape& shape = op.shape(0);
   const Dim elements = op.elements(0);
-  cost += layer_norm_work(elements, element_count(Shape(shape.begin(), shape.begin() + axis)));
-  cost += (Work{.arith = op.has_input(3) ? 3 : 2} + requantize_work()) * elements;
-  return cost;
+  return int8_cost(op) + layer_norm_work(elements, element_count(Shape(shape.begin(), shape.begin() + axis))) +
+         (Work{.arith = op.has_input(3) ? 3 : 2} + requantize_work()) * elements;
 }
 
 // clang-format off
 constexpr OpRule kContribQlinearRules[] = {
-    // op                         infer                   cost                         fold     cost in words
-    {"DequantizeBFP",             infer_dequantize_bfp,   cost_bfp,                    nullptr, "not known: the format is the provider's", kDequantize},
-    {"DequantizeLinear",          infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"DequantizeWithOrder",       infer_dequantize_order, cost_dequantize_order,       nullptr, "1 mul per element", kDequantize},
-    {"MulInteger",                infer_mul_integer,      cost_mul_integer,            nullptr, "1 mul per output element; 1 sub per operand element with a zero point", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearAdd",                infer_qlinear_pair,     cost_qlinear_add,            nullptr, "dequantise (2) per operand element; add, quantise (5) per output element", kAddition.with(Gradient::Unmodelled)},
-    {"QLinearConcat",             infer_qlinear_concat,   cost_qlinear_concat,         nullptr, "dequantise (2), quantise (5) per element", kLayout.with(Gradient::Unmodelled)},
-    {"QLinearLeakyRelu",          infer_first,            cost_qlinear_leaky,          nullptr, "dequantise (2), comparison, mul, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearMul",                infer_qlinear_pair,     cost_qlinear_mul,            nullptr, "1 sub per operand element; mul, quantise (5) per output element", kMultiplication.with(Gradient::Unmodelled)},
-    {"QLinearReduceMean",         infer_qlinear_mean,     cost_qlinear_mean,           nullptr, "dequantise (2), add per element; quantise (5) per output element", kOther.with(Gradient::Unmodelled)},
-    {"QLinearSigmoid",            infer_first,            cost_qlinear_sigmoid,        nullptr, "dequantise (2), sigmoid, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearSoftmax",            infer_qlinear_softmax,  cost_qlinear_softmax,        nullptr, "dequantise (2), softmax (4 and exp), quantise (5) per element", kNorm.with(Gradient::Unmodelled)},
-    {"QLinearWhere",              infer_qlinear_where,    cost_qlinear_where,          nullptr, "dequantise (2) per operand element; selection, quantise (5) per output element", kPointwise.with(Gradient::Unmodelled)},
-    {"QOrderedGelu",              infer_first,            cost_ordered_gelu,           nullptr, "scale, Gelu (4 and erf), scale, round, 2 clamps per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QOrderedLayerNormalization", infer_first,           cost_ordered_norm,           nullptr, "scale, layer norm, scale, round, 2 clamps per element", kNorm.with(Gradient::Unmodelled)},
-    {"QuantizeBFP",               infer_quantize_bfp,     cost_bfp,                    nullptr, "not known: the format is the provider's", kQuantize},
-    {"QuantizeLinear",            infer_as<"QuantizeLinear">, cost_as<"QuantizeLinear">, nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"QuantizeWithOrder",         infer_quantize_order,   cost_quantize_order,         nullptr, "scale, round, 2 clamps per element", kQuantize},
-    {"ReduceSumInteger",          infer_sum_integer,      cost_sum_integer,            nullptr, "n − m adds", kReduction.with(Gradient::Unmodelled)},
+    // op                 infer                            cost                  fold     cost in words
+    {"DequantizeBFP",     infer_dequantize_bfp,            cost_bfp,             nullptr, "not known: the format is the provider's", kDequantize},
+    {"DequantizeLinear",  infer_as<"DequantizeLinear">,    cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"DequantizeWithOrder", infer_dequantize_order,        cost_dequantize_order, nullptr, "1 mul per element", kDequantize},
+    {"MulInteger",        infer_mul_integer,               cost_mul_integer,     nullptr, "1 mul per output element; 1 sub per operand element with a zero point", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearAdd",        infer_qlinear_pair,              cost_qlinear_add,     nullptr, "dequantise (2) per operand element; add, quantise (5) per output element", kAddition.with(Gradient::Unmodelled)},
+    {"QLinearConcat",     shaped<qlinear_concat_shape, 1>, cost_qlinear_concat,  nullptr, "dequantise (2), quantise (5) per element", kLayout.with(Gradient::Unmodelled)},
+    {"QLinearLeakyRelu",  infer_first,                     cost_qlinear_leaky,   nullptr, "dequantise (2), comparison, mul, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearMul",        infer_qlinear_pair,              cost_qlinear_mul,     nullptr, "1 sub per operand element; mul, quantise (5) per output element", kMultiplication.with(Gradient::Unmodelled)},
+    {"QLinearReduceMean", infer_qlinear_mean,              cost_qlinear_mean,    nullptr, "dequantise (2), add per element; quantise (5) per output element", kOther.with(Gradient::Unmodelled)},
+    {"QLinearSigmoid",    infer_first,                     cost_qlinear_sigmoid, nullptr, "dequantise (2), sigmoid, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearSoftmax",    infer_qlinear_softmax,           cost_qlinear_softmax, nullptr, "dequantise (2), softmax (4 and exp), quantise (5) per element", kNorm.with(Gradient::Unmodelled)},
+    {"QLinearWhere",      shaped<qlinear_where_shape, 1>,  cost_qlinear_where,   nullptr, "dequantise (2) per operand element; selection, quantise (5) per output element", kPointwise.with(Gradient::Unmodelled)},
+    {"QOrderedGelu",      infer_first,                     cost_ordered_gelu,    nullptr, "scale, Gelu (4 and erf), scale, round, 2 clamps per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QOrderedLayerNormalization", infer_first,            cost_ordered_norm,    nullptr, "scale, layer norm, scale, round, 2 clamps per element", kNorm.with(Gradient::Unmodelled)},
+    {"QuantizeBFP",       infer_quantize_bfp,              cost_bfp,             nullptr, "not known: the format is the provider's", kQuantize},
+    {"QuantizeLinear",    infer_as<"QuantizeLinear">,      cost_as<"QuantizeLinear">, nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"QuantizeWithOrder", infer_quantize_order,            cost_quantize_order,  nullptr, "scale, round, 2 clamps per element", kQuantize},
+    {"ReduceSumInteger",  infer_sum_integer,               cost_sum_integer,     nullptr, "n − m adds", kReduction.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribQlinearRules));

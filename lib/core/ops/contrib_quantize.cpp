@@ -17,19 +17,14 @@ void add_integer_product(OpCost& cost, const OpContext& op, int b, int b_scale, 
 
 // --- MatMulIntegerToFloat: A, B, scales, zero points, bias ---
 
-void infer_to_float(OpContext& op) {
-  set_element(op, 0, op.element(2));
-  op.set_output(0, op.element(2), product_of(op, op.shape(0), op.shape(1)).output());
-}
+Shape to_float_shape(OpContext& op) { return product_of(op, op.shape(0), op.shape(1)).output(); }
 
 OpCost cost_to_float(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim outputs = op.output_elements(0);
   cost.macs = product_macs(op, op.shape(0), op.shape(1));
   add_integer_product(cost, op, 1, 3, 4, 5);
-  cost.arith += outputs;
-  if (op.has_input(6)) cost.arith += outputs;
-  return cost;
+  return cost + Work{.arith = outputs + when(op.has_input(6), outputs)};
 }
 
 // --- DynamicQuantizeMatMul: A in floating point, B, scale, zero point, bias ---
@@ -37,13 +32,10 @@ OpCost cost_to_float(const OpContext& op) {
 // Quantising with a range found at run time, as DynamicQuantizeLinear: min, max, div, round, add, 2 clamps
 // per element, 9 per tensor.
 Work dynamic_quantize_work(const Dim& elements, const Dim& tensors) {
-  return {.arith = 7 * elements + 9 * tensors, .special = 0, .comparisons = 5 * elements + 5 * tensors};
+  return {.arith = 7 * elements + 9 * tensors, .comparisons = 5 * elements + 5 * tensors};
 }
 
-void infer_dynamic_matmul(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), product_of(op, op.shape(0), op.shape(1)).output());
-}
+Shape dynamic_matmul_shape(OpContext& op) { return product_of(op, op.shape(0), op.shape(1)).output(); }
 
 OpCost cost_dynamic_matmul(const OpContext& op) {
   OpCost cost = op.streamed();
@@ -67,9 +59,7 @@ void infer_integer16(OpContext& op) {
 }
 
 OpCost cost_integer16(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.macs = product_macs(op, op.shape(0), op.shape(1));
-  return cost;
+  return op.streamed() + Work{.macs = product_macs(op, op.shape(0), op.shape(1))};
 }
 
 // --- QGemm: A, scale, zero point, B, scale, zero point, C, scale and zero point of Y ---
@@ -98,22 +88,16 @@ OpCost cost_q_gemm(const OpContext& op) {
 
 // --- QOrderedMatMul: A, scale, B, scale, scale of Y, bias, C, scale of C ---
 
-void infer_q_ordered_matmul(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), product_of(op, op.shape(0), op.shape(2)).output());
-}
+Shape q_ordered_matmul_shape(OpContext& op) { return product_of(op, op.shape(0), op.shape(2)).output(); }
 
 // The scales are combined per element of B's scale (2); per output element scale, bias, C (mul, add), round, 2 clamps.
 OpCost cost_q_ordered_matmul(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim outputs = op.output_elements(0);
-  cost.macs = product_macs(op, op.shape(0), op.shape(2));
-  cost.arith = 2 * op.elements(3) + 4 * outputs;
-  cost.comparisons = 3 * outputs;
-  if (op.has_input(5)) cost.arith += outputs;
-  if (op.has_input(6)) cost.arith += 2 * outputs;
-  cost.precision = ElementType::Int8;
-  return cost;
+  return in_precision(ElementType::Int8, op.streamed()) +
+         Work{.arith = 2 * op.elements(3) + 4 * outputs + when(op.has_input(5), outputs) +
+                       when(op.has_input(6), 2 * outputs),
+              .comparisons = 3 * outputs,
+              .macs = product_macs(op, op.shape(0), op.shape(2))};
 }
 
 // --- DynamicQuantizeLSTM: X [S, B, I], W [directions, I, 4·H], R [directions, H, 4·H] ---
@@ -134,7 +118,7 @@ Work gate_activation_work(const OpContext& op, std::size_t of) {
     const bool is_stated = names != nullptr && !names->empty();
     if (is_stated && at >= names->size()) op.fail("there are " + std::to_string(names->size()) + " activations");
     work = work + activation_work(op, is_stated ? std::string_view((*names)[at]) : kDefaults[of]);
-    if (op.has_attribute("clip")) work = work + Work{.arith = 2, .special = 0, .comparisons = 2};
+    if (op.has_attribute("clip")) work = work + Work{.arith = 2, .comparisons = 2};
   }
   return work;
 }
@@ -233,7 +217,7 @@ OpCost cost_attention_lstm(const OpContext& op) {
   cost.macs += positions * (attention + memory[2]);
   if (op.has_input(kLayerWeight)) cost.macs += steps * dim_of(op, kLayerWeight, 1) * dim_of(op, kLayerWeight, 2);
   cost.macs *= directions(op);
-  cost += Work{.arith = 1, .special = 1, .comparisons = 0} * (directions(op) * positions * attention);
+  cost += Work{.arith = 1, .special = 1} * (directions(op) * positions * attention);
   cost += softmax_work() * (directions(op) * positions);
   add_lstm_cells(cost, op, hidden, kB, kPeephole);
   return cost;
@@ -241,14 +225,14 @@ OpCost cost_attention_lstm(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribQuantizeRules[] = {
-    // op                      infer                   cost                   fold     cost in words
-    {"AttnLSTM",               infer_attention_lstm,   cost_attention_lstm,   nullptr, "LSTM; per step H·A, per memory position A + depth macs, tanh, softmax", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
-    {"DynamicQuantizeLSTM",    infer_dynamic_lstm,     cost_dynamic_lstm,     nullptr, "as LSTM; quantise (7) per input and state element, 2 mul per gate element, zero points", kRecurrence.with(Gradient::Unmodelled)},
-    {"DynamicQuantizeMatMul",  infer_dynamic_matmul,   cost_dynamic_matmul,   nullptr, "K macs, scale, bias per output element; quantise (7), zero point per element of A", kOtherProduct},
-    {"MatMulInteger16",        infer_integer16,        cost_integer16,        nullptr, "K macs per output element", kOtherProduct},
-    {"MatMulIntegerToFloat",   infer_to_float,         cost_to_float,         nullptr, "K macs, scale, bias per output element; zero points per operand element", kOtherProduct},
-    {"QGemm",                  infer_q_gemm,           cost_q_gemm,           nullptr, "K macs, bias, scale or quantise (5) per output element; zero points per operand element", kOtherProduct},
-    {"QOrderedMatMul",         infer_q_ordered_matmul, cost_q_ordered_matmul, nullptr, "K macs, scale, bias, C, round, 2 clamps per output element", kOtherProduct},
+    // op                     infer                           cost                   fold     cost in words
+    {"AttnLSTM",              infer_attention_lstm,           cost_attention_lstm,   nullptr, "LSTM; per step H·A, per memory position A + depth macs, tanh, softmax", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
+    {"DynamicQuantizeLSTM",   infer_dynamic_lstm,             cost_dynamic_lstm,     nullptr, "as LSTM; quantise (7) per input and state element, 2 mul per gate element, zero points", kRecurrence.with(Gradient::Unmodelled)},
+    {"DynamicQuantizeMatMul", shaped<dynamic_matmul_shape>,   cost_dynamic_matmul,   nullptr, "K macs, scale, bias per output element; quantise (7), zero point per element of A", kOtherProduct},
+    {"MatMulInteger16",       infer_integer16,                cost_integer16,        nullptr, "K macs per output element", kOtherProduct},
+    {"MatMulIntegerToFloat",  shaped<to_float_shape, 2>,      cost_to_float,         nullptr, "K macs, scale, bias per output element; zero points per operand element", kOtherProduct},
+    {"QGemm",                 infer_q_gemm,                   cost_q_gemm,           nullptr, "K macs, bias, scale or quantise (5) per output element; zero points per operand element", kOtherProduct},
+    {"QOrderedMatMul",        shaped<q_ordered_matmul_shape>, cost_q_ordered_matmul, nullptr, "K macs, scale, bias, C, round, 2 clamps per output element", kOtherProduct},
 };
 // clang-format on
 static_assert(well_formed(kContribQuantizeRules));

@@ -139,8 +139,7 @@ OpCost cost_merge(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim rows = min(dim_of(op, kBase, 0), dim_of(op, kRows, 0));
   op.read_only(cost, kBase, byte_size(rows * dim_of(op, kBase, 1), op.element(kBase)));
-  cost.arith = cost.comparisons = op.output_elements(0);
-  return cost;
+  return cost + Work{.arith = op.output_elements(0), .comparisons = op.output_elements(0)};
 }
 
 // --- SpeculativePrefixCommit: the accepted prefix ends where a prediction differs from the draft ---
@@ -166,12 +165,12 @@ OpCost cost_commit(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribSpeculativeRules[] = {
-    // op                                infer         cost               fold     cost in words
-    {"ConvStateReplay",                  infer_replay, cost_conv_replay,  nullptr, "no arithmetic; moves the history", kOther.with(Gradient::Unmodelled)},
-    {"GatedDeltaNetStateReplay",         infer_replay, cost_delta_replay, nullptr, "1 mac, 1 mul per element of the state and kept token", kOther.with(Gradient::Unmodelled)},
-    {"Mamba2Verify",                     infer_mamba,  cost_mamba,        nullptr, "4 macs, bias, SiLU per channel; 2 macs, 1 mul per element of the state; 4, 3 special per step; gate and RMS norm", kAttention},
-    {"PackedSparseAttentionIndexerMerge", infer_merge, cost_merge,        nullptr, "1 comparison per output entry", kOther.with(Gradient::Unmodelled)},
-    {"SpeculativePrefixCommit",          infer_commit, cost_commit,       nullptr, "1 comparison per drafted token", kOther.with(Gradient::Unmodelled)},
+    // op                                 infer         cost               fold     cost in words
+    {"ConvStateReplay",                   infer_replay, cost_conv_replay,  nullptr, "no arithmetic; moves the history", kOther.with(Gradient::Unmodelled)},
+    {"GatedDeltaNetStateReplay",          infer_replay, cost_delta_replay, nullptr, "1 mac, 1 mul per element of the state and kept token", kOther.with(Gradient::Unmodelled)},
+    {"Mamba2Verify",                      infer_mamba,  cost_mamba,        nullptr, "4 macs, bias, SiLU per channel; 2 macs, 1 mul per element of the state; 4, 3 special per step; gate and RMS norm", kAttention},
+    {"PackedSparseAttentionIndexerMerge", infer_merge,  cost_merge,        nullptr, "1 comparison per output entry", kOther.with(Gradient::Unmodelled)},
+    {"SpeculativePrefixCommit",           infer_commit, cost_commit,       nullptr, "1 comparison per drafted token", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribSpeculativeRules));

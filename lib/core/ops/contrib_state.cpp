@@ -64,10 +64,8 @@ OpCost cost_causal_conv(const OpContext& op) {
   OpCost cost = op.streamed();
   read_last_slot(cost, op, 3);
   const Dim outputs = op.elements(0);
-  cost.macs = outputs * kernel_volume(op);
-  if (op.has_input(2)) cost.arith = outputs;
-  cost += conv_activation_work(op) * outputs;
-  return cost;
+  return cost + Work{.arith = when(op.has_input(2), outputs), .macs = outputs * kernel_volume(op)} +
+         conv_activation_work(op) * outputs;
 }
 
 // input [tokens, C], initial_state [B, C, state].
@@ -83,12 +81,9 @@ void infer_varlen_conv(OpContext& op) {
 }
 
 OpCost cost_varlen_conv(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim outputs = op.elements(0);
-  cost.macs = outputs * kernel_volume(op);
-  if (op.has_input(3)) cost.arith = outputs;
-  cost += conv_activation_work(op) * outputs;
-  return cost;
+  return op.streamed() + Work{.arith = when(op.has_input(3), outputs), .macs = outputs * kernel_volume(op)} +
+         conv_activation_work(op) * outputs;
 }
 
 // --- linear attention: a state S of key size × value size per head ---
@@ -222,7 +217,7 @@ OpCost cost_delta_net(const OpContext& op) {
   const Dim decays = op.has_input(kDecay) ? op.elements(kDecay) : Dim(0);
   add_linear_attention(cost, op, sizes.linear, decays);
   if (op.attribute("gate_activation", std::string_view("none")) == "qwen") {
-    cost += Work{.arith = 3, .special = 2, .comparisons = 0} * decays;
+    cost += Work{.arith = 3, .special = 2} * decays;
     cost.special += sizes.linear.key_heads;
   }
   if (op.attribute("beta_activation", std::string_view("none")) == "sigmoid" && op.has_input(kBeta))
@@ -271,23 +266,22 @@ void infer_varlen_hash(OpContext& op) {
 // and an offset where there is one.
 OpCost cost_hash(const OpContext& op, int offsets) {
   const Hashes hashes = hashes_of(op);
-  OpCost cost = op.streamed();
-  cost.arith = op.elements(0) * (2 * hashes.order - 1 + hashes.heads * (op.has_input(offsets) ? 2 : 1));
-  cost.comparisons = op.elements(0) * (hashes.order - 1);
-  return cost;
+  return op.streamed() +
+         Work{.arith = op.elements(0) * (2 * hashes.order - 1 + hashes.heads * (op.has_input(offsets) ? 2 : 1)),
+              .comparisons = op.elements(0) * (hashes.order - 1)};
 }
 OpCost cost_dense_hash(const OpContext& op) { return cost_hash(op, 4); }
 OpCost cost_varlen_hash(const OpContext& op) { return cost_hash(op, 5); }
 
 // clang-format off
 constexpr OpRule kContribStateRules[] = {
-    // op                           infer              cost              fold     cost in words
-    {"CausalConvWithState",         infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(3, 1, 1)},
-    {"GatedDeltaNet",               infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention.updating(6, 1, 1)},
-    {"LinearAttention",             infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
-    {"NGramHashMapping",            infer_hash,        cost_dense_hash,  nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
-    {"VarlenCausalConvWithState",   infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(4, 1, 1)},
-    {"VarlenNGramHashMapping",      infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
+    // op                         infer              cost              fold     cost in words
+    {"CausalConvWithState",       infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(3, 1, 1)},
+    {"GatedDeltaNet",             infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention.updating(6, 1, 1)},
+    {"LinearAttention",           infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
+    {"NGramHashMapping",          infer_hash,        cost_dense_hash,  nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
+    {"VarlenCausalConvWithState", infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(4, 1, 1)},
+    {"VarlenNGramHashMapping",    infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribStateRules));

@@ -1,6 +1,8 @@
 // Windows over images of either layout.
 #include "ops/contrib_window.h"
 
+#include "pagoda/base/cat.h"
+
 namespace pagoda::inline core::ops {
 
 Layout stated_layout(const OpContext& op, std::int64_t otherwise) {
@@ -17,26 +19,25 @@ Shape Image::shape(Layout layout) const {
 
 Image image_of(const OpContext& op, int i, Layout layout) {
   const Shape& shape = op.shape(i);
-  if (shape.size() < 3)
-    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(shape.size()) + ", expected 3 or more");
+  if (shape.size() < 3) op.fail(cat("input ", i, " has rank ", shape.size(), ", expected 3 or more"));
   if (layout == Layout::ChannelsFirst) return {shape[0], shape[1], Shape(shape.begin() + 2, shape.end())};
   return {shape[0], shape.back(), Shape(shape.begin() + 1, shape.end() - 1)};
 }
 
-namespace {
-
-std::int64_t group_count(const OpContext& op) {
-  const std::int64_t group = op.attribute("group", std::int64_t{1});
-  if (group < 1) op.fail("group is " + std::to_string(group));
+std::int64_t group_count(const OpContext& op, std::string_view attribute) {
+  const std::int64_t group = op.attribute(attribute, std::int64_t{1});
+  if (group < 1) op.fail(cat(attribute, " is ", group));
   return group;
 }
 
-Window weight_window(const OpContext& op, int w, std::size_t spatial_rank, Layout weight = Layout::ChannelsFirst) {
+Window weight_window(const OpContext& op, int w, std::size_t spatial_rank, Layout weight) {
   expect_rank(op, w, static_cast<int>(spatial_rank) + 2);
   const auto first = op.shape(w).begin() + (weight == Layout::ChannelsFirst ? 2 : 1);
   const Shape kernel(first, first + static_cast<std::ptrdiff_t>(spatial_rank));
   return window_attributes(op, static_cast<int>(spatial_rank), &kernel);
 }
+
+namespace {
 
 // Whether nothing that is known contradicts a weight of this layout.
 bool fits(const OpContext& op, const Image& image, int w, Layout weight) {
@@ -79,36 +80,77 @@ Dim products_per_output(const OpContext& op, int x, int w, Layout layout) {
   return channels * element_count(weight_window(op, w, image.spatial.size(), weight).kernel);
 }
 
-// stride·(in − 1) + extent + output_padding − pads; SAME pads down to in·stride (ONNX Operators.md, ConvTranspose).
-Image conv_transposed(OpContext& op, Layout layout, const std::vector<Dim>& pads) {
+// stride·(in − 1) + extent + output_padding − pads (ONNX Operators.md, ConvTranspose). SAME pads so that the size is
+// in·stride, but without negative padding where the stride exceeds the window.
+Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<std::vector<Dim>>& stated_pads) {
   Image image = image_of(op, 0, layout);
   const std::size_t axes = image.spatial.size();
-  const Window window = weight_window(op, 1, axes);
-  op.unify(image.channels, dim_of(op, 1, 0), "input channels");
+  const Window window = weight_window(op, w, axes);
+  op.unify(image.channels, dim_of(op, w, 0), "input channels");
+  image.channels = dim_of(op, w, 1) * group_count(op);
   const auto paddings = op.integer_list("output_padding").value_or(std::vector<std::int64_t>(axes, 0));
-  const auto stated = op.integer_list("output_shape");
-  if (paddings.size() != axes) op.fail("output_padding has " + std::to_string(paddings.size()) + " entries");
-  if (stated && !stated->empty() && stated->size() != axes)
-    op.fail("output_shape has " + std::to_string(stated->size()) + " entries");
-  if (pads.size() != 2 * axes)
-    op.fail("there are " + std::to_string(pads.size()) + " pads, expected " + std::to_string(2 * axes));
+  if (paddings.size() != axes) op.fail(cat("output_padding has ", paddings.size(), " entries"));
+  const std::vector<Dim> pads = stated_pads.value_or(std::vector<Dim>(window.pads.begin(), window.pads.end()));
+  if (pads.size() != 2 * axes) op.fail(cat("there are ", pads.size(), " pads, expected ", 2 * axes));
   const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
+  const auto sizes = op.integer_list("output_shape").value_or(std::vector<std::int64_t>());
+  // Some exporters write all dims of the output, not only the spatial ones.
+  const bool is_whole = layout == Layout::ChannelsFirst && sizes.size() == axes + 2;
+  if (!sizes.empty() && sizes.size() != axes && !is_whole)
+    op.fail(cat("output_shape has ", sizes.size(), " entries, expected ", axes));
   for (std::size_t i = 0; i < axes; ++i) {
     Dim& size = image.spatial[i];
-    const Dim full =
-        Dim(window.strides[i]) * (size - 1) + Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1 + paddings[i];
-    if (stated && !stated->empty()) {
-      size = (*stated)[i];
-    } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+    const Dim extent = Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1;
+    const Dim full = Dim(window.strides[i]) * (size - 1) + extent + paddings[i];
+    if (!sizes.empty())
+      size = sizes[sizes.size() - axes + i];
+    else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER")
       size = min(full, size * window.strides[i]);
-    } else {
+    else
       size = auto_pad == "VALID" ? full : full - pads[i] - pads[i + axes];
-    }
     if (const auto value = size.value(); value && *value < 0)
-      op.fail("spatial axis " + std::to_string(i) + " has size " + size.to_string());
+      op.fail(cat("spatial axis ", i, " of the output has size ", size.to_string()));
   }
-  image.channels = dim_of(op, 1, 1) * group_count(op);
   return image;
+}
+
+OpCost conv_cost(const OpContext& op, Layout layout) {
+  const Dim outputs = op.output_elements(0);
+  return op.streamed() +
+         Work{.arith = when(op.has_input(2), outputs) + when(op.has_input(3), outputs),
+              .macs = outputs * products_per_output(op, 0, 1, layout)} +
+         fused_activation_work(op);
+}
+
+namespace {
+
+OpCost qlinear_cost(const OpContext& op, const Dim& macs) {
+  const Dim outputs = op.output_elements(0);
+  const Dim operands = op.elements(0) + op.elements(3) + 2 * op.elements(4);
+  return in_precision(ElementType::Int8, op.streamed()) +
+         Work{.arith = operands + when(op.has_input(8), outputs), .macs = macs} + quantize_work() * outputs;
+}
+
+// Every input element is multiplied by every tap of its group: input elements × M/group × kernel volume.
+Dim transposed_macs(const OpContext& op, int w, Layout layout) {
+  const std::size_t axes = image_of(op, 0, layout).spatial.size();
+  return op.elements(0) * op.shape(w)[1] * element_count(weight_window(op, w, axes).kernel);
+}
+
+}  // namespace
+
+OpCost qlinear_conv_cost(const OpContext& op, Layout layout) {
+  return qlinear_cost(op, op.output_elements(0) * products_per_output(op, 0, 3, layout));
+}
+
+OpCost conv_transpose_cost(const OpContext& op, Layout layout, int bias) {
+  return op.streamed() +
+         Work{.arith = when(op.has_input(bias), op.output_elements(0)), .macs = transposed_macs(op, 1, layout)} +
+         fused_activation_work(op);
+}
+
+OpCost qlinear_conv_transpose_cost(const OpContext& op, Layout layout) {
+  return qlinear_cost(op, transposed_macs(op, 3, layout));
 }
 
 Image pooled(const OpContext& op, Layout layout) {

@@ -15,24 +15,48 @@ inline void set_element(OpContext& op, int output, ElementType element) {
   op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
 }
 
-// Operations outside contractions; `comparisons` is the part of `arith` that floating-point counters do not see.
+// The operations of an OpCost.
 struct Work {
   Dim arith = 0;
   Dim special = 0;
   Dim comparisons = 0;
+  Dim macs = 0;
 };
 
 inline Work operator*(const Work& work, const Dim& times) {
-  return {.arith = work.arith * times, .special = work.special * times, .comparisons = work.comparisons * times};
+  return {.arith = work.arith * times,
+          .special = work.special * times,
+          .comparisons = work.comparisons * times,
+          .macs = work.macs * times};
 }
 inline Work operator+(const Work& a, const Work& b) {
-  return {.arith = a.arith + b.arith, .special = a.special + b.special, .comparisons = a.comparisons + b.comparisons};
+  return {.arith = a.arith + b.arith,
+          .special = a.special + b.special,
+          .comparisons = a.comparisons + b.comparisons,
+          .macs = a.macs + b.macs};
 }
 inline OpCost& operator+=(OpCost& cost, const Work& work) {
   cost.arith += work.arith;
   cost.special += work.special;
   cost.comparisons += work.comparisons;
+  cost.macs += work.macs;
   return cost;
+}
+// `count` under a condition, else 0.
+inline Dim when(bool condition, const Dim& count) { return condition ? count : Dim(0); }
+inline OpCost operator+(OpCost cost, const Work& work) { return cost += work; }
+// The cost of the same work in another precision.
+inline OpCost in_precision(ElementType precision, OpCost cost) {
+  cost.precision = precision;
+  return cost;
+}
+
+// As `infer` of a row: output 0 has the element type of input `Element` and the shape ShapeOf(op). The type is set
+// first: it stays when the rule ends early.
+template <Shape (*ShapeOf)(OpContext&), int Element = 0>
+void shaped(OpContext& op) {
+  set_element(op, 0, op.element(Element));
+  op.set_output(0, op.element(Element), ShapeOf(op));
 }
 
 // Softmax per element: compare with the running maximum, subtract it, exp, add to the sum, divide.
