@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "graph/dim_sum.h"
+#include "graph/dim_poly.h"
 #include "infer/bind_inputs.h"
 #include "infer/each_dim.h"
 #include "infer/infer.h"

@@ -1,5 +1,5 @@
 // The sum of many formulas against adding them one by one.
-#include "graph/dim_sum.h"
+#include "graph/dim_poly.h"
 
 #include <doctest/doctest.h>
 

@@ -10,8 +10,8 @@
 
 namespace pagoda::inline core {
 
-// A graph has few operators, and nodes of one share the text of its name: pointers are compared, and few names are read.
-// Made for one walk of a model, whose names outlive it.
+// A graph has few operators, and nodes of one share the text of its name: pointers are compared, and few names are
+// read. Made for one walk of a model, whose names outlive it.
 template <typename Value>
 class ByOperator {
  public:

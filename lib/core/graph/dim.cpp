@@ -3,16 +3,27 @@
 #include "pagoda/core/dim.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "graph/dim_sum.h"
+#include "graph/dim_poly.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::inline core {
 
+namespace {
+
+// The sum of the powers.
+int degree(const FactorList& factors) {
+  return std::accumulate(factors.begin(), factors.end(), 0,
+                         [](int sum, const Dim::Factor& factor) { return sum + factor.power; });
+}
+
+}  // namespace
+
 std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
-  if (a.factors.is_shared_with(b.factors)) return std::strong_ordering::equal;
+  if (a.factors.data() == b.factors.data()) return std::strong_ordering::equal;  // one list, shared
   if (a.factors.empty() || b.factors.empty()) return a.factors.empty() <=> b.factors.empty();
-  if (auto by_degree = a.factors.degree() <=> b.factors.degree(); by_degree != 0) return by_degree;
+  if (auto by_degree = degree(a.factors) <=> degree(b.factors); by_degree != 0) return by_degree;
   auto ia = a.factors.begin();
   auto ib = b.factors.begin();
   for (; ia != a.factors.end() && ib != b.factors.end(); ++ia, ++ib) {
@@ -35,7 +46,7 @@ bool same_terms(const Dim::Poly& a, const Dim::Poly& b) {
 
 FactorList merge_factors(const FactorList& a, const FactorList& b) {
   if (a.empty() || b.empty()) return a.empty() ? b : a;
-  std::vector<Dim::Factor> merged;
+  FactorList merged;
   merged.reserve(a.size() + b.size());
   auto ia = a.begin();
   auto ib = b.begin();
@@ -55,7 +66,7 @@ FactorList merge_factors(const FactorList& a, const FactorList& b) {
 // a / b as monomials; empty when b does not divide a.
 std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial& b) {
   if (a.coefficient % b.coefficient != 0) return std::nullopt;
-  std::vector<Dim::Factor> quotient;
+  FactorList quotient;
   auto ib = b.factors.begin();
   for (const Dim::Factor& factor : a.factors) {
     if (ib != b.factors.end() && ib->atom.text == factor.atom.text) {
@@ -88,12 +99,6 @@ const Dim::Monomial& leading(const Dim::Poly::Terms& terms) {
 }
 
 }  // namespace
-
-int FactorList::degree() const {
-  int sum = 0;
-  for (const Dim::Factor& factor : factors_) sum += factor.power;
-  return sum;
-}
 
 Dim::Poly::Poly(Terms sum, Int factor) : terms(std::move(sum)), long_factor(factor) {
   constexpr Int kLong = Int{1} << 62;
@@ -132,7 +137,7 @@ Dim Dim::atom(Atom atom) {
   if (atom.text.size() > kMaxTextLength)
     throw TooComplex("a size formula is too long to carry on: " + atom.text.substr(0, 60) + "…");
   Dim dim;
-  dim.hold(Poly({Monomial{.coefficient = 1, .factors = std::vector<Factor>{Factor{std::move(atom), 1}}}}));
+  dim.hold(Poly({Monomial{.coefficient = 1, .factors = {Factor{std::move(atom), 1}}}}));
   return dim;
 }
 
@@ -378,8 +383,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
     rest = Dim::Poly::sum_of(std::move(inside));
     if (rest.is_constant()) return whole + floor_quotient(rest.factor(), b.factor());
     // 0 ≤ rest < b: such as the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
-    if (const auto upper = upper_bound(rest); upper && *upper < b.factor() && is_at_least(rest, 0))
-      return whole;
+    if (const auto upper = upper_bound(rest); upper && *upper < b.factor() && is_at_least(rest, 0)) return whole;
     // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
     const Dim::Poly::Terms terms = Dim::Poly::terms_of(rest);
     if (std::all_of(terms.begin(), terms.end(), [&](const Dim::Monomial& term) {

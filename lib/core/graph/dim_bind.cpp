@@ -3,24 +3,19 @@
 #include <set>
 
 #include "graph/dim_poly.h"
-#include "graph/dim_sum.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::inline core {
 
 namespace {
 
-void collect_symbols(const Dim::Poly& poly, std::set<std::string>& names);
-
-void collect_symbols(const Dim::Atom& atom, std::set<std::string>& names) {
-  if (atom.kind == Dim::AtomKind::Symbol) names.insert(atom.text);
-  for (const Dim& argument : atom.arguments)
-    for (std::string& name : argument.symbols()) names.insert(std::move(name));
-}
-
-void collect_symbols(const Dim::Poly& poly, std::set<std::string>& names) {
-  for (const Dim::Monomial& term : poly.terms)
-    for (const Dim::Factor& factor : term.factors) collect_symbols(factor.atom, names);
+void collect_symbols(const Dim& dim, std::set<std::string>& names) {
+  if (dim.is_constant()) return;
+  for (const Dim::Monomial& term : dim.poly()->terms)
+    for (const Dim::Factor& factor : term.factors) {
+      if (factor.atom.kind == Dim::AtomKind::Symbol) names.insert(factor.atom.text);
+      for (const Dim& argument : factor.atom.arguments) collect_symbols(argument, names);
+    }
 }
 
 Dim power_of(const Dim& base, int power) {
@@ -53,7 +48,7 @@ bool mentions(const Dim& dim, const Find& find) {
 
 std::vector<std::string> Dim::symbols() const {
   std::set<std::string> names;
-  if (!is_constant()) collect_symbols(*poly_, names);
+  collect_symbols(*this, names);
   return {names.begin(), names.end()};
 }
 
@@ -65,7 +60,9 @@ Dim Dim::Poly::substituted(const Dim& dim, const Find& find) {
     const Atom& at = factor.atom;
     if (at.kind == AtomKind::Symbol) return power_of(find(at.text).value_or(atom(at)), factor.power);
     const Dim a = substituted(at.arguments[0], find), b = substituted(at.arguments[1], find);
-    const Dim value = at.kind == AtomKind::FloorDiv ? floor_div(a, b) : at.kind == AtomKind::Min ? min(a, b) : max(a, b);
+    const Dim value = at.kind == AtomKind::FloorDiv ? floor_div(a, b)
+                      : at.kind == AtomKind::Min    ? min(a, b)
+                                                    : max(a, b);
     return power_of(value, factor.power);
   };
   const Terms& terms = dim.poly_->terms;
@@ -108,8 +105,6 @@ Dim Dim::bind(const Bindings& bindings) const {
 }
 
 namespace {
-
-Int evaluate_poly(const Dim::Poly& poly, const Bindings& bindings, std::int64_t otherwise);
 
 Int evaluate_atom(const Dim::Atom& atom, const Bindings& bindings, std::int64_t otherwise) {
   if (atom.kind == Dim::AtomKind::Symbol) {

@@ -41,9 +41,9 @@ const Dim::Atom* quotient_of(const FactorList& factors) {
 
 std::optional<Int> Dim::lower_bound() const { return is_constant() ? factor() : Poly::least_difference(*this, 0); }
 
-// Σ of the terms' bounds. Of terms with a negative coefficient only quotients are bounded: c·⌊x/m⌋ ≥ c·x/m for c < 0, so
-// m times the sum has a bound without that atom, and the integer sum has that bound divided by m, rounded up:
-// s − ⌊(s+3)/4⌋ ≥ 0.
+// Σ of the terms' bounds. Of terms with a negative coefficient only quotients are bounded: c·⌊x/m⌋ ≥ c·x/m for c < 0,
+// so m times the sum has a bound without that atom, and the integer sum has that bound divided by m, rounded up: s −
+// ⌊(s+3)/4⌋ ≥ 0.
 std::optional<Int> Dim::Poly::least_difference(const Dim& a, const Dim& b) {
   std::optional<Int> sum = 0;
   const Atom* quotient = nullptr;

@@ -4,7 +4,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -30,25 +29,8 @@ struct Dim::Factor {
   int power;
 };
 
-// A product of powers of atoms, sorted by the atoms' text; empty: 1. Immutable, so that copies share it.
-class FactorList {
- public:
-  FactorList() = default;
-  FactorList(std::vector<Dim::Factor> factors)
-      : factors_(std::move_iterator(factors.begin()), std::move_iterator(factors.end())) {}
-
-  bool empty() const { return factors_.empty(); }
-  std::size_t size() const { return factors_.size(); }
-  const Dim::Factor* begin() const { return factors_.begin(); }
-  const Dim::Factor* end() const { return factors_.end(); }
-  const Dim::Factor& operator[](std::size_t i) const { return factors_[i]; }
-  int degree() const;  // the sum of the powers
-  // Known to be the same product without a look at its atoms.
-  bool is_shared_with(const FactorList& other) const { return begin() == other.begin(); }
-
- private:
-  base::SharedVector<Dim::Factor> factors_;
-};
+// A product of powers of atoms, sorted by the atoms' text; empty: 1. Copies share it.
+using FactorList = base::SharedVector<Dim::Factor>;
 
 struct Dim::Monomial {
   Int coefficient = 0;
@@ -72,6 +54,7 @@ struct Dim::Poly {
   static Dim merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int));  // the sum (add) or difference (subtract)
   static void multiply(Dim& dim, Int factor);
   static Int factor_of(const Dim& dim) { return dim.factor(); }
+  static Dim of(const Atom& only) { return atom(only); }
   template <typename Find>
   static Dim substituted(const Dim& dim, const Find& find);
   // A lower bound of a − b, given symbols ≥ 0; empty when none is known.
@@ -129,8 +112,8 @@ class TermList {
   Dim::Monomial number_;
 };
 
-// Calls `visit` with the factors and the coefficient of each term of the sum or difference of two formulas, in canonical
-// order. `combine` is add or subtract.
+// Calls `visit` with the factors and the coefficient of each term of the sum or difference of two formulas, in
+// canonical order. `combine` is add or subtract.
 template <typename Visit>
 void visit_merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int), const Visit& visit) {
   const TermList of_a(a), of_b(b);
@@ -146,6 +129,25 @@ void visit_merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int), const Vi
     if (coefficient != 0) visit(factors, coefficient);
   }
 }
+
+// The sum of many formulas: one list of monomials that grows, rather than a new formula after each addition.
+class DimSum {
+ public:
+  void add(const Dim& dim) {
+    if (const auto number = dim.value64())
+      constant_ = pagoda::add(constant_, *number);
+    else
+      add_terms(dim);
+  }
+  void add(const Dim::Monomial& term);
+  Dim total() const;
+
+ private:
+  void add_terms(const Dim& dim);
+
+  Int constant_ = 0;
+  Dim::Poly::Terms terms_;  // in no order
+};
 
 // ⌊a / b⌋ for either sign; C++ division truncates.
 inline Int floor_quotient(Int a, Int b) {

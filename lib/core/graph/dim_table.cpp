@@ -1,43 +1,23 @@
 // Splits formulas into shared monomials and recombines them at each point.
 #include "graph/dim_table.h"
 
+#include <span>
+
 #include "graph/dim_poly.h"
 
 namespace pagoda::inline core {
-namespace {
-
-Dim dim_of(const Dim::Atom& atom) {
-  switch (atom.kind) {
-    case Dim::AtomKind::Symbol:
-      return Dim::symbol(atom.text);
-    case Dim::AtomKind::FloorDiv:
-      return floor_div(atom.arguments[0], atom.arguments[1]);
-    case Dim::AtomKind::Min:
-      return min(atom.arguments[0], atom.arguments[1]);
-    case Dim::AtomKind::Max:
-      return max(atom.arguments[0], atom.arguments[1]);
-  }
-  return 0;
-}
-
-}  // namespace
-
 DimTable::Id DimTable::atom_of(const Dim::Atom& atom) {
   const auto [at, is_new] = atom_ids_.emplace(atom.text, static_cast<Id>(atoms_.size()));
-  if (is_new) atoms_.push_back(dim_of(atom));
+  if (is_new) atoms_.push_back(Dim::Poly::of(atom));
   return at->second;
 }
 
 DimTable::Id DimTable::monomial_of(const Dim::Monomial& monomial) {
-  std::vector<std::pair<Id, int>> key;
-  for (const Dim::Factor& factor : monomial.factors) key.emplace_back(atom_of(factor.atom), factor.power);
-  const auto [at, is_new] = monomial_ids_.emplace(key, static_cast<Id>(monomials_.size()));
-  if (is_new) {
-    std::vector<Power> powers;
-    powers.reserve(key.size());
-    for (const auto& [atom, exponent] : key) powers.push_back({atom, exponent});
-    monomials_.push_back(std::move(powers));
-  }
+  std::vector<Id> atoms;
+  for (const Dim::Factor& factor : monomial.factors)
+    atoms.insert(atoms.end(), static_cast<std::size_t>(factor.power), atom_of(factor.atom));
+  const auto [at, is_new] = monomial_ids_.emplace(std::move(atoms), static_cast<Id>(monomials_.size()));
+  if (is_new) monomials_.push_back(at->first);
   return at->second;
 }
 
@@ -60,10 +40,9 @@ DimTable::Id DimTable::add(const Dim& dim) {
 void DimTable::evaluate(const Bindings& bindings, std::vector<double>& values) const {
   std::vector<double> atoms, monomials;
   for (const Dim& atom : atoms_) atoms.push_back(static_cast<double>(atom.evaluate(bindings)));
-  for (const std::vector<Power>& powers : monomials_) {
+  for (const std::vector<Id>& factors : monomials_) {
     double product = 1;
-    for (const Power& power : powers)
-      for (int i = 0; i < power.exponent; ++i) product *= atoms[power.atom];
+    for (const Id atom : factors) product *= atoms[atom];
     monomials.push_back(product);
   }
   values.resize(row_begin_.size() - 1);
@@ -73,6 +52,26 @@ void DimTable::evaluate(const Bindings& bindings, std::vector<double>& values) c
       sum += terms_[i].coefficient * monomials[terms_[i].monomial];
     values[row] = sum;
   }
+}
+
+FormulaTable DimTable::parsed() {
+  FormulaTable table;
+  for (std::size_t next = 0; next < atoms_.size(); ++next) {  // arguments may add new atoms to the end
+    const Dim as_dim = atoms_[next];
+    const Dim::Atom& atom = *as_dim.as_atom();
+    FormulaTable::Atom& each = table.atoms.emplace_back();
+    each.kind = atom.kind;
+    if (atom.kind == Dim::AtomKind::Symbol)
+      each.symbol = atom.text;
+    else
+      each.a = add(atom.arguments[0]), each.b = add(atom.arguments[1]);
+  }
+  table.monomials = monomials_;
+  for (std::size_t row = 0; row + 1 < row_begin_.size(); ++row) {
+    const auto terms = std::span(terms_).subspan(row_begin_[row], row_begin_[row + 1] - row_begin_[row]);
+    table.formulas.emplace_back(terms.begin(), terms.end());
+  }
+  return table;
 }
 
 }  // namespace pagoda::inline core

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "pagoda/core/dim.h"
-#include "pagoda/core/dim.h"
 
 namespace pagoda::inline core {
 
@@ -29,25 +28,16 @@ class DimTable {
   FormulaTable parsed();
 
  private:
-  struct Term {
-    double coefficient;
-    Id monomial;
-  };
-  struct Power {
-    Id atom;
-    int exponent;
-  };
-
   Id atom_of(const Dim::Atom& atom);
   Id monomial_of(const Dim::Monomial& monomial);
 
   std::map<std::vector<std::pair<Id, Int>>, Id> rows_;  // by monomials and their coefficients
   std::vector<std::size_t> row_begin_ = {0};
-  std::vector<Term> terms_;  // of all rows, one after another
+  std::vector<FormulaTable::Term> terms_;  // of all rows, one after another
   std::map<std::string, Id> atom_ids_;
   std::vector<Dim> atoms_;
-  std::map<std::vector<std::pair<Id, int>>, Id> monomial_ids_;
-  std::vector<std::vector<Power>> monomials_;
+  std::map<std::vector<Id>, Id> monomial_ids_;
+  std::vector<std::vector<Id>> monomials_;  // atoms, repeated by their powers
 };
 
 }  // namespace pagoda::inline core

@@ -26,11 +26,8 @@ std::string monomial_text(const Dim::Monomial& term) {
 std::string sum_text(const Dim::Poly::Terms& terms) {
   std::string text;
   for (const Dim::Monomial& term : terms) {
-    if (text.empty()) {
-      if (term.coefficient < 0) text += '-';
-    } else {
-      text += term.coefficient < 0 ? " - " : " + ";
-    }
+    const bool is_negative = term.coefficient < 0;
+    text += text.empty() ? (is_negative ? "-" : "") : (is_negative ? " - " : " + ");
     text += monomial_text(term);
   }
   return text;
@@ -38,15 +35,16 @@ std::string sum_text(const Dim::Poly::Terms& terms) {
 
 // The factors common to all terms.
 FactorList common_factors(const Dim::Poly::Terms& terms) {
-  std::vector<Dim::Factor> common(terms.front().factors.begin(), terms.front().factors.end());
+  FactorList common = terms.front().factors;
   for (const Dim::Monomial& term : terms) {
-    std::erase_if(common, [&](Dim::Factor& factor) {
+    const auto is_missing = [&](Dim::Factor& factor) {
       const auto found = std::find_if(term.factors.begin(), term.factors.end(),
                                       [&](const Dim::Factor& other) { return other.atom.text == factor.atom.text; });
       if (found == term.factors.end()) return true;
       factor.power = std::min(factor.power, found->power);
       return false;
-    });
+    };
+    common.erase(std::remove_if(common.begin(), common.end(), is_missing), common.end());
   }
   return common;
 }
@@ -88,6 +86,8 @@ class FormulaReader {
  private:
   static constexpr int kMaxDepth = 64;  // of parentheses
 
+  static Dim remainder(const Dim& a, const Dim& b) { return a - floor_div(a, b) * b; }
+
   void skip_space() {
     while (position_ < text_.size() && text_[position_] == ' ') ++position_;
   }
@@ -102,17 +102,11 @@ class FormulaReader {
   std::optional<Dim> sum(int depth) {
     std::optional<Dim> left = product(depth);
     while (left) {
-      if (accept("+")) {
-        const std::optional<Dim> right = product(depth);
-        if (!right) return std::nullopt;
-        *left += *right;
-      } else if (accept("-")) {
-        const std::optional<Dim> right = product(depth);
-        if (!right) return std::nullopt;
-        *left -= *right;
-      } else {
-        break;
-      }
+      const bool adds = accept("+");
+      if (!adds && !accept("-")) break;
+      const std::optional<Dim> right = product(depth);
+      if (!right) return std::nullopt;
+      left = adds ? *left + *right : *left - *right;
     }
     return left;
   }
@@ -120,21 +114,12 @@ class FormulaReader {
   std::optional<Dim> product(int depth) {
     std::optional<Dim> left = unary(depth);
     while (left) {
-      if (accept("*")) {
-        const std::optional<Dim> right = unary(depth);
-        if (!right) return std::nullopt;
-        *left *= *right;
-      } else if (accept("//") || accept("/")) {
-        const std::optional<Dim> right = unary(depth);
-        if (!right || *right == Dim(0)) return std::nullopt;
-        left = floor_div(*left, *right);
-      } else if (accept("%")) {
-        const std::optional<Dim> right = unary(depth);
-        if (!right || *right == Dim(0)) return std::nullopt;
-        left = *left - floor_div(*left, *right) * *right;
-      } else {
-        break;
-      }
+      const bool multiplies = accept("*");
+      const bool divides = !multiplies && (accept("//") || accept("/"));
+      if (!multiplies && !divides && !accept("%")) break;
+      const std::optional<Dim> right = unary(depth);
+      if (!right || (!multiplies && *right == Dim(0))) return std::nullopt;
+      left = multiplies ? *left * *right : divides ? floor_div(*left, *right) : remainder(*left, *right);
     }
     return left;
   }
@@ -206,8 +191,7 @@ class FormulaReader {
     if (arguments.size() != 2 || arguments[1] == Dim(0)) return std::nullopt;
     if (name == "floor_div" || name == "FloorDiv") return floor_div(arguments[0], arguments[1]);
     if (name == "ceil_div") return ceil_div(arguments[0], arguments[1]);
-    if (name == "Mod" || name == "mod" || name == "PythonMod")
-      return arguments[0] - floor_div(arguments[0], arguments[1]) * arguments[1];
+    if (name == "Mod" || name == "mod" || name == "PythonMod") return remainder(arguments[0], arguments[1]);
     return std::nullopt;
   }
 

@@ -63,55 +63,9 @@ std::optional<Precision> precision(std::string_view name) {
   return std::nullopt;
 }
 
-std::string precision_names() {
-  return base::joined(kFormats, ", ", &Format::name);
-}
+std::string precision_names() { return base::joined(kFormats, ", ", &Format::name); }
 
 int bits(Precision precision) { return format(precision).bits; }
-
-std::optional<Precision> precision_of(ElementType type) {
-  switch (type) {
-    case ElementType::Float64:
-    case ElementType::Complex128:
-      return Precision::Float64;
-    case ElementType::Float32:
-    case ElementType::Complex64:
-      return Precision::Float32;
-    case ElementType::Float16:
-      return Precision::Float16;
-    case ElementType::Bfloat16:
-      return Precision::Bfloat16;
-    case ElementType::Float8e4m3fn:
-    case ElementType::Float8e4m3fnuz:
-    case ElementType::Float8e5m2:
-    case ElementType::Float8e5m2fnuz:
-    case ElementType::Float8e8m0:
-      return Precision::Float8;
-    case ElementType::Float4e2m1:
-      return Precision::Float4;
-    case ElementType::Int64:
-    case ElementType::Uint64:
-    case ElementType::Int32:
-    case ElementType::Uint32:
-      return Precision::Int32;
-    case ElementType::Int16:
-    case ElementType::Uint16:
-      return Precision::Int16;
-    case ElementType::Int8:
-    case ElementType::Uint8:
-    case ElementType::Bool:
-      return Precision::Int8;
-    case ElementType::Int4:
-    case ElementType::Uint4:
-    case ElementType::Int2:
-    case ElementType::Uint2:
-      return Precision::Int4;
-    case ElementType::Undefined:
-    case ElementType::String:
-      break;
-  }
-  return std::nullopt;
-}
 
 // A float can represent an integer whose bits fit its mantissa (all exponents here reach that far: 15 < 2^5 of float16
 // and 7 < 8 of float8's e4m3). No integer type can represent all floats.

@@ -21,6 +21,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "pagoda/base/small_vector.h"
+
 // Since 2.32, glibc says whether a process has one thread. For older ones, zig has the file, too, and refuses it.
 #if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 32)
@@ -69,24 +71,17 @@ class Holders {
 };
 
 template <typename T>
-class SharedVector {
+class SharedVector : public ListOperations<SharedVector<T>, T> {
+  using Operations = ListOperations<SharedVector<T>, T>;
   static_assert(std::is_nothrow_move_constructible_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
  public:
-  using value_type = T;
-  using size_type = std::size_t;
-  using difference_type = std::ptrdiff_t;
-  using reference = T&;
-  using const_reference = const T&;
-  using iterator = T*;
-  using const_iterator = const T*;
-
   SharedVector() noexcept = default;
-  explicit SharedVector(std::size_t count, const T& value = T()) { resize(count, value); }
+  explicit SharedVector(std::size_t count, const T& value = T()) { this->resize(count, value); }
   SharedVector(std::initializer_list<T> items) : SharedVector(items.begin(), items.end()) {}
   template <std::input_iterator Iterator>
   SharedVector(Iterator first, Iterator last) {
-    append(first, last);
+    this->append(first, last);
   }
   SharedVector(const SharedVector& other) noexcept : block_(other.block_) {
     if (block_ != nullptr) block_->holders.add();
@@ -99,19 +94,8 @@ class SharedVector {
   ~SharedVector() { leave(); }
 
   std::size_t size() const noexcept { return block_ == nullptr ? 0 : block_->size; }
-  bool empty() const noexcept { return size() == 0; }
   const T* data() const noexcept { return items(); }
-  const T* begin() const noexcept { return items(); }
-  const T* end() const noexcept { return items() + size(); }
-  const T& operator[](std::size_t i) const { return items()[i]; }
-  const T& front() const { return items()[0]; }
-  const T& back() const { return items()[size() - 1]; }
   T* data() { return own(); }
-  T* begin() { return own(); }
-  T* end() { return own() + size(); }
-  T& operator[](std::size_t i) { return own()[i]; }
-  T& front() { return own()[0]; }
-  T& back() { return own()[size() - 1]; }
 
   void reserve(std::size_t count) {
     if (count > capacity()) move_to(count);
@@ -119,18 +103,6 @@ class SharedVector {
   void clear() noexcept {
     leave();
     block_ = nullptr;
-  }
-  void resize(std::size_t count, const T& value = T()) {
-    if (count < size()) shrink(count);
-    if (count <= size()) return;
-    T item(value);  // it may be an element of this list
-    reserve(count);
-    while (size() + 1 < count) emplace_back(item);
-    emplace_back(std::move(item));
-  }
-  template <typename Iterator>
-  void assign(Iterator first, Iterator last) {
-    *this = SharedVector(first, last);
   }
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
@@ -140,31 +112,9 @@ class SharedVector {
     move_to(size() < capacity() ? capacity() : std::max<std::size_t>(size() + 1, 2 * capacity()));
     return *new (items() + block_->size++) T(std::move(item));
   }
-  void push_back(const T& item) { emplace_back(item); }
-  void push_back(T&& item) { emplace_back(std::move(item)); }
-  void pop_back() { shrink(size() - 1); }
-  // Inserts before `place`.
-  T* insert(const T* place, const T& item) { return insert(place, 1, item); }
-  T* insert(const T* place, std::size_t count, const T& item) {
-    return insert_with(place, [&] { resize(size() + count, item); });
-  }
-  template <std::input_iterator Iterator>
-  T* insert(const T* place, Iterator first, Iterator last) {
-    return insert_with(place, [&] { append(first, last); });
-  }
-  T* erase(const T* place) { return erase(place, place + 1); }
-  T* erase(const T* first, const T* last) {
-    const std::ptrdiff_t at = first - items(), count = last - first;
-    T* const rest = std::move(begin() + at + count, end(), begin() + at);
-    shrink(static_cast<std::size_t>(rest - items()));
-    return begin() + at;
-  }
-
-  friend bool operator==(const SharedVector& a, const SharedVector& b) {
-    return a.block_ == b.block_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
-  }
 
  private:
+  friend Operations;
   struct Block {  // `capacity` elements follow it
     Holders holders;
     std::uint32_t size = 0, capacity;
@@ -197,23 +147,6 @@ class SharedVector {
     T* const first = own();
     std::destroy(first + count, first + size());
     if (block_ != nullptr) block_->size = static_cast<std::uint32_t>(count);
-  }
-
-  template <typename Iterator>
-  void append(Iterator first, Iterator last) {
-    const auto count = static_cast<std::size_t>(std::distance(first, last));
-    if (count == 0) return;
-    reserve(size() + count);
-    for (; first != last; ++first) emplace_back(*first);
-  }
-
-  template <typename Append>
-  T* insert_with(const T* place, const Append& append_items) {
-    const std::ptrdiff_t at = place - items();
-    const std::size_t before = size();
-    append_items();
-    std::rotate(begin() + at, begin() + before, end());
-    return begin() + at;
   }
 
   void leave() noexcept {
