@@ -7,6 +7,7 @@
 #include <set>
 
 #include "graph/dim_poly.h"
+#include "graph/index.h"
 #include "infer/bind_inputs.h"
 #include "infer/each_dim.h"
 #include "infer/infer.h"
@@ -22,18 +23,16 @@ namespace {
 Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
   Totals totals;
   std::set<std::string> unmodelled;
-  static constexpr Dim OpCost::*kCounts[] = {&OpCost::macs,        &OpCost::arith,      &OpCost::special,
-                                             &OpCost::comparisons, &OpCost::bytes_read, &OpCost::bytes_written};
-  std::array<DimSum, std::size(kCounts)> sums;
+  std::array<DimSum, kCostCounts.size()> sums;
   for (const NodeReport& row : rows) {
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(row.cost.*kCounts[i]);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(row.cost.*kCostCounts[i]);
     totals.unmodelled_nodes += row.unmodelled_inside;
     if (row.cost.mark != Mark::Unmodelled && row.unmodelled_inside == 0) continue;
     totals.unmodelled_nodes += row.cost.mark == Mark::Unmodelled ? 1 : 0;
-    const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
+    const Node& node = model.graph(row.graph).node(row.node);
     unmodelled.insert(node.domain.empty() ? std::string(node.op_type) : node.domain + "." + node.op_type);
   }
-  for (std::size_t i = 0; i < sums.size(); ++i) totals.cost.*kCounts[i] = sums[i].total();
+  for (std::size_t i = 0; i < sums.size(); ++i) totals.cost.*kCostCounts[i] = sums[i].total();
   totals.unmodelled_ops.assign(unmodelled.begin(), unmodelled.end());
   return totals;
 }
@@ -63,27 +62,25 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
       bind_symbol(bound, *symbol, size, "dims");
       continue;
     }
-    std::string known;
-    for (const auto& [dim, order] : bound.input_dims) known += (known.empty() ? "" : ", ") + dim;
+    std::string known = base::joined(bound.input_dims, ", ", [](const auto& dim) { return dim.first; });
     if (!decided.empty()) known += (known.empty() ? "" : ", ") + decided;
     throw Error(base::field("dims", name) + ": the model has no such dim; " +
                 (known.empty() ? "all its sizes are fixed" : "its free dims are: " + known));
   }
   for (const auto& [name, size] : bound.options.assumed) {
-    if (const auto symbol = symbol_of(name); symbol != symbols.end()) {
+    if (const auto symbol = symbol_of(name); symbol != symbols.end())
       bind_symbol(bound, *symbol, size, "assume");
-      continue;
-    }
-    throw Error(base::field("assume", name) + ": " +
-                (bound.input_dims.contains(name) ? "it is a dim of an input; give it with `dims`"
-                                                 : "the data decide no size of that name") +
-                "; " + (decided.empty() ? "no size depends on the data" : "those that they decide are: " + decided));
+    else
+      throw Error(base::field("assume", name) + ": " +
+                  (bound.input_dims.contains(name) ? "it is a dim of an input; give it with `dims`"
+                                                   : "the data decide no size of that name") +
+                  "; " + (decided.empty() ? "no size depends on the data" : "those that they decide are: " + decided));
   }
 }
 
 const Name& name_of(const Model& model, const NodeReport& row) {
-  const Graph& graph = model.graphs[static_cast<std::size_t>(row.graph)];
-  return display_name(graph, graph.nodes[static_cast<std::size_t>(row.node)]);
+  const Graph& graph = model.graph(row.graph);
+  return display_name(graph, graph.node(row.node));
 }
 
 // Whether sizes other than the batch differ from the file's.
@@ -92,25 +89,24 @@ bool is_other_size(const BoundInputs& bound) {
 }
 
 [[noreturn]] void refuse_sizes(const BoundInputs& bound, const std::string& why) {
-  std::string sizes;
-  for (const auto& [name, size] : bound.asked)
-    sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+  std::string sizes =
+      base::joined(bound.asked, ", ", [](const auto& asked) { return cat(asked.first, "=", asked.second); });
   if (sizes.empty()) sizes = "other sizes than the file's";
   throw Error("the file cannot be read at " + sizes + ": " + why +
               "; export the model at this size, or with these dims dynamic");
 }
 
-[[noreturn]] void refuse_sizes(const BoundInputs& bound, const std::string& node, const std::string& why) {
-  refuse_sizes(bound, node + " fixes the size: " + why);
+[[noreturn]] void refuse_sizes(const BoundInputs& bound, std::string_view node, const std::string& why) {
+  refuse_sizes(bound, cat(node, " fixes the size: ", why));
 }
 
 // The same where only the batch differs.
-[[noreturn]] void refuse(const BoundInputs& bound, const std::string& node, const std::string& why) {
+[[noreturn]] void refuse(const BoundInputs& bound, std::string_view node, const std::string& why) {
   if (is_other_size(bound)) refuse_sizes(bound, node, why);
   const auto batch = bound.fixed->asked.find(bound.fixed->batch);
-  throw Error((batch != bound.fixed->asked.end() ? "batch " + std::to_string(batch->second) : "another batch") +
-              " is not what the graph is made for: " + node + " is not modelled: " + why +
-              "; export the model with a dynamic batch dim, or multiply the numbers of one run");
+  throw Error(cat(batch != bound.fixed->asked.end() ? cat("batch ", batch->second) : "another batch",
+                  " is not what the graph is made for: ", node, " is not modelled: ", why,
+                  "; export the model with a dynamic batch dim, or multiply the numbers of one run"));
 }
 
 // The same request at the sizes and the batch of the file, without the sizes that the data decide.
@@ -225,13 +221,11 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   for (Session::TakenForEqual& taken : session.taken_for_equal)
     analysis.requirements.push_back(
         {std::move(taken.size), std::move(taken.other), taken.or_one, std::move(taken.node)});
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name,
-                               result.values[static_cast<std::size_t>(graph.inputs[i])].type});
+  for (const ValueId input : graph.inputs)
+    analysis.inputs.push_back({graph.value(input).name, result.values[index(input)].type});
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)
     if (graph.outputs[i] != kAbsent)
-      analysis.outputs.push_back(
-          {graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
+      analysis.outputs.push_back({graph.value(graph.outputs[i]).name, result.outputs[i].type});
   keep_values(std::move(result.values), analysis);
   analysis.symbols = std::move(session.symbols);
   analysis.renamed = std::move(bound.renamed);

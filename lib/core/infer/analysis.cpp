@@ -4,6 +4,7 @@
 #include <set>
 
 #include "infer/each_dim.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 
@@ -34,16 +35,15 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
     if (given == bindings.end()) continue;
     const Dim value = formula.bind(bindings);
     if (value.is_constant() && value != Dim(given->second))
-      throw Error("dim " + name + " is given as " + std::to_string(given->second) +
-                  ", but the formulas hold where it is " + formula.to_string() +
-                  (formula.is_constant() ? "" : ", here " + value.to_string()) +
-                  "; give sizes that agree, or bind them before the analysis");
+      throw Error(cat("dim ", name, " is given as ", given->second, ", but the formulas hold where it is ",
+                      formula.to_string(), formula.is_constant() ? "" : cat(", here ", value.to_string()),
+                      "; give sizes that agree, or bind them before the analysis"));
   }
   for (const auto& [name, constant] : analysis.ones_or) {
     const auto given = bindings.find(name);
     if (given != bindings.end() && given->second != 1 && constant != Dim(given->second))
-      throw Error("dim " + name + " is given as " + std::to_string(given->second) + ", but it is broadcast against " +
-                  constant.to_string() + "; give 1 or " + constant.to_string());
+      throw Error(cat("dim ", name, " is given as ", given->second, ", but it is broadcast against ",
+                      constant.to_string(), "; give 1 or ", constant.to_string()));
   }
   return bindings;
 }
@@ -56,8 +56,8 @@ std::string broken_requirement(const Analysis& analysis, const Bindings& binding
     const Dim other = requirement.other.bind(bindings);
     if (!size.is_constant() || !other.is_constant() || size == other) continue;
     if (requirement.or_one && (other == Dim(1) || size == Dim(1))) continue;
-    return requirement.node + " needs " + requirement.size.to_string() + " and " + requirement.other.to_string() +
-           " to be equal, here " + size.to_string() + " and " + other.to_string();
+    return cat(requirement.node, " needs ", requirement.size.to_string(), " and ", requirement.other.to_string(),
+               " to be equal, here ", size.to_string(), " and ", other.to_string());
   }
   return {};
 }

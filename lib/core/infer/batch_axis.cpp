@@ -1,5 +1,5 @@
 // Traces the batch axis of recurrent operators' inputs back to the graph inputs.
-#include "infer/batch_axis.h"
+#include "infer/bind_inputs.h"
 
 #include <algorithm>
 #include <array>

@@ -4,14 +4,28 @@
 #include <array>
 #include <numeric>
 
-#include "infer/batch_axis.h"
-#include "infer/exporter_dims.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/peculiarity.h"
 
 namespace pagoda::inline core {
 namespace {
+
+// An input dim that an exporter names separately although it is a formula of others. Nothing in the graph links them.
+struct DerivedDim {
+  Peculiarity exporter;
+  std::string_view dim;
+  std::array<std::string_view, 2> sum_of;
+  std::string_view unless;  // when the caller has to give it
+};
+
+constexpr DerivedDim kDerivedDims[] = {
+    {{"onnxruntime-genai's model builder", "0.18", "the skeletons llama_genai_* in models/"},
+     "total_sequence_length",
+     {"past_sequence_length", "sequence_length"},
+     "past and present share a longer buffer"},
+};
 
 // Whether exporters and users use this name for the batch dim.
 bool names_batch(std::string_view name) {
@@ -36,15 +50,14 @@ class Binder {
   Binder(const Model& model, const AnalyzeOptions& options) : graph_(model.main()) {
     bound_.options = options;
     bound_.renamed = model.renamed_dims;
-    for (const ValueId input : model.main().inputs) {
-      const Value& value = model.main().values[static_cast<std::size_t>(input)];
+    for (const ValueId input : graph_.inputs) {
+      const Value& value = graph_.value(input);
       names_.push_back(value.name);
       bound_.types.push_back(value.declared);
       declared_.push_back(value.declared.shape.value_or(Shape{}));
-      if (value.declared.shape)
-        for (const Dim& dim : *value.declared.shape)
-          for (const std::string& name : dim.symbols())
-            bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
+      for (const Dim& dim : declared_.back())
+        for (const std::string& name : dim.symbols())
+          bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
     }
     batch_axes_ = told_axes(graph_, bound_.types);
   }
@@ -101,8 +114,8 @@ class Binder {
       return;
     }
     if (type.shape->size() != sizes.size())
-      throw Error(base::field("inputs", input) + " has " + std::to_string(sizes.size()) +
-                  " dims, the model's input is " + to_string(type));
+      throw Error(
+          cat(base::field("inputs", input), " has ", sizes.size(), " dims, the model's input is ", to_string(type)));
     asked_.emplace_back(index, sizes);
     const std::size_t batch_axis = batch_axes_[index].value_or(0);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -116,8 +129,8 @@ class Binder {
           continue;
         }
         if (bound_.options.batch > 0 && bound_.options.batch != sizes[i])
-          throw Error(base::field("inputs", input) + ": dim " + std::to_string(i) + " is fixed at " + dim.to_string() +
-                      " in the file, found " + std::to_string(sizes[i]) + " beside a different `batch`");
+          throw Error(cat(base::field("inputs", input), ": dim ", i, " is fixed at ", dim.to_string(),
+                          " in the file, found ", sizes[i], " beside a different `batch`"));
         bound_.options.batch = sizes[i];
         bind_fixed_batch(sizes[i]);
       }
@@ -139,14 +152,14 @@ class Binder {
     Dim& dim = (*bound_.types[index].shape)[axis];
     const auto from = dim.value64();
     if (!from || *from < 1 || (asked && *asked < 1))
-      throw Error(base::field("inputs", names_[index]) + ": dim " + std::to_string(axis) + " is fixed at " +
-                  dim.to_string() + " in the file" + (asked ? ", found " + std::to_string(*asked) : "") +
-                  "; export the model with this dim dynamic");
-    std::string name = Dim::identifier(names_[index] + "." + std::to_string(axis));
+      throw Error(cat(base::field("inputs", names_[index]), ": dim ", axis, " is fixed at ", dim.to_string(),
+                      " in the file", asked ? cat(", found ", *asked) : "",
+                      "; export the model with this dim dynamic"));
+    std::string name = Dim::identifier(cat(names_[index], ".", axis));
     while (bound_.input_dims.contains(name)) name += "_";
     const std::int64_t unit = asked ? std::gcd(*from, *asked) : 1;
     if (asked) bound_.asked.emplace(name, *asked);
-    if (unit > 1) name += "_over_" + std::to_string(unit);
+    if (unit > 1) name += cat("_over_", unit);
     while (bound_.input_dims.contains(name)) name += "_";
     dim = unit * symbol_of(name, *from / unit);
     if (!asked) return;
@@ -222,8 +235,8 @@ class Binder {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         const Dim dim = (*bound_.types[index].shape)[i].bind(bound_.bind_last);
         if (dim.is_constant() && dim != Dim(sizes[i]))
-          throw Error(base::field("inputs", names_[index]) + ": dim " + std::to_string(i) + " is " + dim.to_string() +
-                      " by the other bindings, found " + std::to_string(sizes[i]) + "; give sizes that agree");
+          throw Error(cat(base::field("inputs", names_[index]), ": dim ", i, " is ", dim.to_string(),
+                          " by the other bindings, found ", sizes[i], "; give sizes that agree"));
       }
   }
 
@@ -267,8 +280,8 @@ class Binder {
       if (!is_data(type) || (*type.shape)[axis] != Dim(*from)) continue;
       (*type.shape)[axis] = symbol;
       bound_.diagnostics.push_back({Severity::Info, "",
-                                    "input " + names_[i] + ": batch " + std::to_string(*from) + " fixed at export" +
-                                        (axis > 0 ? " at axis " + std::to_string(axis) : "") + " read as " + name});
+                                    cat("input ", names_[i], ": batch ", *from, " fixed at export",
+                                        axis > 0 ? cat(" at axis ", axis) : "", " read as ", name)});
     }
   }
 

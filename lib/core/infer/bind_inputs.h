@@ -29,6 +29,9 @@ struct BoundInputs {
 // failing that, the first dim of each input.
 std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs);
 
+// The batch axis of each input, where operators determine it: recurrent ones read [sequence, batch, features].
+std::vector<std::optional<std::size_t>> batch_axes(const Graph& graph);
+
 // Throws Error where options contradict each other or the model.
 BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options);
 

@@ -5,16 +5,15 @@
 #include <iterator>
 
 #include "graph/dim_poly.h"
-#include "infer/bodies.h"
+#include "infer/infer.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 
 GraphId body_of(const Node& node, std::string_view attribute_name) {
   const Attribute* attribute = node.attribute(attribute_name);
-  const GraphId* body = attribute == nullptr ? nullptr : std::get_if<GraphId>(&attribute->value);
-  if (body == nullptr)
-    throw RuleStop{RuleStop::Kind::Contradiction, "attribute " + std::string(attribute_name) + " holds no graph"};
-  return *body;
+  if (const GraphId* body = attribute == nullptr ? nullptr : std::get_if<GraphId>(&attribute->value)) return *body;
+  throw RuleStop{RuleStop::Kind::Contradiction, cat("attribute ", attribute_name, " holds no graph")};
 }
 
 Name inner_scope(const Name& scope, const Name& node, std::string_view part) {
@@ -73,10 +72,8 @@ bool mentions(const GraphResult& result, const Dim& symbol) {
     return type.shape && std::any_of(type.shape->begin(), type.shape->end(), in_dim);
   };
   const auto in_row = [&](const NodeReport& row) {
-    const OpCost& cost = row.cost;
     return std::any_of(row.outputs.begin(), row.outputs.end(), [&](const OutputInfo& o) { return in_type(o.type); }) ||
-           in_dim(cost.macs) || in_dim(cost.arith) || in_dim(cost.special) || in_dim(cost.comparisons) ||
-           in_dim(cost.bytes_read) || in_dim(cost.bytes_written);
+           std::any_of(kCostCounts.begin(), kCostCounts.end(), [&](auto count) { return in_dim(row.cost.*count); });
   };
   return std::any_of(result.outputs.begin(), result.outputs.end(),
                      [&](const ValueInfo& v) { return in_type(v.type); }) ||
@@ -86,11 +83,12 @@ bool mentions(const GraphResult& result, const Dim& symbol) {
 }  // namespace
 
 Walker::StructureVisit Walker::structure_visit(const Node& node) {
-  static constexpr std::array<std::pair<std::string_view, StructureVisit>, 4> kVisits = {
-      std::pair{std::string_view("If"), &Walker::visit_if}, std::pair{std::string_view("Loop"), &Walker::visit_loop},
-      std::pair{std::string_view("Scan"), &Walker::visit_scan},
-      std::pair{std::string_view("SequenceMap"), &Walker::visit_sequence_map}};
-  if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
+  static constexpr std::pair<std::string_view, StructureVisit> kVisits[] = {
+      {"If", &Walker::visit_if},
+      {"Loop", &Walker::visit_loop},
+      {"Scan", &Walker::visit_scan},
+      {"SequenceMap", &Walker::visit_sequence_map}};
+  if (!plain_domain(node.domain).empty()) return nullptr;
   for (const auto& [name, visit] : kVisits)
     if (node.op_type == name) return visit;
   return nullptr;
@@ -108,8 +106,8 @@ ValueInfo Walker::join(const ValueInfo& a, const ValueInfo& b, const std::string
   }
   for (std::size_t i = 0; i < a.type.shape->size(); ++i)
     if ((*a.type.shape)[i] != (*b.type.shape)[i])
-      (*joined.type.shape)[i] = session_.fresh(hint + "_dim" + std::to_string(i), node, std::string(cause),
-                                               max((*a.type.shape)[i], (*b.type.shape)[i]));
+      (*joined.type.shape)[i] =
+          session_.fresh(cat(hint, "_dim", i), node, std::string(cause), max((*a.type.shape)[i], (*b.type.shape)[i]));
   return joined;
 }
 
@@ -139,9 +137,7 @@ Dim chosen_by(const Dim& truth, const Dim& a, const Dim& b) { return a == b ? a 
 void Walker::resolve(GraphResult& branch) const {
   for (ValueInfo& output : branch.outputs) resolve(output);
   for (NodeReport& row : branch.rows)
-    for (Dim* count : {&row.cost.macs, &row.cost.arith, &row.cost.special, &row.cost.comparisons, &row.cost.bytes_read,
-                       &row.cost.bytes_written})
-      *count = session_.resolve(*count);
+    for (const auto count : kCostCounts) row.cost.*count = session_.resolve(row.cost.*count);
 }
 
 // Not by data or the number of a trip: the formulas of those grow long, and say nothing to the user.
@@ -154,8 +150,8 @@ bool Walker::is_of_inputs(const Dim& dim) const {
 
 // Both branches of a condition on the inputs' sizes, each weighted with the formula of its truth: the totals hold at
 // all sizes. The branches' work becomes one row.
-void Walker::weigh_branches(Frame& frame, std::size_t node_index, OpContext::State& state, const Dim& truth,
-                            GraphResult taken, GraphResult other) {
+void Walker::weigh_branches(Frame& frame, OpContext::State& state, const Dim& truth, GraphResult taken,
+                            GraphResult other) {
   const std::optional<bool> usual = is_usual(truth);
   for (std::size_t i = 0; i < state.outputs.size() && i < taken.outputs.size() && i < other.outputs.size(); ++i) {
     const ValueInfo &a = taken.outputs[i], &b = other.outputs[i];
@@ -173,8 +169,8 @@ void Walker::weigh_branches(Frame& frame, std::size_t node_index, OpContext::Sta
       if (usual && a.type.shape && b.type.shape) {
         output.type.shape = (*usual ? a : b).type.shape;
         session_.note(Severity::Info, state.display_name,
-                      "the rank depends on sizes: formulas take the " + std::string(*usual ? "then" : "else") +
-                          " branch, which all sizes but those of the condition choose");
+                      cat("the rank depends on sizes: formulas take the ", *usual ? "then" : "else",
+                          " branch, which all sizes but those of the condition choose"));
       }
     }
     if (a.value() == nullptr || b.value() == nullptr || a.value()->size() != b.value()->size()) continue;
@@ -187,21 +183,14 @@ void Walker::weigh_branches(Frame& frame, std::size_t node_index, OpContext::Sta
     }
     output.computed_value = std::move(value);
   }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  NodeReport both = aggregate(frame, node_index, state, taken.rows, truth);
-  const NodeReport otherwise = aggregate(frame, node_index, state, other.rows, 1 - truth);
-  both.cost += otherwise.cost;
-  both.params += otherwise.params;
-  both.param_bytes += otherwise.param_bytes;
-  both.unmodelled_inside += otherwise.unmodelled_inside;
-  if (both.cost.precision == ElementType::Undefined) both.cost.precision = otherwise.cost.precision;
+  NodeReport both = aggregate(frame, state, taken.rows, truth);
+  add_row(both, aggregate(frame, state, other.rows, 1 - truth));
   if (both.cost.bytes() == Dim(0) && flops(both.cost) == Dim(0)) both.cost.mark = Mark::Host;
-  frame.rows.push_back(std::move(row));
+  add_own_row(frame, state);
   frame.rows.push_back(std::move(both));
 }
 
-void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& state) {
+void Walker::visit_if(Frame& frame, OpContext::State& state) {
   const GraphId then_id = body_of(state.node, "then_branch");
   const GraphId else_id = body_of(state.node, "else_branch");
   const ValueInfo* condition = state.inputs.empty() ? nullptr : state.inputs[0];
@@ -224,7 +213,7 @@ void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& st
     };
     GraphResult then_result = walk_in_branch(true);
     GraphResult else_result = walk_in_branch(false);
-    return weigh_branches(frame, node_index, state, taken, std::move(then_result), std::move(else_result));
+    return weigh_branches(frame, state, taken, std::move(then_result), std::move(else_result));
   } else {
     const auto walk_either = [&](bool taken) {
       const Scoped<int> undecided(session_.undecided, session_.undecided + 1);
@@ -235,30 +224,27 @@ void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& st
     const Int then_flops = total_flops(result.rows);
     const Int else_flops = total_flops(other.rows);
     session_.note(Severity::Info, state.display_name,
-                  "the condition is decided at run time; totals take the costlier branch: then " +
-                      to_string(then_flops) + " FLOPs, else " + to_string(else_flops) + " FLOPs (free dims at 1)");
+                  cat("the condition is decided at run time; totals take the costlier branch: then ",
+                      to_string(then_flops), " FLOPs, else ", to_string(else_flops), " FLOPs (free dims at 1)"));
     for (std::size_t i = 0; i < result.outputs.size() && i < other.outputs.size(); ++i) {
       const Name& name = i < state.node.outputs.size() && state.node.outputs[i] != kAbsent
-                                    ? frame.graph.values[static_cast<std::size_t>(state.node.outputs[i])].name
-                                    : state.display_name;
+                             ? frame.graph.value(state.node.outputs[i]).name
+                             : state.display_name;
       result.outputs[i] = join(result.outputs[i], other.outputs[i], name, state.display_name,
                                "the branches of If give different sizes");
     }
     if (else_flops > then_flops) result.rows = std::move(other.rows);
   }
   for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
-    state.outputs[i] = std::move(result.outputs[i]);
-    state.output_set[i] = true;
+    set_output(state, i, std::move(result.outputs[i]));
   }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
-  splice(frame, node_index, state, std::move(result.rows), 1);
+  add_own_row(frame, state);
+  splice(frame, state, std::move(result.rows), 1);
 }
 
-void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& state) {
+void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   const GraphId body_id = body_of(state.node, "body");
-  const Graph& body = session_.model.graphs[static_cast<std::size_t>(body_id)];
+  const Graph& body = session_.model.graph(body_id);
   const std::size_t carried = state.inputs.size() < 2 ? 0 : state.inputs.size() - 2;
   if (body.inputs.size() != carried + 2 || body.outputs.size() < carried + 1)
     throw RuleStop{RuleStop::Kind::Contradiction, "the body's inputs and outputs do not fit the loop's"};
@@ -292,23 +278,18 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
     for (std::size_t i = 0; i < carried; ++i) {
       std::optional<Shape>& before = inputs[i + 2].type.shape;
       const std::optional<Shape>& after = result.outputs[i + 1].type.shape;
-      if (inputs[i + 2].members) {
+      if (!before && !inputs[i + 2].members) continue;
+      if (inputs[i + 2].members || !after || after->size() != before->size()) {
+        before = inputs[i + 2].members ? after : std::nullopt;
         inputs[i + 2].members.reset();
-        before = after;
-        stable = false;
-        continue;
-      }
-      if (!before) continue;
-      if (!after || after->size() != before->size()) {
-        before.reset();
         stable = false;
         continue;
       }
       for (std::size_t axis = 0; axis < before->size(); ++axis) {
         Dim& dim = (*before)[axis];
         if (dim == (*after)[axis] || varying_dims.contains(dim.to_string())) continue;
-        dim = session_.fresh(state.display_name + "_carried" + std::to_string(i) + "_dim" + std::to_string(axis),
-                             state.display_name, "a size that changes from trip to trip", std::nullopt);
+        dim = session_.fresh(cat(state.display_name, "_carried", i, "_dim", axis), state.display_name,
+                             "a size that changes from trip to trip", std::nullopt);
         varying_dims.insert(dim.to_string());
         stable = false;
       }
@@ -324,27 +305,20 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
     return output.type.container == Container::Sequence;
   });
   if (starts && (depends_on_trip || holds_sequence || !stays || !varying_dims.empty()) &&
-      replace_by_trips(frame, node_index, state, result, limit, opened))
+      replace_by_trips(frame, state, result, limit, opened))
     return;
   if (!depends_on_trip) session_.forget(trip);
-  Dim trips;
-  if (known_bool(condition) == false)
-    trips = 0;
-  else if (limit && stays)
-    trips = *limit;
-  else
-    trips = session_.fresh("trips_" + state.display_name, state.display_name, "trip count", limit);
-
+  const Dim trips = known_bool(condition) == false ? Dim(0)
+                    : limit && stays
+                        ? *limit
+                        : session_.fresh("trips_" + state.display_name, state.display_name, "trip count", limit);
   for (std::size_t i = 0; i < state.outputs.size() && i + 1 < result.outputs.size(); ++i) {
     ValueInfo info = varying(result.outputs[i + 1]);
     if (i >= carried && info.type.shape) info.type.shape->insert(info.type.shape->begin(), trips);
-    state.outputs[i] = std::move(info);
-    state.output_set[i] = true;
+    set_output(state, i, std::move(info));
   }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
-  splice(frame, node_index, state, std::move(result.rows), trips);
+  add_own_row(frame, state);
+  splice(frame, state, std::move(result.rows), trips);
 }
 
 // The results of a loop's trips.
@@ -398,7 +372,7 @@ std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpConte
   return result;
 }
 
-bool Walker::replace_by_trips(Frame& frame, std::size_t node_index, OpContext::State& state, const GraphResult& once,
+bool Walker::replace_by_trips(Frame& frame, OpContext::State& state, const GraphResult& once,
                               const std::optional<Dim>& limit, const Opened& opened) {
   const std::size_t symbols_before = session_.symbols.size();
   std::vector<Diagnostic> notes = session_.take_notes(opened.notes);
@@ -433,16 +407,13 @@ bool Walker::replace_by_trips(Frame& frame, std::size_t node_index, OpContext::S
           info = join(info, scanned[i - carried], state.display_name, state.display_name, "trips give different sizes");
       if (info.type.shape) info.type.shape->insert(info.type.shape->begin(), count);
     }
-    state.outputs[i] = std::move(info);
-    state.output_set[i] = true;
+    set_output(state, i, std::move(info));
   }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
+  add_own_row(frame, state);
   std::vector<NodeReport> rows;
   for (std::vector<NodeReport>& trip : trips->rows)
     rows.insert(rows.end(), std::make_move_iterator(trip.begin()), std::make_move_iterator(trip.end()));
-  splice(frame, node_index, state, std::move(rows), 1);
+  splice(frame, state, std::move(rows), 1);
   return true;
 }
 

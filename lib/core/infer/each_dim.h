@@ -15,9 +15,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
       for (Dim& dim : *type.shape) change(dim);
   };
   const auto change_cost = [&](OpCost& cost) {
-    for (Dim* count :
-         {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written})
-      change(*count);
+    for (const auto count : kCostCounts) change(cost.*count);
     for (PartMoved& part : cost.parts) change(part.bytes);
   };
   for (InputInfo& input : analysis.inputs) change_type(input.type);

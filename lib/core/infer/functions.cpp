@@ -2,11 +2,12 @@
 #include <utility>
 
 #include "infer/infer.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 
 // A local function is walked once per distinct signature of its inputs and attributes.
-void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state) {
+void Walker::visit_call(Frame& frame, const Function& function, OpContext::State& state) {
   for (const Call* call = &call_; call != nullptr; call = call->outer)
     if (call->function == &function)
       throw RuleStop{RuleStop::Kind::Unknown, "local function " + function.name + " calls itself, which ONNX forbids"};
@@ -19,10 +20,8 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
     signature += '|';
     if (info.absent) continue;
     signature += to_string(stored_type(info)) + (info.constant ? "c" : "") + (info.host ? "h" : "");
-    if (info.tensor_graph >= 0)
-      signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
-    if (info.dequantized_from != ElementType::Undefined)
-      signature += "d" + std::string(to_string(info.dequantized_from));
+    if (info.tensor_graph >= 0) signature += cat("t", info.tensor_graph, ",", info.tensor);
+    if (info.dequantized_from != ElementType::Undefined) signature += cat("d", to_string(info.dequantized_from));
     if (info.members) {
       signature += "m" + info.repeats_of_first.to_string();
       for (const Shape& member : *info.members)
@@ -34,14 +33,14 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
       if (const Dim* dim = std::get_if<Dim>(&scalar)) signature += dim->to_string();
       if (const double* real = std::get_if<double>(&scalar)) signature += "r" + std::to_string(*real);
       if (const Ratio* ratio = std::get_if<Ratio>(&scalar))
-        signature += ratio->numerator.to_string() + "/" + std::to_string(ratio->denominator);
+        signature += cat(ratio->numerator.to_string(), "/", ratio->denominator);
     }
   }
   std::vector<Attribute> attributes = state.node.attributes;
   for (const Attribute& otherwise : function.defaults)
     if (state.node.attribute(otherwise.name) == nullptr) attributes.push_back(otherwise);
   // Attributes determine what the body does, so each call with attributes has its own signature.
-  if (!attributes.empty()) signature += "@" + std::to_string(frame.id) + "," + std::to_string(node_index) + frame.scope;
+  if (!attributes.empty()) signature += cat("@", frame.id, ",", frame.node, frame.scope);
 
   auto found = calls_.find(signature);
   if (found == calls_.end()) {
@@ -53,15 +52,14 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
     }();
     body.values.clear();
     found = calls_.emplace(std::move(signature), std::move(body)).first;
-    splice(frame, node_index, state, found->second.rows, 1);
+    splice(frame, state, found->second.rows, 1);
     for (NodeReport& row : found->second.rows) row.params = row.param_bytes = 0;  // counted with the first call
   } else {
-    splice(frame, node_index, state, found->second.rows, 1);
+    splice(frame, state, found->second.rows, 1);
   }
   const GraphResult& body = found->second;
   for (std::size_t i = 0; i < state.outputs.size() && i < body.outputs.size(); ++i) {
-    state.outputs[i] = body.outputs[i];
-    state.output_set[i] = true;
+    set_output(state, i, body.outputs[i]);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "ops/fixed_sizes.h"
 #include "ops/op_rule.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
@@ -74,8 +75,8 @@ ValueInfo Walker::tensor_info(const Tensor& tensor, GraphId graph, std::int32_t 
 void Walker::store(GraphId graph, ValueId id, ValueInfo& info) const {
   if (storage_.floats == ElementType::Undefined || !is_replaced(info.type.element)) return;
   info.type.element = storage_.floats;
-  const std::vector<bool>& operands = operands_[static_cast<std::size_t>(graph)];
-  const bool is_operand = !operands.empty() && id != kAbsent && operands[static_cast<std::size_t>(id)];
+  const std::vector<bool>& operands = operands_[index(graph)];
+  const bool is_operand = !operands.empty() && id != kAbsent && operands[index(id)];
   info.stored = is_operand ? storage_.operands : ElementType::Undefined;
 }
 
@@ -110,22 +111,21 @@ OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
 GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
                          const Name& scope) {
   if (depth_ >= kMaxBodyDepth)
-    throw RuleStop{RuleStop::Kind::Unknown, "bodies are nested more than " + std::to_string(kMaxBodyDepth) + " deep"};
+    throw RuleStop{RuleStop::Kind::Unknown, cat("bodies are nested more than ", kMaxBodyDepth, " deep")};
   const Scoped<int> deeper(depth_, depth_ + 1);
-  const Graph& graph = session_.model.graphs[static_cast<std::size_t>(id)];
-  Frame frame{
-      .id = id, .graph = graph, .scope = scope, .values = std::vector<ValueInfo>(graph.values.size()), .rows = {}};
+  const Graph& graph = session_.model.graph(id);
+  Frame frame{.id = id, .graph = graph, .scope = scope, .values = std::vector<ValueInfo>(graph.values.size())};
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
-    if (value.initializer >= 0)
-      frame.values[i] =
-          tensor_info(graph.initializers[static_cast<std::size_t>(value.initializer)], id, value.initializer);
-    else if (value.outer != kAbsent && outer != nullptr)
-      frame.values[i] = (*outer)[static_cast<std::size_t>(value.outer)];
-    if (value.initializer >= 0) store(id, static_cast<ValueId>(i), frame.values[i]);
+    if (value.initializer >= 0) {
+      frame.values[i] = tensor_info(graph.initializer(value.initializer), id, value.initializer);
+      store(id, static_cast<ValueId>(i), frame.values[i]);
+    } else if (value.outer != kAbsent && outer != nullptr) {
+      frame.values[i] = (*outer)[index(value.outer)];
+    }
   }
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    ValueInfo& info = frame.values[static_cast<std::size_t>(graph.inputs[i])];
+    ValueInfo& info = frame.values[index(graph.inputs[i])];
     if (i < inputs.size())
       info = inputs[i];
     else
@@ -137,13 +137,13 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
   // A loop walks its body several times, and so does each nested loop.
   if (depth_ > 1 && walked_nodes_ > walk_limit_)
     throw RuleStop{RuleStop::Kind::Unknown,
-                   "bodies within bodies take more than " + std::to_string(walk_limit_) + " visits of nodes"};
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) visit(frame, i);
+                   cat("bodies within bodies take more than ", walk_limit_, " visits of nodes")};
+  for (; frame.node < graph.nodes.size(); ++frame.node) visit(frame);
 
   GraphResult result;
   result.outputs.reserve(graph.outputs.size());
   for (const ValueId output : graph.outputs)
-    result.outputs.push_back(output == kAbsent ? ValueInfo{} : frame.values[static_cast<std::size_t>(output)]);
+    result.outputs.push_back(output == kAbsent ? ValueInfo{} : frame.values[index(output)]);
   result.values = std::move(frame.values);
   result.rows = std::move(frame.rows);
   return result;
@@ -157,13 +157,12 @@ Node resolved(const Node& node, const std::vector<Attribute>& call_attributes) {
   Node result = node;
   std::erase_if(result.attributes, [&](Attribute& attribute) {
     if (attribute.reference.empty()) return false;
-    for (const Attribute& given : call_attributes) {
-      if (given.name != attribute.reference) continue;
-      attribute.value = given.value;
-      attribute.reference.clear();
-      return false;
-    }
-    return true;
+    const auto given = std::find_if(call_attributes.begin(), call_attributes.end(),
+                                    [&](const Attribute& each) { return each.name == attribute.reference; });
+    if (given == call_attributes.end()) return true;
+    attribute.value = given->value;
+    attribute.reference.clear();
+    return false;
   });
   return result;
 }
@@ -189,8 +188,8 @@ void Walker::resolve(ValueInfo& info) const {
   info.repeats_of_first = session_.resolve(info.repeats_of_first);
 }
 
-void Walker::visit(Frame& frame, std::size_t node_index) {
-  const Node& as_written = frame.graph.nodes[node_index];
+void Walker::visit(Frame& frame) {
+  const Node& as_written = frame.graph.nodes[frame.node];
   std::optional<Node> resolved_node;
   if (call_.function != nullptr && has_references(as_written)) resolved_node = resolved(as_written, *call_.attributes);
   const Node& node = resolved_node ? *resolved_node : as_written;
@@ -209,8 +208,8 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   state.outputs.resize(node.outputs.size());
   state.output_set.assign(node.outputs.size(), false);
   for (const ValueId input : node.inputs) {
-    if (session_.fixed && input != kAbsent) resolve(frame.values[static_cast<std::size_t>(input)]);
-    const ValueInfo* info = input == kAbsent ? nullptr : &frame.values[static_cast<std::size_t>(input)];
+    if (session_.fixed && input != kAbsent) resolve(frame.values[index(input)]);
+    const ValueInfo* info = input == kAbsent ? nullptr : &frame.values[index(input)];
     state.inputs.push_back(info == nullptr || info->absent ? nullptr : info);
   }
 
@@ -222,11 +221,11 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   Cause cause = Cause::Unmodelled;
   try {
     if (op.function != nullptr)
-      visit_call(frame, node_index, *op.function, state);
+      visit_call(frame, *op.function, state);
     else if (op.structure != nullptr)
-      (this->*op.structure)(frame, node_index, state);
+      (this->*op.structure)(frame, state);
     else if (op.rule != nullptr)
-      visit_rule(frame, node_index, *op.rule, state);
+      visit_rule(frame, *op.rule, state);
     else
       problem = "no rule for " + (node.domain.empty() ? "" : node.domain + ".") + node.op_type;
   } catch (const RuleStop& stop) {
@@ -241,18 +240,17 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   }
   adopt_declared(frame, state, first_symbol);
   store_outputs(frame, state);
-  if (!problem.empty()) unmodelled(frame, node_index, first_row, state, problem, cause);
+  if (!problem.empty()) unmodelled(frame, first_row, state, problem, cause);
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    if (node.outputs[i] != kAbsent)
-      frame.values[static_cast<std::size_t>(node.outputs[i])] = std::move(state.outputs[i]);
+    if (node.outputs[i] != kAbsent) frame.values[index(node.outputs[i])] = std::move(state.outputs[i]);
   spare_ = {std::move(state.inputs), std::move(state.outputs), std::move(state.output_set)};
 }
 
 namespace {
 
-// Whether units for numbers of type `wide` multiply those of type `narrow` unrounded. Signed and unsigned integers of the
-// same width share units, and so do both kinds of 8-bit floats; 4-bit integers have at most the four significant bits of
-// e4m3.
+// Whether units for numbers of type `wide` multiply those of type `narrow` unrounded. Signed and unsigned integers of
+// the same width share units, and so do both kinds of 8-bit floats; 4-bit integers have at most the four significant
+// bits of e4m3.
 bool multiplies_exactly(ElementType wide, ElementType narrow) {
   if (is_integer(wide) == is_integer(narrow)) return bits(wide) >= bits(narrow);
   return wide == ElementType::Float8e4m3fn && bits(narrow) <= 4;
@@ -290,26 +288,25 @@ void check_batch(const OpContext::State& state) {
       state.inputs[1] == nullptr)
     return;
   // Of convolutions: results of matrices have two axes, or their rows say that the batch comes first.
+  const auto batch_axes_of = [&](const ValueInfo& info) -> std::ptrdiff_t {
+    const std::optional<Shape>& shape = info.type.shape;
+    if (!shape) return 0;
+    return std::count_if(shape->begin(), shape->end(), [&](const Dim& d) { return fixed->hold_batch(d); });
+  };
   const auto holds_twice = [&](const ValueInfo& output) {
-    const std::optional<Shape>& shape = output.type.shape;
-    return shape && shape->size() > 2 &&
-           std::count_if(shape->begin(), shape->end(), [&](const Dim& d) { return fixed->hold_batch(d); }) > 1;
+    return output.type.shape && output.type.shape->size() > 2 && batch_axes_of(output) > 1;
   };
   if (state.facts.batch != BatchAxis::First && std::any_of(state.outputs.begin(), state.outputs.end(), holds_twice))
     throw RuleStop{RuleStop::Kind::Unknown, "its weights are an input, whose first axis is taken for the batch, too"};
   if (!state.inputs[1]->constant) return;
-  const auto holds = [&](const TensorType& type) {
-    return type.shape &&
-           std::any_of(type.shape->begin(), type.shape->end(), [&](const Dim& d) { return fixed->hold_batch(d); });
-  };
-  const bool is_carried = std::any_of(state.outputs.begin(), state.outputs.end(),
-                                      [&](const ValueInfo& output) { return holds(output.type); });
-  if (holds(state.inputs[0]->type) && !is_carried)
+  const auto holds = [&](const ValueInfo& info) { return batch_axes_of(info) > 0; };
+  if (holds(*state.inputs[0]) && std::none_of(state.outputs.begin(), state.outputs.end(), holds))
     throw RuleStop{RuleStop::Kind::Unknown,
                    "its weights multiply the axis taken for the batch: there is no batch axis"};
 }
 
-// Whether the operator takes the elements of its inputs one by one, without arithmetic: a stored input follows the others.
+// Whether the operator takes the elements of its inputs one by one, without arithmetic: a stored input follows the
+// others.
 bool is_joined_by_element(const Node& node) {
   return (node.op_type == "Concat" || node.op_type == "Expand") && plain_domain(node.domain).empty();
 }
@@ -326,8 +323,8 @@ bool has_weights(const OpContext::State& state) {
 }  // namespace
 
 // Adds the cost of a folded node once. Nodes without inputs only create tensors, which is part of loading.
-void Walker::count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
-  if (state.inputs.empty() || !counted_at_load_.emplace(frame.id, node_index, frame.scope).second) return;
+void Walker::count_at_load(const Frame& frame, const OpRule& rule, OpContext::State& state) {
+  if (state.inputs.empty() || !counted_at_load_.emplace(frame.id, frame.node, frame.scope).second) return;
   try {
     at_load_ += cost_of(rule, state);
   } catch (const RuleStop&) {  // the work is unknown; the value is stored all the same
@@ -349,9 +346,9 @@ void expect_rows_kept(const OpContext::State& state, Session& session) {
       if (const Dim& size = (*data)[data->size() - i]; scale[scale.size() - i] != Dim(1) &&
                                                        !session.keep(size, state.display_name) &&
                                                        ops::changes(fixed, session.resolve(size)))
-        throw RuleStop{RuleStop::Kind::Unknown, "its weights fix a size at " + fixed.as_exported(size).to_string() +
-                                                    ", the sizes asked for make it " +
-                                                    fixed.as_asked(size).to_string()};
+        throw RuleStop{RuleStop::Kind::Unknown,
+                       cat("its weights fix a size at ", fixed.as_exported(size).to_string(),
+                           ", the sizes asked for make it ", fixed.as_asked(size).to_string())};
   }
 }
 
@@ -367,10 +364,10 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
       std::find_if(session_.yielded.begin(), session_.yielded.end(),
                    [&](const Session::Yielded& each) { return fixed.hold_other(session_.resolve(each.formula)); });
   if (yielded == session_.yielded.end()) return;
-  const auto refuse = [&](const std::string& what) {
-    throw RuleStop{RuleStop::Kind::Unknown, what + " " + yielded->constant.to_string() +
-                                                ", the sizes asked for make it " +
-                                                fixed.as_asked(yielded->formula).to_string()};
+  const auto refuse = [&](std::string_view what) {
+    throw RuleStop{RuleStop::Kind::Unknown,
+                   cat(what, " ", yielded->constant.to_string(), ", the sizes asked for make it ",
+                       fixed.as_asked(yielded->formula).to_string())};
   };
   if (session_.has_weights) refuse("its weights fix a size at");
   if (state.facts.kind != OpKind::Pointwise && !is_joined_by_element(state.node)) {
@@ -394,7 +391,7 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
       // The sizes of a computed input are followed: a number there is one.
       if (!input->constant && session_.keep(formula, state.display_name)) continue;
       if (!input->constant) refuse("an input has a size of");
-      (*frame.values[static_cast<std::size_t>(state.node.inputs[i])].type.shape)[axis] = formula;
+      (*frame.values[index(state.node.inputs[i])].type.shape)[axis] = formula;
       if (input->tensor_graph < 0)
         session_.note(Severity::Info, state.display_name,
                       "a table made at load follows the size; the stored tensors that it is made of count as the file "
@@ -410,7 +407,7 @@ void expect_known_elements(const OpContext::State& state, const OpCost& cost) {
   if (cost.mark != Mark::Compute) return;
   const auto expect = [](const TensorType& type, const char* what) {
     if (type.element == ElementType::Undefined && type.container == Container::Tensor)
-      throw RuleStop{RuleStop::Kind::UnknownInput, std::string("the element type of ") + what + " is not known"};
+      throw RuleStop{RuleStop::Kind::UnknownInput, cat("the element type of ", what, " is not known")};
   };
   for (const ValueInfo* input : state.inputs)
     if (input != nullptr) expect(input->type, "an input");
@@ -420,7 +417,7 @@ void expect_known_elements(const OpContext::State& state, const OpCost& cost) {
 
 }  // namespace
 
-void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
+void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& state) {
   OpContext op(state);
   if (session_.fixed) {
     session_.yielded.clear();
@@ -437,26 +434,27 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
   }
   store_outputs(frame, state);
   const ElementType narrow = dequantized_from(state);
-  if (rule.fold != nullptr) {
-    try {
-      rule.fold(op);
-    } catch (const RuleStop&) {  // the value stays unknown; the type is still known
-      for (ValueInfo& output : state.outputs) output.computed_value.reset();
-    } catch (const TooComplex&) {
-      for (ValueInfo& output : state.outputs) output.computed_value.reset();
-    }
+  const auto forget_values = [&] {  // their types are still known
+    for (ValueInfo& output : state.outputs) output.computed_value.reset();
+  };
+  try {
+    if (rule.fold != nullptr) rule.fold(op);
+  } catch (const RuleStop&) {
+    forget_values();
+  } catch (const TooComplex&) {
+    forget_values();
   }
   mark_placement(rule, state);
   if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
     state.outputs[0].tensor_graph = frame.id;
-    state.outputs[0].tensor = tensor_in_node(node_index);
+    state.outputs[0].tensor = tensor_in_node(frame.node);
     for (const Attribute& attribute : state.node.attributes)
       if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) state.outputs[0].unread = tensor->unread;
   }
-  NodeReport row = row_of(frame, node_index, state);
+  NodeReport row = row_of(frame, state);
   if (!state.outputs.empty() && state.outputs[0].constant) {
     row.cost.mark = Mark::Folded;
-    count_at_load(frame, node_index, rule, state);
+    count_at_load(frame, rule, state);
   } else if (!state.outputs.empty() && state.outputs[0].host) {
     row.cost.mark = Mark::Host;
   } else {
@@ -511,7 +509,7 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
   for (std::size_t i = 0; i < state.outputs.size(); ++i) {
     const ValueId id = state.node.outputs[i];
     if (id == kAbsent) continue;
-    const TensorType& declared = frame.graph.values[static_cast<std::size_t>(id)].declared;
+    const TensorType& declared = frame.graph.value(id).declared;
     TensorType& type = state.outputs[i].type;
     if (type.element == ElementType::Undefined) type.element = declared.element;
     if (!state.output_set[i]) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/by_operator.h"
+#include "graph/index.h"
 #include "infer/storage.h"
 #include "ops/context.h"
 #include "ops/custom.h"
@@ -53,6 +54,23 @@ class Scoped {
   T before_;
 };
 
+// The graph that an attribute holds.
+GraphId body_of(const Node& node, std::string_view attribute_name);
+
+// The scope of the body's rows: that of the node, its name, and the part ("body", "then"), if there are several.
+Name inner_scope(const Name& scope, const Name& node, std::string_view part);
+
+// A value that changes from trip to trip: its type, without its known contents.
+ValueInfo varying(ValueInfo info);
+
+inline void set_output(OpContext::State& state, std::size_t i, ValueInfo info) {
+  state.outputs[i] = std::move(info);
+  state.output_set[i] = true;
+}
+
+// Adds the cost and weights of a row to those of a row that stands for several.
+void add_row(NodeReport& sum, const NodeReport& row);
+
 class Walker {
  public:
   // Limit on nodes walked to unroll loops, for any file.
@@ -92,21 +110,20 @@ class Walker {
     const Call* outer = nullptr;  // that this one is within
   };
 
-  void visit(Frame& frame, std::size_t node_index);
+  void visit(Frame& frame);
   void resolve(ValueInfo& info) const;
   void resolve(GraphResult& branch) const;
   void yield_stored(Frame& frame, const OpContext::State& state);
-  void visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
+  void visit_rule(Frame& frame, const OpRule& rule, OpContext::State& state);
   void mark_placement(const OpRule& rule, OpContext::State& state) const;
-  void visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state);
+  void visit_call(Frame& frame, const Function& function, OpContext::State& state);
   // Structure ops, in control_flow.cpp.
-  using StructureVisit = void (Walker::*)(Frame&, std::size_t, OpContext::State&);
+  using StructureVisit = void (Walker::*)(Frame&, OpContext::State&);
   static StructureVisit structure_visit(const Node& node);  // null for all other ops
-  void visit_if(Frame& frame, std::size_t node_index, OpContext::State& state);
+  void visit_if(Frame& frame, OpContext::State& state);
   bool is_of_inputs(const Dim& dim) const;
-  void weigh_branches(Frame& frame, std::size_t node_index, OpContext::State& state, const Dim& truth,
-                      GraphResult taken, GraphResult other);
-  void visit_loop(Frame& frame, std::size_t node_index, OpContext::State& state);
+  void weigh_branches(Frame& frame, OpContext::State& state, const Dim& truth, GraphResult taken, GraphResult other);
+  void visit_loop(Frame& frame, OpContext::State& state);
   // Walks a loop trip by trip, where every trip's condition is known. Keeps the result if it leaves fewer open sizes
   // than `once`, the body walked with a symbol for the trip; symbols and notes from the positions in Opened on are
   // those of `once`.
@@ -116,18 +133,18 @@ class Walker {
   struct Unrolled;
   std::optional<Unrolled> unroll(const Frame& frame, const OpContext::State& state, GraphId body_id,
                                  const std::optional<Dim>& limit);
-  bool replace_by_trips(Frame& frame, std::size_t node_index, OpContext::State& state, const GraphResult& once,
-                        const std::optional<Dim>& limit, const Opened& opened);
-  bool map_members(Frame& frame, std::size_t node_index, OpContext::State& state);
-  void visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state);
-  void visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state);
+  bool replace_by_trips(Frame& frame, OpContext::State& state, const GraphResult& once, const std::optional<Dim>& limit,
+                        const Opened& opened);
+  bool map_members(Frame& frame, OpContext::State& state);
+  void visit_scan(Frame& frame, OpContext::State& state);
+  void visit_sequence_map(Frame& frame, OpContext::State& state);
   // Adds the work of the graphs that an attention runs on its scores to the node's row, the last one.
   void add_modifiers(Frame& frame, OpContext::State& state);
 
   // Stores a value of a graph in the type that the precision requires.
   void store(GraphId graph, ValueId id, ValueInfo& info) const;
   void store_outputs(const Frame& frame, OpContext::State& state) const;
-  void count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
+  void count_at_load(const Frame& frame, const OpRule& rule, OpContext::State& state);
   OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
   struct Operator {
     const OpRule* rule = nullptr;            // null: the operator has none
@@ -141,17 +158,18 @@ class Walker {
   std::int64_t opset_of(std::string_view domain) const;
   ValueInfo tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const;
   void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
-  NodeReport row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state);
+  NodeReport row_of(const Frame& frame, const OpContext::State& state);
+  // Adds the row of a node whose work is in the rows of its bodies.
+  void add_own_row(Frame& frame, const OpContext::State& state);
   void count_parameters(NodeReport& row, const OpContext::State& state);
   // Adds the node's row in place of those that it has so far, from `first_row` on.
-  void unmodelled(Frame& frame, std::size_t node_index, std::size_t first_row, const OpContext::State& state,
-                  const std::string& problem, Cause cause);
+  void unmodelled(Frame& frame, std::size_t first_row, const OpContext::State& state, const std::string& problem,
+                  Cause cause);
   // Appends the rows of a body, each executed `times` times; one aggregated row when there are too many.
-  void splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
-              const Dim& times);
+  void splice(Frame& frame, const OpContext::State& state, std::vector<NodeReport> rows, const Dim& times);
   // One row for all rows of a body that is executed `times` times.
-  NodeReport aggregate(const Frame& frame, std::size_t node_index, const OpContext::State& state,
-                       const std::vector<NodeReport>& rows, const Dim& times);
+  NodeReport aggregate(const Frame& frame, const OpContext::State& state, const std::vector<NodeReport>& rows,
+                       const Dim& times);
   // Merges the types of two alternatives of one value; differing dims become fresh symbols.
   ValueInfo join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const Name& node,
                  std::string_view cause);
@@ -188,7 +206,8 @@ struct Walker::Frame {
   const Graph& graph;
   const Name& scope;
   std::vector<ValueInfo> values;
-  std::vector<NodeReport> rows;
+  std::vector<NodeReport> rows = {};
+  std::size_t node = 0;  // being visited: its index
 };
 
 }  // namespace pagoda::inline core

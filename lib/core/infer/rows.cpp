@@ -8,17 +8,16 @@
 
 namespace pagoda::inline core {
 
-NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state) {
+NodeReport Walker::row_of(const Frame& frame, const OpContext::State& state) {
   NodeReport row;
   row.graph = frame.id;
-  row.node = static_cast<std::int32_t>(node_index);
+  row.node = static_cast<std::int32_t>(frame.node);
   row.scope = frame.scope;
   row.facts = state.facts;
   row.outputs.reserve(state.outputs.size());
   for (std::size_t i = 0; i < state.outputs.size(); ++i) {
     const ValueId id = state.node.outputs[i];
-    if (id != kAbsent)
-      row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, stored_type(state.outputs[i])});
+    if (id != kAbsent) row.outputs.push_back({frame.graph.value(id).name, stored_type(state.outputs[i])});
   }
   return row;
 }
@@ -35,7 +34,7 @@ bool is_parameter(const TensorType& type, bool in_node) {
 
 bool Walker::is_first_use(GraphId graph, std::int32_t tensor) {
   counted_tensors_.resize(session_.model.graphs.size());
-  std::vector<bool>& counted = counted_tensors_[static_cast<std::size_t>(graph)];
+  std::vector<bool>& counted = counted_tensors_[index(graph)];
   // Initializers at even places, Constant nodes at odd ones.
   const std::size_t place =
       tensor >= 0 ? 2 * static_cast<std::size_t>(tensor) : 2 * static_cast<std::size_t>(~tensor) + 1;
@@ -59,9 +58,22 @@ void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
   param_bytes_ += row.param_bytes;
 }
 
-void Walker::unmodelled(Frame& frame, std::size_t node_index, std::size_t first_row, const OpContext::State& state,
-                        const std::string& problem, Cause cause) {
-  NodeReport row = row_of(frame, node_index, state);
+void add_row(NodeReport& sum, const NodeReport& row) {
+  sum.cost += row.cost;
+  sum.params += row.params;
+  sum.param_bytes += row.param_bytes;
+  sum.unmodelled_inside += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
+  if (sum.cost.precision == ElementType::Undefined) sum.cost.precision = row.cost.precision;
+}
+
+void Walker::add_own_row(Frame& frame, const OpContext::State& state) {
+  frame.rows.push_back(row_of(frame, state));
+  frame.rows.back().cost.mark = Mark::View;
+}
+
+void Walker::unmodelled(Frame& frame, std::size_t first_row, const OpContext::State& state, const std::string& problem,
+                        Cause cause) {
+  NodeReport row = row_of(frame, state);
   row.cost.mark = Mark::Unmodelled;
   count_parameters(row, state);
   session_.note(Severity::Warning, state.display_name, "not modelled: " + problem, cause);
@@ -74,30 +86,23 @@ void Walker::unmodelled(Frame& frame, std::size_t node_index, std::size_t first_
   frame.rows.push_back(std::move(row));
 }
 
-NodeReport Walker::aggregate(const Frame& frame, std::size_t node_index, const OpContext::State& state,
-                             const std::vector<NodeReport>& rows, const Dim& times) {
-  NodeReport row = row_of(frame, node_index, state);
-  for (const NodeReport& inner : rows) {
-    row.cost += inner.cost;
-    row.params += inner.params;
-    row.param_bytes += inner.param_bytes;
-    row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
-    if (row.cost.precision == ElementType::Undefined) row.cost.precision = inner.cost.precision;
-  }
+NodeReport Walker::aggregate(const Frame& frame, const OpContext::State& state, const std::vector<NodeReport>& rows,
+                             const Dim& times) {
+  NodeReport row = row_of(frame, state);
+  for (const NodeReport& inner : rows) add_row(row, inner);
   // Functions that each call the previous one several times would leave 64 bits; sums over rows never do.
   row.unmodelled_inside = std::min(row.unmodelled_inside, std::int64_t{1} << 40);
   row.cost = row.cost.scaled(times);
   return row;
 }
 
-void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
-                    const Dim& times) {
+void Walker::splice(Frame& frame, const OpContext::State& state, std::vector<NodeReport> rows, const Dim& times) {
   // The main graph's own rows are unlimited, but repeated bodies are not: functions that each call the previous one
   // twice would double the rows with every function.
   constexpr std::size_t kMostInBody = 8192;
   const std::size_t most = depth_ == 1 ? options_.max_inlined_rows : std::min(options_.max_inlined_rows, kMostInBody);
   if (spliced_rows_ + rows.size() > most) {
-    frame.rows.push_back(aggregate(frame, node_index, state, rows, times));
+    frame.rows.push_back(aggregate(frame, state, rows, times));
     return;
   }
   if (depth_ == 1) spliced_rows_ += rows.size();

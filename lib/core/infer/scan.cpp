@@ -1,8 +1,9 @@
 // Scan, SequenceMap, and the graphs by which FlexAttention modifies scores.
 #include <algorithm>
 
-#include "infer/bodies.h"
+#include "infer/infer.h"
 #include "ops/rule_parts.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -21,8 +22,7 @@ const ValueInfo* known_sequence(const std::vector<const ValueInfo*>& inputs) {
 }
 
 std::vector<std::int64_t> integers_or(const Node& node, std::string_view name, std::size_t size) {
-  const Attribute* attribute = node.attribute(name);
-  const auto* list = attribute == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&attribute->value);
+  const std::vector<std::int64_t>* list = node.integers(name);
   std::vector<std::int64_t> result = list == nullptr ? std::vector<std::int64_t>{} : *list;
   result.resize(size, 0);
   return result;
@@ -31,24 +31,22 @@ std::vector<std::int64_t> integers_or(const Node& node, std::string_view name, s
 std::size_t axis_of(std::int64_t axis, std::size_t rank) {
   const auto signed_rank = static_cast<std::int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank)
-    throw RuleStop{RuleStop::Kind::Contradiction, "scan axis " + std::to_string(axis) + " is outside the tensor"};
+    throw RuleStop{RuleStop::Kind::Contradiction, cat("scan axis ", axis, " is outside the tensor")};
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
 }  // namespace
 
-void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state) {
+void Walker::visit_scan(Frame& frame, OpContext::State& state) {
   const GraphId body_id = body_of(state.node, "body");
-  const Graph& body = session_.model.graphs[static_cast<std::size_t>(body_id)];
-  const Attribute* count_attribute = state.node.attribute("num_scan_inputs");
-  const auto* scan_count = count_attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&count_attribute->value);
+  const Graph& body = session_.model.graph(body_id);
+  const std::int64_t scan_count = state.node.integer("num_scan_inputs", 0);
   // Opset 8 has the sequence lengths as first input, batch axis 0 and sequence axis 1.
   const std::size_t skipped = state.opset < 9 ? 1 : 0;
   const std::size_t given = state.inputs.size() < skipped ? 0 : state.inputs.size() - skipped;
-  if (scan_count == nullptr || *scan_count < 1 || static_cast<std::size_t>(*scan_count) > given ||
-      body.inputs.size() != given)
+  if (scan_count < 1 || static_cast<std::size_t>(scan_count) > given || body.inputs.size() != given)
     throw RuleStop{RuleStop::Kind::Contradiction, "num_scan_inputs does not fit the inputs"};
-  const auto scanned = static_cast<std::size_t>(*scan_count);
+  const auto scanned = static_cast<std::size_t>(scan_count);
   const std::size_t states = given - scanned;
   const auto axes = integers_or(state.node, "scan_input_axes", scanned);
 
@@ -63,7 +61,7 @@ void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& 
     }
     if (i >= states && info.type.shape) {
       if (info.type.shape->empty())
-        throw RuleStop{RuleStop::Kind::Contradiction, "scanned input " + std::to_string(i) + " has no axis to scan"};
+        throw RuleStop{RuleStop::Kind::Contradiction, cat("scanned input ", i, " has no axis to scan")};
       const std::size_t axis = skipped == 1 ? 0 : axis_of(axes[i - states], info.type.shape->size());
       const Dim length = (*info.type.shape)[axis];
       trips = trips ? session_.unify(*trips, length, state.display_name).value_or(*trips) : length;
@@ -86,17 +84,14 @@ void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& 
       }
       if (batch) shape.insert(shape.begin(), *batch);
     }
-    state.outputs[i] = std::move(info);
-    state.output_set[i] = true;
+    set_output(state, i, std::move(info));
   }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
-  splice(frame, node_index, state, std::move(result.rows), batch ? *trips * *batch : *trips);
+  add_own_row(frame, state);
+  splice(frame, state, std::move(result.rows), batch ? *trips * *batch : *trips);
 }
 
-void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state) {
-  if (map_members(frame, node_index, state)) return;
+void Walker::visit_sequence_map(Frame& frame, OpContext::State& state) {
+  if (map_members(frame, state)) return;
   const GraphId body_id = body_of(state.node, "body");
   std::vector<ValueInfo> inputs;
   for (const ValueInfo* input : state.inputs) {
@@ -114,14 +109,12 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
     state.outputs[i].type.container = Container::Sequence;
     state.output_set[i] = true;
   }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
-  splice(frame, node_index, state, std::move(result.rows), trips);
+  add_own_row(frame, state);
+  splice(frame, state, std::move(result.rows), trips);
 }
 
 // For known members: walks the body once per distinct shape.
-bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State& state) {
+bool Walker::map_members(Frame& frame, OpContext::State& state) {
   constexpr std::size_t kMaxKinds = 64;
   const ValueInfo* known = known_sequence(state.inputs);
   const std::size_t count = known == nullptr ? 0 : known->members->size();
@@ -162,15 +155,12 @@ bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State&
       for (const std::size_t kind : kind_of) info.members->push_back(*results[kind].outputs[i].type.shape);
       info.repeats_of_first = known->repeats_of_first;
     }
-    state.outputs[i] = std::move(info);
-    state.output_set[i] = true;
+    set_output(state, i, std::move(info));
   }
-  NodeReport row = row_of(frame, node_index, state);
-  row.cost.mark = Mark::View;
-  frame.rows.push_back(std::move(row));
+  add_own_row(frame, state);
   for (std::size_t kind = 0; kind < results.size(); ++kind) {
     const Dim listed = std::count(kind_of.begin(), kind_of.end(), kind);
-    splice(frame, node_index, state, std::move(results[kind].rows),
+    splice(frame, state, std::move(results[kind].rows),
            kind == kind_of.front() ? listed + known->repeats_of_first : listed);
   }
   return true;
@@ -190,7 +180,7 @@ void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
     scores.type = {.element = ops::element_attribute(op, "softmax_precision", otherwise),
                    .shape = Shape{op.shape(kQuery)[0], op.shape(kQuery)[1], op.shape(kQuery)[2], op.shape(kKey)[2]}};
     const GraphId body_id = body_of(state.node, modifier);
-    const Graph& body = session_.model.graphs[static_cast<std::size_t>(body_id)];
+    const Graph& body = session_.model.graph(body_id);
     const GraphResult result =
         walk(body_id, std::span(&scores, 1), &frame.values, inner_scope(frame.scope, state.display_name, modifier));
     NodeReport& row = frame.rows.back();
@@ -204,12 +194,12 @@ void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
       row.param_bytes += inner.param_bytes;
       row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
       if (inner.graph != body_id) continue;
-      const ValueIds& inputs = body.nodes[static_cast<std::size_t>(inner.node)].inputs;
+      const ValueIds& inputs = body.node(inner.node).inputs;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i] == kAbsent || !inner.cost.reads_whole(static_cast<int>(i))) continue;
-        const Value& value = body.values[static_cast<std::size_t>(inputs[i])];
+        const Value& value = body.value(inputs[i]);
         if ((value.initializer < 0 && value.outer == kAbsent) || !read.insert(inputs[i]).second) continue;
-        const TensorType& type = result.values[static_cast<std::size_t>(inputs[i])].type;
+        const TensorType& type = result.values[index(inputs[i])].type;
         if (type.shape) row.cost.read(PartMoved::kAttributes, byte_size(element_count(*type.shape), type.element));
       }
     }

@@ -1,6 +1,7 @@
 // What one operator does: four kinds of work and traffic in two directions, all exact and symbolic.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -61,6 +62,10 @@ struct OpCost {
 
   static constexpr int place_bit(int place) { return place < 31 ? place : 31; }
 };
+
+// The counts of a cost.
+inline constexpr std::array kCostCounts = {&OpCost::macs,        &OpCost::arith,      &OpCost::special,
+                                           &OpCost::comparisons, &OpCost::bytes_read, &OpCost::bytes_written};
 
 // How the counts combine into one number of FLOPs.
 enum class Convention : std::uint8_t {
