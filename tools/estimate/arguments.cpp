@@ -59,9 +59,10 @@ void add_language_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--tokens", arguments.tokens, "With --phase: new tokens a sequence (decode: 1)")
       ->check(at_least(1))
       ->type_name("N");
-  app.add_option("--prompt", arguments.prompt,
-                 "With --phase decode: a row for each device and number of devices, with the time of a prompt of N tokens "
-                 "beside that of a step")
+  app.add_option(
+         "--prompt", arguments.prompt,
+         "With --phase decode: a row for each device and number of devices, with the time of a prompt of N tokens "
+         "beside that of a step")
       ->check(at_least(1))
       ->type_name("N");
   app.add_option("--speculate", arguments.speculate,
@@ -168,9 +169,10 @@ void add_devices(CLI::App& app, Arguments& arguments) {
   const auto count = [&](const char* name, std::string& devices, const char* what) {
     app.add_option(name, devices, what)->type_name("N[,N]...");
   };
-  count("--tensor-parallel", arguments.tensor_parallel,
-        "With --device: products split over N devices by columns and rows, attention by heads; several N are a table of "
-        "one row each, for each device");
+  count(
+      "--tensor-parallel", arguments.tensor_parallel,
+      "With --device: products split over N devices by columns and rows, attention by heads; several N are a table of "
+      "one row each, for each device");
   count("--pipeline-parallel", arguments.pipeline_parallel, "... layers split into N stages");
   count("--expert-parallel", arguments.expert_parallel,
         "... experts of mixtures split over N groups, each with its part of the batch");
@@ -220,7 +222,8 @@ void add_budgets(CLI::App& app, Arguments& arguments) {
   limit("--max-params", arguments.max_params, "... and parameters", "25M");
   limit("--max-memory", arguments.max_memory, "... and weights with the activation peak; device: the device's", "8GiB");
   limit("--max-seconds", arguments.max_seconds, "... and the time bound on --device", "5ms");
-  app.add_flag("--strict", arguments.strict, "Exit 3 when a node is not modelled or a prediction is missing, 5 when a measured run is impossible");
+  app.add_flag("--strict", arguments.strict,
+               "Exit 3 when a node is not modelled or a prediction is missing, 5 when a measured run is impossible");
 }
 
 void add_lists(CLI::App& app, Arguments& arguments) {

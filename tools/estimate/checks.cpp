@@ -167,12 +167,9 @@ void check(const Arguments& arguments) {
   if (!arguments.decode_device.empty()) {
     const bool is_table = format_of(arguments) != "json";
     const std::pair<bool, const char*> others[] = {
-        {!arguments.compare.empty(), "--compare"},
-        {!arguments.profile_structure.empty(), "--profile-structure"},
-        {is_table && !arguments.by.empty(), "--by"},
-        {is_table && arguments.top > 0, "--top"},
-        {is_chart(format_of(arguments)), "a chart"},
-        {format_of(arguments) == "csv", "--format csv; take json"},
+        {!arguments.compare.empty(), "--compare"},   {!arguments.profile_structure.empty(), "--profile-structure"},
+        {is_table && !arguments.by.empty(), "--by"}, {is_table && arguments.top > 0, "--top"},
+        {is_chart(format_of(arguments)), "a chart"}, {format_of(arguments) == "csv", "--format csv; take json"},
     };
     for (const auto& [is_given, name] : others)
       if (is_given) throw UsageError(std::string("--decode-device does not go with ") + name);

@@ -101,15 +101,15 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   request.tool = kTool;
   request.spell = present::command_line;
   const estimate::Refinements given{.in_place = arguments.in_place,
-                                     .optimizer = arguments.optimizer != "sgd",
-                                     .recompute = arguments.recompute != "none",
-                                     .frozen = !arguments.frozen.empty(),
-                                     .past = arguments.past.has_value(),
-                                     .tokens = arguments.tokens.has_value(),
-                                     .speculate = arguments.speculate.has_value(),
-                                     .acceptance = arguments.acceptance.has_value(),
-                                     .engine = !arguments.engine.empty(),
-                                     .calibration = !arguments.calibration.empty()};
+                                    .optimizer = arguments.optimizer != "sgd",
+                                    .recompute = arguments.recompute != "none",
+                                    .frozen = !arguments.frozen.empty(),
+                                    .past = arguments.past.has_value(),
+                                    .tokens = arguments.tokens.has_value(),
+                                    .speculate = arguments.speculate.has_value(),
+                                    .acceptance = arguments.acceptance.has_value(),
+                                    .engine = !arguments.engine.empty(),
+                                    .calibration = !arguments.calibration.empty()};
   if (const std::string problem = estimate::refusal(request, given); !problem.empty()) throw UsageError(problem);
   return request;
 }

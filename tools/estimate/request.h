@@ -16,10 +16,10 @@ inline constexpr std::string_view kModes = "mode=";  // --sweep mode=…: power 
 
 AnalyzeOptions sizes_of(const Arguments& arguments);
 std::map<std::string, bool> input_flags(const Arguments& arguments);
-std::vector<SweepAxis> sweep_axes(const Arguments& arguments);  // of sizes, without modes
-std::vector<Budget> budgets(const Arguments& arguments);        // without the device's memory
+std::vector<SweepAxis> sweep_axes(const Arguments& arguments);     // of sizes, without modes
+std::vector<Budget> budgets(const Arguments& arguments);           // without the device's memory
 std::map<std::string, double> prices(const Arguments& arguments);  // per hour, by device
-std::vector<std::string> split_list(const std::string& text);   // "a,b"
+std::vector<std::string> split_list(const std::string& text);      // "a,b"
 
 // How many devices share the model: a combination of --tensor-parallel, --pipeline-parallel and --expert-parallel each.
 std::vector<ParallelOptions> splits(const Arguments& arguments);

@@ -106,8 +106,9 @@ std::vector<ParallelOptions> splits(const Arguments& arguments) {
         return list;
     } catch (const Error&) {  // said below
     }
-    throw UsageError(std::string(option) + " '" + text + "' is no list of numbers of devices; expected integers from 1 to " +
-                     std::to_string(kMost) + ", such as 1,2,4..64");
+    throw UsageError(std::string(option) + " '" + text +
+                     "' is no list of numbers of devices; expected integers from 1 to " + std::to_string(kMost) +
+                     ", such as 1,2,4..64");
   };
   std::vector<ParallelOptions> all;
   for (const std::int64_t pipeline : numbers("--pipeline-parallel", arguments.pipeline_parallel))

@@ -84,7 +84,8 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   app.add_option(
          "--device", devices,
          "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
-         "or a file, also a measurement whose device reported its peaks; with --ceilings dotted beside the measured ones. "
+         "or a file, also a measurement whose device reported its peaks; with --ceilings dotted beside the measured "
+         "ones. "
          "More of them, repeated or with commas: their "
          "rooflines beside that of the first")
       ->type_name("NAME|FILE")
@@ -103,15 +104,15 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
   app.add_option("--title", arguments.options.title, "Instead of models and machine");
   app.add_option("--precision", precision, "Whose peak is the main roof; default: that of most of the time");
-  app.add_option("--xlim", x_limits, "Ends of the intensity axis in FLOP/B; default: as --frame says")
-      ->expected(2);
+  app.add_option("--xlim", x_limits, "Ends of the intensity axis in FLOP/B; default: as --frame says")->expected(2);
   app.add_option("--ylim", y_limits, "Ends of the performance axis in FLOP/s")->expected(2);
   app.add_option("--max-dots", arguments.options.max_dots,
                  "Dots drawn, most time first; the rest joins by type and place (default 2000)");
   app.add_option("--labels", arguments.options.labels, "Operators with their name beside them (default 6)");
-  app.add_flag("--energy", arguments.options.energy,
-               "Work per joule instead of time: the arch by the constants of the device, or fitted to the runs, and dots and "
-               "stars of what has joules");
+  app.add_flag(
+      "--energy", arguments.options.energy,
+      "Work per joule instead of time: the arch by the constants of the device, or fitted to the runs, and dots and "
+      "stars of what has joules");
   add_picture_options(app, arguments.picture);
   app.add_option("--columns", arguments.options.columns, "Width of the terminal picture (default 100)")
       ->check(CLI::Range(40, 400));

@@ -11,7 +11,7 @@
 namespace pagoda::tools {
 
 struct PlotArguments {
-  std::string ceilings, output;       // paths; empty: not given
+  std::string ceilings, output;      // paths; empty: not given
   std::vector<std::string> devices;  // ids or paths; the first one's roofs are the chart's
   std::vector<std::string> estimates, measured;
   present::PlotOptions options;

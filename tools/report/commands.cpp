@@ -122,10 +122,9 @@ std::vector<lab::Snapshot> snapshots_of(const ReportArguments& flags) {
   std::vector<lab::Snapshot> list;
   for (const std::string& input : flags.inputs) {
     const std::filesystem::path path = std::filesystem::path(input).lexically_normal();
-    lab::Snapshot snapshot{
-        .name = path.has_filename() ? path.stem().string() : path.parent_path().filename().string(),
-        .time = {},
-        .results = load(input, flags.where)};
+    lab::Snapshot snapshot{.name = path.has_filename() ? path.stem().string() : path.parent_path().filename().string(),
+                           .time = {},
+                           .results = load(input, flags.where)};
     for (const documents::Result& result : snapshot.results) {
       const std::string time = time_of(result);
       if (!time.empty() && (snapshot.time.empty() || time < snapshot.time)) snapshot.time = time;
@@ -155,8 +154,7 @@ int report_csv(const ReportArguments& flags) {
       ending != ".txt")
     throw UsageError("csv -o " + flags.output + ": writes CSV, which '" + ending + "' is not; expected .csv or .txt");
   const auto columns = lab::result_columns(flags.columns);
-  if (!columns)
-    throw Error("--columns " + flags.columns + ": expected one of " + std::string(lab::kResultColumnNames));
+  if (!columns) throw Error("--columns " + flags.columns + ": expected one of " + std::string(lab::kResultColumnNames));
   if (*columns == lab::ResultColumns::Calibration && flags.machine.empty())
     throw Error("--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
   if (*columns != lab::ResultColumns::Calibration && !flags.machine.empty())
@@ -164,10 +162,10 @@ int report_csv(const ReportArguments& flags) {
   std::vector<documents::Result> results;
   for (const std::string& input : flags.inputs)
     for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
-  write_output(flags.output, lab::results_csv(
-                                 results, *columns,
-                                 flags.models.empty() ? lab::ModelFeatures() : features_of(results, flags.models),
-                                 flags.machine));
+  write_output(flags.output,
+               lab::results_csv(results, *columns,
+                                flags.models.empty() ? lab::ModelFeatures() : features_of(results, flags.models),
+                                flags.machine));
   return kDone;
 }
 
@@ -215,9 +213,8 @@ int report_modes(const ReportArguments& flags) {
   documents::Measured measured = measured::load_profile(flags.inputs[0], {});
   if (!flags.where.empty()) measured = lab::runs_where(std::move(measured), flags.where);
   const std::string title = flags.title.empty() ? std::filesystem::path(flags.inputs[0]).stem().string() : flags.title;
-  write_output(flags.output,
-               lab::modes_report(lab::study_modes(measured, flags.slow_down, flags.same, flags.inputs[0]),
-                                     format_of(flags.output), title));
+  write_output(flags.output, lab::modes_report(lab::study_modes(measured, flags.slow_down, flags.same, flags.inputs[0]),
+                                               format_of(flags.output), title));
   return kDone;
 }
 
@@ -245,9 +242,9 @@ int report_explain(const ReportArguments& flags) {
     for (const auto& [model, sum] : sums) values[model] = std::exp(sum.first / sum.second);
     quantity = "seconds an item";
   }
-  write_output(flags.output, lab::explanation_report(
-                                 lab::explain(quantity, values, features_of(all, flags.models), flags.explain),
-                                 format_of(flags.output), flags.title));
+  write_output(flags.output,
+               lab::explanation_report(lab::explain(quantity, values, features_of(all, flags.models), flags.explain),
+                                       format_of(flags.output), flags.title));
   return kDone;
 }
 

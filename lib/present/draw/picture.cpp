@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "pagoda/base/text.h"
 #include "draw/axis.h"
 #include "draw/text.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::present::plot {
 namespace {

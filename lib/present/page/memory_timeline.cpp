@@ -1,6 +1,6 @@
 // The memory in use while the model runs, as a table of steps and as a chart.
-#include "pagoda/base/csv_line.h"
 #include "page/views.h"
+#include "pagoda/base/csv_line.h"
 #include "report/rows.h"
 
 namespace pagoda::present {

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <cctype>
 
-#include "pagoda/base/text.h"
-#include "page/answer_html.h"
-#include "plot/draw.h"
-#include "plot/outputs.h"
-#include "page/pairs.h"
 #include "draw/text.h"
-#include "plot/verdict.h"
+#include "page/answer_html.h"
+#include "page/pairs.h"
 #include "page/views.h"
 #include "page/what_if.h"
+#include "pagoda/base/text.h"
+#include "plot/draw.h"
+#include "plot/outputs.h"
+#include "plot/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -217,7 +217,8 @@ std::string chart_html(const Chart& chart, std::string_view first) {
   html += "<div class=\"split\"><section class=\"plot\" aria-label=\"Roofline\">\n";
   html += kPlotBar;
   html += "<div class=\"chart\">\n" + draw_roofline(chart, false) +
-          "<div id=\"card\" role=\"tooltip\" aria-live=\"polite\" hidden></div>\n</div>\n<div id=\"legend\" class=\"legend\" role=\"group\" "
+          "<div id=\"card\" role=\"tooltip\" aria-live=\"polite\" hidden></div>\n</div>\n<div id=\"legend\" "
+          "class=\"legend\" role=\"group\" "
           "aria-label=\"Types\"></div>\n<p id=\"absent\"></p></section>\n";
   html += kTable;
   html += "</div>\n";

@@ -1,8 +1,8 @@
 #include "page/page_files.h"
 
+#include "draw/text.h"
 #include "pagoda/base/embedded_file.h"
 #include "pagoda/base/sha256.h"
-#include "draw/text.h"
 
 namespace pagoda::present::plot {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plot/chart.h"
 #include "draw/picture.h"
+#include "plot/chart.h"
 
 namespace pagoda::present::plot {
 

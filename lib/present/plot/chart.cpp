@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
+#include "draw/text.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
-#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -398,14 +398,15 @@ void use_published_counts(Series& series, const Chart& chart) {
 
 std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart) {
   const auto& roofline = estimate.document().roofline;
-  return roofline && roofline->device == chart.device.id && roofline->parallel ? roofline->parallel->devices.devices() : 1;
+  return roofline && roofline->device == chart.device.id && roofline->parallel ? roofline->parallel->devices.devices()
+                                                                               : 1;
 }
 
 std::string machine_text(const Chart& chart) {
   const std::int64_t count = chart.estimates.empty() ? 1 : device_count(chart.estimates.front(), chart);
-  const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const ChartEstimate& estimate) {
-    return device_count(estimate, chart) == count;
-  });
+  const bool is_common =
+      std::all_of(chart.estimates.begin(), chart.estimates.end(),
+                  [&](const ChartEstimate& estimate) { return device_count(estimate, chart) == count; });
   return (is_common && count > 1 ? base::grouped(count) + " × " : "") + chart.device.name;
 }
 

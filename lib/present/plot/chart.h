@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "draw/svg.h"
 #include "pagoda/core/energy.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/present/plot.h"
 #include "plot/chart_estimate.h"
 #include "plot/roofs.h"
 #include "plot/sheet.h"
-#include "draw/svg.h"
 
 namespace pagoda::present::plot {
 

@@ -36,8 +36,8 @@ Absence absence_of(const Item& item, bool measured) {
 
 bool is_drawn(const Item& item) { return item.absence == Absence::None || item.absence == Absence::ZeroFlops; }
 
-// The same operator on the same sizes with the same counts, in layers whose names differ only in numbers, as the rows of
-// the answer (report/folded.h). Different attributes show in the counts.
+// The same operator on the same sizes with the same counts, in layers whose names differ only in numbers, as the rows
+// of the answer (report/folded.h). Different attributes show in the counts.
 using Same = std::tuple<std::string, std::size_t, std::string, std::string, std::string, double, double, double, double,
                         Absence>;
 

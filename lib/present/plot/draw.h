@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "draw/svg.h"
 #include "plot/chart.h"
 #include "plot/layout.h"
-#include "draw/svg.h"
 
 namespace pagoda::present::plot {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "draw/text.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/energy_table.h"
 #include "plot/draw.h"
-#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -41,8 +41,8 @@ std::optional<EnergyModel> stated_model(const Chart& chart) {
   return energy_model(chart.device);
 }
 
-// " (joules_per_byte: came out as 0 in …)": why the device's energy section gives no arch. Empty: it does, or the device
-// has no such section.
+// " (joules_per_byte: came out as 0 in …)": why the device's energy section gives no arch. Empty: it does, or the
+// device has no such section.
 std::string because(const Chart& chart) {
   if (stated_model(chart)) return {};
   const std::vector<Precision>& precisions = chart.roofs.compute[chart.roofs.main].precisions;
@@ -176,10 +176,10 @@ void add_energy(Chart& chart) {
 
 Chart energy_view(const Chart& chart) {
   if (!chart.energy)
-    throw Error("no energy roofline: " + chart.device.name +
-                " states no constants of energy" + because(chart) +
-                " and no run or kernel has joules; fit constants with pagoda-calibrate --energy, or give --measured runs "
-                "with joules");
+    throw Error(
+        "no energy roofline: " + chart.device.name + " states no constants of energy" + because(chart) +
+        " and no run or kernel has joules; fit constants with pagoda-calibrate --energy, or give --measured runs "
+        "with joules");
   Chart view = chart;
   view.is_energy = true;
   view.changes.clear();
@@ -229,7 +229,8 @@ void draw_arch(Svg& svg, const Chart& chart, const Layout& layout) {
     const double y = flops_per_joule(model, balance);
     if (scale.frame.holds(balance, y)) {
       const double x = scale.x(balance);
-      svg.leaf("path class='ridge' stroke='%' stroke-dasharray='2 4' d='M% %V%'", {kMuted, x, scale.y(y), scale.plot.y1});
+      svg.leaf("path class='ridge' stroke='%' stroke-dasharray='2 4' d='M% %V%'",
+               {kMuted, x, scale.y(y), scale.plot.y1});
       svg.text(x + 5, scale.plot.y1 - drop, name + plain(balance) + " FLOP/B", "class='halo' fill='%'", {kInk});
     }
     drop += 17;

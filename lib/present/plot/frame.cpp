@@ -18,9 +18,7 @@ struct Span {
   void take(double value) {
     if (value > 0) low = std::min(low, std::log10(value)), high = std::max(high, std::log10(value));
   }
-  bool is_near(double value) const {
-    return std::log10(value) > low - kReach && std::log10(value) < high + kReach;
-  }
+  bool is_near(double value) const { return std::log10(value) > low - kReach && std::log10(value) < high + kReach; }
   // The ends with a margin, at least `least` decades apart, extended to the next 1, 2 or 5 on both sides.
   std::pair<double, double> ends(double least) const {
     const double more = std::max({kMargin * (high - low), (least - (high - low)) / 2, 0.08});

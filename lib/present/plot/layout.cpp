@@ -4,8 +4,8 @@
 #include <array>
 #include <numbers>
 
-#include "pagoda/base/text.h"
 #include "draw/text.h"
+#include "pagoda/base/text.h"
 #include "plot/verdict.h"
 
 namespace pagoda::present::plot {
@@ -70,8 +70,8 @@ std::optional<Segment> flat(const Scale& scale, double peak, double fastest) {
 
 // Moves the label along its roof, from the outer end, until it covers nothing: above the line, else below it.
 // `texts`: names of models; from `first_roof` on, labels of roofs.
-void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts,
-                std::size_t first_roof) {
+void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lines, std::vector<Box>& taken,
+                std::vector<Box>& texts, std::size_t first_roof) {
   const Segment& line = *mark.line;
   const double dx = line.x1 - line.x0, dy = line.y1 - line.y0, length = std::hypot(dx, dy);
   const double degrees = std::atan2(dy, dx) * 180 / std::numbers::pi;
@@ -193,8 +193,8 @@ Box box_of(double x, double y, double radius) { return {x - radius, y - radius, 
 
 // Places a name to the right or left of its star, clear of stars and other names, and of dots and lines where it can: a
 // name across a line can be read, one over dots cannot, and one far from its star seems to be another's.
-void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y, const std::vector<Box>& dots,
-                const std::vector<Box>& lines, std::vector<Box>& names) {
+void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y,
+                const std::vector<Box>& dots, const std::vector<Box>& lines, std::vector<Box>& names) {
   constexpr double kNearDrop = 16, kFarDrop = 64;  // of the star's height
   struct Choice {
     bool is_over_lines, is_over_dots;
@@ -231,7 +231,8 @@ std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
   double right = scale.plot.x1 - 10;
   for (const Machine& machine : chart.machines) {
     StarLabel label;
-    const double top = chart.is_energy ? (machine.energy ? flops_per_joule(*machine.energy, scale.frame.x1) : 0) : machine.peak;
+    const double top =
+        chart.is_energy ? (machine.energy ? flops_per_joule(*machine.energy, scale.frame.x1) : 0) : machine.peak;
     if (top >= scale.frame.y0 && top <= scale.frame.y1) {
       label.text = machine.mode.empty() ? machine.label : machine.mode;
       const double width = text_width(label.text, kLabelText);
@@ -385,15 +386,15 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   std::vector<Box> star_boxes;
   for (const Series& series : chart.series)
     for (const auto* star : {&series.bound_star, &series.measured_star})
-      if (const bool is_path = star == &series.bound_star && is_on_path(chart, series); *star && !is_path && chart.frame.holds((*star)->x(), (*star)->y()))
+      if (const bool is_path = star == &series.bound_star && is_on_path(chart, series);
+          *star && !is_path && chart.frame.holds((*star)->x(), (*star)->y()))
         star_boxes.push_back(box_of(scale.x((*star)->x()), scale.y((*star)->y()), 10));
   taken.insert(taken.end(), star_boxes.begin(), star_boxes.end());
   const std::size_t path_begin = star_boxes.size();
   layout.paths = paths_of(chart, at);
   for (const PathMark& path : layout.paths)
     for (const Star& star : path.stars)
-      if (chart.frame.holds(star.x(), star.y()))
-        star_boxes.push_back(box_of(scale.x(star.x()), scale.y(star.y()), 7));
+      if (chart.frame.holds(star.x(), star.y())) star_boxes.push_back(box_of(scale.x(star.x()), scale.y(star.y()), 7));
   taken.insert(taken.end(), star_boxes.begin() + static_cast<std::ptrdiff_t>(path_begin), star_boxes.end());
   // Names first: there are more places for a size than for a name.
   std::vector<Box> names = star_boxes;

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "draw/text.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
-#include "draw/text.h"
 #include "plot/verdict.h"
 
 namespace pagoda::present::plot {

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "draw/text.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/roofline.h"
-#include "draw/text.h"
 
 namespace pagoda::present::plot {
 namespace {

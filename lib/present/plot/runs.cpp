@@ -88,11 +88,13 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
     series.runs.push_back(std::move(*star));
   }
   if (series.runs.empty())
-    throw Error(file + ": none of its runs can be drawn: " + (problems.empty() ? "it holds none" : *problems.begin()->second.begin()));
+    throw Error(file + ": none of its runs can be drawn: " +
+                (problems.empty() ? "it holds none" : *problems.begin()->second.begin()));
   for (const auto& [kind, list] : problems)
-    chart.warnings.push_back(file + ": " +
-                             (list.size() > 1 ? std::to_string(list.size()) + " runs are not drawn; the first: " : "a run is not drawn: ") +
-                             *list.begin());
+    chart.warnings.push_back(
+        file + ": " +
+        (list.size() > 1 ? std::to_string(list.size()) + " runs are not drawn; the first: " : "a run is not drawn: ") +
+        *list.begin());
   keep_best(series);
   // A single run is the model's star; several runs form a path.
   if (series.runs.size() == 1) series.measured_star = series.runs.front();

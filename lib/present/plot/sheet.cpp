@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "draw/text.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/text.h"
-#include "draw/text.h"
 
 namespace pagoda::present {
 namespace plot {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "draw/text.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
-#include "draw/text.h"
 #include "plot/verdict.h"
 
 namespace pagoda::present::plot {

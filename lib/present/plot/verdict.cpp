@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pagoda/base/text.h"
 #include "draw/text.h"
+#include "pagoda/base/text.h"
 #include "report/rows.h"
 
 namespace pagoda::present::plot {
@@ -114,9 +114,9 @@ std::string reach_text(const Chart& chart, const Series& series) {
   double low = INFINITY, high = 0, share_low = INFINITY, share_high = 0;
   for (const Star& star : stars) {
     low = std::min(low, star.y()), high = std::max(high, star.y());
-    const double roof = chart.is_energy && chart.energy->model
-                            ? flops_per_joule(*chart.energy->model, star.x())
-                            : attainable(chart.roofs.compute[chart.roofs.main], chart.roofs.bandwidth.front(), star.x());
+    const double roof = chart.is_energy && chart.energy->model ? flops_per_joule(*chart.energy->model, star.x())
+                                                               : attainable(chart.roofs.compute[chart.roofs.main],
+                                                                            chart.roofs.bandwidth.front(), star.x());
     share_low = std::min(share_low, star.y() / roof), share_high = std::max(share_high, star.y() / roof);
   }
   const std::string last = base::si_text(high, chart.is_energy ? "FLOP/J" : "FLOP/s");
@@ -224,8 +224,8 @@ std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
   else
     add_estimated(series, EstimateDocument{}, verdict);
   if (!chart.is_energy && !series.has_time() && series.runs.size() > 1)
-    verdict.actions.insert(verdict.actions.begin(), count_text(series.runs.size(), "measured run", "measured runs") + ": " +
-                                                        reach_text(chart, series) + " of the roofs.");
+    verdict.actions.insert(verdict.actions.begin(), count_text(series.runs.size(), "measured run", "measured runs") +
+                                                        ": " + reach_text(chart, series) + " of the roofs.");
   if (is_here && estimate->fit) verdict.fit = fit_text(*estimate->fit, devices > 1);
   if (const std::string text = heaviest_text(series); !text.empty()) verdict.actions.push_back(text);
   return verdict;

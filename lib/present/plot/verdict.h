@@ -37,8 +37,8 @@ struct ShortLabels {
   std::string common;
 };
 ShortLabels short_labels(const Chart& chart);
-// "534 G … 2.74 TFLOP/s, 10 … 51%": the range of a model's measured stars, and their shares of the main roof or the arch
-// at their intensities; or the range of its bounds if it has no measured star.
+// "534 G … 2.74 TFLOP/s, 10 … 51%": the range of a model's measured stars, and their shares of the main roof or the
+// arch at their intensities; or the range of its bounds if it has no measured star.
 std::string reach_text(const Chart& chart, const Series& series);
 // In a chart of several models: the time of each. Empty unless all have one comparable time.
 std::vector<Rung> ladder_of(const Chart& chart);

@@ -37,7 +37,8 @@ Line work_line(const Data& data) {
     remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
   if (data.estimate.totals.unmodelled_nodes > 0) {
     remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
-              (data.estimate.totals.unmodelled_nodes == 1 ? " node not modelled: " : " nodes not modelled: ") + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
+              (data.estimate.totals.unmodelled_nodes == 1 ? " node not modelled: " : " nodes not modelled: ") +
+              base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
   }
   // Do not mention shapes or masks made of constants.
   constexpr int kLeastFlops = 1'000'000;

@@ -68,7 +68,8 @@ std::string engines_table(std::size_t width) {
   base::Grid grid{.columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
                   .rows = {}};
   for (const Engine* engine : engines())
-    grid.rows.push_back({std::string(engine->id), command_line(engine->what), base::joined(documents::calibration_ids(engine->id))});
+    grid.rows.push_back(
+        {std::string(engine->id), command_line(engine->what), base::joined(documents::calibration_ids(engine->id))});
   return base::aligned(grid, width);
 }
 

@@ -58,7 +58,8 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
   const report::Data data = report::collect(estimate, options);
   std::string text = "# " + code(report::title(estimate)) + "\n\n" + code(report::subtitle(estimate)) + "\n\n";
   if (!estimate.variants.empty()) {
-    text += report::above_variants(estimate) + markdown_table(report::variants_grid(estimate)) + "\n" + report::decisive(estimate);
+    text += report::above_variants(estimate) + markdown_table(report::variants_grid(estimate)) + "\n" +
+            report::decisive(estimate);
   } else if (options.rows == Rows::None) {
     base::Grid answer = report::answer_grid(data);
     for (auto& row : answer.rows) row[2] = code(row[2]);

@@ -73,7 +73,9 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
     if (!diagnostic.node.empty()) text += base::printable(diagnostic.node) + ": ";
     text += base::printable(diagnostic.message) + "\n";
   }
-  if (following > 0) text += "and " + std::to_string(following) + (following == 1 ? " node" : " nodes") + " behind them: an input's rank is not known\n";
+  if (following > 0)
+    text += "and " + std::to_string(following) + (following == 1 ? " node" : " nodes") +
+            " behind them: an input's rank is not known\n";
   if (hidden > 0) text += "and " + std::to_string(hidden) + " more; --format json lists all\n";
   return text;
 }

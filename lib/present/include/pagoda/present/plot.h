@@ -40,7 +40,7 @@ struct PlotFile {
 struct PlotEstimate {
   std::string name;
   std::string sha256;
-  documents::EstimateDocument document;  // with a row per node
+  documents::EstimateDocument document;                    // with a row per node
   std::optional<estimate::WhatIf> what_if = std::nullopt;  // lets a page of only this estimate answer other requests
 };
 // Throws Error unless the text is a pagoda.estimate/1 with nodes.
