@@ -1,8 +1,9 @@
 // Rejects options that a report, its format or its outputs cannot combine, by name and with a remedy. What a request
 // cannot combine, estimate::refusal() says for every caller. No option is silently ignored.
+#include <algorithm>
 #include <initializer_list>
-#include <utility>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/present/plot.h"
 #include "request.h"
@@ -11,134 +12,136 @@
 namespace pagoda::tools {
 namespace {
 
+template <auto Member>
+bool has(const Arguments& arguments) {
+  const auto& value = arguments.*Member;
+  if constexpr (requires { value.empty(); })
+    return !value.empty();
+  else
+    return bool{value != 0};
+}
+bool has_traffic(const Arguments& arguments) { return arguments.traffic != "unfused"; }
+bool has_axes(const Arguments& arguments) { return !sweep_axes(arguments).empty(); }
+bool has_several_devices(const Arguments& arguments) { return device_names(arguments).size() > 1; }
+bool is_drawn(const Arguments& arguments) { return is_chart(format_of(arguments)); }
+bool is_csv(const Arguments& arguments) { return format_of(arguments) == "csv"; }
+
+// Requests that others cannot be combined with, as messages name them.
+struct Request {
+  std::string_view name;
+  bool (*is_made)(const Arguments& arguments);
+};
+// clang-format off
+constexpr Request kRequests[] = {
+    {"--annotate",                                           has<&Arguments::annotate>},
+    {"--assume",                                             has<&Arguments::assumed>},
+    {"--by",                                                 has<&Arguments::by>},
+    {"--by type",                                            [](const Arguments& a) { return a.by == "type"; }},
+    {"--compare",                                            has<&Arguments::compare>},
+    {"--count",                                              [](const Arguments& a) { return a.count != "flops"; }},
+    {"--device",                                             has<&Arguments::device>},
+    {"--format",                                             has<&Arguments::format>},
+    {"--format csv; take json",                              is_csv},
+    {"--input NAME=true",                                    [](const Arguments& a) { return !input_flags(a).empty(); }},
+    {"--max-memory device",                                  [](const Arguments& a) { return a.max_memory == kOfDevice; }},
+    {"--max-…",                                              [](const Arguments& a) { return !budgets(a).empty() || !a.max_memory.empty(); }},
+    {"--measured",                                           has<&Arguments::measured>},
+    {"--memory",                                             has<&Arguments::memory>},
+    {"--memory-timeline",                                    has<&Arguments::timeline>},
+    {"--phase",                                              has<&Arguments::phase>},
+    {"--precision",                                          has<&Arguments::precision>},
+    {"--predict",                                            has<&Arguments::predict>},
+    {"--profile-structure",                                  has<&Arguments::profile_structure>},
+    {"--sweep",                                              has<&Arguments::sweeps>},
+    {"--symbolic",                                           has<&Arguments::symbolic>},
+    {"--tensor-parallel and its like",                       has_groups},
+    {"--top",                                                has<&Arguments::top>},
+    {"--traffic",                                            has_traffic},
+    {"--traffic with --by type",                             [](const Arguments& a) { return has_traffic(a) && a.by == "type"; }},
+    {"--training",                                           has<&Arguments::training>},
+    {"--training --by type",                                 [](const Arguments& a) { return a.training && a.by == "type"; }},
+    {"--what-if",                                            has<&Arguments::what_if>},
+    {"a chart",                                              is_drawn},
+    {"a format but table, json, csv and markdown",           [](const Arguments& a) { return is_drawn(a) || is_for_viewer(format_of(a)); }},
+    {"several devices",                                      has_several_devices},
+    {"several devices, several numbers of them or --prompt", is_choice},
+};
+// clang-format on
+
+// Rejects the first of these requests that is made. `subject`: what it cannot be combined with.
+void refuse(const Arguments& arguments, std::string_view subject, std::initializer_list<std::string_view> names,
+            std::string_view remedy = {}) {
+  for (const std::string_view name : names)
+    if (std::ranges::find(kRequests, name, &Request::name)->is_made(arguments))
+      throw UsageError(cat(subject, " does not go with ", name, remedy));
+}
+
 // Several devices: only a report of one step is possible.
 void check_groups(const Arguments& arguments) {
   if (!has_groups(arguments)) return;
-  const char* option = arguments.tensor_parallel != "1"     ? "--tensor-parallel"
-                       : arguments.pipeline_parallel != "1" ? "--pipeline-parallel"
-                                                            : "--expert-parallel";
-  if (!arguments.compare.empty()) throw UsageError(std::string(option) + " does not go with --compare");
-  if (!arguments.profile_structure.empty())
-    throw UsageError(std::string(option) + " does not go with --profile-structure");
+  refuse(arguments,
+         arguments.tensor_parallel != "1"     ? "--tensor-parallel"
+         : arguments.pipeline_parallel != "1" ? "--pipeline-parallel"
+                                              : "--expert-parallel",
+         {"--compare", "--profile-structure"});
 }
 
 // A table with one row per device, number of devices or precision cannot show anything else.
 void check_alternatives(const Arguments& arguments) {
-  const bool has_devices =
-      device_names(arguments).size() > 1 || splits(arguments).size() > 1 || arguments.prompt.has_value();
-  const std::string what = device_names(arguments).size() > 1 ? "--device with several"
-                           : !arguments.what_if.empty()       ? "--what-if"
-                           : arguments.prompt                 ? "--prompt"
-                                                              : "several numbers of devices";
-  const std::pair<bool, const char*> other[] = {
-      {!arguments.compare.empty(), "--compare"},
-      {!arguments.profile_structure.empty(), "--profile-structure"},
-      {!arguments.by.empty(), "--by"},
-      {arguments.top > 0, "--top"},
-      {arguments.symbolic, "--symbolic"},
-      {arguments.memory, "--memory"},
-      {!arguments.measured.empty(), "--measured"},
-      {has_devices && arguments.max_memory == kOfDevice, "--max-memory device"},
-      {!arguments.what_if.empty() && !arguments.precision.empty(), "--precision"},
-      {is_chart(format_of(arguments)), "a chart"},
-  };
-  for (const auto& [is_given, name] : other)
-    if (is_given) throw UsageError(what + " is a table of its own; it does not go with " + name);
+  if (!is_choice(arguments)) return;
+  const bool is_what_if = !arguments.what_if.empty();
+  const std::string subject = cat(has_several_devices(arguments) ? "--device with several"
+                                  : is_what_if                   ? "--what-if"
+                                  : arguments.prompt             ? "--prompt"
+                                                                 : "several numbers of devices",
+                                  " is a table of its own; it");
+  refuse(arguments, subject,
+         {"--compare", "--profile-structure", "--by", "--top", "--symbolic", "--memory", "--measured"});
+  if (has_several_devices(arguments) || splits(arguments).size() > 1 || arguments.prompt)
+    refuse(arguments, subject, {"--max-memory device"});
+  if (is_what_if) refuse(arguments, subject, {"--precision"});
+  refuse(arguments, subject, {"a chart"});
 }
 
 // Rejects options that a study would ignore.
 void check_studies(const Arguments& arguments) {
-  const auto refuse = [](const std::string& study, std::initializer_list<std::pair<bool, const char*>> others,
-                         const char* remedy) {
-    for (const auto& [is_given, name] : others)
-      if (is_given) throw UsageError(study + " does not go with " + name + "; " + remedy);
-  };
-  const bool is_table = !is_chart(format_of(arguments)) && format_of(arguments) != "json";
-  if (!sweep_axes(arguments).empty())
-    refuse("--sweep",
-           {{is_table && !arguments.by.empty(), "--by"},
-            {is_table && arguments.top > 0, "--top"},
-            {is_table && arguments.symbolic, "--symbolic"},
-            {is_table && arguments.memory, "--memory"}},
-           "its rows are sizes: ask for one size instead");
-  const bool is_csv = format_of(arguments) == "csv";
-  if (is_csv && sweep_axes(arguments).empty() && arguments.compare.empty() && arguments.then.empty())
-    refuse("--format csv",
-           {{arguments.memory, "--memory"},
-            {arguments.training && arguments.by == "type", "--training --by type"},
-            {arguments.traffic != "unfused" && arguments.by == "type", "--traffic with --by type"}},
-           "its rows are nodes, kernels or types: take json");
+  if (has_axes(arguments) && !is_drawn(arguments) && format_of(arguments) != "json")
+    refuse(arguments, "--sweep", {"--by", "--top", "--symbolic", "--memory"},
+           "; its rows are sizes: ask for one size instead");
+  if (is_csv(arguments) && !has_axes(arguments) && arguments.compare.empty() && arguments.then.empty())
+    refuse(arguments, "--format csv", {"--memory", "--training --by type", "--traffic with --by type"},
+           "; its rows are nodes, kernels or types: take json");
   if (!arguments.compare.empty())
-    refuse("--compare",
-           {{!arguments.by.empty(), "--by"},
-            {arguments.symbolic, "--symbolic"},
-            {arguments.memory, "--memory"},
-            {!arguments.timeline.empty(), "--memory-timeline"}},
-           "its rows are pairs: ask for one model instead");
+    refuse(arguments, "--compare", {"--by", "--symbolic", "--memory", "--memory-timeline"},
+           "; its rows are pairs: ask for one model instead");
   if (!arguments.profile_structure.empty())
-    refuse("--profile-structure",
-           {{arguments.predict, "--predict"},
-            {!arguments.by.empty(), "--by"},
-            {arguments.top > 0, "--top"},
-            {arguments.symbolic, "--symbolic"},
-            {arguments.memory, "--memory"},
-            {!arguments.device.empty(), "--device"},
-            {arguments.traffic != "unfused", "--traffic"},
-            {arguments.count != "flops", "--count"},
-            {!arguments.format.empty(), "--format"}},
-           "its row is of features: ask for them apart");
+    refuse(arguments, "--profile-structure",
+           {"--predict", "--by", "--top", "--symbolic", "--memory", "--device", "--traffic", "--count", "--format"},
+           "; its row is of features: ask for them apart");
 }
 
 // The models of a pipeline share sizes and a device; reports on a single model need separate runs.
 void check_pipeline(const Arguments& arguments) {
-  if (arguments.then.empty()) return;
-  const std::string format = format_of(arguments);
-  const std::pair<bool, const char*> others[] = {
-      {!arguments.sweeps.empty(), "--sweep"},
-      {!arguments.compare.empty(), "--compare"},
-      {!arguments.profile_structure.empty(), "--profile-structure"},
-      {arguments.training, "--training"},
-      {!arguments.phase.empty(), "--phase"},
-      {!arguments.what_if.empty(), "--what-if"},
-      {device_names(arguments).size() > 1, "several devices"},
-      {has_groups(arguments), "--tensor-parallel and its like"},
-      {!arguments.assumed.empty(), "--assume"},
-      {!input_flags(arguments).empty(), "--input NAME=true"},
-      {!arguments.by.empty(), "--by"},
-      {arguments.top > 0, "--top"},
-      {arguments.symbolic, "--symbolic"},
-      {arguments.memory || !arguments.timeline.empty(), "--memory"},
-      {!arguments.measured.empty(), "--measured"},
-      {!arguments.annotate.empty(), "--annotate"},
-      {!budgets(arguments).empty() || !arguments.max_memory.empty(), "--max-…"},
-      {is_chart(format) || is_for_viewer(format), "a format but table, json, csv and markdown"},
-  };
-  for (const auto& [is_given, name] : others)
-    if (is_given) throw UsageError(std::string("--then reports several models; it does not go with ") + name);
+  if (!arguments.then.empty())
+    refuse(
+        arguments, "--then reports several models; it",
+        {"--sweep", "--compare", "--profile-structure", "--training", "--phase", "--what-if", "several devices",
+         "--tensor-parallel and its like", "--assume", "--input NAME=true", "--by", "--top", "--symbolic", "--memory",
+         "--memory-timeline", "--measured", "--annotate", "--max-…", "a format but table, json, csv and markdown"});
 }
 
 // Viewers show the nodes of one run.
 void check_viewers(const Arguments& arguments) {
   const std::string format = format_of(arguments);
-  if (!arguments.metric.empty() && !is_for_viewer(format))
-    throw UsageError("--metric needs --format netron or model-explorer");
-  if (arguments.annotate.empty() && !is_for_viewer(format)) return;
-  const std::string what = is_for_viewer(format) ? "--format " + format : "--annotate";
-  const std::pair<bool, const char*> others[] = {
-      {!sweep_axes(arguments).empty(), "--sweep"},
-      {!arguments.compare.empty(), "--compare"},
-      {!arguments.profile_structure.empty(), "--profile-structure"},
-      {arguments.training, "--training"},
-      {!arguments.what_if.empty(), "--what-if"},
-      {is_choice(arguments), "several devices, several numbers of them or --prompt"},
-      {arguments.by == "type", "--by type"},
-      {is_for_viewer(format) && !arguments.by.empty(), "--by"},
-      {is_for_viewer(format) && arguments.top > 0, "--top"},
-      {is_for_viewer(format) && arguments.symbolic, "--symbolic"},
-      {is_for_viewer(format) && arguments.memory, "--memory"},
-  };
-  for (const auto& [is_given, name] : others)
-    if (is_given) throw UsageError(what + " shows the nodes of one run; it does not go with " + name);
+  const bool is_viewer = is_for_viewer(format);
+  if (!arguments.metric.empty() && !is_viewer) throw UsageError("--metric needs --format netron or model-explorer");
+  if (arguments.annotate.empty() && !is_viewer) return;
+  const std::string subject = cat(is_viewer ? "--format " + format : "--annotate", " shows the nodes of one run; it");
+  if (has_axes(arguments)) refuse(arguments, subject, {"--sweep"});
+  refuse(arguments, subject,
+         {"--compare", "--profile-structure", "--training", "--what-if",
+          "several devices, several numbers of them or --prompt", "--by type"});
+  if (is_viewer) refuse(arguments, subject, {"--by", "--top", "--symbolic", "--memory"});
 }
 
 }  // namespace
@@ -154,7 +157,7 @@ void check(const Arguments& arguments) {
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
   for (const std::string& name : split_list(arguments.what_if))
     if (!precision(name)) throw UsageError("--what-if " + name + ": expected one of " + precision_names());
-  if (is_choice(arguments)) check_alternatives(arguments);
+  check_alternatives(arguments);
   if (brings_device) {
     if (!arguments.device.empty())
       throw UsageError("--engine " + arguments.engine +
@@ -165,21 +168,16 @@ void check(const Arguments& arguments) {
   }
   check_groups(arguments);
   if (!arguments.decode_device.empty()) {
-    const bool is_table = format_of(arguments) != "json";
-    const std::pair<bool, const char*> others[] = {
-        {!arguments.compare.empty(), "--compare"},   {!arguments.profile_structure.empty(), "--profile-structure"},
-        {is_table && !arguments.by.empty(), "--by"}, {is_table && arguments.top > 0, "--top"},
-        {is_chart(format_of(arguments)), "a chart"}, {format_of(arguments) == "csv", "--format csv; take json"},
-    };
-    for (const auto& [is_given, name] : others)
-      if (is_given) throw UsageError(std::string("--decode-device does not go with ") + name);
+    refuse(arguments, "--decode-device", {"--compare", "--profile-structure"});
+    if (format_of(arguments) != "json")
+      refuse(arguments, "--decode-device", {"--by", "--top", "a chart", "--format csv; take json"});
   }
-  needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
+  needs(arguments.by == "group", "--by group", "--traffic fused or resident", has_traffic(arguments));
   if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
     throw UsageError("--training does not go with --compare or --profile-structure");
   present::PlotOptions picture;
   set_picture(arguments.picture, format_of(arguments), picture);
-  if (is_chart(format_of(arguments))) {
+  if (is_drawn(arguments)) {
     needs(true, "a chart", "--device, whose roofs it draws", has_device);
     if (!arguments.profile_structure.empty())
       throw UsageError("a chart shows one model; it does not go with --profile-structure");

@@ -77,8 +77,8 @@ int run(int argc, char** argv) {
   if (arguments.strict && estimate::is_impossible(estimate)) return kImpossible;
   if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));
-  const bool fits = std::all_of(estimate.budgets->begin(), estimate.budgets->end(),
-                                [](const auto& budget) { return budget.verdict == Verdict::Fits; });
+  const bool fits =
+      std::ranges::all_of(*estimate.budgets, [](const auto& budget) { return budget.verdict == Verdict::Fits; });
   return fits && (is_complete || !arguments.strict) ? kDone : kPartial;
 }
 

@@ -102,8 +102,7 @@ std::vector<ParallelOptions> splits(const Arguments& arguments) {
   const auto numbers = [](const char* option, const std::string& text) {
     try {
       std::vector<std::int64_t> list = parse_axis(option + ("=" + text)).sizes;
-      if (std::all_of(list.begin(), list.end(), [](std::int64_t each) { return each >= 1 && each <= kMost; }))
-        return list;
+      if (std::ranges::all_of(list, [](std::int64_t each) { return each >= 1 && each <= kMost; })) return list;
     } catch (const Error&) {  // said below
     }
     throw UsageError(std::string(option) + " '" + text +
@@ -120,7 +119,7 @@ std::vector<ParallelOptions> splits(const Arguments& arguments) {
 
 bool has_groups(const Arguments& arguments) {
   const std::vector<ParallelOptions> all = splits(arguments);
-  return std::any_of(all.begin(), all.end(), [](const ParallelOptions& each) { return each.devices() > 1; });
+  return std::ranges::any_of(all, [](const ParallelOptions& each) { return each.devices() > 1; });
 }
 
 std::vector<std::string> device_names(const Arguments& arguments) {
