@@ -66,8 +66,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"what_if",           "what-if",           Kind::List},
 });
 // clang-format on
-static_assert(std::is_sorted(kFields.begin(), kFields.end(),
-                             [](const Field& a, const Field& b) { return a.name < b.name; }));
+static_assert(std::ranges::is_sorted(kFields, {}, &Field::name));
 
 // Replaces every field between backquotes by spelling(field, has_value, value); other texts between backquotes stay.
 template <typename Spelling>
@@ -77,9 +76,8 @@ std::string spelled(std::string_view message, Spelling spelling) {
     text += message.substr(0, quote);
     message.remove_prefix(quote + 1);
     const std::size_t end = std::min(message.find_first_of("`="), message.size());
-    const auto* const field = std::find_if(kFields.begin(), kFields.end(), [&](const Field& each) {
-      return end < message.size() && each.name == message.substr(0, end);
-    });
+    const auto* const field = std::ranges::find_if(
+        kFields, [&](const Field& each) { return end < message.size() && each.name == message.substr(0, end); });
     if (field == kFields.end()) {
       text += '`';
       continue;

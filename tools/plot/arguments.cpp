@@ -65,7 +65,7 @@ void refuse_unseen(const CLI::App& app, const std::string& format) {
       {"--lines", {"text"}},
   };
   for (const auto& [option, formats] : kShown)
-    if (app.count(option) > 0 && std::find(formats.begin(), formats.end(), format) == formats.end())
+    if (app.count(option) > 0 && std::ranges::find(formats, format) == formats.end())
       throw UsageError(std::string(option) + " is for " + base::joined(formats) + "; " + format + " does not show it");
 }
 

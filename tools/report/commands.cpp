@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 
+#include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/structure.h"
@@ -132,7 +133,7 @@ std::vector<lab::Snapshot> snapshots_of(const ReportArguments& flags) {
     list.push_back(std::move(snapshot));
   }
   // Oldest first if the records have times, else in the given order.
-  std::stable_sort(list.begin(), list.end(), [](const lab::Snapshot& a, const lab::Snapshot& b) {
+  std::ranges::stable_sort(list, [](const lab::Snapshot& a, const lab::Snapshot& b) {
     return !a.time.empty() && !b.time.empty() && a.time < b.time;
   });
   return list;

@@ -133,7 +133,7 @@ void draw_label(Svg& svg, const LinePlot& plot, const ChartPoint& point, double 
   for (const auto& [begin, base] :
        {std::pair{x + gap, y - 6}, {x + gap, y + 14}, {x - gap - wide, y + 14}, {x - gap - wide, y - 6}}) {
     const Box box{begin, base - 10, begin + wide, base + 1};
-    const bool is_covered = std::any_of(taken.begin(), taken.end(), [&](const Box& b) { return b.overlaps(box); });
+    const bool is_covered = std::ranges::any_of(taken, [&](const Box& b) { return b.overlaps(box); });
     if (is_covered || box.x0 < plot.left || box.x1 > plot.right) continue;
     taken.push_back(box);
     svg.note(begin, base, label, kMuted, "font-size='10'");

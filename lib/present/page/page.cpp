@@ -122,7 +122,7 @@ std::string quoted(const std::string& word) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
   };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
   return text + "'";

@@ -101,8 +101,8 @@ std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const S
 }
 
 std::string pairs_json(const Chart& chart) {
-  if (chart.series.size() < 2 || std::any_of(chart.series.begin(), chart.series.end(),
-                                             [](const Series& series) { return !series.estimate.has_value(); }))
+  if (chart.series.size() < 2 ||
+      std::ranges::any_of(chart.series, [](const Series& series) { return !series.estimate.has_value(); }))
     return "";
   base::JsonWriter json;
   json.begin_object(JsonLayout::Compact).key("totals").begin_array();

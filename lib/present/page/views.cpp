@@ -129,7 +129,7 @@ std::string draw_scatter(const Series& series) {
   std::vector<double> ratios;
   ratios.reserve(points.size());
   for (const Point& point : points) ratios.push_back(point.seconds / point.bound);
-  std::sort(ratios.begin(), ratios.end());
+  std::ranges::sort(ratios);
   const double mean = std::exp(sum / static_cast<double>(points.size()));
   const auto at = [&](double part) {
     return plain(ratios[static_cast<std::size_t>(part * static_cast<double>(ratios.size() - 1))]) + "×";

@@ -70,9 +70,9 @@ Series estimate_series(Chart& chart, std::size_t at) {
 }
 
 bool is_joined(const documents::Measured& measured) {
-  return measured.join ||
-         std::any_of(measured.kernels.begin(), measured.kernels.end(),
-                     [](const documents::MeasuredKernel& kernel) { return kernel.joined.has_value(); });
+  return measured.join || std::ranges::any_of(measured.kernels, [](const documents::MeasuredKernel& kernel) {
+           return kernel.joined.has_value();
+         });
 }
 
 // The estimate's operators at their bounds, and the runs beside them.
@@ -162,7 +162,7 @@ void add_path(Chart& chart) {
     const double size = static_cast<double>(chart.estimates[*series.estimate].document().bindings.at(*dim).value_or(1));
     points.emplace_back(size, Star{*dim + "=" + base::shortest(size), star->flops, star->bytes, star->seconds});
   }
-  std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(points, {}, &std::pair<double, Star>::first);
   chart.path_dim = *dim;
   for (auto& [size, star] : points) chart.path.push_back(std::move(star));
 }
@@ -194,7 +194,7 @@ void add_changes(Chart& chart) {
                         *item.work() / *item.time(),
                         *old.time(),
                         *item.time()};
-    const auto same = std::find_if(chart.changes.begin(), chart.changes.end(), [&](const Change& other) {
+    const auto same = std::ranges::find_if(chart.changes, [&](const Change& other) {
       return other.before_x == change.before_x && other.before_y == change.before_y &&
              other.after_x == change.after_x && other.after_y == change.after_y;
     });
@@ -210,7 +210,7 @@ void add_changes(Chart& chart) {
     const Star &from = *before.bound_star, &to = *after.bound_star;
     chart.changes = {{after.label, from.x(), from.y(), to.x(), to.y(), from.seconds, to.seconds}};
   }
-  std::stable_sort(chart.changes.begin(), chart.changes.end(), [](const Change& a, const Change& b) {
+  std::ranges::stable_sort(chart.changes, [](const Change& a, const Change& b) {
     return std::abs(a.after_seconds - a.before_seconds) > std::abs(b.after_seconds - b.before_seconds);
   });
   if (chart.changes.size() > kMaxChanges) chart.changes.resize(kMaxChanges);
@@ -227,8 +227,7 @@ void choose_roofs(Chart& chart) {
         share[*item.roof] += part;
         sum += part;
       }
-  if (sum > 0)
-    chart.roofs.main = static_cast<std::size_t>(std::max_element(share.begin(), share.end()) - share.begin());
+  if (sum > 0) chart.roofs.main = static_cast<std::size_t>(std::ranges::max_element(share) - share.begin());
   for (std::size_t i = 0; i < share.size(); ++i) chart.roofs.compute[i].shown = sum <= 0 || share[i] > 0.01 * sum;
   if (chart.options.precision) {
     std::optional<std::size_t> wanted = roof_named(chart.roofs, *chart.options.precision, Unit::Tensor);
@@ -240,9 +239,8 @@ void choose_roofs(Chart& chart) {
   chart.roofs.compute[chart.roofs.main].shown = true;
   // Intensities use DRAM bytes: roofs of other levels are only drawn if bytes were measured at those levels.
   const auto has_bytes = [&](std::optional<double> Item::*bytes) {
-    return std::any_of(chart.series.begin(), chart.series.end(), [&](const Series& series) {
-      return std::any_of(series.items.begin(), series.items.end(),
-                         [&](const Item& item) { return (item.*bytes).has_value(); });
+    return std::ranges::any_of(chart.series, [&](const Series& series) {
+      return std::ranges::any_of(series.items, [&](const Item& item) { return (item.*bytes).has_value(); });
     });
   };
   const bool has_l2 = has_bytes(&Item::l2_bytes), has_l1 = has_bytes(&Item::l1_bytes);
@@ -278,7 +276,7 @@ std::string settings_text(const base::Settings& settings) {
   std::string text;
   for (const auto& [key, value] : settings)
     if (const std::string shown = named_setting(key, value); !shown.empty()) text += (text.empty() ? "" : ", ") + shown;
-  std::replace(text.begin(), text.end(), '_', ' ');
+  std::ranges::replace(text, '_', ' ');
   return text;
 }
 
@@ -328,7 +326,7 @@ void add_warnings(Chart& chart) {
   for (const ChartEstimate& estimate : chart.estimates) {
     for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.source->name + ": " + note);
     // Only once if all estimates agree.
-    const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const ChartEstimate& other) {
+    const bool is_common = std::ranges::all_of(chart.estimates, [&](const ChartEstimate& other) {
       return other.document().count == estimate.document().count;
     });
     if (estimate.document().count != Convention::Flops && (!is_common || &estimate == &chart.estimates.front()))
@@ -404,9 +402,8 @@ std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart) {
 
 std::string machine_text(const Chart& chart) {
   const std::int64_t count = chart.estimates.empty() ? 1 : device_count(chart.estimates.front(), chart);
-  const bool is_common =
-      std::all_of(chart.estimates.begin(), chart.estimates.end(),
-                  [&](const ChartEstimate& estimate) { return device_count(estimate, chart) == count; });
+  const bool is_common = std::ranges::all_of(
+      chart.estimates, [&](const ChartEstimate& estimate) { return device_count(estimate, chart) == count; });
   return (is_common && count > 1 ? base::grouped(count) + " × " : "") + chart.device.name;
 }
 

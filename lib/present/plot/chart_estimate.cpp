@@ -22,8 +22,7 @@ const std::string& ChartEstimate::model() const {
 }
 
 std::optional<std::size_t> ChartEstimate::position(std::size_t index) const {
-  const auto found = std::lower_bound(nodes.begin(), nodes.end(), index,
-                                      [](const EstimateNode* node, std::size_t at) { return node->index < at; });
+  const auto found = std::ranges::lower_bound(nodes, index, {}, &EstimateNode::index);
   if (found == nodes.end() || (*found)->index != index) return std::nullopt;
   return static_cast<std::size_t>(found - nodes.begin());
 }
@@ -88,8 +87,7 @@ ChartEstimate chart_estimate(const PlotEstimate& estimate) {
     result.nodes.push_back(&node);
     sum += real(node.counts.flops).value_or(0);
   }
-  std::sort(result.nodes.begin(), result.nodes.end(),
-            [](const EstimateNode* a, const EstimateNode* b) { return a->index < b->index; });
+  std::ranges::sort(result.nodes, {}, &EstimateNode::index);
   if (document.sweep && document.sweep->dims.size() != 1)
     result.notes.push_back("a sweep over " + std::to_string(document.sweep->dims.size()) +
                            " dims is not drawn: only one dim makes a curve");

@@ -121,8 +121,7 @@ void group_types(Series& series) {
     type.bytes += item.traffic().value_or(0);
   }
   for (auto& [name, type] : types) series.types.push_back(std::move(type));
-  std::stable_sort(series.types.begin(), series.types.end(),
-                   [](const TypeTime& a, const TypeTime& b) { return a.seconds > b.seconds; });
+  std::ranges::stable_sort(series.types, std::greater(), &TypeTime::seconds);
 }
 
 // Merges the dots with the least time by type and by cells of a quarter decade, so that pictures stay small.
@@ -263,8 +262,7 @@ void finish_series(Series& series, const Chart& chart) {
   // A pattern of several dots tells none of them from the others.
   for (Dot& dot : series.dots)
     if (named[dot.name] > 1) dot.name = series.items[dot.items.front()].name;
-  std::stable_sort(series.dots.begin(), series.dots.end(),
-                   [](const Dot& a, const Dot& b) { return a.seconds > b.seconds; });
+  std::ranges::stable_sort(series.dots, std::greater(), &Dot::seconds);
   limit_dots(series, chart.frame, chart.options.max_dots);
   for (const Dot& dot : series.dots) {
     const auto& x = dot.measured_x ? dot.measured_x : dot.x;

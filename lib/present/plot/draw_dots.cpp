@@ -21,13 +21,13 @@ std::string pointer_path(const Box& plot, double x, double y) {
 
 // The outline of a hollow dot of a colour.
 std::string_view edge_of(std::string_view color) {
-  const auto found = std::find(kPalette.begin(), kPalette.end(), color);
+  const auto found = std::ranges::find(kPalette, color);
   return found == kPalette.end() ? color : kEdges[static_cast<std::size_t>(found - kPalette.begin())];
 }
 
 // The shape by type, or by colour if all dots of the model have one colour.
 std::size_t shape_of(const Dot& dot, std::string_view of_all) {
-  const auto found = std::find(kPalette.begin(), kPalette.end(), of_all);
+  const auto found = std::ranges::find(kPalette, of_all);
   return found == kPalette.end() ? dot.color : static_cast<std::size_t>(found - kPalette.begin());
 }
 

@@ -56,7 +56,7 @@ std::optional<EnergyModel> fitted_model(const Chart& chart, const std::vector<me
   if (rows.size() < kFewestRuns) return std::nullopt;
   const measured::EnergyFit fit = measured::fit_energy(rows);
   const auto is_known = [](const measured::EnergyTerm& term) { return term.value > 0; };
-  if (!fit.indistinct.empty() || !std::all_of(fit.terms.begin(), fit.terms.end(), is_known)) return std::nullopt;
+  if (!fit.indistinct.empty() || !std::ranges::all_of(fit.terms, is_known)) return std::nullopt;
   source =
       "fitted to " + std::to_string(rows.size()) + " runs of this chart, mean error " + percent_text(fit.mean_error);
   return EnergyModel{.joules_per_flop = fit.terms[0].value,

@@ -88,7 +88,7 @@ std::optional<double> fused_bytes(const ChartEstimate& estimate, const std::vect
   std::vector<std::size_t> rows;
   for (const std::size_t at : nodes)
     rows.push_back(static_cast<std::size_t>(estimate.nodes[at] - estimate.document().nodes.data()));
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   return measured::crossing_bytes(rows, estimate.document(), readers);
 }
 
@@ -230,7 +230,7 @@ std::vector<Item> estimate_items(const ChartEstimate& estimate, const Roofs& roo
     std::vector<std::size_t> nodes = estimate.positions(traffic->groups[group].nodes);
     if (nodes.size() < 2) continue;
     for (const std::size_t at : nodes) is_done[at] = true;
-    const std::size_t first = *std::min_element(nodes.begin(), nodes.end());
+    const std::size_t first = *std::ranges::min_element(nodes);
     group_at[first] = {group, std::move(nodes)};
   }
   for (std::size_t at = 0; at < estimate.nodes.size(); ++at) {
@@ -242,7 +242,7 @@ std::vector<Item> estimate_items(const ChartEstimate& estimate, const Roofs& roo
     auto& [place, nodes] = found->second;
     const documents::EstimateGroup& group = traffic->groups[place];
     const std::size_t main = estimate.heaviest(nodes);
-    std::sort(nodes.begin(), nodes.end());
+    std::ranges::sort(nodes);
     Item item = merged(estimate, nodes, main, roofs, same_device, real(group.counts.bytes));
     if (same_device && estimate.document().roofline && place < estimate.document().roofline->groups.size()) {
       bound_by_estimate(item, *estimate.nodes[main], estimate.document().roofline->groups[place], roofs);
@@ -292,7 +292,7 @@ std::vector<Item> joined_items(const ChartEstimate& estimate, const documents::M
     }
     items.push_back(std::move(item));
   }
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.nodes.front() < b.nodes.front(); });
+  std::ranges::sort(items, [](const Item& a, const Item& b) { return a.nodes.front() < b.nodes.front(); });
   for (std::size_t k = 0; k < joined.size(); ++k)
     if (joined[k].empty()) items.push_back(kernel_item(measured.kernels[k]));
   return items;

@@ -72,7 +72,7 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
   const auto texts = [&](std::string_view key, std::string Item::*text) {
     list(json, key, items, [&](const Item& item) { return strings.place(item.*text); });
   };
-  const auto any = [&](auto has) { return std::any_of(items.begin(), items.end(), has); };
+  const auto any = [&](auto has) { return std::ranges::any_of(items, has); };
   json.key("items").begin_object().member("count", items.size());
   list(json, "name", items, [](const Item& item) { return item.name; });
   texts("type", &Item::type);

@@ -33,7 +33,7 @@ std::vector<Box> slanted(double x, double y, double width, double degrees) {
 bool is_free(const Box& plot, const std::vector<Box>& boxes, const std::vector<Box>& taken) {
   for (const Box& box : boxes) {
     if (!box.inside(plot)) return false;
-    if (std::any_of(taken.begin(), taken.end(), [&](const Box& other) { return box.overlaps(other); })) return false;
+    if (std::ranges::any_of(taken, [&](const Box& other) { return box.overlaps(other); })) return false;
   }
   return true;
 }
@@ -297,8 +297,7 @@ void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::
   for (const PathMark& other : layout.paths)
     if (!path.is_measured && other.series == path.series && other.is_measured)
       std::erase_if(stars, [&](const Star& star) {
-        return std::any_of(other.stars.begin(), other.stars.end(),
-                           [&](const Star& run) { return run.label == star.label; });
+        return std::ranges::any_of(other.stars, [&](const Star& run) { return run.label == star.label; });
       });
   if (chart.by_model)
     for (Star& star : stars) star.label = size_alone(star.label);

@@ -104,7 +104,7 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
 }
 
 bool has_whiskers(const Series& series) {
-  return std::any_of(series.dots.begin(), series.dots.end(), [](const Dot& dot) {
+  return std::ranges::any_of(series.dots, [](const Dot& dot) {
     return dot.measured_x && dot.low_y && dot.high_y && *dot.low_y != *dot.high_y;
   });
 }
@@ -117,7 +117,7 @@ struct Stars {
 };
 
 Stars stars_of(const Chart& chart) {
-  const auto any = [&](auto has) { return std::any_of(chart.series.begin(), chart.series.end(), has); };
+  const auto any = [&](auto has) { return std::ranges::any_of(chart.series, has); };
   Stars stars{.are_measured = any([](const Series& s) { return !s.runs.empty() || s.measured_star; }),
               .are_bounds = any([](const Series& s) { return s.bound_star || !s.trajectory.empty(); }),
               .have_others = any([](const Series& s) { return !s.other_runs.empty(); })};
@@ -127,10 +127,8 @@ Stars stars_of(const Chart& chart) {
 }
 
 void draw_marks(Svg& svg, Column& column, const Chart& chart) {
-  const bool has_measured =
-      std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.has_time(); });
-  const bool has_estimate =
-      std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.estimate.has_value(); });
+  const bool has_measured = std::ranges::any_of(chart.series, [](const Series& s) { return s.has_time(); });
+  const bool has_estimate = std::ranges::any_of(chart.series, [](const Series& s) { return s.estimate.has_value(); });
   const double x = column.left + 6;
   if (has_estimate) {
     svg.leaf("circle cx='%' cy='%' r='5' fill='%' fill-opacity='0.18' stroke='%' stroke-width='1.6'",
@@ -141,7 +139,7 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
     svg.leaf("circle cx='%' cy='%' r='5' fill='%' stroke='#333' stroke-width='0.6'", {x, column.y() + 8, kPalette[0]});
     column.entry("measured, joined to its estimate");
   }
-  if (std::any_of(chart.series.begin(), chart.series.end(), has_whiskers)) {
+  if (std::ranges::any_of(chart.series, has_whiskers)) {
     svg.leaf("path d='M% %V%' stroke='#6b7480' stroke-width='1.4'", {x, column.y() + 1, column.y() + 15});
     column.entry("slowest to fastest run");
   }
@@ -211,8 +209,7 @@ std::string summary(const Chart& chart) {
 
 std::string summary(const Chart& chart, const Series& series) {
   const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes.size() : 0;
-  const bool has_kernels =
-      std::any_of(series.items.begin(), series.items.end(), [](const Item& item) { return item.nodes.size() > 1; });
+  const bool has_kernels = std::ranges::any_of(series.items, [](const Item& item) { return item.nodes.size() > 1; });
   std::string text = has_kernels ? count_text(series.items.size(), "kernel", "kernels") + " of " +
                                        count_text(nodes, "operator", "operators")
                                  : count_text(series.items.size(), "operator", "operators");
@@ -281,8 +278,8 @@ void draw_star_marks(Column& column, const Chart& chart) {
   if (stars.have_others) column.line("–  other runs of that size", kMuted);
   if (stars.are_bounds) column.star_entry(false, stars.bound);
   // With one model, the labels themselves name the size.
-  const auto with = std::find_if(chart.series.begin(), chart.series.end(),
-                                 [](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; });
+  const auto with =
+      std::ranges::find_if(chart.series, [](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; });
   if (chart.by_model && with != chart.series.end()) {
     const std::string& label = (with->runs.size() > 1 ? with->runs : with->trajectory).front().label;
     column.line("numbers: " + label.substr(0, label.find('=')), kMuted);
@@ -345,8 +342,8 @@ double draw_panel(Svg& svg, const Chart& chart) {
     draw_marks(svg, marks, chart);
     column.heading("Not drawn as dots");
     each(column, draw_not_drawn);
-    const std::size_t hidden = static_cast<std::size_t>(std::count_if(
-        chart.roofs.compute.begin(), chart.roofs.compute.end(), [](const Roof& roof) { return !roof.shown; }));
+    const std::size_t hidden = static_cast<std::size_t>(
+        std::ranges::count_if(chart.roofs.compute, [](const Roof& roof) { return !roof.shown; }));
     if (hidden > 0) column.paragraph(count_text(hidden, "roof", "roofs") + " that no operator runs under", kMuted, 2);
   }
   draw_machine_list(svg, marks, chart);

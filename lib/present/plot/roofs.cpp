@@ -37,8 +37,7 @@ std::string compute_name(const Roof& roof, const std::optional<Precision>& accum
 std::string level_name(std::string_view level) {
   if (level == "shared") return "shared memory";
   std::string name(level);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
   return name;
 }
 
@@ -73,8 +72,8 @@ std::string short_name(Precision precision) {
 std::string Roof::unit_text() const {
   if (is_energy) return kind == Kind::Bandwidth ? "B/J" : "FLOP/J";
   if (kind == Kind::Bandwidth) return "B/s";
-  const bool is_integer = std::all_of(precisions.begin(), precisions.end(),
-                                      [](Precision type) { return short_name(type).starts_with("INT"); });
+  const bool is_integer =
+      std::ranges::all_of(precisions, [](Precision type) { return short_name(type).starts_with("INT"); });
   return is_integer ? "OP/s" : "FLOP/s";
 }
 
@@ -98,9 +97,8 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
     const auto equal = [&](const Entry& entry) {
       return entry.roof.unit == peak.unit && entry.accumulate == peak.accumulate && same(entry.roof.value, value);
     };
-    if (const auto found = std::find_if(entries.begin(), entries.end(), equal); found != entries.end()) {
-      if (std::find(found->roof.precisions.begin(), found->roof.precisions.end(), peak.precision) ==
-          found->roof.precisions.end())
+    if (const auto found = std::ranges::find_if(entries, equal); found != entries.end()) {
+      if (std::ranges::find(found->roof.precisions, peak.precision) == found->roof.precisions.end())
         found->roof.precisions.push_back(peak.precision);
       continue;
     }
@@ -119,8 +117,7 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
         roof.spec = stated_peak->flops_per_second.value;
     entries.push_back({roof, peak.accumulate});
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.roof.value > b.roof.value; });
+  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) { return a.roof.value > b.roof.value; });
   for (Entry& entry : entries) {
     entry.roof.name = compute_name(entry.roof, entry.accumulate);
     roofs.compute.push_back(std::move(entry.roof));
@@ -142,8 +139,7 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
         if (stated_level->bytes_per_second.known()) roof.spec = stated_level->bytes_per_second.value;
     roofs.bandwidth.push_back(std::move(roof));
   }
-  const auto dram =
-      std::find_if(roofs.bandwidth.begin(), roofs.bandwidth.end(), [](const Roof& r) { return r.level == "dram"; });
+  const auto dram = std::ranges::find_if(roofs.bandwidth, [](const Roof& r) { return r.level == "dram"; });
   if (dram == roofs.bandwidth.end())
     throw Error(input.device.name + ": no bandwidth of level \"dram\" is known; a roofline needs one");
   if (roofs.compute.empty()) throw Error(input.device.name + ": no compute peak is known; a roofline needs one");
@@ -179,10 +175,9 @@ std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool cont
     const Roof& roof = roofs.compute[i];
     if (roof.unit == Unit::Tensor && !contraction) continue;
     const auto& formats = roof.precisions;
-    if (std::find(formats.begin(), formats.end(), type) != formats.end()) {
+    if (std::ranges::find(formats, type) != formats.end()) {
       if (faster(i, own)) own = i;
-    } else if (std::any_of(formats.begin(), formats.end(),
-                           [&](Precision format) { return pagoda::holds(format, type); })) {
+    } else if (std::ranges::any_of(formats, [&](Precision format) { return pagoda::holds(format, type); })) {
       if (faster(i, wider)) wider = i;
     }
   }
@@ -193,8 +188,7 @@ std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool cont
 std::optional<std::size_t> roof_named(const Roofs& roofs, Precision type, Unit unit) {
   for (std::size_t i = 0; i < roofs.compute.size(); ++i) {
     const Roof& roof = roofs.compute[i];
-    if (roof.unit == unit && std::find(roof.precisions.begin(), roof.precisions.end(), type) != roof.precisions.end())
-      return i;
+    if (roof.unit == unit && std::ranges::find(roof.precisions, type) != roof.precisions.end()) return i;
   }
   return std::nullopt;
 }

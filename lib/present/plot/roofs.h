@@ -39,7 +39,7 @@ struct Roofs {
 
   // Whether one compute roof applies to all work: left of its ridge memory is the bound, right of it arithmetic.
   bool is_single() const {
-    return std::count_if(compute.begin(), compute.end(), [](const Roof& r) { return r.shown; }) == 1;
+    return std::ranges::count_if(compute, [](const Roof& r) { return r.shown; }) == 1;
   }
   double ridge(std::size_t of, std::size_t level = 0) const { return compute[of].value / bandwidth[level].value; }
 };

@@ -51,7 +51,7 @@ void keep_best(Series& series) {
   all.insert(all.end(), std::make_move_iterator(series.other_runs.begin()),
              std::make_move_iterator(series.other_runs.end()));
   series.runs.clear(), series.other_runs.clear();
-  std::stable_sort(all.begin(), all.end(), [](const Star& a, const Star& b) {
+  std::ranges::stable_sort(all, [](const Star& a, const Star& b) {
     return std::tuple(a.flops, a.bytes, -a.y()) < std::tuple(b.flops, b.bytes, -b.y());
   });
   for (Star& star : all) {

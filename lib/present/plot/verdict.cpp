@@ -39,8 +39,7 @@ std::string advice_text(const documents::EstimateAdvice& advice, double now) {
 
 // "Largest: dense/MatMul ×12, 8.36 % of the time".
 std::string heaviest_text(const Series& series) {
-  const auto dot =
-      std::find_if(series.dots.begin(), series.dots.end(), [](const Dot& each) { return !each.aggregate; });
+  const auto dot = std::ranges::find_if(series.dots, [](const Dot& each) { return !each.aggregate; });
   if (dot == series.dots.end() || dot->share <= 0) return "";
   const std::string name =
       short_name(dot->name, 40) + (dot->items.size() > 1 ? " ×" + std::to_string(dot->items.size()) : "");
@@ -151,9 +150,8 @@ ShortLabels short_labels(const Chart& chart) {
   if (parts.empty()) return result;
   for (std::size_t i = 1; i < parts.front().size();) {
     const std::string part = parts.front()[i];
-    const bool is_common = std::all_of(parts.begin(), parts.end(), [&](const auto& own) {
-      return std::find(own.begin() + 1, own.end(), part) != own.end();
-    });
+    const bool is_common = std::ranges::all_of(
+        parts, [&](const auto& own) { return std::find(own.begin() + 1, own.end(), part) != own.end(); });
     if (!is_common) {
       ++i;
       continue;

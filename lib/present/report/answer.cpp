@@ -201,7 +201,7 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   std::string moved;
   for (const auto& [kind, sum] : kinds) {
     std::string name(to_string(kind));
-    std::replace(name.begin(), name.end(), '_', '-');
+    std::ranges::replace(name, '_', '-');
     moved += std::string(moved.empty() ? "" : " · ") + std::to_string(sum.first) + " " + name +
              (sum.first == 1 ? "" : "s") + ", " + base::si_rate(sum.second, "B");
   }
@@ -240,15 +240,14 @@ std::string precision_remark(const Data& data) {
   const EstimateDocument& estimate = data.estimate;
   if (estimate.precision) return "";
   // An engine that fuses folds the conversions of quantised operands into its products.
-  const auto quantised = std::find_if(estimate.nodes.begin(), estimate.nodes.end(), [](const EstimateNode& node) {
-    return node.dequantized_from != ElementType::Undefined;
-  });
+  const auto quantised = std::ranges::find_if(
+      estimate.nodes, [](const EstimateNode& node) { return node.dequantized_from != ElementType::Undefined; });
   if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
     return "in " + std::string(to_string(quantised->precision)) + " unfused, in " +
            std::string(to_string(quantised->dequantized_from)) + " with --traffic fused";
   // If the device has TF32, the engine chooses whether float32 products use it.
-  const bool has_tf32 = std::any_of(estimate.advice.begin(), estimate.advice.end(),
-                                    [](const auto& advice) { return advice.precision == Precision::Tf32; });
+  const bool has_tf32 =
+      std::ranges::any_of(estimate.advice, [](const auto& advice) { return advice.precision == Precision::Tf32; });
   return has_tf32 ? "in float32, where many engines take TF32" : "";
 }
 

@@ -136,7 +136,7 @@ std::string csv_line(const Columns& columns, const Row& row) {
 base::Grid rows_grid(Columns columns, const std::vector<Row>& rows, const documents::EstimateDocument& estimate) {
   std::erase_if(columns, [&](const documents::ResultColumn* column) {
     const auto is_known = [&](const Row& row) { return !std::holds_alternative<std::monostate>(column->cell(row)); };
-    return column->terminal.is_sparse && std::none_of(rows.begin(), rows.end(), is_known);
+    return column->terminal.is_sparse && std::ranges::none_of(rows, is_known);
   });
   base::Grid grid;
   for (const documents::ResultColumn* column : columns) {

@@ -126,7 +126,7 @@ std::vector<Total> totals_of(const EstimateDocument& before, const EstimateDocum
   for (const documents::ResultColumn* column : compared()) {
     if (column->is_timed()) continue;  // totals have no bound of their own
     std::string label(column->name);
-    std::replace(label.begin(), label.end(), '_', ' ');
+    std::ranges::replace(label, '_', ' ');
     totals.push_back(
         {column->name, label, column->kind, column->cell(total_row(before)), column->cell(total_row(after))});
   }
@@ -170,7 +170,7 @@ std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   const auto weight = [](const Pair& pair, Count EstimateCounts::*counter) {
     return std::abs(documents::number(pair.delta(counter)).value_or(0));
   };
-  std::stable_sort(pairs.begin(), pairs.end(), [&](const Pair& a, const Pair& b) {
+  std::ranges::stable_sort(pairs, [&](const Pair& a, const Pair& b) {
     const double seconds_a = std::abs(a.seconds_delta().value_or(0)),
                  seconds_b = std::abs(b.seconds_delta().value_or(0));
     if (seconds_a != seconds_b) return seconds_a > seconds_b;
@@ -193,8 +193,7 @@ base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name,
                   {.header = "Δ " + unit + "s", .is_number = true},
                   {.header = "Δ params", .is_number = true, .drop_order = 4},
                   {.header = "Δ bytes", .is_number = true}};
-  const bool is_timed =
-      std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.seconds_delta().has_value(); });
+  const bool is_timed = std::ranges::any_of(pairs, [](const Pair& pair) { return pair.seconds_delta().has_value(); });
   if (is_timed) grid.columns.push_back({.header = "Δ time", .is_number = true});
   for (const Pair& pair : pairs) {
     const auto flops = [](const std::optional<Side>& side) {

@@ -91,7 +91,7 @@ class Folder {
   }
 
   FoldedRows take() {
-    std::stable_sort(rows_.begin(), rows_.end(), [](const Folded& a, const Folded& b) { return a.weight > b.weight; });
+    std::ranges::stable_sort(rows_, std::greater(), &Folded::weight);
     return {std::move(rows_), total_};
   }
 

@@ -29,7 +29,7 @@ namespace {
 // Whether a column contains text from files.
 bool is_name(std::string_view header) {
   static constexpr std::array<std::string_view, 6> kNames = {"node", "op", "output", "kernel", "ops", "before"};
-  return std::find(kNames.begin(), kNames.end(), header) != kNames.end();
+  return std::ranges::find(kNames, header) != kNames.end();
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ Data collect(const EstimateDocument& estimate, const ReportOptions& options) {
     return row.predicted_seconds ? *row.predicted_seconds : row.bound == nullptr ? 0 : row.bound->seconds;
   };
   if (options.top > 0 && data.kind != documents::RowKind::Type)
-    std::stable_sort(data.rows.begin(), data.rows.end(), [&](const Row& a, const Row& b) {
+    std::ranges::stable_sort(data.rows, [&](const Row& a, const Row& b) {
       if (seconds(a) != seconds(b)) return seconds(a) > seconds(b);
       return a.counts->flops.value_or(-1) > b.counts->flops.value_or(-1);
     });

@@ -13,13 +13,12 @@ using Variants = std::vector<documents::EstimateVariant>;
 
 template <typename Has>
 bool any(const Variants& variants, const Has& has) {
-  return std::any_of(variants.begin(), variants.end(), has);
+  return std::ranges::any_of(variants, has);
 }
 
 template <typename Key>
 bool is_alike(const Variants& variants, const Key& key) {
-  return std::all_of(variants.begin(), variants.end(),
-                     [&](const auto& each) { return key(each) == key(variants.front()); });
+  return std::ranges::all_of(variants, [&](const auto& each) { return key(each) == key(variants.front()); });
 }
 
 std::string precision_text(const documents::EstimateVariant& variant) {
@@ -52,7 +51,7 @@ std::string under_engine(const std::vector<documents::EstimateVariant>& variants
   };
   for (const documents::EstimateVariant& narrow : variants) {
     if (!narrow.predicted || !is_narrow(narrow)) continue;
-    const auto wide = std::find_if(variants.begin(), variants.end(), [&](const documents::EstimateVariant& each) {
+    const auto wide = std::ranges::find_if(variants, [&](const documents::EstimateVariant& each) {
       return each.predicted && each.precision && !is_narrow(each) && each.device == narrow.device &&
              each.traffic == narrow.traffic;
     });
@@ -95,8 +94,7 @@ std::string least_devices(const Variants& variants) {
   std::vector<std::pair<std::string, std::int64_t>> least;
   for (const documents::EstimateVariant& each : variants) {
     if (!each.fits.value_or(false)) continue;
-    const auto found =
-        std::find_if(least.begin(), least.end(), [&](const auto& one) { return one.first == each.device; });
+    const auto found = std::ranges::find_if(least, [&](const auto& one) { return one.first == each.device; });
     if (found == least.end())
       least.emplace_back(each.device, each.devices());
     else
@@ -113,12 +111,10 @@ std::string refusals(const Variants& variants) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const documents::EstimateVariant& each : variants) {
     if (each.refused.empty()) continue;
-    auto found =
-        std::find_if(reasons.begin(), reasons.end(), [&](const auto& one) { return one.first == each.refused; });
+    auto found = std::ranges::find_if(reasons, [&](const auto& one) { return one.first == each.refused; });
     if (found == reasons.end()) found = reasons.insert(reasons.end(), {each.refused, {}});
     const std::string machine = machine_text(each);
-    if (std::find(found->second.begin(), found->second.end(), machine) == found->second.end())
-      found->second.push_back(machine);
+    if (std::ranges::find(found->second, machine) == found->second.end()) found->second.push_back(machine);
   }
   std::string text;
   for (const auto& [reason, machines] : reasons)
@@ -166,8 +162,7 @@ std::string above_variants(const EstimateDocument& estimate) {
   said.emplace_back("memory of the device that needs the most");
   if (any(variants, [](const auto& each) { return each.longest_context.has_value(); }))
     said.emplace_back("most users at this past, longest context at this batch");
-  const auto prompted =
-      std::find_if(variants.begin(), variants.end(), [](const auto& each) { return each.prompt.has_value(); });
+  const auto prompted = std::ranges::find_if(variants, [](const auto& each) { return each.prompt.has_value(); });
   if (prompted != variants.end()) said.emplace_back("a prompt is of one sequence");
   return base::joined(said, " · ") + "\n\n";
 }
