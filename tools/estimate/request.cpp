@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/terminal.h"
 #include "pagoda/core/decoder.h"
@@ -20,8 +21,8 @@ namespace {
 Budget memory_of(const DeviceSpec& device) {
   const std::optional<Int> bytes = device.memory_bytes();
   if (!bytes)
-    throw Error("--max-memory device: the memory of " + device.id + " is not known; give an amount, such as 8GiB");
-  return {.kind = BudgetKind::Memory, .limit = *bytes, .text = "the memory of " + device.id};
+    throw Error(cat("--max-memory device: the memory of ", device.id, " is not known; give an amount, such as 8GiB"));
+  return {.kind = BudgetKind::Memory, .limit = *bytes, .text = cat("the memory of ", device.id)};
 }
 
 // A rate, in the syntax of byte budgets, or a name.
@@ -33,10 +34,10 @@ estimate::LinkChoice link_of(const std::string& text) {
     const auto bytes = static_cast<double>(budget.limit);
     if (bytes > 0) return {.bytes_per_second = bytes};
   } catch (const Error& error) {
-    throw UsageError("--link: " + std::string(error.what()));
+    throw UsageError(cat("--link: ", error.what()));
   }
-  throw UsageError("--link " + text +
-                   " is not a rate; expected bytes per second in one direction, such as 450e9 or 450GB/s");
+  throw UsageError(
+      cat("--link ", text, " is not a rate; expected bytes per second in one direction, such as 450e9 or 450GB/s"));
 }
 
 std::size_t terminal_width() {
@@ -92,12 +93,13 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
   // Advice needs an analysis per precision: only make it for formats that people read.
   const std::string format = format_of(arguments);
+  const present::ReportOptions report = report_options(arguments);
   const bool is_for_people = format == "table" || format == "markdown" || is_chart(format);
   request.advice = is_for_people && arguments.sweeps.empty() && arguments.compare.empty() &&
-                   arguments.profile_structure.empty() && !report_options(arguments).has_rows();
+                   arguments.profile_structure.empty() && !report.has_rows();
   request.by_type = arguments.by == "type";
   request.formulas = arguments.symbolic;
-  request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
+  request.row_formulas = report.row_formulas;
   request.tool = kTool;
   request.spell = present::command_line;
   const estimate::Refinements given{.in_place = arguments.in_place,

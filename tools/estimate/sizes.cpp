@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/documents/device.h"
 #include "request.h"
@@ -13,7 +14,7 @@ namespace {
 std::int64_t size_of(std::string_view text, const std::string& whole) {
   const auto size = base::parse_number<std::int64_t>(text);
   if (!size || *size < 0)
-    throw UsageError("'" + std::string(text) + "' in '" + whole + "' is not a size; expected an integer of at least 0");
+    throw UsageError(cat("'", text, "' in '", whole, "' is not a size; expected an integer of at least 0"));
   return *size;
 }
 
@@ -25,7 +26,7 @@ struct Assignment {
 // Names may contain '=', values may not.
 Assignment split(const std::string& text, const char* form) {
   const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) throw UsageError("'" + text + "' is not of the form " + form);
+  if (equals == std::string::npos || equals == 0) throw UsageError(cat("'", text, "' is not of the form ", form));
   return {text.substr(0, equals), std::string_view(text).substr(equals + 1)};
 }
 
@@ -35,15 +36,17 @@ template <typename Map>
 void assign(Map& map, const std::string& name, typename Map::mapped_type value, const char* option) {
   const auto [at, is_new] = map.emplace(name, value);
   if (!is_new && at->second != value)
-    throw UsageError(std::string(option) + " is given twice for '" + name + "' with different values; give one");
+    throw UsageError(cat(option, " is given twice for '", name, "' with different values; give one"));
 }
 
-double price_of(std::string_view text, const std::string& whole) {
-  const auto price = base::parse_number<double>(text);
-  if (!price || !(*price >= 0))
-    throw UsageError("--price-per-hour: '" + std::string(text) + "' in '" + whole +
-                     "' is not a price; expected an amount of at least 0, such as h200=3.50");
-  return *price;
+// The library's reading of an option's value.
+template <typename Parse>
+auto parsed(std::string_view option, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    throw UsageError(cat(option, ": ", error.what()));
+  }
 }
 
 }  // namespace
@@ -51,14 +54,14 @@ double price_of(std::string_view text, const std::string& whole) {
 AnalyzeOptions sizes_of(const Arguments& arguments) {
   AnalyzeOptions options;
   options.batch = arguments.batch;
-  for (const std::string& text : arguments.dims) {
-    const Assignment dim = split(text, "NAME=V");
-    assign(options.dims, dim.name, size_of(dim.value, text), "--dim");
-  }
-  for (const std::string& text : arguments.assumed) {
-    const Assignment symbol = split(text, "NAME=V");
-    assign(options.assumed, symbol.name, size_of(symbol.value, text), "--assume");
-  }
+  const auto add = [](const std::vector<std::string>& texts, auto& sizes, const char* option) {
+    for (const std::string& text : texts) {
+      const Assignment size = split(text, "NAME=V");
+      assign(sizes, size.name, size_of(size.value, text), option);
+    }
+  };
+  add(arguments.dims, options.dims, "--dim");
+  add(arguments.assumed, options.assumed, "--assume");
   for (const std::string& text : arguments.inputs) {
     const Assignment input = split(text, "NAME=AxBxC");
     if (is_flag(input.value)) continue;
@@ -86,28 +89,24 @@ std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : arguments.sweeps) {
     if (text.starts_with(kModes)) continue;
-    try {
-      axes.push_back(parse_axis(text));
-    } catch (const Error& error) {
-      throw UsageError("--sweep: " + std::string(error.what()));
-    }
-    for (std::size_t i = 0; i + 1 < axes.size(); ++i)
-      if (axes[i].dim == axes.back().dim) throw UsageError("--sweep is given twice for '" + axes[i].dim + "'");
+    SweepAxis axis = parsed("--sweep", [&] { return parse_axis(text); });
+    if (std::ranges::find(axes, axis.dim, &SweepAxis::dim) != axes.end())
+      throw UsageError(cat("--sweep is given twice for '", axis.dim, "'"));
+    axes.push_back(std::move(axis));
   }
   return axes;
 }
 
 std::vector<ParallelOptions> splits(const Arguments& arguments) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 20;  // more than any machine has; products of three fit 64 bits
+  static constexpr std::int64_t kMost = std::int64_t{1} << 20;  // more than any machine has; products of three fit 64 bits
   const auto numbers = [](const char* option, const std::string& text) {
     try {
       std::vector<std::int64_t> list = parse_axis(option + ("=" + text)).sizes;
       if (std::ranges::all_of(list, [](std::int64_t each) { return each >= 1 && each <= kMost; })) return list;
     } catch (const Error&) {  // said below
     }
-    throw UsageError(std::string(option) + " '" + text +
-                     "' is no list of numbers of devices; expected integers from 1 to " + std::to_string(kMost) +
-                     ", such as 1,2,4..64");
+    throw UsageError(cat(option, " '", text, "' is not a list of device counts; expected integers from 1 to ", kMost,
+                         ", such as 1,2,4..64"));
   };
   std::vector<ParallelOptions> all;
   for (const std::int64_t pipeline : numbers("--pipeline-parallel", arguments.pipeline_parallel))
@@ -150,11 +149,8 @@ std::vector<Budget> budgets(const Arguments& arguments) {
   std::vector<Budget> budgets;
   for (const auto& [kind, text] : given) {
     if (text.empty() || text == kOfDevice) continue;  // request_of() adds the device's
-    try {
-      budgets.push_back(parse_budget(kind, text));
-    } catch (const Error& error) {
-      throw UsageError("--max-" + std::string(to_string(kind)) + ": " + error.what());
-    }
+    budgets.push_back(
+        parsed(cat("--max-", to_string(kind)), [&, kind = kind, &text = text] { return parse_budget(kind, text); }));
   }
   return budgets;
 }
@@ -172,8 +168,13 @@ std::vector<std::string> split_list(const std::string& text) {
 std::map<std::string, double> prices(const Arguments& arguments) {
   std::map<std::string, double> prices;
   for (const std::string& text : arguments.prices) {
-    const Assignment price = split(text, "DEVICE=X");
-    assign(prices, documents::find_device(price.name).id, price_of(price.value, text), "--price-per-hour");
+    const auto [name, value] = split(text, "DEVICE=X");
+    const auto price = base::parse_number<double>(value);
+    const std::string id = documents::find_device(name).id;
+    if (!price || !(*price >= 0))
+      throw UsageError(cat("--price-per-hour: '", value, "' in '", text,
+                           "' is not a price; expected an amount of at least 0, such as h200=3.50"));
+    assign(prices, id, *price, "--price-per-hour");
   }
   return prices;
 }

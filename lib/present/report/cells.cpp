@@ -109,6 +109,15 @@ std::string shown_text(const Cell& cell, CellKind kind) {
   return base::printable(exact_text(cell));
 }
 
+std::string known_text(const Cell& cell, CellKind kind) {
+  return std::holds_alternative<std::monostate>(cell) ? "?" : shown_text(cell, kind);
+}
+
+void write_cell(base::JsonWriter& json, std::string_view name, const Cell& cell) {
+  const Int* const count = std::get_if<Int>(&cell);
+  count != nullptr ? json.member(name, *count) : json.member(name, documents::number(cell));
+}
+
 std::string csv_header(const Columns& columns) {
   base::CsvLine line;
   for (const documents::ResultColumn* column : columns) line.add(column->name);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/columns.h"
 
@@ -14,10 +15,20 @@ using documents::Cell;
 using documents::Row;
 using Columns = std::vector<const documents::ResultColumn*>;
 
+// A count or a number that may be unknown.
+template <typename Maybe>
+Cell cell_of(const Maybe& value) {
+  return value ? Cell(*value) : Cell();
+}
+
 // Exact, for machines. Empty: not known.
 std::string exact_text(const Cell& cell);
 // Rounded, with a unit, printable. Empty: not known.
 std::string shown_text(const Cell& cell, documents::CellKind kind);
+// The same; "?" if not known.
+std::string known_text(const Cell& cell, documents::CellKind kind);
+// A number as a member; null if not known.
+void write_cell(base::JsonWriter& json, std::string_view name, const Cell& cell);
 
 // RFC 4180; lists are joined by ';'. A cell stays empty where the column does not apply to the row's kind.
 std::string csv_header(const Columns& columns);

@@ -1,7 +1,10 @@
 // Two models side by side.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/dim_json.h"
@@ -30,18 +33,12 @@ Cell difference(const Cell& before, const Cell& after) {
   return x != nullptr && y != nullptr ? Cell(*y - *x) : Cell();
 }
 
-Cell cell_of(const Count& count) { return count ? Cell(*count) : Cell(); }
-
-std::string text(const Cell& cell, CellKind kind) {
-  return std::holds_alternative<std::monostate>(cell) ? "?" : shown_text(cell, kind);
-}
-
 // "+1.2 M", "-3.4 ms"; for unknown times empty.
 std::string signed_text(const Cell& change, CellKind kind) {
   if (const double* const seconds = std::get_if<double>(&change))
     return (*seconds < 0 ? "-" : "+") + base::si_seconds(std::abs(*seconds));
   if (kind == CellKind::Seconds) return "";
-  return (documents::number(change).value_or(0) > 0 ? "+" : "") + text(change, kind);
+  return (documents::number(change).value_or(0) > 0 ? "+" : "") + known_text(change, kind);
 }
 
 std::string ratio_text(const Cell& before, const Cell& after) {
@@ -53,44 +50,41 @@ std::string ratio_text(const Cell& before, const Cell& after) {
 struct Side {
   Row row;
   std::string name, op;
-
-  std::optional<double> seconds() const { return row.seconds(); }
 };
+
+// The columns that a comparison shows for both sides, in its order.
+const Columns& compared() {
+  static const Columns columns = documents::columns_of(documents::RowKind::Node, documents::View::Comparison);
+  return columns;
+}
 
 struct Pair {
   std::optional<Side> before, after;
   Match match = Match::None;
 
   const Side& shown() const { return after ? *after : *before; }
-  // A missing row counts as 0.
-  Cell delta(const documents::ResultColumn& column) const {
-    const auto of = [&](const std::optional<Side>& side) {
-      if (side) return column.cell(side->row);
-      return column.kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0});
-    };
+  // Of a value of both rows; a missing row counts as 0.
+  template <typename Value>
+  Cell delta(const Value& value, const Cell& none = Int{0}) const {
+    const auto of = [&](const std::optional<Side>& side) { return side ? value(side->row) : none; };
     return difference(of(before), of(after));
+  }
+  Cell delta(const documents::ResultColumn* column) const {
+    return delta(column->cell, column->kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0}));
   }
   Cell delta(Count EstimateCounts::*counter) const {
-    const auto of = [&](const std::optional<Side>& side) {
-      return side ? cell_of(side->row.counts->*counter) : Cell(Int{0});
-    };
-    return difference(of(before), of(after));
+    return delta([&](const Row& row) { return cell_of(row.counts->*counter); });
   }
-  std::optional<double> seconds_delta() const {
-    const auto of = [](const std::optional<Side>& side) { return side ? side->seconds() : 0.0; };
-    const std::optional<double> from = of(before), to = of(after);
-    return from && to ? std::optional(*to - *from) : std::nullopt;
+  Cell seconds_delta() const {
+    return delta([](const Row& row) { return cell_of(row.seconds()); }, 0.0);
   }
   bool differs() const {
-    if (seconds_delta().value_or(0) != 0) return true;
     if (!before || !after || before->op != after->op) return true;
-    return std::any_of(std::begin(documents::kEstimateCounts), std::end(documents::kEstimateCounts),
-                       [&](const auto& counter) { return documents::number(delta(counter.second)) != 0; });
+    return std::ranges::any_of(compared(), [&](const documents::ResultColumn* column) {
+      return documents::number(delta(column)).value_or(column->is_timed() ? 0 : 1) != 0;
+    });
   }
 };
-
-// The columns that a comparison shows for both sides, in its order.
-Columns compared() { return documents::columns_of(documents::RowKind::Node, documents::View::Comparison); }
 
 std::vector<Pair> pairs_of(const std::vector<RowPair>& rows, const EstimateDocument& before,
                            const EstimateDocument& after, documents::RowKind kind) {
@@ -157,7 +151,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
                   {.header = "after/before", .is_number = true}};
   for (const Total& total : totals_of(before, after)) {
     if (total.label == "flops" && report::counts_macs(before)) continue;  // the MACs are shown already
-    grid.rows.push_back({total.label, text(total.before, total.kind), text(total.after, total.kind),
+    grid.rows.push_back({total.label, known_text(total.before, total.kind), known_text(total.after, total.kind),
                          signed_text(difference(total.before, total.after), total.kind),
                          ratio_text(total.before, total.after)});
   }
@@ -167,16 +161,10 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
 // Largest changes first: by time on the device, then by work, then by traffic.
 std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   std::erase_if(pairs, [](const Pair& pair) { return !pair.differs(); });
-  const auto weight = [](const Pair& pair, Count EstimateCounts::*counter) {
-    return std::abs(documents::number(pair.delta(counter)).value_or(0));
-  };
-  std::ranges::stable_sort(pairs, [&](const Pair& a, const Pair& b) {
-    const double seconds_a = std::abs(a.seconds_delta().value_or(0)),
-                 seconds_b = std::abs(b.seconds_delta().value_or(0));
-    if (seconds_a != seconds_b) return seconds_a > seconds_b;
-    const double flops_a = weight(a, &EstimateCounts::flops), flops_b = weight(b, &EstimateCounts::flops);
-    return flops_a != flops_b ? flops_a > flops_b
-                              : weight(a, &EstimateCounts::bytes) > weight(b, &EstimateCounts::bytes);
+  std::ranges::stable_sort(pairs, std::greater(), [](const Pair& pair) {
+    const auto size = [](const Cell& delta) { return std::abs(documents::number(delta).value_or(0)); };
+    return std::array{size(pair.seconds_delta()), size(pair.delta(&EstimateCounts::flops)),
+                      size(pair.delta(&EstimateCounts::bytes))};
   });
   if (top > 0 && pairs.size() > top) pairs.resize(top);
   return pairs;
@@ -193,7 +181,8 @@ base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name,
                   {.header = "Δ " + unit + "s", .is_number = true},
                   {.header = "Δ params", .is_number = true, .drop_order = 4},
                   {.header = "Δ bytes", .is_number = true}};
-  const bool is_timed = std::ranges::any_of(pairs, [](const Pair& pair) { return pair.seconds_delta().has_value(); });
+  const auto is_known = [](const Cell& cell) { return !std::holds_alternative<std::monostate>(cell); };
+  const bool is_timed = std::ranges::any_of(pairs, is_known, &Pair::seconds_delta);
   if (is_timed) grid.columns.push_back({.header = "Δ time", .is_number = true});
   for (const Pair& pair : pairs) {
     const auto flops = [](const std::optional<Side>& side) {
@@ -207,9 +196,7 @@ base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name,
                          signed_text(pair.delta(&EstimateCounts::flops), CellKind::Count),
                          signed_text(pair.delta(&EstimateCounts::params), CellKind::Count),
                          signed_text(pair.delta(&EstimateCounts::bytes), CellKind::Bytes)});
-    if (is_timed)
-      grid.rows.back().push_back(
-          signed_text(pair.seconds_delta() ? Cell(*pair.seconds_delta()) : Cell(), CellKind::Seconds));
+    if (is_timed) grid.rows.back().push_back(signed_text(pair.seconds_delta(), CellKind::Seconds));
   }
   return grid;
 }
@@ -221,60 +208,46 @@ std::string summary(const std::vector<Pair>& pairs, std::string_view row_name) {
     ++(!pair.before ? added : !pair.after ? removed : matched);
     if (pair.before && pair.after && pair.differs()) ++differing;
   }
-  return std::to_string(matched) + " " + std::string(row_name) + "s matched, of which " + std::to_string(differing) +
-         " changed; " + std::to_string(added) + " added, " + std::to_string(removed) + " removed";
-}
-
-void write_cell(base::JsonWriter& json, const char* name, const Cell& cell) {
-  json.key(name);
-  if (const Int* const count = std::get_if<Int>(&cell))
-    json.value(*count);
-  else if (const double* const value = std::get_if<double>(&cell))
-    json.value(*value);
-  else
-    json.null();
+  return cat(matched, " ", row_name, "s matched, of which ", differing, " changed; ", added, " added, ", removed,
+             " removed");
 }
 
 // Each column of one side, or of the difference; times that are not known are left out.
 template <typename Value>
-void write_cells(base::JsonWriter& json, const Columns& columns, const Value& value) {
-  for (const documents::ResultColumn* column : columns) {
-    const Cell cell = value(*column);
+void write_cells(base::JsonWriter& json, const Value& value) {
+  for (const documents::ResultColumn* column : compared()) {
+    const Cell cell = value(column);
     if (column->is_timed() && std::holds_alternative<std::monostate>(cell)) continue;
     write_cell(json, column->name, cell);
   }
 }
 
-void write_side(base::JsonWriter& json, const Columns& columns, const std::optional<Side>& side) {
+void write_side(base::JsonWriter& json, const char* key, const std::optional<Side>& side) {
+  json.key(key);
   if (!side) {
     json.null();
     return;
   }
-  json.begin_object();
-  json.member("index", side->row.index);
+  json.begin_object().member("index", side->row.index);
   if (const EstimateNode* const node = side->row.node)  // as in the file, without a substitute for a missing name
     json.member("name", node->name).member("op_type", node->op_type);
   else
     json.member("name", side->name).member("ops", side->op);
-  write_cells(json, columns, [&](const documents::ResultColumn& column) { return column.cell(side->row); });
+  write_cells(json, [&](const documents::ResultColumn* column) { return column->cell(side->row); });
   json.end_object();
 }
 
 void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs) {
-  const Columns columns = compared();
   json.begin_array();
   for (const Pair& pair : pairs) {
     json.begin_object(Layout::Line);
     json.key("matched_by");
     pair.match == Match::None ? json.null() : json.value(estimate::to_string(pair.match));
-    json.key("before");
-    write_side(json, columns, pair.before);
-    json.key("after");
-    write_side(json, columns, pair.after);
+    write_side(json, "before", pair.before);
+    write_side(json, "after", pair.after);
     json.key("delta").begin_object();
-    write_cells(json, columns, [&](const documents::ResultColumn& column) { return pair.delta(column); });
-    json.end_object();
-    json.end_object();
+    write_cells(json, [&](const documents::ResultColumn* column) { return pair.delta(column); });
+    json.end_object().end_object();
   }
   json.end_array();
 }
@@ -282,9 +255,7 @@ void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs) {
 std::string json_text(const EstimateDocument& before, const EstimateDocument& after, const Comparison& comparison,
                       const std::vector<Pair>& nodes, const std::vector<Pair>& kernels) {
   base::JsonWriter json;
-  json.begin_object();
-  json.member("schema", "pagoda.comparison/1");
-  if (!after.tool.empty()) json.member("tool", after.tool);
+  json.begin_object().member("schema", "pagoda.comparison/1").member_if_any("tool", after.tool);
   json.member("before", before.model.path).member("after", after.model.path);
   json.member("count", to_string(after.count));
   json.member("matched", comparison.matched).member("added", comparison.added).member("removed", comparison.removed);
@@ -313,12 +284,10 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
 std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
   Columns columns = compared();
   std::erase_if(columns, [&](const documents::ResultColumn* column) { return column->is_timed() && !is_timed; });
-  base::CsvLine header;
-  for (const char* name : {"name", "op_type", "matched_by", "before_index", "after_index"})
-    header.add(std::string_view(name));
+  std::vector<std::string> header = {"name", "op_type", "matched_by", "before_index", "after_index"};
   for (const documents::ResultColumn* column : columns)
-    for (const char* prefix : {"before_", "after_", "delta_"}) header.add(prefix + std::string(column->name));
-  std::string text = std::move(header).end();
+    for (const char* prefix : {"before_", "after_", "delta_"}) header.push_back(cat(prefix, column->name));
+  std::string text = base::csv_line(header);
   for (const Pair& pair : pairs) {
     const auto index = [](const std::optional<Side>& side) { return side ? std::to_string(side->row.index) : ""; };
     base::CsvLine line;
@@ -326,7 +295,7 @@ std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
     line.add(index(pair.before)).add(index(pair.after));
     for (const documents::ResultColumn* column : columns) {
       const auto cell = [&](const std::optional<Side>& side) { return side ? column->cell(side->row) : Cell(); };
-      for (const Cell& each : {cell(pair.before), cell(pair.after), pair.delta(*column)}) line.add(exact_text(each));
+      for (const Cell& each : {cell(pair.before), cell(pair.after), pair.delta(column)}) line.add(exact_text(each));
     }
     text += std::move(line).end();
   }
@@ -352,11 +321,10 @@ std::string comparison_report(Format format, const EstimateDocument& before, con
                                      report::operation(before.count));
   const std::string from = report::title(before), to = report::title(after);
   if (format == Format::Markdown)
-    return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + report::markdown_table(totals) + "\n" +
-           summary(pairs, row_name) + "\n\n" + report::markdown_table(rows);
-  return "before  " + from + "\nafter   " + to + "\n\n" + base::aligned(totals, 0) + "\n" + summary(pairs, row_name) +
-         "\n" + (rows.rows.empty() ? "" : "\n" + base::aligned(rows, options.width)) +
-         "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
+    return cat("# ", report::code(from), " → ", report::code(to), "\n\n", report::markdown_table(totals), "\n",
+               summary(pairs, row_name), "\n\n", report::markdown_table(rows));
+  return cat("before  ", from, "\nafter   ", to, "\n\n", base::aligned(totals, 0), "\n", summary(pairs, row_name), "\n",
+             rows.rows.empty() ? "" : "\n" + base::aligned(rows, options.width), report::kSiUnits);
 }
 
 }  // namespace pagoda::present

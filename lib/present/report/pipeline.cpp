@@ -1,6 +1,7 @@
 // Several models that run one after another, as one report.
 #include <filesystem>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/dim_json.h"
@@ -9,7 +10,9 @@
 namespace pagoda::present {
 namespace {
 
+using documents::CellKind;
 using documents::Count;
+using documents::EstimateCounts;
 using documents::EstimateDocument;
 using estimate::Pipeline;
 using estimate::PipelinePart;
@@ -20,51 +23,84 @@ std::string name_of(const PipelinePart& part) {
   return base::printable(std::filesystem::path(part.estimate.model.path).filename().string());
 }
 
-std::optional<double> seconds_of(const PipelinePart& part) {
-  const auto& roofline = part.estimate.roofline;
-  return roofline ? std::optional(roofline->totals.seconds * static_cast<double>(part.runs)) : std::nullopt;
-}
-
-Count times(const Count& count, const PipelinePart& part) { return count ? Count(*count * part.runs) : Count(); }
-
 bool has_flops(const Pipeline& pipeline) { return !report::counts_macs(pipeline.parts.front().estimate); }
 
+// A number of one run of a part, and of a result of the whole pipeline.
+struct Quantity {
+  const char* name;    // in files
+  const char* header;  // in tables; null: not there
+  CellKind kind;
+  bool is_of_runs;  // tables show it times the runs
+  Cell (*of_part)(const EstimateDocument& estimate);
+  Cell (*of_all)(const Pipeline& pipeline);
+
+  bool is_shown(const Pipeline& pipeline) const {
+    if (header == nullptr || (kind == CellKind::Seconds && !documents::number(of_all(pipeline)))) return false;
+    return std::string_view(header) != "FLOPs" || has_flops(pipeline);
+  }
+};
+
+template <auto Member>
+Cell counted(const EstimateDocument& estimate) {
+  return cell_of(estimate.totals.counts.*Member);
+}
+template <auto Member>
+Cell whole(const Pipeline& pipeline) {
+  return cell_of(pipeline.*Member);
+}
+Cell activations(const EstimateDocument& estimate) { return cell_of(estimate.totals.activation_peak_bytes); }
+Cell seconds(const EstimateDocument& estimate) {
+  return estimate.roofline ? Cell(estimate.roofline->totals.seconds) : Cell();
+}
+Cell predicted_seconds(const EstimateDocument& estimate) {
+  return estimate.roofline && estimate.roofline->predicted ? Cell(estimate.roofline->predicted->seconds) : Cell();
+}
+
+// clang-format off
+constexpr Quantity kQuantities[] = {
+    {"macs",                  "MACs",        CellKind::Count,   true,  counted<&EstimateCounts::macs>,        whole<&Pipeline::macs>},
+    {"flops",                 "FLOPs",       CellKind::Count,   true,  counted<&EstimateCounts::flops>,       whole<&Pipeline::flops>},
+    {"bytes",                 "bytes",       CellKind::Bytes,   true,  counted<&EstimateCounts::bytes>,       whole<&Pipeline::bytes>},
+    {"params",                nullptr,       CellKind::Count,   false, counted<&EstimateCounts::params>,      whole<&Pipeline::params>},
+    {"weight_bytes",          "weights",     CellKind::Bytes,   false, counted<&EstimateCounts::param_bytes>, whole<&Pipeline::weight_bytes>},
+    {"activation_peak_bytes", "activations", CellKind::Bytes,   false, activations,                           nullptr},
+    {"seconds",               "time ≥",      CellKind::Seconds, true,  seconds,                               whole<&Pipeline::seconds>},
+    {"floor_seconds",         nullptr,       CellKind::Seconds, true,  nullptr,                               whole<&Pipeline::floor_seconds>},
+    {"predicted_seconds",     "predicted",   CellKind::Seconds, true,  predicted_seconds,                     whole<&Pipeline::predicted_seconds>},
+};
+// clang-format on
+
+Cell times(const Cell& cell, std::int64_t runs) {
+  if (const Int* const count = std::get_if<Int>(&cell)) return *count * runs;
+  if (const double* const value = std::get_if<double>(&cell)) return *value * static_cast<double>(runs);
+  return cell;
+}
+
 base::Grid parts_grid(const Pipeline& pipeline) {
-  base::Grid grid;
-  grid.columns = {{.header = "model", .shortest_width = 12}};
-  for (const char* header : {"runs", "MACs", "FLOPs", "bytes", "weights", "activations"})
-    if (has_flops(pipeline) || std::string_view(header) != "FLOPs")
-      grid.columns.push_back({.header = header, .is_number = true});
-  if (pipeline.seconds) {
-    grid.columns.push_back({.header = "time ≥", .is_number = true});
-    grid.columns.push_back({.header = "share", .is_number = true});
+  base::Grid grid{.columns = {{.header = "model", .shortest_width = 12}, {.header = "runs", .is_number = true}},
+                  .rows = {}};
+  for (const Quantity& quantity : kQuantities) {
+    if (!quantity.is_shown(pipeline)) continue;
+    grid.columns.push_back({.header = quantity.header, .is_number = true});
+    if (quantity.of_part == seconds) grid.columns.push_back({.header = "share", .is_number = true});
   }
-  if (pipeline.predicted_seconds) grid.columns.push_back({.header = "predicted", .is_number = true});
-  const auto add_times = [&](std::vector<std::string>& row, double seconds, std::optional<double> predicted) {
-    if (pipeline.seconds) {
-      row.push_back(base::si_seconds(seconds));
-      row.push_back(*pipeline.seconds > 0 ? base::rounded(100 * seconds / *pipeline.seconds) + " %" : "?");
+  const auto add_row = [&](std::vector<std::string> cells, const auto& value) {
+    for (const Quantity& quantity : kQuantities) {
+      if (!quantity.is_shown(pipeline)) continue;
+      const Cell cell = value(quantity);
+      cells.push_back(known_text(cell, quantity.kind));
+      if (quantity.of_part != seconds) continue;
+      const double share = documents::number(cell).value_or(0) / *pipeline.seconds;
+      cells.push_back(*pipeline.seconds > 0 ? shown_text(share, CellKind::Portion) : "?");
     }
-    if (pipeline.predicted_seconds) row.push_back(predicted ? base::si_seconds(*predicted) : "?");
+    grid.rows.push_back(std::move(cells));
   };
-  for (const PipelinePart& part : pipeline.parts) {
-    const documents::EstimateTotals& totals = part.estimate.totals;
-    std::vector<std::string> row = {name_of(part), base::grouped(part.runs), cell(times(totals.counts.macs, part))};
-    if (has_flops(pipeline)) row.push_back(cell(times(totals.counts.flops, part)));
-    row.insert(row.end(), {cell(times(totals.counts.bytes, part), "B"), cell(totals.counts.param_bytes, "B"),
-                           cell(totals.activation_peak_bytes, "B")});
-    const auto& roofline = part.estimate.roofline;
-    add_times(row, seconds_of(part).value_or(0),
-              roofline && roofline->predicted
-                  ? std::optional(roofline->predicted->seconds * static_cast<double>(part.runs))
-                  : std::nullopt);
-    grid.rows.push_back(std::move(row));
-  }
-  std::vector<std::string> sums = {"all", "", cell(pipeline.macs)};
-  if (has_flops(pipeline)) sums.push_back(cell(pipeline.flops));
-  sums.insert(sums.end(), {cell(pipeline.bytes, "B"), cell(pipeline.weight_bytes, "B"), ""});
-  add_times(sums, pipeline.seconds.value_or(0), pipeline.predicted_seconds);
-  grid.rows.push_back(std::move(sums));
+  for (const PipelinePart& part : pipeline.parts)
+    add_row({name_of(part), base::grouped(part.runs)}, [&](const Quantity& quantity) {
+      return times(quantity.of_part(part.estimate), quantity.is_of_runs ? part.runs : 1);
+    });
+  add_row({"all", ""},
+          [&](const Quantity& quantity) { return quantity.of_all ? quantity.of_all(pipeline) : Cell(std::string()); });
   return grid;
 }
 
@@ -97,65 +133,43 @@ std::string answer(const Pipeline& pipeline) {
 
 std::string heading(const Pipeline& pipeline) {
   const EstimateDocument& first = pipeline.parts.front().estimate;
-  std::string text = std::to_string(pipeline.parts.size()) + " models · " +
-                     std::string(to_string(first.traffic ? first.traffic->model : TrafficModel::Unfused)) + " traffic";
-  if (first.roofline) text += " · " + report::device_text(*first.roofline);
-  return text;
+  return cat(pipeline.parts.size(), " models · ",
+             to_string(first.traffic ? first.traffic->model : TrafficModel::Unfused), " traffic",
+             first.roofline ? " · " + report::device_text(*first.roofline) : "");
 }
 
 std::string json_text(const Pipeline& pipeline) {
   const EstimateDocument& first = pipeline.parts.front().estimate;
   base::JsonWriter json;
-  json.begin_object();
-  json.member("schema", "pagoda.pipeline/1");
-  if (!first.tool.empty()) json.member("tool", first.tool);
-  json.member("count", to_string(first.count));
-  json.key("device");
+  json.begin_object().member("schema", "pagoda.pipeline/1").member_if_any("tool", first.tool);
+  json.member("count", to_string(first.count)).key("device");
   first.roofline ? json.value(first.roofline->device) : json.null();
   json.key("parts").begin_array();
   for (const PipelinePart& part : pipeline.parts) {
-    const documents::EstimateTotals& totals = part.estimate.totals;
-    const auto& roofline = part.estimate.roofline;
-    json.begin_object(Layout::Line);
-    json.member("model", part.estimate.model.path).member("runs", part.runs);
-    json.member("macs", totals.counts.macs).member("flops", totals.counts.flops).member("bytes", totals.counts.bytes);
-    json.member("params", totals.counts.params).member("weight_bytes", totals.counts.param_bytes);
-    json.member("activation_peak_bytes", totals.activation_peak_bytes);
-    json.member("seconds", roofline ? std::optional(roofline->totals.seconds) : std::nullopt);
-    json.member("predicted_seconds",
-                roofline && roofline->predicted ? std::optional(roofline->predicted->seconds) : std::nullopt);
-    json.member("unmodelled_nodes", totals.unmodelled_nodes);
-    json.end_object();
+    json.begin_object(Layout::Line).member("model", part.estimate.model.path).member("runs", part.runs);
+    for (const Quantity& quantity : kQuantities)
+      if (quantity.of_part != nullptr) write_cell(json, quantity.name, quantity.of_part(part.estimate));
+    json.member("unmodelled_nodes", part.estimate.totals.unmodelled_nodes).end_object();
   }
-  json.end_array();
-  json.key("totals").begin_object();
-  json.member("macs", pipeline.macs).member("flops", pipeline.flops).member("bytes", pipeline.bytes);
-  json.member("params", pipeline.params).member("weight_bytes", pipeline.weight_bytes);
-  json.member("seconds", pipeline.seconds).member("floor_seconds", pipeline.floor_seconds);
-  json.member("predicted_seconds", pipeline.predicted_seconds).member("items", pipeline.items);
-  json.member("resident_bytes", pipeline.resident_bytes).member("in_turn_bytes", pipeline.in_turn_bytes);
-  json.member("device_bytes", pipeline.device_bytes);
-  json.end_object();
-  json.member("partial", pipeline.partial);
-  json.end_object();
+  json.end_array().key("totals").begin_object();
+  for (const Quantity& quantity : kQuantities)
+    if (quantity.of_all != nullptr) write_cell(json, quantity.name, quantity.of_all(pipeline));
+  json.member("items", pipeline.items).member("resident_bytes", pipeline.resident_bytes);
+  json.member("in_turn_bytes", pipeline.in_turn_bytes).member("device_bytes", pipeline.device_bytes).end_object();
+  json.member("partial", pipeline.partial).end_object();
   return std::move(json).text();
 }
 
 std::string csv_text(const Pipeline& pipeline) {
-  base::CsvLine header;
-  for (const char* name : {"model", "runs", "macs", "flops", "bytes", "params", "weight_bytes", "activation_peak_bytes",
-                           "seconds", "predicted_seconds"})
-    header.add(std::string_view(name));
-  std::string text = std::move(header).end();
+  std::vector<std::string> header = {"model", "runs"};
+  for (const Quantity& quantity : kQuantities)
+    if (quantity.of_part != nullptr) header.emplace_back(quantity.name);
+  std::string text = base::csv_line(header);
   for (const PipelinePart& part : pipeline.parts) {
-    const documents::EstimateTotals& totals = part.estimate.totals;
-    const auto& roofline = part.estimate.roofline;
     base::CsvLine line;
-    line.name(part.estimate.model.path).add(std::to_string(part.runs));
-    line.add(totals.counts.macs).add(totals.counts.flops).add(totals.counts.bytes).add(totals.counts.params);
-    line.add(totals.counts.param_bytes).add(totals.activation_peak_bytes);
-    line.add(roofline ? std::optional(roofline->totals.seconds) : std::nullopt);
-    line.add(roofline && roofline->predicted ? std::optional(roofline->predicted->seconds) : std::nullopt);
+    line.name(part.estimate.model.path).add(part.runs);
+    for (const Quantity& quantity : kQuantities)
+      if (quantity.of_part != nullptr) line.add(exact_text(quantity.of_part(part.estimate)));
     text += std::move(line).end();
   }
   return text;
@@ -168,10 +182,9 @@ std::string pipeline_report(Format format, const Pipeline& pipeline, const Repor
   if (format == Format::Csv) return csv_text(pipeline);
   const base::Grid grid = parts_grid(pipeline);
   if (format == Format::Markdown)
-    return "# " + heading(pipeline) + "\n\n" + report::markdown_table(grid) + "\n```\n" + answer(pipeline) + "```\n";
-  return heading(pipeline) + "\n\n" + base::aligned(grid, options.width) + "\n" + answer(pipeline) +
-         (has_flops(pipeline) ? "MACs, FLOPs" : "MACs") +
-         ", bytes and times are of all runs; SI units: 1 kB is 1000 B, 1 M is 10^6\n";
+    return cat("# ", heading(pipeline), "\n\n", report::markdown_table(grid), "\n```\n", answer(pipeline), "```\n");
+  return cat(heading(pipeline), "\n\n", base::aligned(grid, options.width), "\n", answer(pipeline),
+             has_flops(pipeline) ? "MACs, FLOPs" : "MACs", ", bytes and times are of all runs; ", report::kSiUnits);
 }
 
 }  // namespace pagoda::present

@@ -24,6 +24,8 @@ using documents::EstimateType;
 using documents::has_predicted_rows;
 using documents::heaviest_node;
 
+inline constexpr const char* kSiUnits = "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
+
 // Whether there are multiply-accumulates alone, and no FLOPs.
 inline bool counts_macs(const EstimateDocument& estimate) { return estimate.count == Convention::Macs; }
 
