@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pagoda/base/error.h"
+#include "draw/raster.h"
 #include "draw/text.h"
-#include "pagoda/base/number.h"
 #include "page/page_files.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/number.h"
 
 namespace pagoda::lab::results {
 
@@ -102,6 +104,22 @@ std::string page(const Page& page) {
   html += "<div id=\"tabs\"><div id=\"tab-bar\" role=\"tablist\" aria-label=\"Tables\">" + bar + "</div>\n" + panels +
           "</div>\n</main>\n";
   return present::plot::page_of(page.title, html, present::plot::report_page_script());
+}
+
+std::string written(ReportFormat format, const Output& text, const Output& csv, const Output& svg, const Output& html) {
+  switch (format) {
+    case ReportFormat::Text:
+      return text();
+    case ReportFormat::Csv:
+      return csv();
+    case ReportFormat::Svg:
+      return svg();
+    case ReportFormat::Png:
+      return present::plot::rasterize(svg(), "png");
+    case ReportFormat::Html:
+      return html();
+  }
+  return {};
 }
 
 }  // namespace pagoda::lab::results

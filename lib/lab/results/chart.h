@@ -1,10 +1,12 @@
 // Pictures and pages of results: several pictures in one, and a page of pictures and tables.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "draw/picture.h"
+#include "pagoda/lab/result_report.h"
 
 namespace pagoda::lab::results {
 
@@ -30,5 +32,9 @@ struct Page {
   std::vector<PageTable> tables;
 };
 std::string page(const Page& page);
+
+// The report in a format, by the function for it; PNG is made from the SVG.
+using Output = std::function<std::string()>;
+std::string written(ReportFormat format, const Output& text, const Output& csv, const Output& svg, const Output& html);
 
 }  // namespace pagoda::lab::results

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/rank_test.h"
 #include "pagoda/lab/result_report.h"
@@ -20,6 +21,8 @@ std::optional<double> verification_error(const Group& group) {
   return std::nullopt;
 }
 
+void add_note(SpeedUp& row, const char* note) { row.note += cat(row.note.empty() ? "" : "; ", note); }
+
 // A pair with its units, kept because the test depends on the number of pairs.
 struct Pair {
   SpeedUp row;
@@ -33,7 +36,7 @@ Pair pair_of(const Group& base, const Group& now) {
   pair.now = results::units(now);
   SpeedUp& row = pair.row;
   row.name = now.name;
-  row.model = now.model;
+  row.model = results::text_of(now.config, "model");
   pair.mode = results::mode_of(now.repeats.front()->config);
   row.base_seconds = results::median_seconds(base);
   row.new_seconds = results::median_seconds(now);
@@ -41,10 +44,10 @@ Pair pair_of(const Group& base, const Group& now) {
   row.base_units = pair.base.logs.size();
   row.new_units = pair.now.logs.size();
   row.units = pair.base.are_repeats && pair.now.are_repeats ? "repeats" : "blocks of one process";
-  if (row.units != "repeats") row.note = "noise between processes is not in it: --repeat 3 or more";
+  if (row.units != "repeats") add_note(row, "noise between processes is not in it: --repeat 3 or more");
   row.base_error = verification_error(base);
   row.new_error = verification_error(now);
-  if (base.sha256 != now.sha256) row.note += std::string(row.note.empty() ? "" : "; ") + "the model's file differs";
+  if (base.sha256 != now.sha256) add_note(row, "the model's file differs");
   return pair;
 }
 
@@ -54,10 +57,7 @@ Pair pair_of(const Group& base, const Group& now) {
 void test(Pair& pair, double threshold) {
   SpeedUp& row = pair.row;
   const std::vector<double>&a = pair.now.logs, &b = pair.base.logs;
-  if (a.size() < 2 || b.size() < 2) {
-    row.note += std::string(row.note.empty() ? "" : "; ") + "too few measurements";
-    return;
-  }
+  if (a.size() < 2 || b.size() < 2) return add_note(row, "too few measurements");
   const bool is_enough = base::rank_sum_resolution(a.size(), b.size()) <= threshold;
   if (const auto shift = base::shift_interval(b, a, 0.95); is_enough && shift) {
     row.test = "rank sum, exact";
@@ -74,22 +74,22 @@ void test(Pair& pair, double threshold) {
     row.low = std::exp(-welch->difference - reach);
     row.high = std::exp(-welch->difference + reach);
   } else {
-    row.note += std::string(row.note.empty() ? "" : "; ") + "the measurements do not vary: a clock too coarse";
+    add_note(row, "the measurements do not vary: a clock too coarse");
   }
 }
 
 // Holm's procedure: compares the smallest p with α/m, the next with α/(m−1), … until one is not below. The probability
 // of any false alarm is at most α, however the pairs depend on each other.
-template <typename P>
-void decide(std::vector<Pair>& pairs, double alpha, SpeedVerdict verdict, const P& p_of, auto beyond) {
-  std::vector<Pair*> order;
+void decide(std::vector<Pair>& pairs, double alpha, SpeedVerdict verdict, std::optional<double> SpeedUp::*p,
+            const auto& is_beyond) {
+  std::vector<SpeedUp*> order;
   // Blocks of one process do not show the variation between processes: no verdict is based on them.
   for (Pair& pair : pairs)
-    if (p_of(pair.row) && pair.row.units == "repeats") order.push_back(&pair);
-  std::sort(order.begin(), order.end(), [&](const Pair* a, const Pair* b) { return *p_of(a->row) < *p_of(b->row); });
+    if (pair.row.*p && pair.row.units == "repeats") order.push_back(&pair.row);
+  std::sort(order.begin(), order.end(), [&](const SpeedUp* a, const SpeedUp* b) { return *(a->*p) < *(b->*p); });
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (*p_of(order[i]->row) > alpha / static_cast<double>(order.size() - i)) break;
-    if (beyond(*order[i]->row.ratio)) order[i]->row.verdict = verdict;
+    if (*(order[i]->*p) > alpha / static_cast<double>(order.size() - i)) break;
+    if (is_beyond(*order[i]->ratio)) order[i]->verdict = verdict;
   }
 }
 
@@ -114,28 +114,6 @@ MeanRatio mean_of(std::string name, const std::vector<const Pair*>& pairs) {
     const double reach = base::student_quantile(0.975, variance * variance / weight) * std::sqrt(variance) / n;
     mean.low = std::exp(sum / n - reach);
     mean.high = std::exp(sum / n + reach);
-  }
-  return mean;
-}
-
-// Mean over models: each counts once, however many configurations it has.
-MeanRatio over_models(const std::vector<MeanRatio>& models) {
-  MeanRatio mean{.name = "", .count = models.size(), .ratio = 1, .low = {}, .high = {}};
-  double sum = 0, squares = 0;
-  bool all_known = !models.empty();
-  for (const MeanRatio& model : models) {
-    sum += std::log(model.ratio);
-    all_known = all_known && model.low && model.high;
-    if (!all_known) continue;
-    const double half = std::log(*model.high / *model.low) / 2;
-    squares += half * half;
-  }
-  if (models.empty()) return mean;
-  const double n = static_cast<double>(models.size());
-  mean.ratio = std::exp(sum / n);
-  if (all_known) {
-    mean.low = std::exp(sum / n - std::sqrt(squares) / n);
-    mean.high = std::exp(sum / n + std::sqrt(squares) / n);
   }
   return mean;
 }
@@ -189,12 +167,10 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
     const double band = 1 + options.tolerance;
     if (row.low && row.high && *row.low >= 1 / band && *row.high <= band) row.verdict = SpeedVerdict::Same;
   }
-  decide(
-      pairs, options.false_alarm, SpeedVerdict::Slower, [](const SpeedUp& row) { return row.p_slower; },
-      [&](double ratio) { return ratio < 1 / (1 + options.tolerance); });
-  decide(
-      pairs, options.false_alarm, SpeedVerdict::Faster, [](const SpeedUp& row) { return row.p_faster; },
-      [&](double ratio) { return ratio > 1 + options.tolerance; });
+  decide(pairs, options.false_alarm, SpeedVerdict::Slower, &SpeedUp::p_slower,
+         [&](double ratio) { return ratio < 1 / (1 + options.tolerance); });
+  decide(pairs, options.false_alarm, SpeedVerdict::Faster, &SpeedUp::p_faster,
+         [&](double ratio) { return ratio > 1 + options.tolerance; });
 
   std::map<std::string, std::map<std::string, std::vector<const Pair*>>> by_mode;
   for (const Pair& pair : pairs) by_mode[pair.mode][pair.row.model].push_back(&pair);
@@ -203,13 +179,11 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
     const std::string ending = by_mode.size() > 1 ? " " + mode : "";
     for (const auto& [model, members] : by_model) models.push_back(mean_of(model + ending, members));
     comparison.models.insert(comparison.models.end(), models.begin(), models.end());
-    MeanRatio mean = over_models(models);
-    if (by_mode.size() > 1) {
-      mean.name = mode;
-      comparison.by_mode.push_back(std::move(mean));
-    } else {
-      comparison.geomean = std::move(mean);
-    }
+    // Each model counts once, however many configurations it has.
+    if (by_mode.size() > 1)
+      comparison.by_mode.push_back(results::mean_ratio(mode, models));
+    else
+      comparison.geomean = results::mean_ratio("", models);
   }
   for (Pair& pair : pairs) comparison.rows.push_back(std::move(pair.row));
   std::stable_sort(comparison.rows.begin(), comparison.rows.end(),

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
@@ -62,8 +63,8 @@ std::vector<Group> groups(const std::vector<documents::Result>& results, const s
     const documents::Config config = without_protocol(result.config, without);
     const auto [place, is_new] = places.emplace(documents::canonical(config), list.size());
     if (is_new)
-      list.push_back({.name = documents::config_label(config),
-                      .model = text_of(config, "model"),
+      list.push_back({.config = config,
+                      .name = documents::config_label(config),
                       .sha256 = text_of(result.config, "model_sha256"),
                       .repeats = {},
                       .failure = {}});
@@ -72,7 +73,7 @@ std::vector<Group> groups(const std::vector<documents::Result>& results, const s
         result.timing->latency.p50 > 0)
       group.repeats.push_back(&result);
     else if (group.failure.empty())
-      group.failure = std::string(to_string(result.status)) + (result.reason.empty() ? "" : ": " + result.reason);
+      group.failure = cat(to_string(result.status), result.reason.empty() ? "" : ": ", result.reason);
   }
   return list;
 }
@@ -102,6 +103,34 @@ double median_seconds(const Group& group) {
   return base::median(medians);
 }
 
+std::optional<double> median_of(const std::vector<const documents::Result*>& repeats, std::string_view column) {
+  const auto columns = number_columns();
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return each.name == column; });
+  std::vector<double> known;
+  for (const documents::Result* repeat : repeats)
+    if (const auto value = found->value(*repeat)) known.push_back(*value);
+  return known.empty() ? std::nullopt : std::optional(base::median(known));
+}
+
+std::string inputs_text(const documents::Result& result) {
+  return base::joined(result.inputs, "; ", [](const documents::InputTensor& input) { return to_string(input); });
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text,
+                                                          const std::function<Error(const std::string&)>& error) {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part(text.substr(begin, end - begin));
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0) throw error(part);
+    list.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    begin = end + 1;
+  }
+  return list;
+}
+
 }  // namespace pagoda::lab::results
 
 namespace pagoda::lab {
@@ -110,7 +139,8 @@ namespace {
 bool has_accelerator(const documents::Result& result, const std::string& wanted) {
   if (results::text_of(result.config, "device") == wanted) return true;
   for (const char* fact : {"gpu", "device", "device_kind", "cpu"})
-    if (base::lower(results::text_of(result.metadata, fact)).find(base::lower(wanted)) != std::string::npos) return true;
+    if (base::lower(results::text_of(result.metadata, fact)).find(base::lower(wanted)) != std::string::npos)
+      return true;
   return false;
 }
 
@@ -126,17 +156,8 @@ bool holds(const documents::Result& result, const std::string& axis, const std::
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> conditions_of(std::string_view text) {
-  std::vector<std::pair<std::string, std::string>> list;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part(text.substr(begin, end - begin));
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw Error("\"" + part + "\": expected AXIS=VALUE, like compile=eager");
-    list.emplace_back(part.substr(0, equals), part.substr(equals + 1));
-    begin = end + 1;
-  }
-  return list;
+  return results::pairs_of(
+      text, [](const std::string& part) { return Error("\"" + part + "\": expected AXIS=VALUE, like compile=eager"); });
 }
 
 std::vector<documents::Result> results_where(const std::vector<documents::Result>& results,
@@ -145,8 +166,7 @@ std::vector<documents::Result> results_where(const std::vector<documents::Result
   for (const std::string& text : conditions)
     for (const auto& [axis, value] : conditions_of(text))
       std::erase_if(left, [&, &a = axis, &v = value](const documents::Result& r) { return !holds(r, a, v); });
-  if (left.empty() && !results.empty())
-    throw Error("\"" + base::joined(conditions) + "\": no record has these values");
+  if (left.empty() && !results.empty()) throw Error("\"" + base::joined(conditions) + "\": no record has these values");
   return left;
 }
 
@@ -157,8 +177,8 @@ documents::Measured runs_where(documents::Measured measured, const std::vector<s
   for (const std::string& text : conditions)
     for (const auto& [axis, value] : conditions_of(text)) {
       if (!names.contains(axis))
-        throw Error("\"" + axis + "=" + value + "\": the runs have no such setting; theirs are: " +
-                    (names.empty() ? "none" : base::joined(names)));
+        throw Error(cat("\"", axis, "=", value, "\": the runs have no such setting; theirs are: ",
+                        names.empty() ? "none" : base::joined(names)));
       std::erase_if(measured.runs, [&, &a = axis, &v = value](const documents::MeasuredRun& run) {
         return results::text_of(run.config, a) != v;
       });

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <set>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/rank_test.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/lab/result_report.h"
@@ -19,14 +20,10 @@ using results::Group;
 using Table = std::map<std::string, std::map<std::string, Group>>;
 
 bool has_several_modes(const std::vector<Snapshot>& snapshots) {
-  std::string first;
+  std::set<std::string> modes;
   for (const Snapshot& snapshot : snapshots)
-    for (const documents::Result& result : snapshot.results) {
-      const std::string mode = results::mode_of(result.config);
-      if (first.empty()) first = mode;
-      if (mode != first) return true;
-    }
-  return false;
+    for (const documents::Result& result : snapshot.results) modes.insert(results::mode_of(result.config));
+  return modes.size() > 1;
 }
 
 Table table_of(const Snapshot& snapshot, bool names_mode) {
@@ -41,41 +38,25 @@ Table table_of(const Snapshot& snapshot, bool names_mode) {
   return table;
 }
 
-// Whether the group has all the wanted values, given as "AXIS=VALUE,…".
-bool fits(const Group& group, const std::map<std::string, std::string>& wanted) {
+bool fits(const Group& group, const std::vector<std::pair<std::string, std::string>>& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
     return results::text_of(group.repeats.front()->config, pair.first) == pair.second;
   });
-}
-
-std::map<std::string, std::string> values_of(const std::string& text) {
-  std::map<std::string, std::string> values;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw Error("baseline \"" + text + "\": found \"" + part +
-                  "\"; expected oldest, the name of a snapshot, or AXIS=VALUE,… like compile=eager");
-    values[part.substr(0, equals)] = part.substr(equals + 1);
-    begin = end + 1;
-  }
-  return values;
 }
 
 // The baseline of each workload of each series.
 class Baseline {
  public:
   Baseline(const std::vector<Snapshot>& snapshots, const std::vector<Table>& tables, const std::string& text)
-      : tables_(tables) {
-    const auto named =
-        std::find_if(snapshots.begin(), snapshots.end(), [&](const Snapshot& s) { return s.name == text; });
+      : tables_(tables), last_(tables.size()) {
+    const auto named = std::ranges::find(snapshots, text, &Snapshot::name);
     if (named != snapshots.end())
       first_ = static_cast<std::size_t>(named - snapshots.begin()), last_ = first_ + 1;
-    else if (text == "oldest")
-      last_ = tables.size();
-    else
-      wanted_ = values_of(text), last_ = tables.size();
+    else if (text != "oldest")
+      wanted_ = results::pairs_of(text, [&](const std::string& part) {
+        return Error(cat("baseline \"", text, "\": found \"", part,
+                         "\"; expected oldest, the name of a snapshot, or AXIS=VALUE,… like compile=eager"));
+      });
   }
 
   const Group* of(const std::string& series, const std::string& workload) const {
@@ -90,8 +71,8 @@ class Baseline {
 
  private:
   const std::vector<Table>& tables_;
-  std::size_t first_ = 0, last_ = 0;
-  std::map<std::string, std::string> wanted_;
+  std::size_t first_ = 0, last_;
+  std::vector<std::pair<std::string, std::string>> wanted_;
 };
 
 CurvePoint point_of(const std::string& workload, const Group& base, const Group& now) {
@@ -121,25 +102,16 @@ CurvePoint point_of(const std::string& workload, const Group& base, const Group&
 }
 
 HistoryPoint summary_of(std::size_t snapshot, const std::vector<CurvePoint>& points) {
-  HistoryPoint result{.snapshot = snapshot, .workloads = points.size(), .geomean = 1, .low = {}, .high = {}};
   std::vector<double> ratios;
-  double logs = 0, squares = 0;
-  bool all_known = true;
-  for (const CurvePoint& point : points) {
-    ratios.push_back(point.ratio);
-    logs += std::log(point.ratio);
-    all_known = all_known && point.low && point.high;
-    if (all_known) squares += std::pow(std::log(*point.high / *point.low) / 2, 2);
-  }
-  std::sort(ratios.begin(), ratios.end());
-  const double n = static_cast<double>(points.size());
-  result.geomean = std::exp(logs / n);
-  if (all_known) {
-    result.low = std::exp(logs / n - std::sqrt(squares) / n);
-    result.high = std::exp(logs / n + std::sqrt(squares) / n);
-  }
-  result.percentiles = {base::quantile(ratios, 0.05), base::quantile(ratios, 0.5), base::quantile(ratios, 0.95)};
-  return result;
+  for (const CurvePoint& point : points) ratios.push_back(point.ratio);
+  std::ranges::sort(ratios);
+  const MeanRatio mean = results::mean_ratio("", points);
+  return {.snapshot = snapshot,
+          .workloads = points.size(),
+          .geomean = mean.ratio,
+          .low = mean.low,
+          .high = mean.high,
+          .percentiles = {base::quantile(ratios, 0.05), base::quantile(ratios, 0.5), base::quantile(ratios, 0.95)}};
 }
 
 }  // namespace
@@ -154,7 +126,6 @@ std::vector<Snapshot> by_day(const std::vector<documents::Result>& results) {
     snapshot.results.push_back(result);
   }
   std::vector<Snapshot> list;
-  list.reserve(days.size());
   for (auto& [day, snapshot] : days) list.push_back(std::move(snapshot));
   return list;
 }
@@ -186,9 +157,9 @@ History history(const std::vector<Snapshot>& snapshots, const std::string& basel
     }
   }
   if (series.empty())
-    throw Error("baseline \"" + baseline_text +
-                "\": no record is left to compare with; expected oldest, the name of a "
-                "snapshot, or AXIS=VALUE,… that some records have");
+    throw Error(cat("baseline \"", baseline_text,
+                    "\": no record is left to compare with; expected oldest, the name of a ",
+                    "snapshot, or AXIS=VALUE,… that some records have"));
   for (auto& [name, line] : series) result.series.push_back(std::move(line));
   return result;
 }

@@ -1,26 +1,13 @@
 // One record as pagoda.measured/1: its layers are the kernels.
-#include "pagoda/base/statistics.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/lab/result_report.h"
 #include "results/groups.h"
 
 namespace pagoda::lab {
-namespace {
-
-// Median over the repeats that have the number.
-template <typename Value>
-std::optional<double> median_over(const results::Group& group, const Value& value) {
-  std::vector<double> known;
-  for (const documents::Result* repeat : group.repeats)
-    if (const std::optional<double> one = value(*repeat)) known.push_back(*one);
-  return known.empty() ? std::nullopt : std::optional(base::median(known));
-}
-
-}  // namespace
-
 documents::Measured measured_of(const documents::Result& result) {
   if (result.status != documents::ResultStatus::Ok || !result.timing)
-    throw Error(result.key + ": is " + std::string(to_string(result.status)) +
-                ", there is no time to convert; choose another record with --key");
+    throw Error(cat(result.key, ": is ", to_string(result.status),
+                    ", there is no time to convert; choose another record with --key"));
   documents::Measured measured;
   measured.source = "pagoda-bench";
   measured.tool = results::text_of(result.metadata, "runner");
@@ -77,13 +64,13 @@ documents::Measured measured_runs_of(const std::vector<documents::Result>& all) 
       measured.spread.reset();
     }
     documents::MeasuredRun run;
-    run.config = results::without_protocol(first.config);
+    run.config = group.config;
     run.seconds = results::median_seconds(group);
-    run.energy_joules = median_over(group, [](const documents::Result& r) { return r.energy.joules; });
-    run.watts = median_over(group, [](const documents::Result& r) { return r.energy.watts; });
+    run.energy_joules = results::median_of(group.repeats, "energy_joules");
+    run.watts = results::median_of(group.repeats, "watts");
     measured.runs.push_back(std::move(run));
   }
-  if (measured.runs.empty()) throw Error("none of " + std::to_string(all.size()) + " records has a time to convert");
+  if (measured.runs.empty()) throw Error(cat("none of ", all.size(), " records has a time to convert"));
   return measured;
 }
 

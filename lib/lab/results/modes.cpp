@@ -5,12 +5,12 @@
 #include <cmath>
 #include <map>
 
-#include "pagoda/base/csv_line.h"
+#include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
-#include "draw/raster.h"
-#include "draw/text.h"
 #include "results/chart.h"
+#include "results/csv.h"
 
 namespace pagoda::lab {
 namespace {
@@ -70,83 +70,75 @@ void finish(ModeStudy& study) {
 std::string left_out_text(const std::vector<ModeStudy>& studies) {
   const std::size_t count = studies.front().left_out;
   if (count == 0) return "";
-  return std::to_string(count) + (count == 1 ? " run" : " runs") + " without seconds or joules " +
-         (count == 1 ? "is" : "are") + " left out";
+  return cat(count, count == 1 ? " run" : " runs", " without seconds or joules ", count == 1 ? "is" : "are",
+             " left out");
 }
 
 std::string percent(double part) { return base::rounded(100 * part) + " %"; }
+std::string joules_text(double joules) { return base::si_text(joules, "J", {.trims = false}); }
 
 constexpr std::string_view kOnlyOne = "the only one";
 std::string mode_name(const ModeRun& mode) { return mode.name.empty() ? std::string(kOnlyOne) : mode.name; }
-// Whether each work was measured in one mode: then no mode can be chosen.
+// False if each work was measured in one mode.
 bool has_choice(const std::vector<ModeStudy>& studies) {
   return std::any_of(studies.begin(), studies.end(), [](const ModeStudy& study) { return study.modes.size() > 1; });
 }
 
 std::string text_of(const std::vector<ModeStudy>& studies, const std::string& title) {
-  base::Grid grid{.columns = {{.header = "work"},
-                              {.header = "modes", .is_number = true},
-                              {.header = "fastest", .is_number = true},
-                              {.header = "its energy", .is_number = true},
-                              {.header = "chosen"},
-                              {.header = "longer", .is_number = true},
-                              {.header = "saved", .is_number = true},
-                              {.header = "least energy of all", .is_number = true},
-                              {.header = "at", .is_number = true}},
+  base::Grid grid{.columns = {{"work"},
+                              {"modes", true},
+                              {"fastest", true},
+                              {"its energy", true},
+                              {"chosen"},
+                              {"longer", true},
+                              {"saved", true},
+                              {"least energy of all", true},
+                              {"at", true}},
                   .rows = {}};
+  std::string fronts;
   for (const ModeStudy& study : studies) {
     const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen],
                   &least = study.modes[study.least];
-    grid.rows.push_back({base::printable(study.work), std::to_string(study.modes.size()),
-                         base::si_seconds(fastest.seconds), base::si_text(fastest.joules, "J", {.trims = false}),
-                         base::printable(mode_name(chosen)),
+    grid.rows.push_back({base::printable(study.work), cat(study.modes.size()), base::si_seconds(fastest.seconds),
+                         joules_text(fastest.joules), base::printable(mode_name(chosen)),
                          percent(chosen.seconds / fastest.seconds - 1), percent(study.saving()),
-                         base::si_text(least.joules, "J", {.trims = false}), base::rounded(least.seconds / fastest.seconds) + "×"});
-  }
-  std::string text = base::printable(title) + ": the least energy of the modes that take at most " +
-                     percent(studies.front().slow_down) + " longer than the fastest\n\n" + base::aligned(grid, 0) +
-                     "\n";
-  for (const ModeStudy& study : studies) {
-    text += "front" + (study.work.empty() ? "" : " of " + base::printable(study.work)) + ":\n";
+                         joules_text(least.joules), base::rounded(least.seconds / fastest.seconds) + "×"});
+    fronts += cat("front", study.work.empty() ? "" : " of ", base::printable(study.work), ":\n");
     for (const ModeRun& mode : study.modes)
       if (mode.is_on_front)
-        text += "  " + base::si_seconds(mode.seconds) + "  " + base::si_text(mode.joules, "J", {.trims = false}) + "  " +
-                base::printable(mode.name) + "\n";
+        fronts += cat("  ", base::si_seconds(mode.seconds), "  ", joules_text(mode.joules), "  ",
+                      base::printable(mode.name), "\n");
   }
-  if (const std::string left_out = left_out_text(studies); !left_out.empty()) text += left_out + "\n";
-  return text;
+  const std::string left_out = left_out_text(studies);
+  return cat(base::printable(title), ": the least energy of the modes that take at most ",
+             percent(studies.front().slow_down), " longer than the fastest\n\n", base::aligned(grid, 0), "\n", fronts,
+             left_out, left_out.empty() ? "" : "\n");
 }
 
 std::string csv_of(const std::vector<ModeStudy>& studies) {
-  std::string text =
-      base::csv_line({"work", "mode", "seconds", "joules", "watts", "slow_down", "saving", "front", "chosen"});
+  std::string text = "work,mode,seconds,joules,watts,slow_down,saving,front,chosen\r\n";
   for (const ModeStudy& study : studies)
-    for (std::size_t i = 0; i < study.modes.size(); ++i) {
-      const ModeRun &mode = study.modes[i], &fastest = study.modes.front();
-      base::CsvLine line;
-      line.name(study.work).name(mode.name).add(mode.seconds).add(mode.joules).add(mode.joules / mode.seconds);
-      line.add(mode.seconds / fastest.seconds - 1).add(1 - mode.joules / fastest.joules);
-      line.add(mode.is_on_front ? "yes" : "no").add(i == study.chosen ? "yes" : "no");
-      text += std::move(line).end();
+    for (const ModeRun& mode : study.modes) {
+      const ModeRun& fastest = study.modes.front();
+      text += results::csv_row(study.work, mode.name, mode.seconds, mode.joules, mode.joules / mode.seconds,
+                               mode.seconds / fastest.seconds - 1, 1 - mode.joules / fastest.joules,
+                               mode.is_on_front ? "yes" : "no", &mode == &study.modes[study.chosen] ? "yes" : "no");
     }
   return text;
 }
 
 // The settings of a mode that another one does not have: "gpu 918 MHz".
 std::string difference(const ModeRun& mode, const ModeRun& from) {
-  constexpr std::string_view kComma = ", ";
-  const auto settings = [&](const std::string& name) {
+  const auto settings = [](const std::string& name) {
     std::vector<std::string> list;
-    for (std::size_t begin = 0; begin < name.size();) {
-      const std::size_t end = std::min(name.find(kComma, begin), name.size());
+    for (std::size_t begin = 0, end; begin < name.size(); begin = end + 2) {
+      end = std::min(name.find(", ", begin), name.size());
       list.push_back(name.substr(begin, end - begin));
-      begin = end + kComma.size();
     }
     return list;
   };
   std::vector<std::string> list = settings(mode.name);
-  const std::vector<std::string> others = settings(from.name);
-  std::erase_if(list, [&](const std::string& setting) { return is_in(others, setting); });
+  std::erase_if(list, [others = settings(from.name)](const std::string& each) { return is_in(others, each); });
   return base::joined(list);
 }
 
@@ -167,13 +159,10 @@ results::LineChart chart_of_works(const std::vector<ModeStudy>& studies, const s
   const auto [time, seconds] = scale_of(longest, "s");
   const auto [energy, joules] = scale_of(most, "J");
   results::ChartLine line{.name = std::string(kOnlyOne), .points = {}, .dashes = {}, .color = 0};
-  line.points.reserve(studies.size());
-  for (const ModeStudy& study : studies) {
-    const ModeRun& mode = study.modes.front();
-    line.points.push_back({.x = time * mode.seconds, .y = energy * mode.joules, .label = study.work});
-  }
-  std::sort(line.points.begin(), line.points.end(),
-            [](const results::ChartPoint& a, const results::ChartPoint& b) { return a.x < b.x; });
+  for (const ModeStudy& study : studies)
+    line.points.push_back(
+        {.x = time * study.modes.front().seconds, .y = energy * study.modes.front().joules, .label = study.work});
+  std::sort(line.points.begin(), line.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
   const std::string left_out = left_out_text(studies);
   return {.title = title,
           .subtitle = "one mode for each work: nothing to choose" + (left_out.empty() ? "" : "; " + left_out),
@@ -215,9 +204,9 @@ results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::st
     chart.lines.push_back(std::move(line));
   }
   const std::string left_out = left_out_text(studies);
-  chart.subtitle = "lines: front of time and energy; large: the least energy within the limit; faint: other modes" +
-                   (drawn < all ? ", " + std::to_string(all - drawn) + " of " + std::to_string(all) + " beyond" : "") +
-                   (left_out.empty() ? "" : "; " + left_out);
+  chart.subtitle =
+      cat("lines: front of time and energy; large: the least energy within the limit; faint: other modes",
+          drawn < all ? cat(", ", all - drawn, " of ", all, " beyond") : "", left_out.empty() ? "" : "; ", left_out);
   chart.reference = 1;
   chart.reference_name = "fastest mode";
   chart.limit = limit;
@@ -226,30 +215,24 @@ results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::st
 }
 
 results::PageTable table_of(const std::vector<ModeStudy>& studies) {
-  results::PageTable table{.title = "Chosen modes", .columns = {"work", "mode", "time", "energy", "longer", "energy saved"}, .rows = {}};
+  results::PageTable table{
+      .title = "Chosen modes", .columns = {"work", "mode", "time", "energy", "longer", "energy saved"}, .rows = {}};
   for (const ModeStudy& study : studies) {
     const ModeRun& chosen = study.modes[study.chosen];
-    table.rows.push_back(
-        {study.work, mode_name(chosen), base::si_seconds(chosen.seconds), base::si_text(chosen.joules, "J", {.trims = false}),
-         percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
+    table.rows.push_back({study.work, mode_name(chosen), base::si_seconds(chosen.seconds), joules_text(chosen.joules),
+                          percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
   }
   return table;
 }
 
 std::string verdict_of(const std::vector<ModeStudy>& studies) {
   if (!has_choice(studies))
-    return (studies.size() > 1 ? "one mode for each work, " : "one mode, ") + std::string(kOnlyOne) +
-           ": nothing to choose";
+    return cat(studies.size() > 1 ? "one mode for each work, " : "one mode, ", kOnlyOne, ": nothing to choose");
   const ModeStudy& study = *std::max_element(
       studies.begin(), studies.end(), [](const ModeStudy& a, const ModeStudy& b) { return a.saving() < b.saving(); });
   if (study.chosen == 0) return "the fastest mode also takes the least energy";
-  return (studies.size() > 1 ? "up to " : "") + percent(study.saving()) + " less energy for " +
-         percent(study.modes[study.chosen].seconds / study.modes.front().seconds - 1) + " more time";
-}
-
-std::vector<std::string> facts_of(const std::vector<ModeStudy>& studies) {
-  const std::string left_out = left_out_text(studies);
-  return left_out.empty() ? std::vector<std::string>() : std::vector{left_out};
+  return cat(studies.size() > 1 ? "up to " : "", percent(study.saving()), " less energy for ",
+             percent(study.modes[study.chosen].seconds / study.modes.front().seconds - 1), " more time");
 }
 
 }  // namespace
@@ -273,8 +256,8 @@ std::vector<ModeStudy> study_modes(const documents::Measured& measured, double s
     study->modes.push_back({.name = joined_settings(run, settings), .seconds = *run.seconds, .joules = *joules});
   }
   if (studies.empty())
-    throw Error(std::string(subject) + ": none of " + std::to_string(left_out) +
-                " runs has seconds and joules; expected a table of power modes, or runs with joules");
+    throw Error(cat(subject, ": none of ", left_out,
+                    " runs has seconds and joules; expected a table of power modes, or runs with joules"));
   for (ModeStudy& study : studies) {
     study.left_out = left_out;
     finish(study);
@@ -283,20 +266,17 @@ std::vector<ModeStudy> study_modes(const documents::Measured& measured, double s
 }
 
 std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat format, const std::string& title) {
-  switch (format) {
-    case ReportFormat::Csv:
-      return csv_of(studies);
-    case ReportFormat::Svg:
-      return results::draw(chart_of(studies, title));
-    case ReportFormat::Png:
-      return present::plot::rasterize(results::draw(chart_of(studies, title)), "png");
-    case ReportFormat::Html:
-      return results::page(
-          {title, verdict_of(studies), facts_of(studies), {picture_of(chart_of(studies, title))}, {table_of(studies)}});
-    case ReportFormat::Text:
-      break;
-  }
-  return text_of(studies, title);
+  const auto html = [&] {
+    const std::string left_out = left_out_text(studies);
+    return results::page({.title = title,
+                          .verdict = verdict_of(studies),
+                          .facts = left_out.empty() ? std::vector<std::string>() : std::vector{left_out},
+                          .pictures = {picture_of(chart_of(studies, title))},
+                          .tables = {table_of(studies)}});
+  };
+  return results::written(
+      format, [&] { return text_of(studies, title); }, [&] { return csv_of(studies); },
+      [&] { return results::draw(chart_of(studies, title)); }, html);
 }
 
 }  // namespace pagoda::lab

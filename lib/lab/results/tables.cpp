@@ -4,40 +4,42 @@
 #include <cmath>
 #include <set>
 
-#include "pagoda/base/csv_line.h"
-#include "pagoda/base/enum_names.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/lab/result_report.h"
+#include "results/csv.h"
 #include "results/groups.h"
 
 namespace pagoda::lab {
 namespace {
 
-using results::text_of;
+using documents::Result;
+using results::csv_row, results::text_of;
+using Number = std::optional<double>;
+using Texts = std::vector<std::string>;
 
 constexpr double kMilliseconds = 1e3;
 
-std::optional<double> integer(const std::optional<std::int64_t>& value) {
+struct Request {
+  const std::vector<Result>& results;
+  const ModelFeatures& features;
+  std::string_view machine;
+};
+
+Number integer(const std::optional<std::int64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-const base::Latency* latency_of(const documents::Result& r) { return r.timing ? &r.timing->latency : nullptr; }
-
-struct NumberColumn {
-  const char* name;
-  std::optional<double> (*value)(const documents::Result&);
-};
+const base::Latency* latency_of(const Result& r) { return r.timing ? &r.timing->latency : nullptr; }
 
 template <double base::Latency::*Member>
-std::optional<double> of_latency(const documents::Result& r) {
-  const base::Latency* latency = latency_of(r);
-  return latency ? std::optional(latency->*Member) : std::nullopt;
+Number of_latency(const Result& r) {
+  return r.timing ? std::optional(r.timing->latency.*Member) : std::nullopt;
 }
 
 // clang-format off
-constexpr std::array<NumberColumn, 27> kTidy = {{
+constexpr std::array<results::NumberColumn, 27> kTidy = {{
     {"p50_seconds", of_latency<&base::Latency::p50>},
     {"p95_seconds", of_latency<&base::Latency::p95>},
     {"p99_seconds", of_latency<&base::Latency::p99>},
@@ -45,113 +47,114 @@ constexpr std::array<NumberColumn, 27> kTidy = {{
     {"std_seconds", of_latency<&base::Latency::std>},
     {"min_seconds", of_latency<&base::Latency::min>},
     {"max_seconds", of_latency<&base::Latency::max>},
-    {"p50_low_seconds", [](const documents::Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[0]) : std::nullopt; }},
-    {"p50_high_seconds", [](const documents::Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[1]) : std::nullopt; }},
-    {"runs", [](const documents::Result& r) { return r.timing ? integer(r.timing->latency.n) : std::nullopt; }},
-    {"converged", [](const documents::Result& r) { return r.timing ? std::optional(r.timing->latency.converged ? 1.0 : 0.0) : std::nullopt; }},
-    {"first_call_seconds", [](const documents::Result& r) { return r.timing ? std::optional(r.timing->first_call_seconds) : std::nullopt; }},
-    {"warmup_seconds", [](const documents::Result& r) { return r.timing ? std::optional(r.timing->warmup_seconds) : std::nullopt; }},
-    {"items", [](const documents::Result& r) { return r.items; }},
-    {"items_per_second", [](const documents::Result& r) { const base::Latency* l = latency_of(r); return l && r.items && l->p50 > 0 ? std::optional(*r.items / l->p50) : std::nullopt; }},
-    {"load_seconds", [](const documents::Result& r) { return r.load_seconds; }},
-    {"compile_seconds", [](const documents::Result& r) { return r.compile_seconds; }},
-    {"host_peak_bytes", [](const documents::Result& r) { return r.host_peak_bytes; }},
-    {"device_peak_bytes", [](const documents::Result& r) { return r.device_peak_bytes; }},
-    {"energy_joules", [](const documents::Result& r) { return r.energy.joules; }},
-    {"watts", [](const documents::Result& r) { return r.energy.watts; }},
-    {"verification_error", [](const documents::Result& r) { return r.verification ? r.verification->error : std::nullopt; }},
-    {"steal_seconds", [](const documents::Result& r) { return r.interference.steal_seconds; }},
-    {"temperature_celsius", [](const documents::Result& r) { return r.interference.temperature_celsius; }},
-    {"clock_hz_after", [](const documents::Result& r) { return r.interference.clock_hz_after; }},
-    {"wall_seconds", [](const documents::Result& r) { return std::optional(r.wall_seconds); }},
-    {"layers", [](const documents::Result& r) { return std::optional(static_cast<double>(r.layers.size())); }},
+    {"p50_low_seconds", [](const Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[0]) : std::nullopt; }},
+    {"p50_high_seconds", [](const Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[1]) : std::nullopt; }},
+    {"runs", [](const Result& r) { return r.timing ? integer(r.timing->latency.n) : std::nullopt; }},
+    {"converged", [](const Result& r) { return r.timing ? std::optional(r.timing->latency.converged ? 1.0 : 0.0) : std::nullopt; }},
+    {"first_call_seconds", [](const Result& r) { return r.timing ? std::optional(r.timing->first_call_seconds) : std::nullopt; }},
+    {"warmup_seconds", [](const Result& r) { return r.timing ? std::optional(r.timing->warmup_seconds) : std::nullopt; }},
+    {"items", [](const Result& r) { return r.items; }},
+    {"items_per_second", [](const Result& r) { const base::Latency* l = latency_of(r); return l && r.items && l->p50 > 0 ? std::optional(*r.items / l->p50) : std::nullopt; }},
+    {"load_seconds", [](const Result& r) { return r.load_seconds; }},
+    {"compile_seconds", [](const Result& r) { return r.compile_seconds; }},
+    {"host_peak_bytes", [](const Result& r) { return r.host_peak_bytes; }},
+    {"device_peak_bytes", [](const Result& r) { return r.device_peak_bytes; }},
+    {"energy_joules", [](const Result& r) { return r.energy.joules; }},
+    {"watts", [](const Result& r) { return r.energy.watts; }},
+    {"verification_error", [](const Result& r) { return r.verification ? r.verification->error : std::nullopt; }},
+    {"steal_seconds", [](const Result& r) { return r.interference.steal_seconds; }},
+    {"temperature_celsius", [](const Result& r) { return r.interference.temperature_celsius; }},
+    {"clock_hz_after", [](const Result& r) { return r.interference.clock_hz_after; }},
+    {"wall_seconds", [](const Result& r) { return std::optional(r.wall_seconds); }},
+    {"layers", [](const Result& r) { return std::optional(static_cast<double>(r.layers.size())); }},
 }};
 // clang-format on
 
-// The sorted names of all settings that occur in any record.
-template <typename Settings_of>
-std::vector<std::string> setting_names(const std::vector<documents::Result>& results, const Settings_of& settings_of) {
+// A table of the rows that `rows` returns for each record, one or several.
+template <typename Rows>
+std::string table(std::string header, const std::vector<Result>& all, const Rows& rows) {
+  for (const Result& result : all) header += rows(result);
+  return header;
+}
+
+// The sorted names of all settings in any of `lists`.
+template <typename Lists, typename Settings>
+Texts setting_names(const Lists& lists, const Settings& settings) {
   std::set<std::string> all;
-  for (const documents::Result& result : results)
-    for (const base::Settings* settings : settings_of(result))
-      for (const auto& [name, value] : *settings) all.insert(name);
+  for (const auto& list : lists)
+    for (const auto& [name, value] : list.*settings) all.insert(name);
   return {all.begin(), all.end()};
 }
 
-std::vector<const base::Settings*> config_of(const documents::Result& r) { return {&r.config}; }
-
-std::vector<const base::Settings*> layer_facts_of(const documents::Result& r) {
-  std::vector<const base::Settings*> list;
-  for (const documents::LayerTime& layer : r.layers) list.push_back(&layer.facts);
-  return list;
+Texts texts_of(const base::Settings& settings, Texts names) {
+  for (std::string& name : names) name = text_of(settings, name);
+  return names;
 }
 
-std::vector<std::string> feature_names(const ModelFeatures& features) {
-  std::vector<std::string> list;
-  if (!features.empty())
-    for (const Feature& feature : features.begin()->second) list.push_back(feature.name);
-  return list;
+Texts prefixed(const std::string& prefix, Texts names) {
+  for (std::string& name : names) name.insert(0, prefix);
+  return names;
 }
 
-void add_features(base::CsvLine& line, const documents::Result& r, const ModelFeatures& features, std::size_t count) {
-  const auto found = features.find(text_of(r.config, "model"));
-  for (std::size_t i = 0; i < count; ++i)
-    line.add(found != features.end() && i < found->second.size() ? found->second[i].value : std::nullopt);
-}
-
-std::string tidy(const std::vector<documents::Result>& results, const ModelFeatures& features) {
-  const std::vector<std::string> axes = setting_names(results, config_of), extra = feature_names(features);
-  std::vector<std::string> columns = {"key", "status", "reason"};
-  columns.insert(columns.end(), axes.begin(), axes.end());
-  for (const NumberColumn& column : kTidy) columns.emplace_back(column.name);
-  for (const char* name : {"clock", "energy_source", "inputs", "verification", "time", "host", "git_commit"})
-    columns.emplace_back(name);
-  for (const std::string& name : extra) columns.push_back("structure_" + name);
-  std::string csv = base::csv_line(columns);
-  for (const documents::Result& r : results) {
-    base::CsvLine line;
-    line.add(r.key).add(to_string(r.status)).name(r.reason);
-    for (const std::string& axis : axes) line.name(text_of(r.config, axis));
-    for (const NumberColumn& column : kTidy) line.add(column.value(r));
-    line.name(r.clock).name(r.energy.source).name(base::joined(r.inputs, "; ", [](const documents::InputTensor& input) {
-      return documents::to_string(input);
-    }));
-    line.add(r.verification ? to_string(r.verification->code) : "");
-    for (const char* name : {"time", "host", "git_commit"}) line.name(text_of(r.metadata, name));
-    add_features(line, r, features, extra.size());
-    csv += std::move(line).end();
-  }
-  return csv;
-}
-
-std::string tidy_layers(const std::vector<documents::Result>& results) {
-  const std::vector<std::string> axes = setting_names(results, config_of),
-                                 facts = setting_names(results, layer_facts_of);
-  std::vector<std::string> columns = {"key"};
-  columns.insert(columns.end(), axes.begin(), axes.end());
-  for (const char* name : {"layer", "op_type", "seconds", "share", "note"}) columns.emplace_back(name);
-  for (const std::string& name : facts) columns.push_back("layer_" + name);
-  std::string csv = base::csv_line(columns);
-  for (const documents::Result& r : results) {
-    double total = 0;
-    for (const documents::LayerTime& layer : r.layers) total += layer.seconds.value_or(0);
-    for (const documents::LayerTime& layer : r.layers) {
-      base::CsvLine line;
-      line.add(r.key);
-      for (const std::string& axis : axes) line.name(text_of(r.config, axis));
-      line.name(layer.name).name(layer.op_type).add(layer.seconds);
-      line.add(layer.seconds && total > 0 ? std::optional(*layer.seconds / total) : std::nullopt).name(layer.note);
-      for (const std::string& name : facts) line.name(text_of(layer.facts, name));
-      csv += std::move(line).end();
-    }
-  }
-  return csv;
-}
-
-std::string first_of(const documents::Result& r, std::initializer_list<const char*> axes) {
+// The first of these axes that the record has.
+std::string first_of(const Result& r, std::initializer_list<const char*> axes) {
   for (const char* axis : axes)
     if (std::string text = text_of(r.config, axis); !text.empty()) return text;
   return {};
+}
+
+std::string tidy(const Request& request) {
+  const Texts axes = setting_names(request.results, &Result::config), facts = {"time", "host", "git_commit"};
+  Texts numbers, extra;
+  for (const results::NumberColumn& column : kTidy) numbers.emplace_back(column.name);
+  if (!request.features.empty())
+    for (const Feature& feature : request.features.begin()->second) extra.push_back(feature.name);
+  const std::string header = csv_row("key", "status", "reason", axes, numbers, "clock", "energy_source", "inputs",
+                                     "verification", facts, prefixed("structure_", extra));
+  return table(header, request.results, [&](const Result& r) {
+    std::vector<Number> values, structure(extra.size());
+    for (const results::NumberColumn& column : kTidy) values.push_back(column.value(r));
+    if (const auto found = request.features.find(text_of(r.config, "model")); found != request.features.end())
+      for (std::size_t i = 0; i < std::min(extra.size(), found->second.size()); ++i)
+        structure[i] = found->second[i].value;
+    return csv_row(r.key, to_string(r.status), r.reason, texts_of(r.config, axes), values, r.clock, r.energy.source,
+                   results::inputs_text(r), r.verification ? to_string(r.verification->code) : "",
+                   texts_of(r.metadata, facts), structure);
+  });
+}
+
+std::string tidy_layers(const Request& request) {
+  std::vector<documents::LayerTime> all;
+  for (const Result& r : request.results) all.insert(all.end(), r.layers.begin(), r.layers.end());
+  const Texts axes = setting_names(request.results, &Result::config),
+              facts = setting_names(all, &documents::LayerTime::facts);
+  const std::string header =
+      csv_row("key", axes, "layer", "op_type", "seconds", "share", "note", prefixed("layer_", facts));
+  return table(header, request.results, [&](const Result& r) {
+    double total = 0;
+    for (const documents::LayerTime& layer : r.layers) total += layer.seconds.value_or(0);
+    std::string rows;
+    for (const documents::LayerTime& layer : r.layers) {
+      const Number share = layer.seconds && total > 0 ? std::optional(*layer.seconds / total) : std::nullopt;
+      rows += csv_row(r.key, texts_of(r.config, axes), layer.name, layer.op_type, layer.seconds, share, layer.note,
+                      texts_of(layer.facts, facts));
+    }
+    return rows;
+  });
+}
+
+std::string overall(const Request& request) {
+  constexpr const char* kHeader =
+      "Model,Algorithm,Device,Batch_Size,Input_Size,Execution_Time_ms,Mean_ms,Std_ms,Min_ms,Max_ms,Power_W,Energy_"
+      "J\r\n";
+  return table(kHeader, request.results, [](const Result& r) {
+    const base::Latency* l = latency_of(r);
+    return l ? csv_row(text_of(r.config, "model"), first_of(r, {"algorithm", "compile", "optimization", "backend"}),
+                       texts_of(r.config, {"device", "batch", "input_size"}), l->p50 * kMilliseconds,
+                       l->mean * kMilliseconds, l->std * kMilliseconds, l->min * kMilliseconds, l->max * kMilliseconds,
+                       r.energy.watts, r.energy.joules)
+             : "";
+  });
 }
 
 // Writes 3x3 as 3, as those tables do.
@@ -161,138 +164,68 @@ std::string square(const std::string& sizes) {
                                                                                          : sizes;
 }
 
-std::string overall(const std::vector<documents::Result>& results) {
-  std::string csv = base::csv_line({"Model", "Algorithm", "Device", "Batch_Size", "Input_Size", "Execution_Time_ms",
-                                    "Mean_ms", "Std_ms", "Min_ms", "Max_ms", "Power_W", "Energy_J"});
-  for (const documents::Result& r : results) {
-    if (!r.timing) continue;
-    base::CsvLine line;
-    line.name(text_of(r.config, "model")).name(first_of(r, {"algorithm", "compile", "optimization", "backend"}));
-    for (const char* axis : {"device", "batch", "input_size"}) line.name(text_of(r.config, axis));
-    const base::Latency& l = r.timing->latency;
-    for (const double seconds : {l.p50, l.mean, l.std, l.min, l.max}) line.add(seconds * kMilliseconds);
-    line.add(r.energy.watts).add(r.energy.joules);
-    csv += std::move(line).end();
-  }
-  return csv;
-}
-
-std::string layers(const std::vector<documents::Result>& results) {
-  std::string csv =
-      base::csv_line({"Model", "Layer", "Algorithm", "Device", "Batch_Size", "Input_Size", "In_Channels",
-                      "Out_Channels", "Kernel_Size", "Stride", "Padding", "Execution_Time_ms", "Percentage_of_Total"});
-  for (const documents::Result& r : results) {
+std::string layers(const Request& request) {
+  constexpr const char* kHeader =
+      "Model,Layer,Algorithm,Device,Batch_Size,Input_Size,In_Channels,Out_Channels,Kernel_Size,Stride,Padding,"
+      "Execution_Time_ms,Percentage_of_Total\r\n";
+  return table(kHeader, request.results, [](const Result& r) {
+    const base::Latency* whole = latency_of(r);
+    std::string rows;
     for (const documents::LayerTime& layer : r.layers) {
       if (!layer.seconds) continue;
-      base::CsvLine line;
-      line.name(text_of(r.config, "model")).name(layer.name);
-      line.name(first_of(r, {"algorithm", "compile", "optimization", "backend"}));
-      for (const char* axis : {"device", "batch"}) line.name(text_of(r.config, axis));
-      line.name(square(text_of(layer.facts, "input")));
-      for (const char* fact : {"in_channels", "out_channels"}) line.name(text_of(layer.facts, fact));
-      for (const char* fact : {"kernel", "stride", "padding"}) line.name(square(text_of(layer.facts, fact)));
-      line.add(*layer.seconds * kMilliseconds);
-      const base::Latency* whole = latency_of(r);
-      line.add(whole && whole->p50 > 0 ? std::optional(100 * *layer.seconds / whole->p50) : std::nullopt);
-      csv += std::move(line).end();
+      const auto fact = [&](const char* name) { return square(text_of(layer.facts, name)); };
+      rows += csv_row(text_of(r.config, "model"), layer.name,
+                      first_of(r, {"algorithm", "compile", "optimization", "backend"}),
+                      texts_of(r.config, {"device", "batch"}), fact("input"),
+                      texts_of(layer.facts, {"in_channels", "out_channels"}), fact("kernel"), fact("stride"),
+                      fact("padding"), *layer.seconds * kMilliseconds,
+                      whole && whole->p50 > 0 ? std::optional(100 * *layer.seconds / whole->p50) : std::nullopt);
     }
-  }
-  return csv;
-}
-
-std::string version_of(const documents::Result& r) {
-  const std::string backend = text_of(r.config, "backend");
-  for (const std::string& name : {backend == "ort" ? std::string("onnxruntime") : backend})
-    if (std::string version = text_of(r.metadata, "version." + name); !version.empty()) return version;
-  return {};
+    return rows;
+  });
 }
 
 // QPS is batches per second times the batch size, as in ONNX Runtime's tables; latencies are in milliseconds.
-std::string latency(const std::vector<documents::Result>& results) {
-  std::string csv = base::csv_line({"engine",
-                                    "version",
-                                    "providers",
-                                    "device",
-                                    "precision",
-                                    "optimizer",
-                                    "io_binding",
-                                    "model_name",
-                                    "inputs",
-                                    "threads",
-                                    "batch_size",
-                                    "sequence_length",
-                                    "custom_layer_num",
-                                    "datetime",
-                                    "test_times",
-                                    "QPS",
-                                    "average_latency_ms",
-                                    "latency_variance",
-                                    "latency_90_percentile",
-                                    "latency_95_percentile",
-                                    "latency_99_percentile"});
-  for (const documents::Result& r : results) {
+std::string latency(const Request& request) {
+  constexpr const char* kHeader =
+      "engine,version,providers,device,precision,optimizer,io_binding,model_name,inputs,threads,batch_size,"
+      "sequence_length,custom_layer_num,datetime,test_times,QPS,average_latency_ms,latency_variance,"
+      "latency_90_percentile,latency_95_percentile,latency_99_percentile\r\n";
+  return table(kHeader, request.results, [](const Result& r) {
     const base::Latency* l = latency_of(r);
-    if (!l) continue;
+    if (!l) return std::string();
     std::vector<double> sorted = l->samples;
     std::sort(sorted.begin(), sorted.end());
-    base::CsvLine line;
-    line.name(text_of(r.config, "backend")).name(version_of(r)).add("");
-    line.name(text_of(r.config, "device")).name(text_of(r.config, "dtype"));
-    line.name(first_of(r, {"optimization", "compile"})).add("");
-    line.name(text_of(r.config, "model")).add("");
-    for (const char* axis : {"threads", "batch", "sequence"}) line.name(text_of(r.config, axis));
-    line.add("").name(text_of(r.metadata, "time")).add(static_cast<double>(l->n));
-    line.add(r.items && l->mean > 0 ? std::optional(*r.items / l->mean) : std::nullopt);
-    line.add(l->mean * kMilliseconds).add(l->std * l->std * kMilliseconds * kMilliseconds);
-    line.add(sorted.empty() ? std::nullopt : std::optional(base::quantile(sorted, 0.9) * kMilliseconds));
-    line.add(l->p95 * kMilliseconds).add(l->p99 * kMilliseconds);
-    csv += std::move(line).end();
-  }
-  return csv;
+    const std::string engine = text_of(r.config, "backend");
+    return csv_row(engine, text_of(r.metadata, "version." + (engine == "ort" ? "onnxruntime" : engine)), "",
+                   texts_of(r.config, {"device", "dtype"}), first_of(r, {"optimization", "compile"}), "",
+                   text_of(r.config, "model"), "", texts_of(r.config, {"threads", "batch", "sequence"}), "",
+                   text_of(r.metadata, "time"), static_cast<double>(l->n),
+                   r.items && l->mean > 0 ? std::optional(*r.items / l->mean) : std::nullopt, l->mean * kMilliseconds,
+                   l->std * l->std * kMilliseconds * kMilliseconds,
+                   sorted.empty() ? std::nullopt : std::optional(base::quantile(sorted, 0.9) * kMilliseconds),
+                   l->p95 * kMilliseconds, l->p99 * kMilliseconds);
+  });
 }
 
-std::string metric_report(const std::vector<documents::Result>& results) {
-  std::string csv = base::csv_line({"timestamp",
-                                    "suite_name",
-                                    "model_name",
-                                    "experiment_name",
-                                    "accelerator",
-                                    "accelerator_model",
-                                    "xla",
-                                    "xla_flags",
-                                    "dynamo",
-                                    "test",
-                                    "batch_size",
-                                    "repeat",
-                                    "iterations_per_run",
-                                    "error_message",
-                                    "median_total_time",
-                                    "median_per_iter_time",
-                                    "xla_median_trace_per_iter_time",
-                                    "xla_compile_time",
-                                    "dynamo_compile_time",
-                                    "outputs_file"});
-  for (const documents::Result& r : results) {
-    const base::Latency* l = latency_of(r);
-    const std::string compile = text_of(r.config, "compile");
-    base::CsvLine line;
-    line.name(text_of(r.metadata, "time")).name(text_of(r.config, "backend")).name(text_of(r.config, "model"));
-    line.name(documents::config_label(results::without_protocol(r.config))).name(text_of(r.config, "device"));
-    const std::string device = text_of(r.metadata, "gpu");
-    line.name(device.empty() ? text_of(r.metadata, "cpu") : device);
+std::string metric_report(const Request& request) {
+  constexpr const char* kHeader =
+      "timestamp,suite_name,model_name,experiment_name,accelerator,accelerator_model,xla,xla_flags,dynamo,test,"
+      "batch_size,repeat,iterations_per_run,error_message,median_total_time,median_per_iter_time,"
+      "xla_median_trace_per_iter_time,xla_compile_time,dynamo_compile_time,outputs_file\r\n";
+  return table(kHeader, request.results, [](const Result& r) {
+    const Number median = of_latency<&base::Latency::p50>(r);
+    const std::string compile = text_of(r.config, "compile"), gpu = text_of(r.metadata, "gpu");
     const bool is_xla = compile == "openxla" || compile == "lazy";
-    line.name(is_xla ? "PJRT" : "None").name(text_of(r.config, "xla_flags"));
-    line.name(compile.empty() || compile == "lazy" ? "None" : compile);
-    line.add(text_of(r.config, "mode") == "training" ? "train" : "eval");
-    line.name(text_of(r.config, "batch")).name(text_of(r.config, "repeat")).add("1");
-    line.name(r.status == documents::ResultStatus::Ok ? std::string() : r.reason);
-    const std::optional<double> median = l ? std::optional(l->p50) : std::nullopt;
-    line.add(median).add(median).name(text_of(r.metadata, "trace_seconds"));
-    line.add(is_xla ? r.compile_seconds : std::nullopt);
-    line.add(is_xla ? std::nullopt : r.compile_seconds).add("");
-    csv += std::move(line).end();
-  }
-  return csv;
+    return csv_row(text_of(r.metadata, "time"), texts_of(r.config, {"backend", "model"}),
+                   documents::config_label(results::without_protocol(r.config)), text_of(r.config, "device"),
+                   gpu.empty() ? text_of(r.metadata, "cpu") : gpu, is_xla ? "PJRT" : "None",
+                   text_of(r.config, "xla_flags"), compile.empty() || compile == "lazy" ? "None" : compile,
+                   text_of(r.config, "mode") == "training" ? "train" : "eval", texts_of(r.config, {"batch", "repeat"}),
+                   "1", r.status == documents::ResultStatus::Ok ? "" : r.reason, median, median,
+                   text_of(r.metadata, "trace_seconds"), is_xla ? r.compile_seconds : std::nullopt,
+                   is_xla ? std::nullopt : r.compile_seconds, "");
+  });
 }
 
 // "resnet" of "models/resnet50.onnx": pagoda-calibrate leaves out the models of a family together.
@@ -301,46 +234,37 @@ std::string family_of(const std::string& model) {
   return name.substr(0, std::min(name.find_first_of("0123456789_-."), name.size()));
 }
 
-std::string calibration(const std::vector<documents::Result>& results, std::string_view machine) {
-  std::string csv = base::csv_line({"model", "family", "batch", "device", "seconds"});
-  for (const documents::Result& r : results) {
-    const base::Latency* l = latency_of(r);
+std::string calibration(const Request& request) {
+  return table("model,family,batch,device,seconds\r\n", request.results, [&](const Result& r) {
     const std::string file = text_of(r.config, "model_file");
-    if (!l || file.empty() || text_of(r.config, "mode") == "training") continue;
-    base::CsvLine line;
-    line.name(file).name(family_of(file)).name(text_of(r.config, "batch")).name(std::string(machine)).add(l->p50);
-    csv += std::move(line).end();
-  }
-  return csv;
+    return !r.timing || file.empty() || text_of(r.config, "mode") == "training"
+               ? ""
+               : csv_row(file, family_of(file), text_of(r.config, "batch"), request.machine, r.timing->latency.p50);
+  });
 }
+
+struct Table {
+  std::string_view name;
+  std::string (*write)(const Request&);
+};
+// In the order of ResultColumns.
+constexpr Table kTables[] = {
+    {"tidy", tidy},       {"tidy-layers", tidy_layers},     {"overall", overall},        {"layers", layers},
+    {"latency", latency}, {"metric_report", metric_report}, {"calibration", calibration}};
 
 }  // namespace
 
+std::span<const results::NumberColumn> results::number_columns() { return kTidy; }
+
 std::optional<ResultColumns> result_columns(std::string_view name) {
-  constexpr base::EnumNames<ResultColumns::Calibration> kColumnNames("tidy", "tidy-layers", "overall", "layers", "latency",
-                                                               "metric_report", "calibration");
-  return kColumnNames.value(name);
+  for (const Table& table : kTables)
+    if (table.name == name) return static_cast<ResultColumns>(&table - kTables);
+  return std::nullopt;
 }
 
-std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,
-                        const ModelFeatures& features, std::string_view machine) {
-  switch (columns) {
-    case ResultColumns::Tidy:
-      return tidy(results, features);
-    case ResultColumns::TidyLayers:
-      return tidy_layers(results);
-    case ResultColumns::Overall:
-      return overall(results);
-    case ResultColumns::Layers:
-      return layers(results);
-    case ResultColumns::Latency:
-      return latency(results);
-    case ResultColumns::MetricReport:
-      return metric_report(results);
-    case ResultColumns::Calibration:
-      return calibration(results, machine);
-  }
-  return {};
+std::string results_csv(const std::vector<Result>& results, ResultColumns columns, const ModelFeatures& features,
+                        std::string_view machine) {
+  return kTables[static_cast<std::size_t>(columns)].write({results, features, machine});
 }
 
 }  // namespace pagoda::lab

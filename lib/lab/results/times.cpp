@@ -6,36 +6,21 @@
 #include <set>
 #include <tuple>
 
-#include "pagoda/base/csv_line.h"
-#include "pagoda/base/statistics.h"
+#include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
 #include "pagoda/lab/result_report.h"
-#include "draw/raster.h"
-#include "draw/text.h"
 #include "results/chart.h"
+#include "results/csv.h"
 #include "results/groups.h"
 
 namespace pagoda::lab {
 namespace {
 
 using documents::Result;
-using results::Group;
-using results::text_of;
+using results::Group, results::median_of, results::text_of;
 using Number = std::optional<double>;
-
-// Median over the repeats that have the number.
-template <typename Value>
-Number middle(const std::vector<const Result*>& repeats, const Value& value) {
-  std::vector<double> known;
-  for (const Result* repeat : repeats)
-    if (const Number one = value(*repeat)) known.push_back(*one);
-  return known.empty() ? std::nullopt : std::optional(base::median(known));
-}
-
-Number throughput(const Result& r) {
-  return r.items && r.timing->latency.p50 > 0 ? std::optional(*r.items / r.timing->latency.p50) : std::nullopt;
-}
 
 // The number of an axis to sort and draw by; for HEIGHTxWIDTH the root of the product.
 Number axis_number(const documents::Config& config, const std::string& axis) {
@@ -46,57 +31,27 @@ Number axis_number(const documents::Config& config, const std::string& axis) {
   return std::sqrt(static_cast<double>((*pair)[0]) * static_cast<double>((*pair)[1]));
 }
 
-struct Row {
-  documents::Config config;
-  std::vector<const Result*> repeats;
-  std::string failure;
+Number p50_of(const Group& row) { return median_of(row.repeats, "p50_seconds"); }
 
-  template <double base::Latency::*Member>
-  Number latency() const {
-    return middle(repeats, [](const Result& r) { return std::optional(r.timing->latency.*Member); });
-  }
-  Number items() const { return middle(repeats, throughput); }
-  Number joules() const {
-    return middle(repeats, [](const Result& r) { return r.energy.joules; });
-  }
-  Number watts() const {
-    return middle(repeats, [](const Result& r) { return r.energy.watts; });
-  }
-  Number host_bytes() const {
-    return middle(repeats, [](const Result& r) { return r.host_peak_bytes; });
-  }
-  Number device_bytes() const {
-    return middle(repeats, [](const Result& r) { return r.device_peak_bytes; });
-  }
-  // The device's peak; on a CPU device, the host's peak if the device's is unknown.
-  Number peak_bytes() const {
-    if (const Number bytes = device_bytes()) return bytes;
-    return text_of(config, "device").starts_with("cpu") ? host_bytes() : std::nullopt;
-  }
-  std::int64_t runs() const {
-    std::int64_t count = 0;
-    for (const Result* repeat : repeats) count += repeat->timing->latency.n;
-    return count;
-  }
-};
+// The device's peak; on a CPU device, the host's peak if the device's is unknown.
+Number peak_bytes(const Group& row) {
+  if (const Number bytes = median_of(row.repeats, "device_peak_bytes")) return bytes;
+  return text_of(row.config, "device").starts_with("cpu") ? median_of(row.repeats, "host_peak_bytes") : std::nullopt;
+}
 
-std::vector<Row> rows_of(const std::vector<Result>& all) {
-  std::vector<Row> rows;
-  for (Group& group : results::groups(all)) {
-    const std::string name = group.name;
-    const auto first = std::find_if(all.begin(), all.end(), [&](const Result& r) {
-      return documents::config_label(results::without_protocol(r.config)) == name;
-    });
-    rows.push_back({.config = results::without_protocol(first->config),
-                    .repeats = std::move(group.repeats),
-                    .failure = std::move(group.failure)});
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    const auto key = [](const Row& row) {
-      documents::Config names = row.config;
-      for (const char* size : {"batch", "sequence", "input_size"}) names.erase(size);
+std::int64_t runs_of(const Group& row) {
+  std::int64_t count = 0;
+  for (const Result* repeat : row.repeats) count += repeat->timing->latency.n;
+  return count;
+}
+
+std::vector<Group> rows_of(const std::vector<Result>& all) {
+  std::vector<Group> rows = results::groups(all);
+  std::stable_sort(rows.begin(), rows.end(), [](const Group& a, const Group& b) {
+    const auto key = [](const Group& row) {
       const auto number = [&](const char* axis) { return axis_number(row.config, axis).value_or(0); };
-      return std::tuple(text_of(names, "model"), documents::config_label(names), number("input_size"),
+      return std::tuple(text_of(row.config, "model"),
+                        documents::config_label(row.config, {"batch", "sequence", "input_size"}), number("input_size"),
                         number("sequence"), number("batch"));
     };
     return key(a) < key(b);
@@ -105,12 +60,12 @@ std::vector<Row> rows_of(const std::vector<Result>& all) {
 }
 
 // Axes whose values differ, the model first; `common` becomes the settings that all rows share, as text.
-std::vector<std::string> varying_axes(const std::vector<Row>& rows, std::string& common) {
+std::vector<std::string> varying_axes(const std::vector<Group>& rows, std::string& common) {
   std::map<std::string, std::set<std::string>> values;
-  for (const Row& row : rows)
+  for (const Group& row : rows)
     for (const auto& [axis, value] : row.config) values[axis];
   for (auto& [axis, texts] : values)
-    for (const Row& row : rows) texts.insert(text_of(row.config, axis));
+    for (const Group& row : rows) texts.insert(text_of(row.config, axis));
   std::vector<std::string> axes;
   documents::Config same;
   const auto visit = [&](const std::string& axis) {
@@ -129,8 +84,6 @@ std::vector<std::string> varying_axes(const std::vector<Row>& rows, std::string&
   return axes;
 }
 
-std::string or_unknown(const Number& number, std::string (*text)(double)) { return number ? text(*number) : "?"; }
-
 std::string bytes_text(double bytes) { return base::si_rate(bytes, "B"); }
 std::string rate_text(double rate) { return base::si_rate(rate, ""); }
 std::string joules_text(double joules) { return base::si_text(joules, "J", {.trims = false}); }
@@ -138,19 +91,27 @@ std::string watts_text(double watts) { return base::si_text(watts, "W"); }
 
 struct TableColumn {
   const char* header;
-  std::string (*text)(const Row&);
+  std::string_view number;  // its median; "memory" and "runs" are no medians of one number
+  std::string (*text)(double) = nullptr;
   bool is_energy = false;
+
+  std::string cell(const Group& row) const {
+    if (row.repeats.empty()) return "";
+    if (!text) return cat(runs_of(row));
+    const Number value = number.empty() ? peak_bytes(row) : median_of(row.repeats, number);
+    return value ? text(*value) : "?";
+  }
 };
 // clang-format off
 constexpr std::array<TableColumn, 8> kColumns = {{
-    {"p50",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p50>(), base::si_seconds); }},
-    {"p95",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p95>(), base::si_seconds); }},
-    {"p99",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p99>(), base::si_seconds); }},
-    {"items/s", [](const Row& r) { return or_unknown(r.items(), rate_text); }},
-    {"memory",  [](const Row& r) { return or_unknown(r.peak_bytes(), bytes_text); }},
-    {"energy",  [](const Row& r) { return or_unknown(r.joules(), joules_text); }, true},
-    {"power",   [](const Row& r) { return or_unknown(r.watts(), watts_text); }, true},
-    {"runs",    [](const Row& r) { return std::to_string(r.runs()); }},
+    {"p50",     "p50_seconds",      base::si_seconds},
+    {"p95",     "p95_seconds",      base::si_seconds},
+    {"p99",     "p99_seconds",      base::si_seconds},
+    {"items/s", "items_per_second", rate_text},
+    {"memory",  "",                 bytes_text},
+    {"energy",  "energy_joules",    joules_text, true},
+    {"power",   "watts",            watts_text, true},
+    {"runs",    ""},
 }};
 // clang-format on
 
@@ -197,21 +158,23 @@ void note_crowding(const Result& result, TimesTable& table) {
   table.most_load = std::max(table.most_load, *load_of(result));
 }
 
-TimesTable table_of(const std::vector<Row>& rows) {
+TimesTable table_of(const std::vector<Group>& rows) {
   TimesTable table;
   table.axes = varying_axes(rows, table.common);
-  table.has_energy = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.joules() || r.watts(); });
+  table.has_energy = std::any_of(rows.begin(), rows.end(), [](const Group& row) {
+    return median_of(row.repeats, "energy_joules") || median_of(row.repeats, "watts");
+  });
   table.columns = table.axes;
-  const bool has_note = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return !r.failure.empty(); });
+  const bool has_note = std::any_of(rows.begin(), rows.end(), [](const Group& r) { return !r.failure.empty(); });
   for (const TableColumn& column : kColumns)
     if (table.has_energy || !column.is_energy) table.columns.emplace_back(column.header);
   if (has_note) table.columns.emplace_back("note");
-  for (const Row& row : rows) {
+  for (const Group& row : rows) {
     for (const Result* repeat : row.repeats) note_crowding(*repeat, table);
     std::vector<std::string> cells;
     for (const std::string& axis : table.axes) cells.push_back(base::printable(text_of(row.config, axis)));
     for (const TableColumn& column : kColumns)
-      if (table.has_energy || !column.is_energy) cells.push_back(row.repeats.empty() ? "" : column.text(row));
+      if (table.has_energy || !column.is_energy) cells.push_back(column.cell(row));
     if (has_note) cells.push_back(base::elide(base::printable(row.failure.substr(0, row.failure.find('\n'))), 70));
     table.cells.push_back(std::move(cells));
   }
@@ -219,21 +182,21 @@ TimesTable table_of(const std::vector<Row>& rows) {
 }
 
 std::vector<std::string> times_facts(const TimesTable& table) {
+  using present::plot::count_text;
+  const auto mean = [](double sum, std::size_t count) { return base::si_seconds(sum / static_cast<double>(count)); };
   std::vector<std::string> facts;
   if (!table.common.empty()) facts.push_back("all: " + table.common);
   facts.push_back("medians over repeats; memory is the device's peak, of runs on a CPU the host's");
   if (table.crowded_runs > 0)
-    facts.push_back("disturbed: beside " + std::to_string(table.crowded_runs) + " of " +
-                    present::plot::count_text(table.runs, "run", "runs") +
-                    ", something else wanted the processors, up to " + base::rounded(table.most_load, 2) +
-                    " tasks for each; run them again on an idle machine");
+    facts.push_back(cat("disturbed: beside ", table.crowded_runs, " of ", count_text(table.runs, "run", "runs"),
+                        ", something else wanted the processors, up to ", base::rounded(table.most_load, 2),
+                        " tasks for each; run them again on an idle machine"));
   if (table.together > 0 && table.apart > 0)
-    facts.push_back("moved: beside " + present::plot::count_text(table.apart, "run", "runs") + ", the host had the processors on "
-                    "different caches (what one wrote took " +
-                    base::si_seconds(table.apart_seconds / static_cast<double>(table.apart)) + " to another), beside " +
-                    std::to_string(table.together) + " on one (" +
-                    base::si_seconds(table.together_seconds / static_cast<double>(table.together)) +
-                    "): networks of many small kernels take longer apart, some by half");
+    facts.push_back(cat("moved: beside ", count_text(table.apart, "run", "runs"),
+                        ", the host had the processors on different caches (what one wrote took ",
+                        mean(table.apart_seconds, table.apart), " to another), beside ", table.together, " on one (",
+                        mean(table.together_seconds, table.together),
+                        "): networks of many small kernels take longer apart, some by half"));
   if (!table.has_energy) facts.emplace_back("energy: no counter could be read");
   return facts;
 }
@@ -249,57 +212,48 @@ std::string text_of(const TimesTable& table, std::size_t most) {
   const std::size_t hidden = most > 0 && grid.rows.size() > most ? grid.rows.size() - most : 0;
   grid.rows.resize(grid.rows.size() - hidden);
   std::string text = base::aligned(grid, 0);
-  if (hidden > 0) text += "… and " + std::to_string(hidden) + " more: pagoda-report table\n";
+  if (hidden > 0) text += cat("… and ", hidden, " more: pagoda-report table\n");
   for (const std::string& fact : times_facts(table)) text += base::printable(fact) + "\n";
   return text;
 }
 
-std::string inputs_text(const Row& row) {
-  return row.repeats.empty() ? "" : base::joined(row.repeats.front()->inputs, "; ", [](const auto& input) {
-    return documents::to_string(input);
-  });
-}
-
 // Repeats beside which something else ran; empty where no load was recorded.
-Number disturbed_runs(const Row& row) {
+Number disturbed_runs(const Group& row) {
   const auto& repeats = row.repeats;
   if (std::none_of(repeats.begin(), repeats.end(), [](const Result* r) { return load_of(*r).has_value(); }))
     return std::nullopt;
-  return static_cast<double>(std::count_if(repeats.begin(), repeats.end(), [](const Result* r) { return is_crowded(*r); }));
+  return static_cast<double>(
+      std::count_if(repeats.begin(), repeats.end(), [](const Result* r) { return is_crowded(*r); }));
 }
 
-std::string csv_of(const std::vector<Row>& rows) {
+std::string csv_of(const std::vector<Group>& rows) {
   std::set<std::string> axes;
-  for (const Row& row : rows)
+  for (const Group& row : rows)
     for (const auto& [axis, value] : row.config) axes.insert(axis);
-  std::vector<std::string> columns(axes.begin(), axes.end());
-  for (const char* name : {"status", "repeats", "runs", "p50_seconds", "p95_seconds", "p99_seconds", "mean_seconds",
-                           "std_seconds", "min_seconds", "max_seconds", "items_per_second", "host_peak_bytes",
-                           "device_peak_bytes", "joules", "watts", "inputs", "disturbed_runs"})
-    columns.emplace_back(name);
-  std::string csv = base::csv_line(columns);
-  for (const Row& row : rows) {
-    base::CsvLine line;
-    for (const std::string& axis : axes) line.name(text_of(row.config, axis));
-    line.name(row.repeats.empty() ? row.failure : "ok").add(static_cast<double>(row.repeats.size()));
-    line.add(static_cast<double>(row.runs()));
-    line.add(row.latency<&base::Latency::p50>()).add(row.latency<&base::Latency::p95>());
-    line.add(row.latency<&base::Latency::p99>()).add(row.latency<&base::Latency::mean>());
-    line.add(row.latency<&base::Latency::std>()).add(row.latency<&base::Latency::min>());
-    line.add(row.latency<&base::Latency::max>()).add(row.items()).add(row.host_bytes()).add(row.device_bytes());
-    line.add(row.joules()).add(row.watts()).name(inputs_text(row)).add(disturbed_runs(row));
-    csv += std::move(line).end();
+  constexpr const char* kNumbers[] = {"p50_seconds",     "p95_seconds",       "p99_seconds",   "mean_seconds",
+                                      "std_seconds",     "min_seconds",       "max_seconds",   "items_per_second",
+                                      "host_peak_bytes", "device_peak_bytes", "energy_joules", "watts"};
+  std::string csv = results::csv_row(axes, "status", "repeats", "runs", kNumbers, "inputs", "disturbed_runs");
+  csv.replace(csv.find("energy_joules"), std::string_view("energy_joules").size(), "joules");
+  for (const Group& row : rows) {
+    std::vector<std::string> values;
+    std::vector<Number> numbers;
+    for (const std::string& axis : axes) values.push_back(text_of(row.config, axis));
+    for (const char* name : kNumbers) numbers.push_back(median_of(row.repeats, name));
+    csv += results::csv_row(values, row.repeats.empty() ? row.failure : "ok", static_cast<double>(row.repeats.size()),
+                            static_cast<double>(runs_of(row)), numbers,
+                            row.repeats.empty() ? "" : results::inputs_text(*row.repeats.front()), disturbed_runs(row));
   }
   return csv;
 }
 
 // The size with the most values; empty if none has two.
-std::string swept_axis(const std::vector<Row>& rows) {
+std::string swept_axis(const std::vector<Group>& rows) {
   std::string best;
   std::size_t most = 1;
   for (const char* axis : {"batch", "input_size", "sequence"}) {
     std::set<double> values;
-    for (const Row& row : rows)
+    for (const Group& row : rows)
       if (const Number value = axis_number(row.config, axis)) values.insert(*value);
     if (values.size() > most) {
       most = values.size();
@@ -309,23 +263,32 @@ std::string swept_axis(const std::vector<Row>& rows) {
   return best;
 }
 
-results::LineChart line_chart(const std::vector<Row>& rows, const std::string& axis, const std::string& title,
-                              const TimesTable& table, const char* y_title, Number (*value)(const Row&)) {
+// The differing settings of a row, as text; without `left_out`.
+std::string label_of(const Group& row, const TimesTable& table, const std::string& left_out = "") {
+  documents::Config name;
+  for (const std::string& axis : table.axes)
+    if (axis != left_out && row.config.contains(axis)) name[axis] = row.config.at(axis);
+  return documents::config_label(name);
+}
+
+Number milliseconds(const Group& row) {
+  const Number p50 = p50_of(row);
+  return p50 ? std::optional(*p50 * 1e3) : std::nullopt;
+}
+Number items_per_second(const Group& row) { return median_of(row.repeats, "items_per_second"); }
+
+results::LineChart line_chart(const std::vector<Group>& rows, const std::string& axis, const std::string& title,
+                              const TimesTable& table, const char* y_title, Number (*value)(const Group&)) {
   std::map<double, std::string> names;
-  for (const Row& row : rows)
+  for (const Group& row : rows)
     if (const Number x = axis_number(row.config, axis)) names[*x] = text_of(row.config, axis);
   results::LineChart chart{.title = title, .subtitle = table.common, .x_title = axis, .y_title = y_title};
   for (const auto& [x, name] : names) chart.x_names.push_back(name);
   std::map<std::string, results::ChartLine> lines;
-  for (const Row& row : rows) {
-    const Number x = axis_number(row.config, axis), y = value(row);
-    if (!x || !y) continue;
-    documents::Config series;
-    for (const std::string& name : table.axes)
-      if (name != axis && row.config.contains(name)) series[name] = row.config.at(name);
-    results::ChartLine& line = lines[documents::config_label(series)];
-    line.points.push_back({.x = static_cast<double>(std::distance(names.begin(), names.find(*x))), .y = *y});
-  }
+  for (const Group& row : rows)
+    if (const Number x = axis_number(row.config, axis), y = value(row); x && y)
+      lines[label_of(row, table, axis)].points.push_back(
+          {.x = static_cast<double>(std::distance(names.begin(), names.find(*x))), .y = *y});
   for (auto& [name, line] : lines) {
     line.name = name;
     line.color = chart.lines.size() % 6;
@@ -335,74 +298,61 @@ results::LineChart line_chart(const std::vector<Row>& rows, const std::string& a
   return chart;
 }
 
-results::IntervalChart bar_chart(const std::vector<Row>& rows, const std::string& title, const TimesTable& table) {
+results::IntervalChart bar_chart(const std::vector<Group>& rows, const std::string& title, const TimesTable& table) {
   results::IntervalChart chart{.title = title, .subtitle = table.common, .x_title = "p50 [ms]"};
   double least = 0;
-  for (const Row& row : rows) {
-    const Number p50 = row.latency<&base::Latency::p50>();
-    if (!p50) continue;
-    documents::Config name;
-    for (const std::string& axis : table.axes)
-      if (row.config.contains(axis)) name[axis] = row.config.at(axis);
-    chart.rows.push_back({.name = documents::config_label(name),
-                          .value = *p50 * 1e3,
-                          .text = base::si_seconds(*p50),
+  for (const Group& row : rows) {
+    const Number value = milliseconds(row);
+    if (!value) continue;
+    chart.rows.push_back({.name = label_of(row, table),
+                          .value = *value,
+                          .text = base::si_seconds(*p50_of(row)),
                           .color = chart.rows.size() % 6});
-    least = least > 0 ? std::min(least, *p50 * 1e3) : *p50 * 1e3;
+    least = least > 0 ? std::min(least, *value) : *value;
   }
   chart.reference = least;
   return chart;
 }
 
 // "1.2 … 35.6 ms of 12 configurations".
-std::string verdict_of(const std::vector<Row>& rows) {
+std::string verdict_of(const std::vector<Group>& rows) {
   Number least, most;
-  for (const Row& row : rows)
-    if (const Number p50 = row.latency<&base::Latency::p50>()) {
+  for (const Group& row : rows)
+    if (const Number p50 = p50_of(row)) {
       least = std::min(*p50, least.value_or(*p50));
       most = std::max(*p50, most.value_or(*p50));
     }
   if (!least) return "no run has a time";
-  return base::si_seconds(*least) + (*most > *least ? " … " + base::si_seconds(*most) : "") + " over " +
-         std::to_string(rows.size()) + (rows.size() == 1 ? " configuration" : " configurations");
+  return cat(base::si_seconds(*least), *most > *least ? " … " + base::si_seconds(*most) : "", " over ",
+             rows.size(), rows.size() == 1 ? " configuration" : " configurations");
 }
 
-std::vector<results::Picture> charts_of(const std::vector<Row>& rows, const TimesTable& table, const std::string& title) {
+std::vector<results::Picture> charts_of(const std::vector<Group>& rows, const TimesTable& table,
+                                        const std::string& title) {
   const std::string axis = swept_axis(rows);
   if (axis.empty()) return {picture_of(bar_chart(rows, title, table))};
-  const auto milliseconds = [](const Row& row) -> Number {
-    const Number p50 = row.latency<&base::Latency::p50>();
-    return p50 ? std::optional(*p50 * 1e3) : std::nullopt;
-  };
   return {picture_of(line_chart(rows, axis, title + ": latency over " + axis, table, "p50 [ms]", milliseconds)),
-          picture_of(line_chart(rows, axis, title + ": throughput over " + axis, table, "items/s",
-                          [](const Row& row) { return row.items(); }))};
+          picture_of(line_chart(rows, axis, title + ": throughput over " + axis, table, "items/s", items_per_second))};
 }
 
 }  // namespace
 
 std::string times_report(const std::vector<Result>& all, ReportFormat format, const std::string& title,
                          std::size_t most) {
-  const std::vector<Row> rows = rows_of(all);
+  const std::vector<Group> rows = rows_of(all);
   const TimesTable table = table_of(rows);
   const std::string heading = title.empty() ? "Times" : title;
-  switch (format) {
-    case ReportFormat::Text:
-      return text_of(table, most);
-    case ReportFormat::Csv:
-      return csv_of(rows);
-    case ReportFormat::Svg:
-      return results::stacked(charts_of(rows, table, heading));
-    case ReportFormat::Png:
-      return present::plot::rasterize(results::stacked(charts_of(rows, table, heading)), "png");
-    case ReportFormat::Html:
-      return results::page({heading,
-                            verdict_of(rows),
-                            times_facts(table),
-                            charts_of(rows, table, heading),
-                            {{.title = "Configurations", .columns = table.columns, .rows = table.cells}}});
-  }
-  return {};
+  const auto charts = [&] { return charts_of(rows, table, heading); };
+  return results::written(
+      format, [&] { return text_of(table, most); }, [&] { return csv_of(rows); },
+      [&] { return results::stacked(charts()); },
+      [&] {
+        return results::page({heading,
+                              verdict_of(rows),
+                              times_facts(table),
+                              charts(),
+                              {{.title = "Configurations", .columns = table.columns, .rows = table.cells}}});
+      });
 }
 
 }  // namespace pagoda::lab
