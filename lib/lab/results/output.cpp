@@ -2,18 +2,20 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 
-#include "pagoda/base/csv_line.h"
+#include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
-#include "draw/raster.h"
-#include "draw/text.h"
 #include "results/chart.h"
+#include "results/csv.h"
 
 namespace pagoda::lab {
 namespace {
 
+using present::plot::count_text, present::plot::percent_text;
 using results::PageTable;
 
 constexpr std::size_t kMostRows = 60;  // in a picture
@@ -21,9 +23,7 @@ constexpr std::size_t kMostRows = 60;  // in a picture
 std::string ratio_text(double ratio) {
   // Three decimals near 1, where changes are small.
   if (ratio < 0.5 || ratio >= 10) return base::rounded(ratio);
-  std::string text = std::to_string(std::llround(ratio * 1000));
-  text.insert(0, text.size() < 4 ? 4 - text.size() : 0, '0');
-  return text.insert(text.size() - 3, ".");
+  return base::decimal(static_cast<double>(std::llround(ratio * 1000)) / 1000, std::chars_format::fixed, 3);
 }
 
 std::string interval_text(const std::optional<double>& low, const std::optional<double>& high) {
@@ -31,7 +31,7 @@ std::string interval_text(const std::optional<double>& low, const std::optional<
 }
 
 std::string mean_text(const MeanRatio& mean) {
-  return ratio_text(mean.ratio) + "× (" + interval_text(mean.low, mean.high) + ")";
+  return cat(ratio_text(mean.ratio), "× (", interval_text(mean.low, mean.high), ")");
 }
 
 std::string text_of(const std::vector<std::string>& facts, const std::vector<PageTable>& tables) {
@@ -50,43 +50,25 @@ std::string text_of(const std::vector<std::string>& facts, const std::vector<Pag
   return text;
 }
 
-// A heading row, then all rows of the first table; further tables are only for readers of text and pages.
-std::string csv_of(const PageTable& table) {
-  std::string csv = base::csv_line(table.columns);
-  for (const auto& row : table.rows) {
-    base::CsvLine line;
-    for (const std::string& cell : row) line.name(cell);
-    csv += std::move(line).end();
-  }
-  return csv;
-}
-
 std::string first_picture(const std::vector<results::Picture>& pictures) {
   for (const results::Picture& picture : pictures)
     if (!picture.wide.empty()) return picture.wide;
   throw Error("there is nothing to draw: no pair of records has times on both sides");
 }
 
-std::vector<std::string> words_of(const std::string& name) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < name.size();) {
-    const std::size_t end = std::min(name.find(' ', begin), name.size());
-    if (end > begin) words.push_back(name.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 // Names in pictures: the model, and the parts that differ between names.
 class ShortNames {
  public:
   explicit ShortNames(const std::vector<std::string>& names) : total_(names.size()) {
-    for (const std::string& name : names)
-      for (const std::string& word : words_of(name)) ++counts_[word];
+    for (const std::string& name : names) {
+      std::istringstream words(name);
+      for (std::string word; words >> word;) ++counts_[word];
+    }
   }
   std::string operator()(const std::string& name) const {
     std::string result;
-    for (const std::string& word : words_of(name))
+    std::istringstream words(name);
+    for (std::string word; words >> word;)
       if (result.empty() || total_ < 2 || counts_.at(word) < total_)
         result.append(result.empty() ? "" : " ").append(word);
     return result;
@@ -110,30 +92,32 @@ std::vector<std::string> axis_names(const History& h) {
 }
 
 struct Document : results::Page {
-  PageTable csv;
+  PageTable csv;  // the rows of the first table; further tables are only for readers of text and pages
 };
 
 std::string written(const Document& document, ReportFormat format) {
-  switch (format) {
-    case ReportFormat::Text:
-      return text_of(document.facts, document.tables);
-    case ReportFormat::Csv:
-      return csv_of(document.csv);
-    case ReportFormat::Svg:
-      return first_picture(document.pictures);
-    case ReportFormat::Png:
-      return present::plot::rasterize(first_picture(document.pictures), "png");
-    case ReportFormat::Html:
-      return results::page(document);
-  }
-  return {};
+  const auto csv = [&] {
+    std::string text = base::csv_line(document.csv.columns);
+    for (const auto& row : document.csv.rows) text += results::csv_row(row);
+    return text;
+  };
+  return results::written(
+      format, [&] { return text_of(document.facts, document.tables); }, csv,
+      [&] { return first_picture(document.pictures); }, [&] { return results::page(document); });
 }
 
 std::string shortest(const std::optional<double>& value) { return value ? base::shortest(*value) : std::string(); }
 
+// The table with ratios in some columns to be read; `table` has them in full.
+PageTable with_short_ratios(PageTable table, std::initializer_list<std::size_t> columns) {
+  for (auto& row : table.rows)
+    for (const std::size_t i : columns)
+      if (!row[i].empty()) row[i] = ratio_text(*base::parse_number<double>(row[i]));
+  return table;
+}
+
 std::vector<std::vector<std::string>> single_column(const std::vector<std::string>& list) {
   std::vector<std::vector<std::string>> rows;
-  rows.reserve(list.size());
   for (const std::string& text : list) rows.push_back({text});
   return rows;
 }
@@ -145,19 +129,17 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   document.title = title.empty() ? "Speed-up of new over base" : title;
   const CompareOptions& o = c.options;
   const auto mean = [](const MeanRatio& m) {
-    return "geometric mean over " + present::plot::count_text(m.count, "model", "models") +
-           (m.name.empty() ? "" : " of " + m.name) + ": " + mean_text(m);
+    return cat("geometric mean over ", count_text(m.count, "model", "models"), m.name.empty() ? "" : " of ", m.name,
+               ": ", mean_text(m));
   };
   document.facts = {
       c.by_mode.empty() ? mean(c.geomean) : base::joined(c.by_mode, "; ", mean),
-      std::to_string(c.count(SpeedVerdict::Slower)) + " slower, " + std::to_string(c.count(SpeedVerdict::Faster)) +
-          " faster, " + std::to_string(c.count(SpeedVerdict::Same)) + " the same, " +
-          std::to_string(c.count(SpeedVerdict::CannotTell)) + " undecided; " + std::to_string(c.broken.size()) +
-          " no longer run",
-      "slower or faster: beyond " + present::plot::percent_text(o.tolerance) +
-          " and beyond noise. Where nothing changed, any of " + std::to_string(c.tested) +
-          " is called slower with a probability of " + present::plot::percent_text(o.false_alarm) +
-          " at most (Holm), given that repeats are independent"};
+      cat(c.count(SpeedVerdict::Slower), " slower, ", c.count(SpeedVerdict::Faster), " faster, ",
+          c.count(SpeedVerdict::Same), " the same, ", c.count(SpeedVerdict::CannotTell), " undecided; ",
+          c.broken.size(), " no longer run"),
+      cat("slower or faster: beyond ", percent_text(o.tolerance), " and beyond noise. Where nothing changed, any of ",
+          c.tested, " is called slower with a probability of ", percent_text(o.false_alarm),
+          " at most (Holm), given that repeats are independent")};
   document.verdict = mean_text(c.geomean);
   PageTable table{
       .title = "Configurations, slowest first",
@@ -173,15 +155,16 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   for (const SpeedUp& row : c.rows) names.push_back(row.name);
   const ShortNames short_name(names);
   for (const SpeedUp& row : c.rows) {
+    const std::string verdict(to_string(row.verdict));
     table.rows.push_back({row.name, base::si_seconds(row.base_seconds), base::si_seconds(row.new_seconds),
-                          ratio_text(*row.ratio), interval_text(row.low, row.high), std::string(to_string(row.verdict)),
+                          ratio_text(*row.ratio), interval_text(row.low, row.high), verdict,
                           row.p_slower ? base::rounded(*row.p_slower) : "", row.note});
     table.keys.push_back(row.name);
     document.csv.rows.push_back({row.name, row.model, shortest(row.base_seconds), shortest(row.new_seconds),
-                                 shortest(row.ratio), shortest(row.low), shortest(row.high),
-                                 std::string(to_string(row.verdict)), shortest(row.p_slower), shortest(row.p_faster),
-                                 row.test, row.units, std::to_string(row.base_units), std::to_string(row.new_units),
-                                 shortest(row.base_error), shortest(row.new_error), row.note});
+                                 shortest(row.ratio), shortest(row.low), shortest(row.high), verdict,
+                                 shortest(row.p_slower), shortest(row.p_faster), row.test, row.units,
+                                 cat(row.base_units), cat(row.new_units), shortest(row.base_error),
+                                 shortest(row.new_error), row.note});
     // If there are too many rows, the middle ones are left out.
     const auto at = static_cast<std::size_t>(&row - c.rows.data());
     if (c.rows.size() > kMostRows && at >= kMostRows / 2 && at < c.rows.size() - kMostRows / 2) continue;
@@ -189,7 +172,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
                           .value = *row.ratio,
                           .low = row.low,
                           .high = row.high,
-                          .text = ratio_text(*row.ratio) + "× " + std::string(to_string(row.verdict)),
+                          .text = cat(ratio_text(*row.ratio), "× ", verdict),
                           .color = row.verdict == SpeedVerdict::Slower   ? 3U
                                    : row.verdict == SpeedVerdict::Faster ? 2U
                                                                          : 6U,
@@ -198,13 +181,14 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   PageTable models{.title = "Models", .columns = {"model", "configurations", "speed-up", "95 % interval"}, .rows = {}};
   for (const MeanRatio& model : c.models)
     models.rows.push_back(
-        {model.name, std::to_string(model.count), ratio_text(model.ratio), interval_text(model.low, model.high)});
+        {model.name, cat(model.count), ratio_text(model.ratio), interval_text(model.low, model.high)});
   document.pictures = {picture_of(chart)};
-  document.tables = {std::move(table), std::move(models)};
-  document.tables.push_back({"No longer run", {"configuration and reason"}, single_column(c.broken)});
-  document.tables.push_back({"Run now, and did not before", {"configuration and reason"}, single_column(c.repaired)});
-  document.tables.push_back({"Only in base", {"configuration"}, single_column(c.only_base)});
-  document.tables.push_back({"Only in new", {"configuration"}, single_column(c.only_new)});
+  document.tables = {std::move(table),
+                     std::move(models),
+                     {"No longer run", {"configuration and reason"}, single_column(c.broken)},
+                     {"Run now, and did not before", {"configuration and reason"}, single_column(c.repaired)},
+                     {"Only in base", {"configuration"}, single_column(c.only_base)},
+                     {"Only in new", {"configuration"}, single_column(c.only_new)}};
   return written(document, format);
 }
 
@@ -230,11 +214,10 @@ std::string history_report(const History& h, ReportFormat format, const std::str
         top{.name = "", .points = {}, .dashes = "6 3", .color = color},
         bottom{.name = "", .points = {}, .dashes = "2 3", .color = color};
     for (const HistoryPoint& point : series.points) {
-      table.rows.push_back({series.name, h.snapshots[point.snapshot], h.dates[point.snapshot],
-                            std::to_string(point.workloads),
-                            base::shortest(point.geomean), shortest(point.low), shortest(point.high),
-                            base::shortest(point.percentiles[0]), base::shortest(point.percentiles[1]),
-                            base::shortest(point.percentiles[2])});
+      table.rows.push_back({series.name, h.snapshots[point.snapshot], h.dates[point.snapshot], cat(point.workloads),
+                            shortest(point.geomean), shortest(point.low), shortest(point.high),
+                            shortest(point.percentiles[0]), shortest(point.percentiles[1]),
+                            shortest(point.percentiles[2])});
       if (!point.low && point.geomean == 1) table.baselines.push_back(table.rows.size() - 1);
       table.keys.push_back(series.name + " " + h.snapshots[point.snapshot]);
       const double x = static_cast<double>(point.snapshot);
@@ -243,19 +226,14 @@ std::string history_report(const History& h, ReportFormat format, const std::str
       bottom.points.push_back({.x = x, .y = point.percentiles[0]});
       top.points.push_back({.x = x, .y = point.percentiles[2]});
     }
-    chart.lines.push_back(std::move(top));
-    chart.lines.push_back(std::move(bottom));
-    chart.lines.push_back(std::move(mean));
+    chart.lines.insert(chart.lines.end(), {top, bottom, mean});
     if (!series.points.empty())
-      document.verdict += (document.verdict.empty() ? "" : ", ") + (series.name.empty() ? "" : series.name + " ") +
-                          ratio_text(series.points.back().geomean) + "×";
+      document.verdict += cat(document.verdict.empty() ? "" : ", ", series.name, series.name.empty() ? "" : " ",
+                              ratio_text(series.points.back().geomean), "×");
   }
   document.pictures = {picture_of(chart)};
-  document.csv = table;
-  for (auto& row : table.rows)
-    for (std::size_t i = 4; i < row.size(); ++i)
-      if (!row[i].empty()) row[i] = ratio_text(*base::parse_number<double>(row[i]));
-  document.tables = {std::move(table)};
+  document.tables = {with_short_ratios(table, {4, 5, 6, 7, 8, 9})};
+  document.csv = std::move(table);
   return written(document, format);
 }
 
@@ -277,6 +255,7 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
           .y_title = "error",
           .reference = 0.02,
           .reference_name = "2 %"};
+  std::size_t count = 0, below = 0;
   for (std::size_t s = 0; s < h.series.size(); ++s) {
     const SeriesHistory& series = h.series[s];
     results::ChartLine line{.name = series.name, .points = {}, .color = s % 6};
@@ -286,9 +265,12 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
     for (const CurvePoint& point : series.latest) names.push_back(point.workload);
     const ShortNames short_name(names);
     for (const CurvePoint& point : series.latest) {
-      table.rows.push_back({series.name, series.latest_snapshot, point.workload, base::shortest(point.ratio),
+      table.rows.push_back({series.name, series.latest_snapshot, point.workload, shortest(point.ratio),
                             shortest(point.low), shortest(point.high), point.code.value_or(""), shortest(point.error)});
-      if (!point.low && point.ratio == 1) table.baselines.push_back(table.rows.size() - 1);
+      if (!point.low && point.ratio == 1)
+        table.baselines.push_back(table.rows.size() - 1);
+      else
+        ++count, below += point.ratio < 1 ? 1 : 0;
       table.keys.push_back(series.name + " " + point.workload);
       // A point that is its own baseline needs no name.
       const bool is_named = series.latest.size() <= 30 && point.low.has_value();
@@ -306,20 +288,10 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
     curve.lines.push_back(std::move(line));
     if (!errors.points.empty()) gap.lines.push_back(std::move(errors));
   }
-  std::size_t count = 0, below = 0;
-  for (const SeriesHistory& series : h.series)
-    for (const CurvePoint& point : series.latest) {
-      if (!point.low && point.ratio == 1) continue;
-      ++count;
-      below += point.ratio < 1 ? 1 : 0;
-    }
-  document.verdict = std::to_string(below) + " of " + present::plot::count_text(count, "workload", "workloads") + " below 1";
+  document.verdict = cat(below, " of ", count_text(count, "workload", "workloads"), " below 1");
   document.pictures = {picture_of(curve), picture_of(gap)};
-  document.csv = table;
-  for (auto& row : table.rows)
-    for (const std::size_t i : {3U, 4U, 5U})
-      if (!row[i].empty()) row[i] = ratio_text(*base::parse_number<double>(row[i]));
-  document.tables = {std::move(table)};
+  document.tables = {with_short_ratios(table, {3, 4, 5})};
+  document.csv = std::move(table);
   return written(document, format);
 }
 
@@ -327,53 +299,49 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
   Document document;
   document.title = title.empty() ? "What goes with " + e.quantity : title;
   PageTable ranks{.title = "Models by " + e.quantity, .columns = {"rank", "model", e.quantity}, .rows = {}};
-  for (const auto& [model, value] : e.ranks)
-    ranks.rows.push_back({std::to_string(ranks.rows.size() + 1), model, ratio_text(value)}),
-        ranks.keys.push_back(model);
+  results::IntervalChart chart{.title = document.title, .subtitle = "", .x_title = e.quantity};
+  for (const auto& [model, value] : e.ranks) {
+    ranks.rows.push_back({cat(ranks.rows.size() + 1), model, ratio_text(value)});
+    ranks.keys.push_back(model);
+    chart.rows.push_back(
+        {.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U, .key = model});
+  }
   PageTable correlations{.title = "Features by rank correlation",
                          .columns = {"feature", "rank correlation", "linear", "explains alone"},
                          .rows = {}};
   document.csv.columns = {"feature",         "models",           "rank_correlation", "linear_correlation",
                           "explained_alone", "explained_in_tree"};
   for (const Correlation& c : e.correlations) {
-    const auto share =
-        std::find_if(e.shares.begin(), e.shares.end(), [&](const auto& s) { return s.first == c.feature; });
-    document.csv.rows.push_back({c.feature, std::to_string(c.count), base::shortest(c.rank), base::shortest(c.linear),
-                                 base::shortest(c.explained),
-                                 base::shortest(share == e.shares.end() ? 0 : share->second)});
+    const auto share = std::ranges::find(e.shares, c.feature, &std::pair<std::string, double>::first);
+    document.csv.rows.push_back({c.feature, cat(c.count), shortest(c.rank), shortest(c.linear), shortest(c.explained),
+                                 shortest(share == e.shares.end() ? 0 : share->second)});
     if (correlations.rows.size() < 15)
       correlations.rows.push_back(
-          {c.feature, base::rounded(c.rank), base::rounded(c.linear), present::plot::percent_text(c.explained)});
+          {c.feature, base::rounded(c.rank), base::rounded(c.linear), percent_text(c.explained)});
   }
   PageTable tree{.title = "Tree", .columns = {"node", "models", e.quantity, "explains"}, .rows = {}};
   const auto visit = [&](const auto& self, std::size_t at, std::size_t depth, const std::string& condition) -> void {
     const TreeNode& node = e.tree[at];
     const std::string models = base::joined(node.models);
     tree.rows.push_back(
-        {std::string(2 * depth, ' ') + (condition.empty() ? "all" : condition) + (models.empty() ? "" : ": " + models),
-         std::to_string(node.count), ratio_text(node.mean),
-         node.feature.empty() ? "" : present::plot::percent_text(node.explained)});
+        {cat(std::string(2 * depth, ' '), condition.empty() ? "all" : condition, models.empty() ? "" : ": ", models),
+         cat(node.count), ratio_text(node.mean), node.feature.empty() ? "" : percent_text(node.explained)});
     if (node.feature.empty()) return;
     self(self, node.left, depth + 1, node.feature + " ≤ " + base::rounded(node.threshold));
     self(self, node.right, depth + 1, node.feature + " > " + base::rounded(node.threshold));
   };
   if (!e.tree.empty()) visit(visit, 0, 0, "");
-  document.facts = {"the tree explains " + present::plot::percent_text(e.explained) +
-                        " of the variance of the logarithm in the " + std::to_string(e.ranks.size()) +
-                        " models it was grown on, and " +
-                        (e.explained_unseen ? present::plot::percent_text(*e.explained_unseen) : "an unknown part") +
-                        " in models left out one at a time (below 0: worse than the mean)",
-                    std::to_string(e.correlations.size()) +
-                        " features were looked at: the strongest of many is strong by chance, too"};
+  document.facts = {
+      cat("the tree explains ", percent_text(e.explained), " of the variance of the logarithm in the ", e.ranks.size(),
+          " models it was grown on, and ", e.explained_unseen ? percent_text(*e.explained_unseen) : "an unknown part",
+          " in models left out one at a time (below 0: worse than the mean)"),
+      cat(e.correlations.size(), " features were looked at: the strongest of many is strong by chance, too")};
   if (!e.shares.empty())
-    document.verdict = e.shares.front().first + ", " + present::plot::percent_text(e.shares.front().second) + " in the tree";
+    document.verdict = cat(e.shares.front().first, ", ", percent_text(e.shares.front().second), " in the tree");
   for (const auto& [feature, share] : e.shares)
-    document.facts.push_back(feature + " explains " + present::plot::percent_text(share) + " in the tree");
+    document.facts.push_back(cat(feature, " explains ", percent_text(share), " in the tree"));
   if (!e.missing.empty()) document.facts.push_back("without a structure, and left out: " + base::joined(e.missing));
-  results::IntervalChart chart{.title = document.title, .subtitle = document.facts[0], .x_title = e.quantity};
-  for (const auto& [model, value] : e.ranks)
-    chart.rows.push_back(
-        {.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U, .key = model});
+  chart.subtitle = document.facts[0];
   document.pictures = {picture_of(chart)};
   document.tables = {std::move(tree), std::move(correlations), std::move(ranks)};
   return written(document, format);
