@@ -9,7 +9,6 @@
 #include "conv_command.h"
 #include "conv_reference.h"
 #include "conv_study.h"
-#include "conv_worker.h"
 #include "pagoda/core/model.h"
 #include "support/files.h"
 #include "support/text_graph.h"

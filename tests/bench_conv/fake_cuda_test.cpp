@@ -38,8 +38,8 @@ TEST_CASE("cuDNN's path gives right results, keeps refusals and counts workspace
       }
     }
     if (row.algorithm == std::string("auto")) {
-      CHECK(model.layers[0].work->implementation == "gemm");  // not the one that would round to TF32
-      CHECK(model.layers[0].work->workspace_bytes == 4096);
+      CHECK(model.layers[0].work->run.implementation == "gemm");  // not the one that would round to TF32
+      CHECK(model.layers[0].work->run.workspace_bytes == 4096);
     }
     CHECK(model.layers[4].work->refused.starts_with("padding differs"));
     CHECK(model.layers[0].work->refused.starts_with("cuDNN accepts the layer and fails to run it") ==

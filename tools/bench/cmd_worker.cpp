@@ -8,6 +8,7 @@
 #include <iostream>
 #include <regex>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/documents/result.h"
@@ -17,12 +18,6 @@ namespace pagoda::tools::bench {
 namespace {
 
 using documents::Config;
-
-void answer(const std::string& line) { std::cout << line << std::endl; }
-
-void answer_error(const std::string& message) {
-  answer(event("error", [&](JsonWriter& json) { json.member("message", message); }));
-}
 
 // Replaces {name} by the config's value; other braces remain.
 std::string substituted(std::string command, const Config& config) {
@@ -61,10 +56,6 @@ std::vector<double> printed_times(const std::string& text, const std::regex& pat
   return times;
 }
 
-}  // namespace
-
-namespace {
-
 // The command to run, after prepare().
 struct Prepared {
   std::string command;
@@ -76,7 +67,11 @@ Prepared prepare(const Config& config) {
   Prepared prepared;
   prepared.command = substituted(documents::text_of(config, "command"), config);
   prepared.scale = documents::number_of(config, "scale").value_or(1);
-  if (config.contains("pattern")) prepared.pattern = std::regex(documents::text_of(config, "pattern"));
+  try {
+    if (config.contains("pattern")) prepared.pattern = std::regex(documents::text_of(config, "pattern"));
+  } catch (const std::regex_error& error) {
+    throw Error(cat("pattern: ", error.what()));
+  }
   return prepared;
 }
 
@@ -97,42 +92,27 @@ std::vector<double> run(const Prepared& prepared, std::size_t wanted) {
   return seconds;
 }
 
-void answer_to(const JsonValue& asked, Prepared& prepared) {
+std::string answer_to(const JsonValue& asked, Prepared& prepared) {
   const std::string op = text(asked, "op");
   if (op == "prepare") {
     const Config config = settings(asked, "config");
     prepared = prepare(config);
     const auto items = documents::number_of(config, config.contains("items") ? "items" : "batch");
-    answer(event("ready", [&](JsonWriter& json) { json.member("items", items); }));
-  } else if (op == "run") {
-    const auto seconds = run(prepared, static_cast<std::size_t>(number(asked, "iterations").value_or(1)));
-    answer(event("times", [&](JsonWriter& json) {
-      json.member("seconds", seconds).member("clock", prepared.pattern ? "as printed" : "steady, whole process");
-    }));
-  } else {
-    answer(event("unsupported", [&](JsonWriter& json) { json.member("message", "a command cannot do \"" + op + "\""); }));
+    return event("ready", [&](JsonWriter& json) { json.member("items", items); });
   }
+  if (op != "run") return event("unsupported", "a command cannot do \"" + op + "\"");
+  const auto seconds = run(prepared, static_cast<std::size_t>(number(asked, "iterations").value_or(1)));
+  return event("times", [&](JsonWriter& json) {
+    json.member("seconds", seconds).member("clock", prepared.pattern ? "as printed" : "steady, whole process");
+  });
 }
 
 }  // namespace
 
 int cmd_worker() {
   Prepared prepared;
-  for (std::string line; std::getline(std::cin, line);) {
-    const std::optional<JsonValue> asked = parse_line(line);
-    if (!asked) continue;
-    if (text(*asked, "op") == "quit") break;
-    try {
-      answer_to(*asked, prepared);
-    } catch (const std::regex_error& error) {
-      answer_error(std::string("pattern: ") + error.what());
-      return 1;
-    } catch (const Error& error) {
-      answer_error(error.what());
-      return 1;
-    }
-  }
-  return 0;
+  return serve(std::cin, std::cout, "the command's output does not fit into memory",
+               [&](const JsonValue& asked) { return answer_to(asked, prepared); });
 }
 
 }  // namespace pagoda::tools::bench

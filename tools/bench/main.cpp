@@ -5,8 +5,6 @@
 #include "cmd_worker.h"
 #include "commands.h"
 #include "conv_command.h"
-#include "conv_worker.h"
-#include "matmul.h"
 #include "tool.h"
 
 namespace pagoda::tools::bench {

@@ -1,6 +1,10 @@
 // Writes and reads lines.
 #include "worker_json.h"
 
+#include <istream>
+#include <new>
+#include <ostream>
+
 #include "pagoda/base/error.h"
 
 namespace pagoda::tools::bench {
@@ -21,6 +25,32 @@ std::string event(std::string_view name, const std::function<void(JsonWriter&)>&
   return line("event", name, add);
 }
 
+std::string event(std::string_view name, const std::string& message) {
+  return event(name, [&](JsonWriter& json) { json.member("message", message); });
+}
+
+int serve(std::istream& requests, std::ostream& answers, const char* no_memory,
+          const std::function<std::string(const JsonValue&)>& answer) {
+  const auto fail = [&](const char* kind, const char* message) {
+    answers << event("error", [&](JsonWriter& json) { json.member("kind", kind).member("message", message); })
+            << std::endl;
+    return 1;
+  };
+  try {
+    for (std::string line; std::getline(requests, line);) {
+      const std::optional<JsonValue> asked = parse_line(line);
+      if (!asked) continue;
+      if (text(*asked, "op") == "quit") break;
+      answers << answer(*asked) << std::endl;
+    }
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return fail("out_of_memory", no_memory);
+  } catch (const std::exception& error) {
+    return fail("failed", error.what());
+  }
+}
+
 std::optional<JsonValue> parse_line(const std::string& line) {
   try {
     return base::parse_json(line, "a line of a worker", "expected an object").root().value();
@@ -37,8 +67,8 @@ std::string text(const JsonValue& object, std::string_view key) {
 std::optional<double> number(const JsonValue& object, std::string_view key) {
   const JsonValue* value = object.find(key);
   if (!value || !value->is_number()) return std::nullopt;
-  if (value->is_integer()) return static_cast<double>(std::get<std::int64_t>(value->content));
-  return std::get<double>(value->content);
+  return value->is_integer() ? static_cast<double>(std::get<std::int64_t>(value->content))
+                             : std::get<double>(value->content);
 }
 
 std::vector<double> numbers(const JsonValue& object, std::string_view key) {

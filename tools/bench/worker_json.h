@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,12 @@ using base::JsonWriter;
 std::string request(std::string_view op, const std::function<void(JsonWriter&)>& add = {});
 // {"event":…}: a worker's answer, as one line.
 std::string event(std::string_view name, const std::function<void(JsonWriter&)>& add = {});
+std::string event(std::string_view name, const std::string& message);
+
+// Answers the requests of a worker, one per line, until "quit". An exception becomes an error event and ends the
+// worker; `no_memory`: message for std::bad_alloc. Returns the exit code.
+int serve(std::istream& requests, std::ostream& answers, const char* no_memory,
+          const std::function<std::string(const JsonValue&)>& answer);
 
 // A line as JSON; empty if it is not valid JSON.
 std::optional<JsonValue> parse_line(const std::string& line);

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "cuda_memory.h"
-#include "nvidia_library.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 
 // The whole legacy API is marked deprecated, but no other API selects algorithms by name.
@@ -84,102 +84,86 @@ std::string documented_objection(const ConvLayer& l, const std::string& name) {
   return {};
 }
 
-// Functions with the header's names, so the compiler checks their types.
-struct Api {
-#define PAGODA_CUDNN_FUNCTIONS(X)                                                                        \
-  X(cudnnGetVersion)                                                                                     \
-  X(cudnnGetErrorString)                                                                                 \
-  X(cudnnCreate)                                                                                         \
-  X(cudnnDestroy)                                                                                        \
-  X(cudnnCreateTensorDescriptor)                                                                         \
-  X(cudnnDestroyTensorDescriptor)                                                                        \
-  X(cudnnSetTensorNdDescriptor)                                                                          \
-  X(cudnnCreateFilterDescriptor)                                                                         \
-  X(cudnnDestroyFilterDescriptor)                                                                        \
-  X(cudnnSetFilterNdDescriptor) X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) \
-      X(cudnnSetConvolutionNdDescriptor) X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) \
-          X(cudnnGetConvolutionNdForwardOutputDim) X(cudnnGetConvolutionForwardAlgorithm_v7)             \
-              X(cudnnGetConvolutionForwardWorkspaceSize) X(cudnnConvolutionForward)
-#define X(function) decltype(&::function) function = nullptr;
-  PAGODA_CUDNN_FUNCTIONS(X)
-#undef X
-  std::string missing;  // why cuDNN cannot be used
+struct CudnnApi : GpuLibrary {
+  CudnnApi() : GpuLibrary(cat("libcudnn.so.", CUDNN_MAJOR), cat("cuDNN ", CUDNN_MAJOR)) {}
 
-  Api() {
-    const DynamicLibrary library({"libcudnn.so." + std::to_string(CUDNN_MAJOR)}, true);
-    if (!library) {
-      missing = "libcudnn.so." + std::to_string(CUDNN_MAJOR) + " cannot be opened; install cuDNN " +
-                std::to_string(CUDNN_MAJOR) + " or add its folder to LD_LIBRARY_PATH";
-      return;
-    }
-#define X(function_)                                           \
-  if (!library.find(function_, #function_) && missing.empty()) \
-    missing = "this cuDNN has no " #function_                  \
-              "; install one of the headers' "                 \
-              "version";
-    PAGODA_CUDNN_FUNCTIONS(X)
-#undef X
-#undef PAGODA_CUDNN_FUNCTIONS
-  }
-  void check(cudnnStatus_t status, const char* call) const {
-    if (status != CUDNN_STATUS_SUCCESS) throw Error(std::string(call) + ": " + cudnnGetErrorString(status));
+  Function<decltype(&::cudnnGetVersion)> version = find("cudnnGetVersion");
+  Function<decltype(&::cudnnGetErrorString)> error_string = find("cudnnGetErrorString");
+  Function<decltype(&::cudnnCreate)> create = find("cudnnCreate");
+  Function<decltype(&::cudnnDestroy)> destroy = find("cudnnDestroy");
+  Function<decltype(&::cudnnCreateTensorDescriptor)> create_tensor = find("cudnnCreateTensorDescriptor");
+  Function<decltype(&::cudnnDestroyTensorDescriptor)> destroy_tensor = find("cudnnDestroyTensorDescriptor");
+  Function<decltype(&::cudnnSetTensorNdDescriptor)> set_tensor = find("cudnnSetTensorNdDescriptor");
+  Function<decltype(&::cudnnCreateFilterDescriptor)> create_filter = find("cudnnCreateFilterDescriptor");
+  Function<decltype(&::cudnnDestroyFilterDescriptor)> destroy_filter = find("cudnnDestroyFilterDescriptor");
+  Function<decltype(&::cudnnSetFilterNdDescriptor)> set_filter = find("cudnnSetFilterNdDescriptor");
+  Function<decltype(&::cudnnCreateConvolutionDescriptor)> create_convolution = find("cudnnCreateConvolutionDescriptor");
+  Function<decltype(&::cudnnDestroyConvolutionDescriptor)> destroy_convolution =
+      find("cudnnDestroyConvolutionDescriptor");
+  Function<decltype(&::cudnnSetConvolutionNdDescriptor)> set_convolution = find("cudnnSetConvolutionNdDescriptor");
+  Function<decltype(&::cudnnSetConvolutionGroupCount)> set_groups = find("cudnnSetConvolutionGroupCount");
+  Function<decltype(&::cudnnSetConvolutionMathType)> set_math = find("cudnnSetConvolutionMathType");
+  Function<decltype(&::cudnnGetConvolutionNdForwardOutputDim)> output_dims =
+      find("cudnnGetConvolutionNdForwardOutputDim");
+  Function<decltype(&::cudnnGetConvolutionForwardAlgorithm_v7)> heuristic =
+      find("cudnnGetConvolutionForwardAlgorithm_v7");
+  Function<decltype(&::cudnnGetConvolutionForwardWorkspaceSize)> workspace_size =
+      find("cudnnGetConvolutionForwardWorkspaceSize");
+  Function<decltype(&::cudnnConvolutionForward)> forward = find("cudnnConvolutionForward");
+
+  // Throws Error unless the call succeeds.
+  template <typename Call, typename... Arguments>
+  void check(const Call& call, Arguments... arguments) const {
+    if (const cudnnStatus_t status = call(arguments...); status != CUDNN_STATUS_SUCCESS)
+      throw Error(cat(call.name, ": ", error_string(status)));
   }
 };
 
-std::vector<int> dims(std::int64_t first, std::int64_t second, const Sizes& sizes) {
-  std::vector<int> result = {static_cast<int>(first), static_cast<int>(second)};
-  if (sizes.size() == 1) result.push_back(1);  // at least two spatial axes
-  for (const std::int64_t size : sizes) result.push_back(static_cast<int>(size));
+// At least two spatial axes: a missing one has the size `missing`.
+std::vector<int> axes(const Sizes& sizes, int missing) {
+  std::vector<int> result(sizes.begin(), sizes.end());
+  if (sizes.size() == 1) result.insert(result.begin(), missing);
   return result;
 }
 
-std::vector<int> axes(const Sizes& sizes, int missing) {
-  std::vector<int> result;
-  if (sizes.size() == 1) result.push_back(missing);
-  for (const std::int64_t size : sizes) result.push_back(static_cast<int>(size));
+std::vector<int> dims(std::int64_t first, std::int64_t second, const Sizes& sizes) {
+  std::vector<int> result = axes(sizes, 1);
+  result.insert(result.begin(), {static_cast<int>(first), static_cast<int>(second)});
   return result;
 }
 
 // Descriptors of one layer.
 class Descriptors {
  public:
-  Descriptors(const Api& api, const ConvLayer& l, cudnnMathType_t math) : api_(api) {
+  Descriptors(const CudnnApi& api, const ConvLayer& l, cudnnMathType_t math) : api_(api) {
     const auto tensor = [&](cudnnTensorDescriptor_t& descriptor, const std::vector<int>& sizes) {
-      api.check(api.cudnnCreateTensorDescriptor(&descriptor), "cudnnCreateTensorDescriptor");
+      api.check(api.create_tensor, &descriptor);
       std::vector<int> strides(sizes.size(), 1);
       for (std::size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
-      api.check(api.cudnnSetTensorNdDescriptor(descriptor, CUDNN_DATA_FLOAT, static_cast<int>(sizes.size()),
-                                               sizes.data(), strides.data()),
-                "cudnnSetTensorNdDescriptor");
+      api.check(api.set_tensor, descriptor, CUDNN_DATA_FLOAT, static_cast<int>(sizes.size()), sizes.data(),
+                strides.data());
     };
-    const std::vector<int> y = dims(l.batch, l.out_channels, l.out);
+    const std::vector<int> y = dims(l.batch, l.out_channels, l.out),
+                           w = dims(l.out_channels, l.in_channels / l.groups, l.kernel), pads = axes(l.pads_begin, 0),
+                           strides = axes(l.strides, 1), dilations = axes(l.dilations, 1);
     tensor(source, dims(l.batch, l.in_channels, l.in));
     tensor(destination, y);
-    const std::vector<int> w = dims(l.out_channels, l.in_channels / l.groups, l.kernel);
-    api.check(api.cudnnCreateFilterDescriptor(&filter), "cudnnCreateFilterDescriptor");
-    api.check(api.cudnnSetFilterNdDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, static_cast<int>(w.size()),
-                                             w.data()),
-              "cudnnSetFilterNdDescriptor");
-    const std::vector<int> pads = axes(l.pads_begin, 0), strides = axes(l.strides, 1), dilations = axes(l.dilations, 1);
-    api.check(api.cudnnCreateConvolutionDescriptor(&convolution), "cudnnCreateConvolutionDescriptor");
-    api.check(
-        api.cudnnSetConvolutionNdDescriptor(convolution, static_cast<int>(pads.size()), pads.data(), strides.data(),
-                                            dilations.data(), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-        "cudnnSetConvolutionNdDescriptor");
-    api.check(api.cudnnSetConvolutionGroupCount(convolution, static_cast<int>(l.groups)),
-              "cudnnSetConvolutionGroupCount");
-    api.check(api.cudnnSetConvolutionMathType(convolution, math), "cudnnSetConvolutionMathType");
+    api.check(api.create_filter, &filter);
+    api.check(api.set_filter, filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, static_cast<int>(w.size()), w.data());
+    api.check(api.create_convolution, &convolution);
+    api.check(api.set_convolution, convolution, static_cast<int>(pads.size()), pads.data(), strides.data(),
+              dilations.data(), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+    api.check(api.set_groups, convolution, static_cast<int>(l.groups));
+    api.check(api.set_math, convolution, math);
     std::vector<int> found(y.size());
-    api.check(api.cudnnGetConvolutionNdForwardOutputDim(convolution, source, filter, static_cast<int>(found.size()),
-                                                        found.data()),
-              "cudnnGetConvolutionNdForwardOutputDim");
+    api.check(api.output_dims, convolution, source, filter, static_cast<int>(found.size()), found.data());
     if (found != y) throw Error("cuDNN finds another output size");
   }
   ~Descriptors() {
-    if (source) api_.cudnnDestroyTensorDescriptor(source);
-    if (destination) api_.cudnnDestroyTensorDescriptor(destination);
-    if (filter) api_.cudnnDestroyFilterDescriptor(filter);
-    if (convolution) api_.cudnnDestroyConvolutionDescriptor(convolution);
+    if (source) api_.destroy_tensor(source);
+    if (destination) api_.destroy_tensor(destination);
+    if (filter) api_.destroy_filter(filter);
+    if (convolution) api_.destroy_convolution(convolution);
   }
   Descriptors(const Descriptors&) = delete;
   Descriptors& operator=(const Descriptors&) = delete;
@@ -189,16 +173,16 @@ class Descriptors {
   cudnnConvolutionDescriptor_t convolution = nullptr;
 
  private:
-  const Api& api_;
+  const CudnnApi& api_;
 };
 
 struct Context {
-  Api api;
+  CudnnApi api;
   std::unique_ptr<CudaDevice> device;
   cudnnHandle_t handle = nullptr;
   cudnnMathType_t math = CUDNN_FMA_MATH;
   ~Context() {
-    if (handle) api.cudnnDestroy(handle);
+    if (handle) api.destroy(handle);
   }
 };
 
@@ -214,21 +198,21 @@ struct Prepared {
 
   cudnnStatus_t run() const {
     const float one = 1, zero = 0;
-    return context->api.cudnnConvolutionForward(context->handle, &one, descriptors.source, x->get(), descriptors.filter,
-                                                w->get(), descriptors.convolution, algorithm, workspace->get(),
-                                                workspace_bytes, &zero, descriptors.destination, y->get());
+    return context->api.forward(context->handle, &one, descriptors.source, x->get(), descriptors.filter, w->get(),
+                                descriptors.convolution, algorithm, workspace->get(), workspace_bytes, &zero,
+                                descriptors.destination, y->get());
   }
 };
 
 // Selects the heuristic's first entry with status success and an allowed math type. Returns the problem; empty: none.
 std::string choose_by_heuristic(Prepared& p) {
-  const Api& api = p.context->api;
+  const CudnnApi& api = p.context->api;
   std::array<cudnnConvolutionFwdAlgoPerf_t, 2 * CUDNN_CONVOLUTION_FWD_ALGO_COUNT> ranked{};
   int count = 0;
-  const cudnnStatus_t status = api.cudnnGetConvolutionForwardAlgorithm_v7(
-      p.context->handle, p.descriptors.source, p.descriptors.filter, p.descriptors.convolution,
-      p.descriptors.destination, static_cast<int>(ranked.size()), &count, ranked.data());
-  if (status != CUDNN_STATUS_SUCCESS) return std::string("the heuristic fails: ") + api.cudnnGetErrorString(status);
+  const cudnnStatus_t status =
+      api.heuristic(p.context->handle, p.descriptors.source, p.descriptors.filter, p.descriptors.convolution,
+                    p.descriptors.destination, static_cast<int>(ranked.size()), &count, ranked.data());
+  if (status != CUDNN_STATUS_SUCCESS) return cat("the heuristic fails: ", api.error_string(status));
   for (int i = 0; i < count; ++i) {
     const cudnnConvolutionFwdAlgoPerf_t& entry = ranked[static_cast<std::size_t>(i)];
     if (entry.status != CUDNN_STATUS_SUCCESS) continue;
@@ -249,19 +233,18 @@ ConvRun prepare(const std::shared_ptr<Context>& context, const ConvLayer& layer,
     return run;
   }
   const auto p = std::make_shared<Prepared>(context, layer);
-  const Api& api = context->api;
+  const CudnnApi& api = context->api;
   if (const Row* row = find_row(algorithm))
     p->algorithm = row->algorithm;
   else
     run.refused = choose_by_heuristic(*p);
   if (!run.refused.empty()) return run;
-  const cudnnStatus_t fits = api.cudnnGetConvolutionForwardWorkspaceSize(
-      context->handle, p->descriptors.source, p->descriptors.filter, p->descriptors.convolution,
-      p->descriptors.destination, p->algorithm, &p->workspace_bytes);
+  const cudnnStatus_t fits =
+      api.workspace_size(context->handle, p->descriptors.source, p->descriptors.filter, p->descriptors.convolution,
+                         p->descriptors.destination, p->algorithm, &p->workspace_bytes);
   if (fits != CUDNN_STATUS_SUCCESS) {
-    run.refused = std::string("cuDNN: ") + api.cudnnGetErrorString(fits);
-    const std::string why = documented_objection(layer, algorithm);
-    if (!why.empty()) run.refused += " (" + why + ")";
+    run.refused = cat("cuDNN: ", api.error_string(fits));
+    if (const std::string why = documented_objection(layer, algorithm); !why.empty()) run.refused += " (" + why + ")";
     return run;
   }
   run.implementation = name_of(p->algorithm);
@@ -275,12 +258,15 @@ ConvRun prepare(const std::shared_ptr<Context>& context, const ConvLayer& layer,
   p->w->from_host(operands.weights.data());
   // Some algorithms accept a shape but fail when they run.
   if (const cudnnStatus_t status = p->run(); status != CUDNN_STATUS_SUCCESS) {
-    run.refused = std::string("cuDNN accepts the layer and fails to run it: ") + api.cudnnGetErrorString(status);
+    run.refused = cat("cuDNN accepts the layer and fails to run it: ", api.error_string(status));
     return run;
   }
   context->device->wait();
   run.time = [p](std::int64_t n) {
-    return p->context->device->time_each(n, [&] { p->context->api.check(p->run(), "cudnnConvolutionForward"); });
+    return p->context->device->time_each(n, [&] {
+      if (const cudnnStatus_t status = p->run(); status != CUDNN_STATUS_SUCCESS)
+        throw Error(cat("cudnnConvolutionForward: ", p->context->api.error_string(status)));
+    });
   };
   run.output = [p] {
     std::vector<float> values(static_cast<std::size_t>(p->outputs));
@@ -316,13 +302,12 @@ ConvLibrary cudnn_library(int device_index, bool tensor_math) {
   };
   library.unavailable = context->api.missing;
   if (!library.unavailable.empty()) return library;
-  const std::size_t version = context->api.cudnnGetVersion();  // 91900: 9.19.0
-  library.version =
-      std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+  const std::size_t version = context->api.version();  // 91900: 9.19.0
+  library.version = cat(version / 10000, ".", version / 100 % 100, ".", version % 100);
   try {
     context->device = std::make_unique<CudaDevice>(device_index);
     library.device = context->device->name();
-    context->api.check(context->api.cudnnCreate(&context->handle), "cudnnCreate");
+    context->api.check(context->api.create, &context->handle);
   } catch (const Error& error) {
     library.unavailable = error.what();
     return library;

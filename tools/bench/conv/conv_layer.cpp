@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
@@ -17,12 +18,6 @@ std::int64_t product(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Drops the declared shapes of computed values: they belong to the input size of the export.
-void forget_computed_shapes(Graph& graph) {
-  for (Value& value : graph.values)
-    if (value.initializer < 0 && !value.is_input) value.declared = {};
-}
-
 // Sets the size of the first input with a batch, channels and one to three spatial axes.
 void resize_input(Model& model, const Sizes& sizes) {
   Graph& graph = model.graphs.front();
@@ -30,11 +25,13 @@ void resize_input(Model& model, const Sizes& sizes) {
     auto& shape = graph.values[static_cast<std::size_t>(id)].declared.shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) continue;
     if (sizes.size() > 1 && sizes.size() != shape->size() - 2)
-      throw Error(model.path + ": found an input size of " + join(sizes) + " for an input of " +
-                  std::to_string(shape->size() - 2) + " spatial axes; give one size for each, or one for all");
+      throw Error(cat(model.path, ": found an input size of ", join(sizes), " for an input of ", shape->size() - 2,
+                      " spatial axes; give one size for each, or one for all"));
     for (std::size_t axis = 2; axis < shape->size(); ++axis)
       (*shape)[axis] = Dim(sizes.size() > 1 ? sizes[axis - 2] : sizes.front());
-    forget_computed_shapes(graph);
+    // The declared shapes of computed values belong to the input size of the export.
+    for (Value& value : graph.values)
+      if (value.initializer < 0 && !value.is_input) value.declared = {};
     return;
   }
   throw Error(model.path + ": no input with a batch, channels and spatial axes; an input size cannot be set");
@@ -51,16 +48,17 @@ std::optional<Sizes> numbers(const TensorType& type) {
   return sizes;
 }
 
-Sizes list(const Node& node, const char* name, std::size_t count, std::int64_t otherwise) {
-  const Attribute* attribute = node.attribute(name);
-  const auto* values = attribute ? std::get_if<std::vector<std::int64_t>>(&attribute->value) : nullptr;
-  return values && values->size() == count ? *values : Sizes(count, otherwise);
+// The attribute; empty if it is missing or of another type.
+template <typename T>
+T attribute(const Node& node, const char* name) {
+  const Attribute* found = node.attribute(name);
+  const auto* value = found ? std::get_if<T>(&found->value) : nullptr;
+  return value ? *value : T();
 }
 
-std::string word(const Node& node, const char* name) {
-  const Attribute* attribute = node.attribute(name);
-  const auto* text = attribute ? std::get_if<std::string>(&attribute->value) : nullptr;
-  return text ? *text : std::string();
+Sizes list(const Node& node, const char* name, std::size_t count, std::int64_t otherwise) {
+  const Sizes values = attribute<Sizes>(node, name);
+  return values.size() == count ? values : Sizes(count, otherwise);
 }
 
 // Why the node cannot be run alone; empty: `layer` is filled.
@@ -73,8 +71,8 @@ std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& la
   if (!x || !w || !y) return "its sizes are not known: set the model's free dims, or check the input size";
   if (x->size() < 3 || x->size() > 5 || w->size() != x->size() || y->size() != x->size())
     return "expected 1 to 3 spatial axes";
-  if (std::any_of(y->begin(), y->end(), [](std::int64_t size) { return size < 1; }) ||
-      std::any_of(x->begin(), x->end(), [](std::int64_t size) { return size < 1; }))
+  const auto is_empty = [](std::int64_t size) { return size < 1; };
+  if (std::ranges::any_of(*y, is_empty) || std::ranges::any_of(*x, is_empty))
     return "the input is too small for it: nothing is left to compute";
   const std::size_t axes = x->size() - 2;
   layer.batch = (*x)[0];
@@ -89,7 +87,7 @@ std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& la
   const Sizes pads = list(node, "pads", 2 * axes, 0);
   layer.pads_begin = {pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes)};
   layer.pads_end = {pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end()};
-  const std::string automatic = word(node, "auto_pad");
+  const std::string automatic = attribute<std::string>(node, "auto_pad");
   for (std::size_t i = 0; i < axes && automatic.starts_with("SAME"); ++i) {
     // The output is ⌈in / stride⌉; padding is split evenly between both sides, an odd one goes to the end (UPPER).
     const std::int64_t reach = (layer.kernel[i] - 1) * layer.dilations[i] + 1;
@@ -103,7 +101,7 @@ std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& la
 
 bool is_convolution(const Node& node) {
   static constexpr std::string_view kTypes[] = {"Conv", "FusedConv", "ConvInteger", "QLinearConv", "NhwcConv"};
-  return std::find(std::begin(kTypes), std::end(kTypes), node.op_type) != std::end(kTypes);
+  return std::ranges::find(kTypes, node.op_type.view()) != std::end(kTypes);
 }
 
 }  // namespace
@@ -114,9 +112,9 @@ std::int64_t ConvLayer::out_elements() const { return batch * out_channels * pro
 std::int64_t ConvLayer::macs() const { return out_elements() * (in_channels / groups) * product(kernel); }
 
 bool ConvLayer::same_work(const ConvLayer& o) const {
-  return batch == o.batch && in_channels == o.in_channels && out_channels == o.out_channels && groups == o.groups &&
-         in == o.in && kernel == o.kernel && out == o.out && strides == o.strides && dilations == o.dilations &&
-         pads_begin == o.pads_begin && pads_end == o.pads_end && has_bias == o.has_bias;
+  ConvLayer renamed = o;
+  renamed.name = name;
+  return *this == renamed;
 }
 
 std::string join(const Sizes& sizes, const char* between) {
@@ -124,19 +122,17 @@ std::string join(const Sizes& sizes, const char* between) {
 }
 
 std::string to_string(const ConvLayer& l) {
-  std::string text = join({l.batch, l.in_channels}) + "x" + join(l.in) + " * " +
-                     join({l.out_channels, l.in_channels / l.groups}) + "x" + join(l.kernel) + " /" + join(l.strides) +
-                     " +" + join(l.pads_begin);
-  if (l.pads_end != l.pads_begin) text += ":" + join(l.pads_end);
-  if (product(l.dilations) != 1) text += " dilated " + join(l.dilations);
-  if (l.groups != 1) text += " in " + std::to_string(l.groups) + " groups";
-  return text;
+  return cat(join({l.batch, l.in_channels}), "x", join(l.in), " * ", join({l.out_channels, l.in_channels / l.groups}),
+             "x", join(l.kernel), " /", join(l.strides), " +", join(l.pads_begin),
+             l.pads_end == l.pads_begin ? "" : ":" + join(l.pads_end),
+             product(l.dilations) == 1 ? "" : " dilated " + join(l.dilations),
+             l.groups == 1 ? "" : cat(" in ", l.groups, " groups"));
 }
 
 Sizes input_sizes(const base::Setting& size) {
   if (std::holds_alternative<std::monostate>(size)) return {};
   const auto pair = lab::bench::height_and_width(size);
-  if (!pair) throw Error("input_size: found " + base::setting_text(size) + ", expected a side or HEIGHTxWIDTH");
+  if (!pair) throw Error(cat("input_size: found ", base::setting_text(size), ", expected a side or HEIGHTxWIDTH"));
   return (*pair)[0] == (*pair)[1] ? Sizes{(*pair)[0]} : Sizes{(*pair)[0], (*pair)[1]};
 }
 

@@ -28,6 +28,7 @@ struct ConvLayer {
   std::int64_t out_elements() const;
   std::int64_t macs() const;                     // out_elements × in_channels/groups × taps; taps on padding count
   bool same_work(const ConvLayer& other) const;  // equal except for the name
+  bool operator==(const ConvLayer&) const = default;
 };
 
 // "1x64x56x56 * 64x64x3x3 /1 +1": input, weights, strides, padding; then dilations and groups if they are not 1.

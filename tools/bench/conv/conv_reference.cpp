@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -62,11 +62,10 @@ double element(const ConvLayer& layer, const Axes& a, const Operands& operands, 
 // Positions to compare: all, or the first and last of every axis plus random ones.
 std::vector<std::int64_t> chosen(const ConvLayer& layer, std::int64_t limit) {
   const std::int64_t total = layer.out_elements();
-  std::vector<std::int64_t> positions;
   if (limit <= 0 || total <= limit) {
-    positions.resize(static_cast<std::size_t>(total));
-    for (std::int64_t i = 0; i < total; ++i) positions[static_cast<std::size_t>(i)] = i;
-    return positions;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(total));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    return all;
   }
   Sizes sizes = {layer.batch, layer.out_channels};
   sizes.insert(sizes.end(), layer.out.begin(), layer.out.end());
@@ -80,8 +79,7 @@ std::vector<std::int64_t> chosen(const ConvLayer& layer, std::int64_t limit) {
   std::mt19937_64 random(12345);
   while (static_cast<std::int64_t>(some.size()) < limit)
     some.insert(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(total)));
-  positions.assign(some.begin(), some.end());
-  return positions;
+  return {some.begin(), some.end()};
 }
 
 }  // namespace
@@ -133,15 +131,11 @@ ConvLibrary reference_library() {
     const auto data = std::make_shared<Operands>(operands);
     ConvRun run{.refused = "", .implementation = "plain loops, sums in double", .workspace_bytes = 0};
     run.time = [layer, data, output](std::int64_t n) {
-      std::vector<double> seconds;
-      for (std::int64_t i = 0; i < n; ++i) {
-        const auto start = std::chrono::steady_clock::now();
+      return time_each(n, [&] {
         const Axes axes(layer);
         for (std::size_t p = 0; p < output->size(); ++p)
           (*output)[p] = static_cast<float>(element(layer, axes, *data, static_cast<std::int64_t>(p)));
-        seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      }
-      return seconds;
+      });
     };
     run.output = [output] { return *output; };
     return run;

@@ -1,6 +1,7 @@
 // Interface of a convolution library: for a layer and an algorithm, functions to run and time it, or why it cannot run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,5 +44,19 @@ ConvLibrary reference_library();          // plain loops, on one thread
 ConvLibrary onednn_library(int threads);  // 0: as many as the machine has
 // Opened at run time. `tensor_math`: float32 operands may be multiplied as TF32.
 ConvLibrary cudnn_library(int device_index, bool tensor_math);
+// oneDNN's for the device "cpu", cuDNN's for "cuda" and "cuda:N". Throws UsageError for other devices.
+ConvLibrary library_of(const std::string& device, int threads, bool tensor_math);
+
+// Seconds of each of n calls of `work`, by the steady clock.
+template <typename Work>
+std::vector<double> time_each(std::int64_t n, const Work& work) {
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return seconds;
+}
 
 }  // namespace pagoda::tools::conv

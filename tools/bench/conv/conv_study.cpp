@@ -5,6 +5,8 @@
 #include <chrono>
 #include <map>
 
+#include "gpu_watch.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -13,19 +15,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 std::shared_ptr<Work> prepare_work(const ConvLayer& layer, const ConvLibrary& library, const PrepareOptions& options) {
   auto work = std::make_shared<Work>();
   const Operands operands = random_operands(layer, options.seed);
   const auto attempt = [&](const std::string& algorithm) {
     const Clock::time_point start = Clock::now();
     ConvRun run = library.prepare(layer, operands, algorithm);
-    work->prepare_seconds += since(start);
+    work->prepare_seconds += std::chrono::duration<double>(Clock::now() - start).count();
     if (!run.refused.empty()) return run.refused;
     work->ran_as = algorithm;
-    work->implementation = run.implementation;
-    work->workspace_bytes = run.workspace_bytes;
     work->run = std::move(run);
     return std::string();
   };
@@ -38,9 +36,9 @@ std::shared_ptr<Work> prepare_work(const ConvLayer& layer, const ConvLibrary& li
 }
 
 void check(const ConvLibrary& library, const std::string& algorithm) {
-  if (!library.unavailable.empty()) throw Error(library.name + " is not available: " + library.unavailable);
-  if (std::find(library.algorithms.begin(), library.algorithms.end(), algorithm) != library.algorithms.end()) return;
-  throw Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + base::joined(library.algorithms));
+  if (!library.unavailable.empty()) throw Error(cat(library.name, " is not available: ", library.unavailable));
+  if (std::ranges::find(library.algorithms, algorithm) != library.algorithms.end()) return;
+  throw Error(cat(library.name, " has no algorithm \"", algorithm, "\"; it has ", base::joined(library.algorithms)));
 }
 
 documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
@@ -48,22 +46,22 @@ documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& 
   const Work& work = *prepared.work;
   documents::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
   base::Settings& facts = row.facts;
-  facts["algorithm"] = model.algorithm;
-  facts["batch"] = l.batch;
-  facts["in_channels"] = l.in_channels;
-  facts["out_channels"] = l.out_channels;
-  facts["groups"] = l.groups;
-  facts["input"] = join(l.in);
-  facts["output"] = join(l.out);
-  facts["kernel"] = join(l.kernel);
-  facts["stride"] = join(l.strides);
-  facts["dilation"] = join(l.dilations);
-  facts["padding"] = l.pads_begin == l.pads_end ? join(l.pads_begin) : join(l.pads_begin) + ":" + join(l.pads_end);
-  facts["bias"] = l.has_bias;
-  facts["macs"] = l.macs();
+  facts = {{"algorithm", model.algorithm},
+           {"batch", l.batch},
+           {"in_channels", l.in_channels},
+           {"out_channels", l.out_channels},
+           {"groups", l.groups},
+           {"input", join(l.in)},
+           {"output", join(l.out)},
+           {"kernel", join(l.kernel)},
+           {"stride", join(l.strides)},
+           {"dilation", join(l.dilations)},
+           {"padding", l.pads_begin == l.pads_end ? join(l.pads_begin) : join(l.pads_begin) + ":" + join(l.pads_end)},
+           {"bias", l.has_bias},
+           {"macs", l.macs()}};
   if (work.refused.empty()) {
-    facts["implementation"] = work.implementation;
-    if (work.workspace_bytes) facts["workspace_bytes"] = *work.workspace_bytes;
+    facts["implementation"] = work.run.implementation;
+    if (work.run.workspace_bytes) facts["workspace_bytes"] = *work.run.workspace_bytes;
     facts["checked_points"] = work.error.points;
     if (work.error.mean) facts["error"] = *work.error.mean;
     if (work.error.worst) facts["error_worst"] = *work.error.worst;
@@ -78,6 +76,10 @@ documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& 
 
 std::int64_t PreparedModel::refused() const {
   return std::count_if(layers.begin(), layers.end(), [](const PreparedLayer& l) { return !l.work->refused.empty(); });
+}
+
+std::string PreparedModel::refusal() const {
+  return cat(algorithm, " refuses ", refused(), " of ", layers.size(), " convolutions");
 }
 
 bool PreparedModel::is_whole() const {
@@ -98,20 +100,21 @@ std::optional<double> PreparedModel::worst_error() const {
   return worst;
 }
 
+ConvLibrary library_of(const std::string& device, int threads, bool tensor_math) {
+  const std::optional<int> gpu = bench::gpu_of(device);
+  return gpu ? cudnn_library(*gpu, tensor_math) : onednn_library(threads);
+}
+
 PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, const PrepareOptions& options) {
   check(library, options.algorithm);
   PreparedModel model{.algorithm = options.algorithm, .layers = {}};
   for (ConvLayer layer : list.layers) {
     if (!library.adds_bias) layer.has_bias = false;
-    const auto same = std::find_if(model.layers.begin(), model.layers.end(),
-                                   [&](const PreparedLayer& other) { return other.layer.same_work(layer); });
-    if (same != model.layers.end()) {
-      const std::shared_ptr<Work> shared = same->work;
-      model.layers.push_back({std::move(layer), shared});
-      continue;
-    }
-    std::shared_ptr<Work> work = prepare_work(layer, library, options);
-    model.prepare_seconds += work->prepare_seconds;
+    const auto same =
+        std::ranges::find_if(model.layers, [&](const PreparedLayer& other) { return other.layer.same_work(layer); });
+    const bool is_known = same != model.layers.end();
+    std::shared_ptr<Work> work = is_known ? same->work : prepare_work(layer, library, options);
+    if (!is_known) model.prepare_seconds += work->prepare_seconds;
     model.layers.push_back({std::move(layer), std::move(work)});
   }
   return model;
@@ -163,8 +166,7 @@ documents::Verification verification(const PreparedModel& model, double threshol
     points += l.work->error.points;
     if (!l.work->error.finite) v.code = documents::VerificationCode::NonFinite;
   }
-  v.detail = std::to_string(checked) + " of " + std::to_string(model.layers.size()) + " layers, " +
-             std::to_string(points) + " outputs compared";
+  v.detail = cat(checked, " of ", model.layers.size(), " layers, ", points, " outputs compared");
   if (checked == 0) v.code = documents::VerificationCode::NoReference;
   if (v.code == documents::VerificationCode::Pass && (!v.error || *v.error > threshold))
     v.code = documents::VerificationCode::Fail;

@@ -28,10 +28,8 @@ struct PrepareOptions {
 struct Work {
   std::string refused;  // why the requested algorithm refuses it; empty: it does not
   std::string ran_as;   // the algorithm that runs it; empty: none
-  std::string implementation;
-  std::optional<std::int64_t> workspace_bytes;
+  ConvRun run;          // of that algorithm
   ConvError error;
-  ConvRun run;
   double prepare_seconds = 0;
 };
 
@@ -46,6 +44,7 @@ struct PreparedModel {
   double prepare_seconds = 0;  // choosing and building implementations, without operands and checks
 
   std::int64_t refused() const;  // layers
+  std::string refusal() const;   // "winograd refuses 3 of 53 convolutions"
   bool is_whole() const;         // every layer has an algorithm that runs it
   std::int64_t macs() const;
   std::optional<double> worst_error() const;  // largest mean relative error of layers run as requested

@@ -1,14 +1,11 @@
 // Answers prepare, run and layers. Options of the config: algorithm (auto), device (cpu or cuda:N), threads, batch,
 // input_size, seed; fallback = "none" to skip the run of the whole if the algorithm refuses layers; check, the number
 // of outputs per layer to compare; math = "tf32" on cuda.
-#include "conv_worker.h"
-
 #include <chrono>
-#include <iostream>
 
+#include "conv_command.h"
 #include "conv_study.h"
-#include "gpu_watch.h"
-#include "pagoda/base/error.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/documents/result.h"
 #include "worker_json.h"
 
@@ -27,22 +24,15 @@ std::string text_or(const Config& config, const char* axis, const char* otherwis
 }
 
 ConvLibrary library_for(const Config& config) {
-  const std::string device = text_or(config, "device", "cpu");
   if (text_of(config, "algorithm") == "reference") return reference_library();
-  const std::optional<int> gpu = bench::gpu_of(device);
-  return gpu ? cudnn_library(*gpu, text_of(config, "math") == "tf32")
-             : onednn_library(static_cast<int>(integer_of(config, "threads").value_or(0)));
+  return library_of(text_or(config, "device", "cpu"), static_cast<int>(integer_of(config, "threads").value_or(0)),
+                    text_of(config, "math") == "tf32");
 }
 
 LayerList layers_of(const Config& config) {
   LayerOptions options{.batch = integer_of(config, "batch").value_or(1)};
   if (const auto size = config.find("input_size"); size != config.end()) options.input_size = input_sizes(size->second);
   return conv_layers(text_of(config, config.contains("model_file") ? "model_file" : "model"), options);
-}
-
-void write(JsonWriter& json, const documents::LayerTime& row) {
-  json.begin_object().member("name", row.name).member("op_type", row.op_type).member("seconds", row.seconds);
-  json.member("facts", row.facts).member_or_null("note", row.note).end_object();
 }
 
 struct Prepared {
@@ -53,16 +43,15 @@ struct Prepared {
 // Why the model cannot be run; empty: it can.
 std::string problem_of(const Config& config, const LayerList& list, const Prepared& prepared) {
   if (list.layers.empty())
-    return list.left_out.empty() ? std::string("the model has no convolutions")
-                                 : "no convolution can be run alone: " + list.left_out.front().name + ": " +
-                                       list.left_out.front().reason;
+    return list.left_out.empty() ? "the model has no convolutions"
+                                 : cat("no convolution can be run alone: ", list.left_out.front().name, ": ",
+                                       list.left_out.front().reason);
   if (!prepared.library.unavailable.empty())
-    return prepared.library.name + " is not available: " + prepared.library.unavailable;
+    return cat(prepared.library.name, " is not available: ", prepared.library.unavailable);
   if (prepared.model.algorithm.empty() || prepared.model.is_whole()) return {};
-  return prepared.model.algorithm + " refuses " + std::to_string(prepared.model.refused()) + " of " +
-         std::to_string(list.layers.size()) + " convolutions" +
-         (text_of(config, "fallback") == "none" ? "; set fallback=auto to run those as auto"
-                                                : ", and nothing else runs them");
+  return cat(prepared.model.refusal(), text_of(config, "fallback") == "none"
+                                           ? "; set fallback=auto to run those as auto"
+                                           : ", and nothing else runs them");
 }
 
 std::string ready(const Config& config, const LayerList& list, const Prepared& prepared, double load_seconds) {
@@ -81,20 +70,19 @@ std::string ready(const Config& config, const LayerList& list, const Prepared& p
 
 std::string prepare(const Config& config, Prepared& prepared) {
   using Clock = std::chrono::steady_clock;
-  const auto unavailable = [](const std::string& message) {
-    return bench::event("unavailable", [&](JsonWriter& json) { json.member("message", message); });
-  };
   const Clock::time_point start = Clock::now();
   const LayerList list = layers_of(config);
   const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   prepared.library = library_for(config);
-  if (const std::string problem = problem_of(config, list, prepared); !problem.empty()) return unavailable(problem);
+  if (const std::string problem = problem_of(config, list, prepared); !problem.empty())
+    return bench::event("unavailable", problem);
   prepared.model = prepare_model(list, prepared.library,
                                  {.algorithm = text_or(config, "algorithm", "auto"),
                                   .seed = static_cast<std::uint64_t>(integer_of(config, "seed").value_or(1)),
                                   .check_points = integer_of(config, "check").value_or(4096),
                                   .fall_back = text_of(config, "fallback") != "none"});
-  if (const std::string problem = problem_of(config, list, prepared); !problem.empty()) return unavailable(problem);
+  if (const std::string problem = problem_of(config, list, prepared); !problem.empty())
+    return bench::event("unavailable", problem);
   return ready(config, list, prepared, load_seconds);
 }
 
@@ -106,40 +94,25 @@ std::string answer_to(const JsonValue& asked, Prepared& prepared) {
       const auto runs = static_cast<std::int64_t>(bench::number(asked, "iterations").value_or(1));
       json.member("seconds", run_model(prepared.model, runs)).member("clock", prepared.library.clock);
     });
-  if (op == "layers" && !prepared.model.layers.empty())
-    return bench::event("layers", [&](JsonWriter& json) {
-      json.key("layers").begin_array();
-      for (const documents::LayerTime& row :
-           time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
-        write(json, row);
-      json.end_array();
-    });
-  return bench::event("unsupported",
-                      [&](JsonWriter& json) { json.member("message", "convolutions cannot do \"" + op + "\""); });
+  if (op != "layers" || prepared.model.layers.empty())
+    return bench::event("unsupported", "convolutions cannot do \"" + op + "\"");
+  return bench::event("layers", [&](JsonWriter& json) {
+    json.key("layers").begin_array();
+    for (const documents::LayerTime& row :
+         time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1})) {
+      json.begin_object().member("name", row.name).member("op_type", row.op_type).member("seconds", row.seconds);
+      json.member("facts", row.facts).member_or_null("note", row.note).end_object();
+    }
+    json.end_array();
+  });
 }
 
 }  // namespace
 
 int conv_worker(std::istream& requests, std::ostream& answers) {
-  const auto failed = [&](const char* kind, const std::string& message) {
-    answers << bench::event("error", [&](JsonWriter& json) { json.member("kind", kind).member("message", message); })
-            << std::endl;
-    return 1;
-  };
   Prepared prepared;
-  try {
-    for (std::string line; std::getline(requests, line);) {
-      const std::optional<JsonValue> asked = bench::parse_line(line);
-      if (!asked) continue;
-      if (bench::text(*asked, "op") == "quit") break;
-      answers << answer_to(*asked, prepared) << std::endl;
-    }
-  } catch (const std::bad_alloc&) {
-    return failed("out_of_memory", "the layers' tensors do not fit into memory");
-  } catch (const std::exception& error) {
-    return failed("failed", error.what());
-  }
-  return 0;
+  return bench::serve(requests, answers, "the layers' tensors do not fit into memory",
+                      [&](const JsonValue& asked) { return answer_to(asked, prepared); });
 }
 
 }  // namespace pagoda::tools::conv

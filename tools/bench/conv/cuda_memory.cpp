@@ -1,6 +1,7 @@
 #include "cuda_memory.h"
 
 #include "cuda_driver.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::tools::conv {
@@ -10,9 +11,8 @@ struct CudaDevice::State {
 
   void check(int code, const char* call) const {
     // 2 is CUDA_ERROR_OUT_OF_MEMORY.
-    if (code == 2) throw Error(std::string(call) + ": the device has no memory left; take a smaller batch or size");
-    if (code != 0)
-      throw Error(std::string(call) + ": " + driver.text(code) + " (CUDA error " + std::to_string(code) + ")");
+    if (code == 2) throw Error(cat(call, ": the device has no memory left; take a smaller batch or size"));
+    if (code != 0) throw Error(cat(call, ": ", driver.text(code), " (CUDA error ", code, ")"));
   }
 
   CudaDriver driver;
@@ -33,17 +33,16 @@ DynamicLibrary open_library() {
 CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>(open_library())) {
   State& s = *state_;
   const CudaDriver& driver = s.driver;
-  if (const char* missing = first_missing(
-          driver.init, driver.device_count, driver.device, driver.device_name, driver.retain_context,
-          driver.release_context, driver.set_context, driver.synchronize, driver.allocate, driver.release,
-          driver.to_device, driver.to_host, driver.create_event, driver.destroy_event, driver.record_event,
-          driver.wait_for_event, driver.elapsed))
-    throw Error(std::string("the NVIDIA driver has no ") + missing + "; it is too old");
+  if (const char* missing =
+          first_missing(driver.init, driver.device_count, driver.device, driver.device_name, driver.retain_context,
+                        driver.release_context, driver.set_context, driver.synchronize, driver.allocate, driver.release,
+                        driver.to_device, driver.to_host, driver.create_event, driver.destroy_event,
+                        driver.record_event, driver.wait_for_event, driver.elapsed))
+    throw Error(cat("the NVIDIA driver has no ", missing, "; it is too old"));
   if (const int code = driver.init(0); code != 0) throw Error("cuInit: " + cuda_problem(code));
   int count = 0;
   s.check(driver.device_count(&count), "cuDeviceGetCount");
-  if (index < 0 || index >= count)
-    throw Error("there is no GPU " + std::to_string(index) + ": the driver has " + std::to_string(count));
+  if (index < 0 || index >= count) throw Error(cat("there is no GPU ", index, ": the driver has ", count));
   s.check(driver.device(&s.device, index), "cuDeviceGet");
   s.check(driver.retain_context(&s.context, s.device), "cuDevicePrimaryCtxRetain");
   s.check(driver.set_context(s.context), "cuCtxSetCurrent");
@@ -86,6 +85,16 @@ void CudaBuffer::from_host(const void* data) {
 }
 void CudaBuffer::to_host(void* data) const {
   if (bytes_ > 0) device_.state_->check(device_.state_->driver.to_host(data, address_, bytes_), "cuMemcpyDtoH");
+}
+
+GpuLibrary::GpuLibrary(const std::string& file, const std::string& package) : file_(file), library_({file}, true) {
+  if (!library_) missing = cat(file, " cannot be opened; install ", package, " or add its folder to LD_LIBRARY_PATH");
+}
+
+GpuLibrary::Symbol GpuLibrary::find(const char* name) {
+  void* const address = library_ ? library_.address(name) : nullptr;
+  if (!address && missing.empty()) missing = cat(file_, " has no ", name, "; install one of the headers' version");
+  return {name, address};
 }
 
 }  // namespace pagoda::tools::conv

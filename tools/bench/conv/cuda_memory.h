@@ -1,4 +1,5 @@
-// The few CUDA driver calls needed around GPU libraries: memory, events, waiting. The driver is opened at run time.
+// The few CUDA driver calls needed around GPU libraries: memory, events, waiting; and the functions of such a library.
+// Driver and libraries are opened at run time.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +7,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "nvidia_library.h"
 
 namespace pagoda::tools::conv {
 
@@ -62,6 +65,40 @@ class CudaBuffer {
   const CudaDevice& device_;
   std::size_t bytes_;
   unsigned long long address_ = 0;  // CUdeviceptr
+};
+
+// A library of NVIDIA's: each function has the type that the library's header gives it.
+//
+//   struct Api : GpuLibrary { Function<decltype(&::cudnnCreate)> create = find("cudnnCreate"); … };
+class GpuLibrary {
+ public:
+  // `package`: what to install if the file cannot be opened.
+  GpuLibrary(const std::string& file, const std::string& package);
+
+  template <typename Pointer>
+  struct Function {
+    template <typename... Arguments>
+    auto operator()(Arguments... arguments) const {
+      return address(arguments...);
+    }
+    const char* name;
+    Pointer address;
+  };
+  struct Symbol {
+    template <typename Pointer>
+    operator Function<Pointer>() const {
+      return {name, reinterpret_cast<Pointer>(address)};
+    }
+    const char* name;
+    void* address;
+  };
+  Symbol find(const char* name);
+
+  std::string missing;  // why the library cannot be used; empty: it can
+
+ private:
+  std::string file_;
+  DynamicLibrary library_;
 };
 
 }  // namespace pagoda::tools::conv

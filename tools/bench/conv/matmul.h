@@ -54,6 +54,4 @@ struct Slope {
 // Measures slopes with any function that returns the seconds of n products.
 Slope measure_slope(const std::function<double(std::int64_t)>& together, const SlopeOptions& options);
 
-int matmul_command(int argc, char** argv);
-
 }  // namespace pagoda::tools::conv

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "cuda_memory.h"
-#include "nvidia_library.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #endif
 
@@ -25,55 +25,34 @@ namespace {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;  // upper limit for the heuristic
 
-// Functions with the header's types, so the compiler checks calls.
-struct Api {
-  decltype(&::cublasLtCreate) create = nullptr;
-  decltype(&::cublasLtDestroy) destroy = nullptr;
-  decltype(&::cublasLtGetVersion) version = nullptr;
-  decltype(&::cublasLtGetStatusString) status_text = nullptr;
-  decltype(&::cublasLtMatmulDescCreate) create_operation = nullptr;
-  decltype(&::cublasLtMatmulDescDestroy) destroy_operation = nullptr;
-  decltype(&::cublasLtMatrixLayoutCreate) create_layout = nullptr;
-  decltype(&::cublasLtMatrixLayoutDestroy) destroy_layout = nullptr;
-  decltype(&::cublasLtMatmulPreferenceCreate) create_preference = nullptr;
-  decltype(&::cublasLtMatmulPreferenceSetAttribute) set_preference = nullptr;
-  decltype(&::cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
-  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
-  decltype(&::cublasLtMatmul) matmul = nullptr;
-  std::string missing;
+struct CublasLtApi : GpuLibrary {
+  CublasLtApi() : GpuLibrary(cat("libcublasLt.so.", CUBLAS_VER_MAJOR), cat("CUDA ", CUBLAS_VER_MAJOR, "'s cuBLAS")) {}
 
-  Api() {
-    const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
-    const DynamicLibrary library({name}, true);
-    if (!library) {
-      missing = name + " cannot be opened; install CUDA " + std::to_string(CUBLAS_VER_MAJOR) +
-                "'s cuBLAS or add its folder to LD_LIBRARY_PATH";
-      return;
-    }
-    const auto find = [&](auto& function, const char* symbol) {
-      if (!library.find(function, symbol)) missing = name + " has no " + symbol;
-    };
-    find(create, "cublasLtCreate");
-    find(destroy, "cublasLtDestroy");
-    find(version, "cublasLtGetVersion");
-    find(status_text, "cublasLtGetStatusString");
-    find(create_operation, "cublasLtMatmulDescCreate");
-    find(destroy_operation, "cublasLtMatmulDescDestroy");
-    find(create_layout, "cublasLtMatrixLayoutCreate");
-    find(destroy_layout, "cublasLtMatrixLayoutDestroy");
-    find(create_preference, "cublasLtMatmulPreferenceCreate");
-    find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
-    find(destroy_preference, "cublasLtMatmulPreferenceDestroy");
-    find(heuristic, "cublasLtMatmulAlgoGetHeuristic");
-    find(matmul, "cublasLtMatmul");
-  }
-  void check(cublasStatus_t status, const char* call) const {
-    if (status != CUBLAS_STATUS_SUCCESS) throw Error(std::string(call) + ": " + status_text(status));
+  Function<decltype(&::cublasLtCreate)> create = find("cublasLtCreate");
+  Function<decltype(&::cublasLtDestroy)> destroy = find("cublasLtDestroy");
+  Function<decltype(&::cublasLtGetVersion)> version = find("cublasLtGetVersion");
+  Function<decltype(&::cublasLtGetStatusString)> status_text = find("cublasLtGetStatusString");
+  Function<decltype(&::cublasLtMatmulDescCreate)> create_operation = find("cublasLtMatmulDescCreate");
+  Function<decltype(&::cublasLtMatmulDescDestroy)> destroy_operation = find("cublasLtMatmulDescDestroy");
+  Function<decltype(&::cublasLtMatrixLayoutCreate)> create_layout = find("cublasLtMatrixLayoutCreate");
+  Function<decltype(&::cublasLtMatrixLayoutDestroy)> destroy_layout = find("cublasLtMatrixLayoutDestroy");
+  Function<decltype(&::cublasLtMatmulPreferenceCreate)> create_preference = find("cublasLtMatmulPreferenceCreate");
+  Function<decltype(&::cublasLtMatmulPreferenceSetAttribute)> set_preference =
+      find("cublasLtMatmulPreferenceSetAttribute");
+  Function<decltype(&::cublasLtMatmulPreferenceDestroy)> destroy_preference = find("cublasLtMatmulPreferenceDestroy");
+  Function<decltype(&::cublasLtMatmulAlgoGetHeuristic)> heuristic = find("cublasLtMatmulAlgoGetHeuristic");
+  Function<decltype(&::cublasLtMatmul)> matmul = find("cublasLtMatmul");
+
+  // Throws Error unless the call succeeds.
+  template <typename Call, typename... Arguments>
+  void check(const Call& call, Arguments... arguments) const {
+    if (const cublasStatus_t status = call(arguments...); status != CUBLAS_STATUS_SUCCESS)
+      throw Error(cat(call.name, ": ", status_text(status)));
   }
 };
 
 struct Context {
-  Api api;
+  CublasLtApi api;
   std::unique_ptr<CudaDevice> device;
   cublasLtHandle_t handle = nullptr;
   ~Context() {
@@ -99,29 +78,27 @@ struct Prepared {
 
   void run() const {
     const float one = 1, zero = 0;
-    context->api.check(
-        context->api.matmul(context->handle, operation, &one, b->get(), first, a->get(), second, &zero, c->get(),
-                            result, c->get(), result, &chosen.algo, workspace->get(), kWorkspaceBytes, nullptr),
-        "cublasLtMatmul");
+    context->api.check(context->api.matmul, context->handle, operation, &one, b->get(), first, a->get(), second, &zero,
+                       c->get(), result, c->get(), result, &chosen.algo, workspace->get(), kWorkspaceBytes,
+                       cudaStream_t{});
   }
 };
 
 ProductRun prepare(const std::shared_ptr<Context>& context, const ProductShape& s, const std::string& type) {
-  const Api& api = context->api;
+  const CublasLtApi& api = context->api;
   ProductRun run;
   const bool is_half = type == "float16", is_bfloat = type == "bfloat16";
   const cudaDataType_t element = is_half ? CUDA_R_16F : is_bfloat ? CUDA_R_16BF : CUDA_R_32F;
   const auto p = std::make_shared<Prepared>(context);
-  api.check(api.create_operation(&p->operation, type == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-                                 CUDA_R_32F),
-            "cublasLtMatmulDescCreate");
+  api.check(api.create_operation, &p->operation, type == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+            CUDA_R_32F);
   const auto m = static_cast<std::uint64_t>(s.m), n = static_cast<std::uint64_t>(s.n),
              k = static_cast<std::uint64_t>(s.k);
-  api.check(api.create_layout(&p->first, element, n, k, s.n), "cublasLtMatrixLayoutCreate");
-  api.check(api.create_layout(&p->second, element, k, m, s.k), "cublasLtMatrixLayoutCreate");
-  api.check(api.create_layout(&p->result, CUDA_R_32F, n, m, s.n), "cublasLtMatrixLayoutCreate");
+  api.check(api.create_layout, &p->first, element, n, k, s.n);
+  api.check(api.create_layout, &p->second, element, k, m, s.k);
+  api.check(api.create_layout, &p->result, CUDA_R_32F, n, m, s.n);
   cublasLtMatmulPreference_t preference = nullptr;
-  api.check(api.create_preference(&preference), "cublasLtMatmulPreferenceCreate");
+  api.check(api.create_preference, &preference);
   api.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes, sizeof kWorkspaceBytes);
   int found = 0;
   const cublasStatus_t status = api.heuristic(context->handle, p->operation, p->first, p->second, p->result, p->result,
@@ -131,14 +108,12 @@ ProductRun prepare(const std::shared_ptr<Context>& context, const ProductShape& 
     run.refused = "the heuristic has nothing for it";
     return run;
   }
-  run.implementation = "the heuristic's first choice, " + std::to_string(p->chosen.workspaceSize) + " B of workspace";
+  run.implementation = cat("the heuristic's first choice, ", p->chosen.workspaceSize, " B of workspace");
   const auto upload = [&](std::int64_t count, std::uint64_t seed) {
     const std::vector<float> values = exact_values(count, seed);
     auto buffer = std::make_unique<CudaBuffer>(*context->device, values.size() * (is_half || is_bfloat ? 2 : 4));
-    if (is_half)
-      buffer->from_host(as_float16(values).data());
-    else if (is_bfloat)
-      buffer->from_host(as_bfloat16(values).data());
+    if (is_half || is_bfloat)
+      buffer->from_host((is_half ? as_float16 : as_bfloat16)(values).data());
     else
       buffer->from_host(values.data());
     return buffer;
@@ -167,7 +142,7 @@ ProductLibrary cublaslt_products(int device_index) {
   try {
     context->device = std::make_unique<CudaDevice>(device_index);
     library.device = context->device->name();
-    context->api.check(context->api.create(&context->handle), "cublasLtCreate");
+    context->api.check(context->api.create, &context->handle);
   } catch (const Error& error) {
     library.unavailable = error.what();
     return library;
