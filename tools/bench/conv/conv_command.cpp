@@ -5,18 +5,19 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <span>
 
 #include "conv_study.h"
 #include "cuda_driver.h"
 #include "meters.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
-#include "pagoda/base/timing.h"
 #include "pagoda/lab/axes.h"
 #include "pagoda/lab/result_report.h"
-#include "pagoda/present/report.h"
 #include "tool.h"
 
 namespace pagoda::tools::conv {
@@ -44,20 +45,8 @@ struct Flags {
   bool support = false, no_fallback = false, list_models = false, list_algorithms = false;
 };
 
-ConvLibrary library_for(const Flags& flags) {
-  const std::optional<int> gpu = bench::gpu_of(flags.device);
-  return gpu ? cudnn_library(*gpu, flags.math == "tf32") : onednn_library(flags.threads);
-}
-
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-std::string scientific(double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.1e", value);
-  return text;
+std::string decimal(double value, int digits, std::chars_format format = std::chars_format::fixed) {
+  return base::decimal(value, format, digits);
 }
 
 struct Case {
@@ -67,7 +56,6 @@ struct Case {
 
   bool has_size() const { return !std::holds_alternative<std::monostate>(size); }
   std::string size_text() const { return has_size() ? base::setting_text(size) : "file"; }
-  LayerOptions options() const { return {.batch = batch, .input_size = input_sizes(size)}; }
 };
 
 // Values of --batch or --input-size, in the format of `pagoda-bench run`.
@@ -75,7 +63,7 @@ std::vector<base::Setting> values_of(const char* flag, const char* axis, const s
   try {
     return lab::bench::axis_values(*lab::bench::find_axis(axis), base::joined(given, ","));
   } catch (const Error& error) {
-    throw UsageError(std::string(flag) + ": " + error.what());
+    throw UsageError(cat(flag, ": ", error.what()));
   }
 }
 
@@ -128,8 +116,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
       result.items = static_cast<double>(c.batch);
     } else {
       result.status = documents::ResultStatus::NotAvailable;
-      result.reason = algorithm + " refuses " + std::to_string(model.refused()) + " of " +
-                      std::to_string(list.layers.size()) + " convolutions";
+      result.reason = model.refusal();
     }
   } catch (const std::bad_alloc&) {
     result.status = documents::ResultStatus::OutOfMemory;
@@ -143,38 +130,33 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
 }
 
 const char* kHeader =
-    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace [MiB] "
+    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace "
+    "[MiB] "
     " worst error  check\n";
 
-std::string padded(std::string text, std::size_t width, bool right) {
-  if (text.size() >= width) return text;
-  return right ? std::string(width - text.size(), ' ') + text : text + std::string(width - text.size(), ' ');
-}
-
 // The sum includes only layers that the algorithm accepts; the time of the whole runs the others with "auto".
-std::string line_of(const documents::Result& r, const Case& c, const std::string& algorithm) {
+void print_line(const documents::Result& r, const Case& c, const std::string& algorithm) {
   double sum = 0, macs = 0, workspace = 0;
   std::int64_t taken = 0;
   for (const documents::LayerTime& layer : r.layers) {
     if (!layer.seconds) continue;
     ++taken;
     sum += *layer.seconds;
-    if (const auto it = layer.facts.find("macs"); it != layer.facts.end())
-      macs += static_cast<double>(std::get<std::int64_t>(it->second));
-    if (const auto it = layer.facts.find("workspace_bytes"); it != layer.facts.end())
-      workspace = std::max(workspace, static_cast<double>(std::get<std::int64_t>(it->second)));
+    macs += documents::number_of(layer.facts, "macs").value_or(0);
+    workspace = std::max(workspace, documents::number_of(layer.facts, "workspace_bytes").value_or(0));
   }
-  std::string line = padded(c.model, 16, false) + " " + padded(c.size_text(), 7, true) +
-                     " " + padded(std::to_string(c.batch), 5, true) + "  " + padded(algorithm, 21, false) + " " +
-                     padded(std::to_string(taken) + "/" + std::to_string(r.layers.size()), 7, true);
-  line += padded(r.timing ? fixed(r.timing->latency.p50 * 1e3, 3) : "-", 12, true);
-  line += padded(taken > 0 ? fixed(sum * 1e3, 3) : "-", 16, true);
-  line += padded(sum > 0 ? fixed(macs / sum * 1e-9, 1) : "-", 9, true);
-  line += padded(taken > 0 ? fixed(workspace / kMebi, 1) : "-", 17, true);
-  line += padded(r.verification && r.verification->error ? scientific(*r.verification->error) : "-", 13, true);
-  line += "  " + std::string(r.verification ? to_string(r.verification->code) : "");
-  if (!r.reason.empty()) line += "  " + base::printable(r.reason);
-  return line + "\n";
+  using std::left, std::right, std::setw;
+  const auto shown = [](bool is_known, const std::string& text) { return is_known ? text : "-"; };
+  const bool has_error = r.verification && r.verification->error;
+  std::cout << left << setw(16) << c.model << ' ' << right << setw(7) << c.size_text() << ' ' << setw(5) << c.batch
+            << "  " << left << setw(21) << algorithm << ' ' << right << setw(7) << cat(taken, "/", r.layers.size())
+            << setw(12) << shown(r.timing.has_value(), decimal(r.timing ? r.timing->latency.p50 * 1e3 : 0, 3))
+            << setw(16) << shown(taken > 0, decimal(sum * 1e3, 3)) << setw(9)
+            << shown(sum > 0, decimal(macs / sum * 1e-9, 1)) << setw(17)
+            << shown(taken > 0, decimal(workspace / kMebi, 1)) << setw(13)
+            << shown(has_error, decimal(has_error ? *r.verification->error : 0, 1, std::chars_format::scientific))
+            << "  " << (r.verification ? to_string(r.verification->code) : "") << (r.reason.empty() ? "" : "  ")
+            << base::printable(r.reason) << std::endl;
 }
 
 void print_support(const Case& c, const LayerList& list, const ConvLibrary& library,
@@ -189,13 +171,6 @@ void print_support(const Case& c, const LayerList& list, const ConvLibrary& libr
   }
 }
 
-void keep(const Flags& flags, const std::vector<documents::Result>& results) {
-  if (!flags.layers_csv.empty())
-    base::write_file(flags.layers_csv, lab::results_csv(results, lab::ResultColumns::TidyLayers));
-  if (!flags.overall_csv.empty())
-    base::write_file(flags.overall_csv, lab::results_csv(results, lab::ResultColumns::Tidy));
-}
-
 std::vector<Case> cases_of(const Flags& flags) {
   std::vector<base::Setting> sizes = {base::Setting()};
   if (!flags.sizes.empty()) sizes = values_of("--input-size", "input_size", flags.sizes);
@@ -204,17 +179,14 @@ std::vector<Case> cases_of(const Flags& flags) {
   for (const std::string& path : flags.models)
     for (const base::Setting& size : sizes)
       for (const base::Setting& batch : batches)
-        cases.push_back({.path = path,
-                         .model = std::filesystem::path(path).stem().string(),
-                         .size = size,
-                         .batch = std::get<std::int64_t>(batch)});
+        cases.push_back({path, std::filesystem::path(path).stem().string(), size, std::get<std::int64_t>(batch)});
   return cases;
 }
 
 LayerList layers_of(const Case& c) {
-  LayerList list = conv_layers(c.path, c.options());
+  LayerList list = conv_layers(c.path, {.batch = c.batch, .input_size = input_sizes(c.size)});
   for (const LeftOut& left : list.left_out)
-    std::cerr << "pagoda-bench: " << c.model << (c.has_size() ? " at " + c.size_text() : std::string()) << ": "
+    std::cerr << "pagoda-bench: " << c.model << (c.has_size() ? " at " + c.size_text() : "") << ": "
               << base::printable(left.name) << " left out: " << base::printable(left.reason) << '\n';
   if (list.layers.empty()) throw Error(c.path + ": no convolution that can be run alone");
   return list;
@@ -226,29 +198,28 @@ bool run_case(const Case& c, const LayerList& list, const ConvLibrary& library, 
   const bool is_reference = algorithm == "reference";
   results.push_back(measure(c, list, is_reference ? reference_library() : library, algorithm, flags));
   const documents::Result& r = results.back();
-  std::cout << line_of(r, c, algorithm) << std::flush;
+  print_line(r, c, algorithm);
   if (!flags.folder.empty()) {
     std::filesystem::create_directories(flags.folder);
     documents::append_result(flags.folder + "/results.jsonl", r);
   }
-  const bool wrong = r.verification && (r.verification->code == documents::VerificationCode::Fail ||
-                                        r.verification->code == documents::VerificationCode::NonFinite);
-  return !wrong && r.status != documents::ResultStatus::Failed;
+  const bool is_wrong = r.verification && (r.verification->code == documents::VerificationCode::Fail ||
+                                           r.verification->code == documents::VerificationCode::NonFinite);
+  return !is_wrong && r.status != documents::ResultStatus::Failed;
 }
 
 int run(const Flags& flags) {
   const bool is_cuda = bench::gpu_of(flags.device).has_value();
-  const ConvLibrary library = library_for(flags);
-  std::vector<std::string> algorithms = flags.algorithms;
-  if (algorithms.empty()) algorithms = library.algorithms;
-  std::replace(algorithms.begin(), algorithms.end(), std::string("guess"), std::string("auto"));  // name in other tools
+  const ConvLibrary library = library_of(flags.device, flags.threads, flags.math == "tf32");
+  std::vector<std::string> algorithms = flags.algorithms.empty() ? library.algorithms : flags.algorithms;
+  std::ranges::replace(algorithms, "guess", "auto");  // its name in other tools
   if (!flags.support && !library.unavailable.empty()) {
     std::cerr << "pagoda-bench: " << library.name << " is not available: " << library.unavailable << '\n';
     return is_cuda ? kNoDevice : kUnusable;
   }
   if (flags.support && !library.unavailable.empty())
     std::cerr << "pagoda-bench: " << library.name << ": " << library.unavailable
-              << "; what follows is what shapes alone tell\n";
+              << "; the list follows from the shapes alone\n";
   for (const std::string& path : {flags.layers_csv, flags.overall_csv})
     if (!path.empty()) base::check_writable(path);
   const std::vector<Case> cases = cases_of(flags);
@@ -267,7 +238,10 @@ int run(const Flags& flags) {
     for (const std::string& algorithm : algorithms)
       all_right = run_case(c, list, library, algorithm, flags, results) && all_right;
   }
-  keep(flags, results);
+  if (!flags.layers_csv.empty())
+    base::write_file(flags.layers_csv, lab::results_csv(results, lab::ResultColumns::TidyLayers));
+  if (!flags.overall_csv.empty())
+    base::write_file(flags.overall_csv, lab::results_csv(results, lab::ResultColumns::Tidy));
   return all_right ? kDone : kPartial;
 }
 
@@ -296,10 +270,11 @@ int list_algorithms(const Flags& flags) {
   };
   // clang-format on
   const bool is_cuda = bench::gpu_of(flags.device).has_value();
-  std::cout << (is_cuda ? "cuDNN" : "oneDNN") << '\n';
+  std::cout << (is_cuda ? "cuDNN" : "oneDNN") << '\n' << std::left;
   for (const Row& row : is_cuda ? std::span<const Row>(kCuda) : std::span<const Row>(kCpu))
-    std::cout << padded(row.name, 23, false) << row.meaning << '\n';
-  std::cout << padded("reference", 23, false) << "plain loops on one thread, in double precision\n";
+    std::cout << std::setw(23) << row.name << row.meaning << '\n';
+  std::cout << std::setw(23) << "reference"
+            << "plain loops on one thread, in double precision\n";
   return kDone;
 }
 
@@ -308,7 +283,8 @@ int list_models(const Flags& flags) {
   std::vector<std::string> folders = flags.models;
   if (folders.empty()) folders = {"."};
   for (const std::string& folder : folders) {
-    if (!std::filesystem::is_directory(folder)) throw Error(folder + ": is no folder; --list-models looks into folders");
+    if (!std::filesystem::is_directory(folder))
+      throw Error(folder + ": not a folder; --list-models looks into folders");
     std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder))
       if (entry.path().extension() == ".onnx") files.push_back(entry.path().string());
@@ -349,10 +325,10 @@ int conv_command(int argc, char** argv) {
       ->check(CLI::IsMember({"fma", "tf32"}))
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "cpu (default: all)")->check(CLI::Range(1, 4096));
-  auto* layer_budget = app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape");
-  layer_budget->capture_default_str();
-  auto* budget = app.add_option("--budget", flags.whole_budget, "seconds of measured passes over all layers");
-  budget->capture_default_str();
+  auto* layer_budget =
+      app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape")->capture_default_str();
+  auto* budget = app.add_option("--budget", flags.whole_budget, "seconds of measured passes over all layers")
+                     ->capture_default_str();
   app.add_option("--runs", flags.runs, "exactly N measured runs and passes")
       ->excludes(layer_budget)
       ->excludes(budget)

@@ -36,11 +36,12 @@ double product_error(const ProductShape& s, const std::vector<float>& got, std::
   const std::vector<float> a = exact_values(s.m * s.k, 1), b = exact_values(s.k * s.n, 2);
   std::mt19937_64 random(3);
   double worst = 0;
+  const auto below = [&](std::int64_t size) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(size));
+  };
   for (std::int64_t i = 0; i < points + 4; ++i) {
-    const std::int64_t row =
-        i < 4 ? (i & 1) * (s.m - 1) : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(s.m));
-    const std::int64_t column =
-        i < 4 ? (i >> 1) * (s.n - 1) : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(s.n));
+    const std::int64_t row = i < 4 ? (i & 1) * (s.m - 1) : below(s.m);
+    const std::int64_t column = i < 4 ? (i >> 1) * (s.n - 1) : below(s.n);
     double sum = 0;
     for (std::int64_t j = 0; j < s.k; ++j)
       sum += static_cast<double>(a[static_cast<std::size_t>(row * s.k + j)]) *

@@ -8,8 +8,10 @@
 #include <map>
 #include <sstream>
 
+#include "conv_command.h"
 #include "gpu_watch.h"
 #include "matmul.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
@@ -18,7 +20,6 @@
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/ceilings.h"
-#include "pagoda/present/report.h"
 #include "tool.h"
 
 namespace pagoda::tools::conv {
@@ -42,10 +43,10 @@ struct Flags {
 
 struct Row {
   ProductShape shape;
-  std::string library, version, type, note;
-  base::Summary seconds;  // n is 0 if it was not run
+  std::string library, version, type, note = {};
+  base::Summary seconds = {};  // n is 0 if it was not run
   double overhead = 0;
-  std::optional<double> error;
+  std::optional<double> error = {};
 };
 
 std::vector<ProductShape> shapes_of(const Flags& flags) {
@@ -56,8 +57,8 @@ std::vector<ProductShape> shapes_of(const Flags& flags) {
     std::istringstream parts(text);
     for (std::string part; std::getline(parts, part, 'x');)
       sizes.push_back(base::parse_number<std::int64_t>(part).value_or(0));
-    if (sizes.size() != 3 || std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 1; }))
-      throw Error("--shape " + text + ": expected MxNxK, like 128x3072x768");
+    if (sizes.size() != 3 || std::ranges::min(sizes) < 1)
+      throw Error(cat("--shape ", text, ": expected MxNxK, like 128x3072x768"));
     list.push_back({sizes[0], sizes[1], sizes[2]});
   }
   if (list.empty())
@@ -65,9 +66,7 @@ std::vector<ProductShape> shapes_of(const Flags& flags) {
   return list;
 }
 
-std::string text_of(const ProductShape& s) {
-  return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
-}
+std::string text_of(const ProductShape& s) { return cat(s.m, "x", s.n, "x", s.k); }
 
 void take(Row& row, const std::vector<double>& seconds, const std::vector<double>& overhead) {
   row.seconds = base::summarize(seconds);
@@ -78,13 +77,7 @@ void take(Row& row, const std::vector<double>& seconds, const std::vector<double
 void run_native(const ProductLibrary& library, const std::string& type, const std::vector<ProductShape>& shapes,
                 const Flags& flags, std::vector<Row>& rows) {
   for (const ProductShape& shape : shapes) {
-    Row row{.shape = shape,
-            .library = library.name,
-            .version = library.version,
-            .type = type,
-            .note = "",
-            .seconds = {},
-            .error = {}};
+    Row row{.shape = shape, .library = library.name, .version = library.version, .type = type};
     const ProductRun run = library.prepare(shape, type);
     if (run.refused.empty()) {
       run.together(1);
@@ -102,11 +95,9 @@ void run_native(const ProductLibrary& library, const std::string& type, const st
 // Runs PyTorch's products. Returns the problem; empty: none.
 std::string run_torch(const std::string& type, const std::vector<ProductShape>& shapes, const Flags& flags,
                       std::vector<Row>& rows) {
-  std::vector<std::string> words = {flags.python, flags.script,
-                                    "--type",     type,
-                                    "--device",   flags.device,
-                                    "--threads",  std::to_string(flags.threads),
-                                    "--budget",   std::to_string(flags.budget)};
+  std::vector<std::string> words = {
+      flags.python, flags.script, "--type",           type,       "--device",
+      flags.device, "--threads",  cat(flags.threads), "--budget", std::to_string(flags.budget)};
   for (const ProductShape& shape : shapes) words.push_back(text_of(shape));
   base::Output output;
   try {
@@ -130,14 +121,12 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
             .library = "torch",
             .version = root.text("version"),
             .type = type,
-            .note = "",
-            .seconds = {},
             .error = root.at("error").number()};
     take(row, list("seconds"), list("overhead"));
     rows.push_back(std::move(row));
     ++count;
   }
-  return count == shapes.size() ? "" : flags.python + " " + to_string(output.end) + " before it was done";
+  return count == shapes.size() ? "" : cat(flags.python, " ", to_string(output.end), " before it was done");
 }
 
 // The highest compute ceiling of the type, for one core or for more, as in the run.
@@ -145,22 +134,21 @@ std::optional<documents::Ceiling> ceiling_for(const documents::CeilingsDocument&
                                               bool one_core) {
   std::optional<documents::Ceiling> best;
   for (const documents::Ceiling& c : document.ceilings) {
-    if (c.kind != documents::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s") continue;
+    const bool is_of_type = c.kind == documents::CeilingKind::Compute && c.precision == type && c.unit == "FLOP/s";
+    if (!is_of_type || !c.value || (c.scope == "core") != one_core) continue;
     if (c.status == documents::CeilingStatus::Impossible || c.status == documents::CeilingStatus::WrongResult) continue;
-    if ((c.scope == "core") != one_core) continue;
     if (!best || *c.value > *best->value) best = c;
   }
   return best;
 }
 
-std::string digits(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
+std::string digits(double value, int count, std::chars_format format = std::chars_format::general) {
+  return base::decimal(value, format, count);
 }
 
 int report(const std::vector<Row>& rows, const Flags& flags, const std::string& baseline,
            const std::optional<documents::CeilingsDocument>& ceilings) {
+  constexpr auto kFixed = std::chars_format::fixed;
   std::map<std::string, double> base;
   for (const Row& row : rows)
     if (row.library == baseline && row.seconds.n > 0) base[row.type + text_of(row.shape)] = row.seconds.median;
@@ -171,11 +159,10 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
             << "  % ceiling  enter [us]    error  note\n";
   bool all_right = true;
   for (const Row& row : rows) {
-    const bool ran = row.seconds.n > 0 && row.seconds.median > 0;
-    const double rate = ran ? row.shape.flops() / row.seconds.median : 0;
+    const double seconds = row.seconds.median, rate = row.shape.flops() / seconds;
+    const bool ran = row.seconds.n > 0 && seconds > 0, enters = ran && row.overhead > 0;
     const auto found = base.find(row.type + text_of(row.shape));
-    const std::string speedup =
-        ran && found != base.end() ? digits("%.3f", found->second / row.seconds.median) : std::string("-");
+    const std::string speedup = ran && found != base.end() ? digits(found->second / seconds, 3, kFixed) : "";
     const std::optional<documents::Ceiling> roof =
         ceilings ? ceiling_for(*ceilings, row.type, flags.threads == 1) : std::nullopt;
     // Operands are exact, so native results are exact in float32; torch rounds its output to the type.
@@ -183,27 +170,26 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
                                ? static_cast<double>(row.shape.k) / 64
                                : 0;
     if (row.error && *row.error > allowed) all_right = false;
+    const auto shown = [](const std::string& text) { return text.empty() ? "-" : text; };
     std::printf("%-9s %-9s %-20s %12s s %14s %8s %10s %11s %8s  %s\n", row.library.c_str(), row.type.c_str(),
-                text_of(row.shape).c_str(), ran ? digits("%.4g", row.seconds.median).c_str() : "-",
-                ran ? digits("%.1f", rate * 1e-9).c_str() : "-", speedup.c_str(),
-                ran && roof ? digits("%.1f", 100 * rate / *roof->value).c_str() : "-",
-                ran && row.overhead > 0 ? digits("%.2f", row.overhead * 1e6).c_str() : "-",
-                row.error ? digits("%.2g", *row.error).c_str() : "-", base::printable(row.note).c_str());
-    const auto number = [&](bool known, double value) { return known ? digits("%.9g", value) : std::string(); };
-    const auto& low_high = row.seconds.ci95;
+                text_of(row.shape).c_str(), shown(ran ? digits(seconds, 4) : "").c_str(),
+                shown(ran ? digits(rate * 1e-9, 1, kFixed) : "").c_str(), shown(speedup).c_str(),
+                shown(ran && roof ? digits(100 * rate / *roof->value, 1, kFixed) : "").c_str(),
+                shown(enters ? digits(row.overhead * 1e6, 2, kFixed) : "").c_str(),
+                shown(row.error ? digits(*row.error, 2) : "").c_str(), base::printable(row.note).c_str());
+    const auto number = [](bool is_known, double value) { return is_known ? digits(value, 9) : ""; };
+    const std::array<double, 2> low_high = row.seconds.ci95.value_or(std::array<double, 2>{});
+    const bool has_interval = ran && row.seconds.ci95;
     base::CsvLine line;
     line.add(row.library).add(row.version).add(row.type).add(row.shape.m).add(row.shape.n).add(row.shape.k);
-    line.add(number(ran, row.seconds.median));
-    line.add(ran && low_high ? number(true, (*low_high)[0]) : "")
-        .add(ran && low_high ? number(true, (*low_high)[1]) : "");
-    line.add(row.seconds.n).add(number(ran && row.overhead > 0, row.overhead)).add(number(ran, rate));
-    line.add(speedup == "-" ? "" : speedup).add(baseline).add(roof ? number(true, *roof->value) : "");
-    line.add(roof ? roof->id : "").add(row.error ? number(true, *row.error) : "").name(row.note);
-    csv += std::move(line).end();
+    line.add(number(ran, seconds)).add(number(has_interval, low_high[0])).add(number(has_interval, low_high[1]));
+    line.add(row.seconds.n).add(number(enters, row.overhead)).add(number(ran, rate)).add(speedup).add(baseline);
+    line.add(roof ? digits(*roof->value, 9) : "").add(roof ? roof->id : "");
+    csv += std::move(line.add(row.error ? digits(*row.error, 9) : "").name(row.note)).end();
   }
   if (!flags.csv.empty()) base::write_file(flags.csv, csv);
   if (!all_right) std::cerr << "pagoda-bench: a product differs from its definition\n";
-  return all_right ? 0 : 3;
+  return all_right ? kDone : kPartial;
 }
 
 int run(Flags flags) {
@@ -244,8 +230,7 @@ int matmul_command(int argc, char** argv) {
   CLI::App app("Matrix products over libraries, without the cost of launching and waiting.", "pagoda-bench matmul");
   app.footer(kExamples);
   Flags flags;
-  const char* python = std::getenv("PAGODA_PYTHON");
-  if (python) flags.python = python;
+  if (const char* python = std::getenv("PAGODA_PYTHON")) flags.python = python;
   flags.script = script_path();
   app.add_option("--size", flags.sizes, "square products (default 128,256,512,1024)")
       ->delimiter(',')
@@ -268,12 +253,12 @@ int matmul_command(int argc, char** argv) {
   if (!parse(app, argc, argv)) return kDone;
   const bool is_cuda = bench::gpu_of(flags.device).has_value();
   if (flags.libraries.empty()) flags.libraries = {is_cuda ? "cublaslt" : "onednn"};
-  const auto has = [&](const char* name) {
-    return std::find(flags.libraries.begin(), flags.libraries.end(), name) != flags.libraries.end();
+  const auto has = [&](const std::string& name) {
+    return std::ranges::find(flags.libraries, name) != flags.libraries.end();
   };
   if (is_cuda && flags.threads > 0) throw UsageError("--threads is for --device cpu, found " + flags.device);
   if (app.count("--python") > 0 && !has("torch")) throw UsageError("--python runs --library torch, found none");
-  if (!flags.baseline.empty() && !has(flags.baseline.c_str()))
+  if (!flags.baseline.empty() && !has(flags.baseline))
     throw UsageError("--baseline " + flags.baseline + ": expected one of --library, " + base::joined(flags.libraries));
   return run(flags);
 }
