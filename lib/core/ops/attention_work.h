@@ -41,11 +41,6 @@ void add_scores(OpCost& cost, const Scores& scores);
 // 4 multiplications, a subtraction and an addition per rotated pair.
 inline Work rotary_work(const Dim& rotated_elements) { return {.arith = 3 * rotated_elements}; }
 
-// RMS norm with a scale over every head of queries and keys.
-inline Work head_norm_work(const Dim& elements, const Dim& heads) {
-  return rms_norm_work(elements, heads) + Work{.arith = elements};
-}
-
 // Rows (positions) of a key/value cache, per head and sequence. Past and present count as one buffer, updated in place,
 // as engines do wherever the caller allows it ("when past_key uses same tensor as present_key", ONNX Runtime's
 // ContribOperators.md): no execution moves fewer rows. KvCache holds the extra cost of separate buffers.

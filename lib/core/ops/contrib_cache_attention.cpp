@@ -29,7 +29,7 @@ bool has_softcap(const OpContext& op) { return op.attribute("softcap", 0.0) != 0
 // channels as the table at input `cos` has columns.
 Work prepare_work(const OpContext& op, const Dim& vectors, const Dim& size, int norm, int cos) {
   Work work;
-  if (op.has_input(norm)) work = work + head_norm_work(vectors * size, vectors);
+  if (op.has_input(norm)) work = work + scaled_rms_norm_work(vectors * size, vectors);
   if (rotates(op)) work = work + rotary_work(vectors * 2 * dim_of(op, cos, -1));
   return work;
 }

@@ -167,7 +167,7 @@ OpCost cost_engram(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim elements = op.elements(0);
   const Dim gates = row_count(op.shape(0));
-  const Work norm = head_norm_work(elements, gates);
+  const Work norm = scaled_rms_norm_work(elements, gates);
   cost.macs = elements;
   cost += norm * 2;
   cost += Work{.arith = 5, .special = 2, .comparisons = 3} * gates;
@@ -241,7 +241,7 @@ OpCost cost_low_rank_mix(const OpContext& op) {
                        (scale("gate_div") + scale("gate_mul")) * gates + when(op.has_input(5), 2 * elements),
               .special = elements + gates,
               .macs = rows * (op.elements(2) + op.elements(3) + op.elements(4)) + elements} +
-         head_norm_work(elements, gates) + (silu_work() + additions(scale("silu_alpha"))) * (rows * dim_of(op, 2, 1));
+         scaled_rms_norm_work(elements, gates) + (silu_work() + additions(scale("silu_alpha"))) * (rows * dim_of(op, 2, 1));
 }
 
 // --- SwiGLU of gate and up, or of both halves of one tensor ---

@@ -4,9 +4,9 @@
 #include "ops/families.h"
 #include "ops/product.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
-
 namespace {
 
 // --- FusedMatMul, FusedMatMulActivation, TransposeMatMul ---
@@ -37,9 +37,6 @@ OpCost cost_matmul_activation(const OpContext& op) {
   return cost_fused_matmul(op) + work * op.output_elements(0);
 }
 
-// The work depends on the number of stored elements of the sparse operand.
-Shape sparse_matmul_shape(OpContext& op) { return product_of(op, left_operand(op), right_operand(op)).output(); }
-
 OpCost cost_sparse_matmul(const OpContext& op) {
   op.unknown("the number of stored elements of the sparse operand is data");
 }
@@ -48,14 +45,11 @@ OpCost cost_sparse_matmul(const OpContext& op) {
 
 void infer_fused_gemm(OpContext& op) { infer_gemm_output(op, 0, 1, 2, op.element(0)); }
 
-OpCost cost_fused_gemm(const OpContext& op) {
-  return gemm_cost(op, 1.0) +
-         activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
-}
+OpCost cost_fused_gemm(const OpContext& op) { return gemm_cost(op, 1.0) + fused_activation_work(op); }
 
 void infer_gemm_float8(OpContext& op) {
   const std::int64_t type = op.attribute("dtype", std::int64_t{1});
-  if (type < 1 || type > static_cast<std::int64_t>(ElementType::Int2)) op.fail("dtype is " + std::to_string(type));
+  if (type < 1 || type > static_cast<std::int64_t>(ElementType::Int2)) op.fail(cat("dtype is ", type));
   infer_gemm_output(op, 0, 1, 2, static_cast<ElementType>(type));
 }
 
@@ -64,7 +58,7 @@ OpCost cost_gemm_float8(const OpContext& op) {
   const Dim outputs = op.output_elements(0);
   return gemm_cost(op, 0.0) +
          Work{.arith = when(op.has_input(3) || op.has_input(4), outputs) + when(op.has_input(5), outputs)} +
-         activation_work(op, op.attribute("activation", std::string_view(""))) * outputs;
+         fused_activation_work(op);
 }
 
 Shape gemm_fast_gelu_shape(OpContext& op) { return product_of(op, op.shape(0), op.shape(1)).output(); }
@@ -78,88 +72,78 @@ OpCost cost_gemm_fast_gelu(const OpContext& op) {
 
 // --- weights packed to a few bits: [… K] × K × N ---
 
-// The last dim of the left operand is `inner`.
-void expect_inner(OpContext& op, const Dim& inner) {
+// The shape of A times B [inner, columns].
+Shape multiplied(OpContext& op, const Dim& inner, const Dim& columns) {
   if (op.shape(0).empty()) op.fail("input 0 is a scalar");
   op.unify(dim_of(op, 0, -1), inner, "inner dims");
+  return appended(leading(op.shape(0)), {columns});
 }
 
-// Output `output`: the leading dims of A, then `columns`.
-void set_rows_by(OpContext& op, int output, const Dim& columns) {
-  Shape shape = leading(op.shape(0));
-  shape.push_back(columns);
-  op.set_output(output, op.element(0), std::move(shape));
+// Ends the rule if B is known to hold another number of bytes.
+void expect_bytes(const OpContext& op, const Dim& bytes) {
+  if (op.has_shape(1) && equal(op.elements(1), bytes) == false)
+    op.fail(cat("B holds ", op.elements(1).to_string(), " bytes, expected ", bytes.to_string()));
 }
 
-void infer_nbits(OpContext& op) {
-  set_element(op, 0, op.element(0));
+// The work of multiplying every row of A by `weights` weights, each of which first takes `decoding` operations.
+Work decoded_product_work(const OpContext& op, const Dim& weights, int decoding) {
+  return {.arith = decoding * weights, .macs = row_count(op.shape(0)) * weights};
+}
+constexpr int kScale = 1, kShiftAndScale = 2;  // the shift is the zero point, 2^(bits − 1) if none is given
+
+Dim k_times_n(const OpContext& op) { return Dim(positive_attribute(op, "K")) * positive_attribute(op, "N"); }
+
+// B is [N, blocks, bytes of a block], or the same bytes in another shape.
+Shape nbits_shape(OpContext& op) {
   const Dim inner = positive_attribute(op, "K");
   const Dim columns = positive_attribute(op, "N");
   const std::int64_t block = positive_attribute(op, "block_size");
   const std::int64_t bits = op.attribute("bits", std::int64_t{4});
-  if (bits < 1 || bits > 8) op.fail("bits is " + std::to_string(bits));
-  expect_inner(op, inner);
-  // B is [N, blocks, bytes of a block], or the same bytes in another shape.
-  const Dim bytes = columns * ceil_div(inner, block) * (block * bits / 8);
-  if (op.has_shape(1) && equal(op.elements(1), bytes) == false)
-    op.fail("B holds " + op.elements(1).to_string() + " bytes, expected " + bytes.to_string());
-  set_rows_by(op, 0, columns);
+  if (bits < 1 || bits > 8) op.fail(cat("bits is ", bits));
+  Shape shape = multiplied(op, inner, columns);
+  expect_bytes(op, columns * ceil_div(inner, block) * (block * bits / 8));
+  return shape;
 }
 
-// K·N macs per row; every weight is dequantised once: subtract the zero point (2^(bits − 1) where none is given),
-// scale.
 OpCost cost_nbits(const OpContext& op) {
-  const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
-  return op.streamed() +
-         Work{.arith = when(op.has_input(5), op.output_elements(0)), .macs = row_count(op.shape(0)) * weights} +
-         dequantize_work() * weights;
+  return op.streamed() + Work{.arith = when(op.has_input(5), op.output_elements(0))} +
+         decoded_product_work(op, k_times_n(op), kShiftAndScale);
 }
 
 // The norm that MatMulNBitsMlp and MatMulNBitsQkv may apply to A first: a residual, then RMS norm with its scale.
 Work fused_norm_work(const OpContext& op) {
   const Dim elements = op.elements(0);
-  Work work;
-  if (op.has_input(1)) work.arith += elements;
-  if (op.has_input(2)) work = work + rms_norm_work(elements, row_count(op.shape(0))) + Work{.arith = elements};
-  return work;
+  const Work residual = {.arith = when(op.has_input(1), elements)};
+  return op.has_input(2) ? residual + scaled_rms_norm_work(elements, row_count(op.shape(0))) : residual;
 }
 
 void infer_nbits_mlp(OpContext& op) {
   set_element(op, 0, op.element(0));
-  expect_inner(op, positive_attribute(op, "K"));
-  set_rows_by(op, 0, positive_attribute(op, "N"));
+  op.set_output(0, op.element(0), multiplied(op, positive_attribute(op, "K"), positive_attribute(op, "N")));
   op.set_output(1, op.input(0));
 }
 
 // activation(A·gate)·(A·up).
 OpCost cost_nbits_mlp(const OpContext& op) {
   const Dim outputs = op.output_elements(0);
-  const Dim weights = 2 * Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
-  OpCost cost = op.streamed();
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost += dequantize_work() * weights;
-  cost += fused_norm_work(op);
-  for (const int bias : {5, 8})
-    if (op.has_input(bias)) cost.arith += outputs;
-  return cost + (activation_work(op, op.attribute("activation", std::string_view(""))) + Work{.arith = 1}) * outputs;
+  return op.streamed() + decoded_product_work(op, 2 * k_times_n(op), kShiftAndScale) + fused_norm_work(op) +
+         fused_activation_work(op) +
+         Work{.arith = outputs + when(op.has_input(5), outputs) + when(op.has_input(8), outputs)};
 }
 
 void infer_nbits_qkv(OpContext& op) {
   set_element(op, 0, op.element(0));
-  expect_inner(op, positive_attribute(op, "K"));
-  set_rows_by(op, 0, positive_attribute(op, "Nq"));
-  set_rows_by(op, 1, positive_attribute(op, "Nkv"));
-  set_rows_by(op, 2, positive_attribute(op, "Nkv"));
+  const Dim inner = positive_attribute(op, "K");
+  op.set_output(0, op.element(0), multiplied(op, inner, positive_attribute(op, "Nq")));
+  for (const int output : {1, 2})
+    op.set_output(output, op.element(0), multiplied(op, inner, positive_attribute(op, "Nkv")));
   op.set_output(3, op.input(0));
 }
 
 OpCost cost_nbits_qkv(const OpContext& op) {
   const Dim columns = Dim(positive_attribute(op, "Nq")) + 2 * Dim(positive_attribute(op, "Nkv"));
-  const Dim weights = positive_attribute(op, "K") * columns;
-  OpCost cost = op.streamed();
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost += dequantize_work() * weights;
-  cost += fused_norm_work(op);
+  OpCost cost = op.streamed() + fused_norm_work(op) +
+                decoded_product_work(op, positive_attribute(op, "K") * columns, kShiftAndScale);
   for (const auto& [bias, output] : {std::pair{5, 0}, {8, 1}, {11, 2}})
     if (op.has_input(bias)) cost.arith += op.output_elements(output);
   return cost;
@@ -167,108 +151,81 @@ OpCost cost_nbits_qkv(const OpContext& op) {
 
 // --- 4-bit weights decoded by a table (FP4, NF4); absmax scales each block ---
 
-void infer_bnb4(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape bnb4_shape(OpContext& op) {
   const bool trans = op.attribute("transB", std::int64_t{1}) != 0;
   const Dim k = positive_attribute(op, "K");
   const Dim n = positive_attribute(op, "N");
-  expect_inner(op, trans ? k : n);
-  if (op.has_shape(1) && equal(op.elements(1), ceil_div(k * n, 2)) == false)
-    op.fail("B holds " + op.elements(1).to_string() + " bytes, expected " + ceil_div(k * n, 2).to_string());
-  set_rows_by(op, 0, trans ? n : k);
-}
-
-OpCost cost_bnb4(const OpContext& op) {
-  const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
-  return op.streamed() + Work{.arith = weights, .macs = row_count(op.shape(0)) * weights};
-}
-
-// B is a blob; input 2 holds its logical shape [K, N].
-std::optional<std::vector<Dim>> blob_shape(const OpContext& op) {
-  auto shape = known_sizes(op, 2);
-  if (shape && shape->size() != 2) op.fail("B_shape has " + std::to_string(shape->size()) + " entries, expected 2");
+  Shape shape = multiplied(op, trans ? k : n, trans ? n : k);
+  expect_bytes(op, ceil_div(k * n, 2));
   return shape;
 }
 
-void infer_fp_q4(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  const auto shape = blob_shape(op);
-  if (op.shape(0).empty()) op.fail("A is a scalar");
-  if (shape) op.unify(dim_of(op, 0, -1), (*shape)[0], "inner dims");
-  set_rows_by(op, 0, shape ? (*shape)[1] : op.fresh("columns", "the shape of the packed weights is data"));
+OpCost cost_bnb4(const OpContext& op) { return op.streamed() + decoded_product_work(op, k_times_n(op), kScale); }
+
+// B is a blob; input 2 holds its logical shape [K, N].
+Shape fp_q4_shape(OpContext& op) {
+  const auto shape = known_sizes(op, 2);
+  if (shape && shape->size() != 2) op.fail(cat("B_shape has ", shape->size(), " entries, expected 2"));
+  if (shape) return multiplied(op, (*shape)[0], (*shape)[1]);
+  if (op.shape(0).empty()) op.fail("input 0 is a scalar");
+  return appended(leading(op.shape(0)), {op.fresh("columns", "the shape of the packed weights is data")});
 }
 
 OpCost cost_fp_q4(const OpContext& op) {
-  const Dim weights = dim_of(op, 0, -1) * op.output_shape(0).back();
-  return op.streamed({0, 1}) + Work{.macs = row_count(op.shape(0)) * weights} + dequantize_work() * weights;
+  return op.streamed({0, 1}) + decoded_product_work(op, dim_of(op, 0, -1) * op.output_shape(0).back(), kShiftAndScale);
 }
 
 // --- weights in 4- or 8-bit floating point with block scales: B is [N, K], FP4 two to a byte ---
 
 template <int PerByte>
-void infer_block_float(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape block_float_shape(OpContext& op) {
   expect_rank(op, 1, 2);
-  expect_inner(op, PerByte * dim_of(op, 1, 1));
-  set_rows_by(op, 0, dim_of(op, 1, 0));
+  return multiplied(op, PerByte * dim_of(op, 1, 1), dim_of(op, 1, 0));
 }
 
-// A multiplication per weight by its block's scale, which for FP4 is first multiplied by the global one. If A has a
-// scale, its elements are divided by it, converted to FP8, and scaled back.
-template <int PerByte>
-OpCost cost_block_float(const OpContext& op) {
-  constexpr bool kFp4 = PerByte == 2;
-  const Dim weights = PerByte * op.elements(1);
-  OpCost cost = kFp4 ? op.streamed({0, 1, 2, 3, 5}) : op.streamed();
-  cost.macs = row_count(op.shape(0)) * weights;
-  cost.arith = weights;
-  if (kFp4) cost.arith += op.elements(2);
-  const int bias = kFp4 ? 5 : 4;
-  if (!kFp4 && op.has_input(3)) {
-    cost.arith += 2 * op.elements(0);
-    cost.precision = ElementType::Float8e4m3fn;
-  }
-  return cost + Work{.arith = when(op.has_input(bias), op.output_elements(0))};
+// The block's scale of FP4 is first multiplied by the global one.
+OpCost cost_block_fp4(const OpContext& op) {
+  return op.streamed({0, 1, 2, 3, 5}) + decoded_product_work(op, 2 * op.elements(1), kScale) +
+         Work{.arith = op.elements(2) + when(op.has_input(5), op.output_elements(0))};
+}
+
+// If A has a scale, its elements are divided by it, converted to FP8, and scaled back.
+OpCost cost_block_fp8(const OpContext& op) {
+  const OpCost cost = op.has_input(3) ? in_precision(ElementType::Float8e4m3fn, op.streamed()) : op.streamed();
+  return cost + decoded_product_work(op, op.elements(1), kScale) +
+         Work{.arith = when(op.has_input(3), 2 * op.elements(0)) + when(op.has_input(4), op.output_elements(0))};
 }
 
 // --- weights in packed formats: B is [N, bytes of a row] ---
 
-void infer_packed(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  const std::int64_t columns = positive_attribute(op, "N");
+Shape packed_product_shape(OpContext& op) {
+  const Dim columns = positive_attribute(op, "N");
   expect_rank(op, 1, 2);
-  expect_inner(op, positive_attribute(op, "K"));
+  Shape shape = multiplied(op, positive_attribute(op, "K"), columns);
   expect_dim(op, 1, 0, columns, "N and rows of B");
-  set_rows_by(op, 0, columns);
+  return shape;
 }
 
 // Whatever the format, a product with its block's scale per weight; a global scale and an activation per output.
-OpCost cost_packed(const OpContext& op) {
-  const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
-  return op.streamed() +
-         Work{.arith = weights + when(op.has_input(2), op.output_elements(0)),
-              .macs = row_count(op.shape(0)) * weights} +
-         activation_work(op, op.attribute("activation_type", std::string_view("none"))) * op.output_elements(0);
+OpCost cost_packed_product(const OpContext& op) {
+  const Work activation = activation_work(op, op.attribute("activation_type", std::string_view("none")));
+  return op.streamed() + decoded_product_work(op, k_times_n(op), kScale) +
+         (activation + Work{.arith = when(op.has_input(2), 1)}) * op.output_elements(0);
 }
 
 // --- MatMulNBits with an adapter: X·W + (X·A)·B, all three quantised; an empty A or B is left out ---
 
-void infer_nbits_lora(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  expect_inner(op, positive_attribute(op, "K"));
-  set_rows_by(op, 0, positive_attribute(op, "N"));
+Shape nbits_lora_shape(OpContext& op) {
+  return multiplied(op, positive_attribute(op, "K"), positive_attribute(op, "N"));
 }
 
 OpCost cost_nbits_lora(const OpContext& op) {
-  const Dim inner = positive_attribute(op, "K");
   const Dim columns = positive_attribute(op, "N");
-  Dim weights = inner * (columns + dim_of(op, 3, 0));
-  OpCost cost = op.streamed();
-  if (op.elements(5) != Dim(0)) {
-    weights += dim_of(op, 4, 0) * columns;
-    cost.arith = op.output_elements(0);
-  }
-  return cost + Work{.macs = row_count(op.shape(0)) * weights} + dequantize_work() * weights;
+  const bool adapts = op.elements(5) != Dim(0);
+  Dim weights = positive_attribute(op, "K") * (columns + dim_of(op, 3, 0));
+  if (adapts) weights += dim_of(op, 4, 0) * columns;
+  return op.streamed() + Work{.arith = when(adapts, op.output_elements(0))} +
+         decoded_product_work(op, weights, kShiftAndScale);
 }
 
 // --- RouterGateUpProj: X·W split into router logits, gate and up; SwiGLU of the last two ---
@@ -281,9 +238,9 @@ void infer_router_gate_up(OpContext& op) {
   set_element(op, 0, op.element(0));
   set_element(op, 1, op.element(0));
   expect_rank(op, 1, 2);
-  expect_inner(op, dim_of(op, 1, 0));
-  set_rows_by(op, 0, positive_attribute(op, "router_size"));
-  set_rows_by(op, 1, gated_columns(op));
+  const Dim& inner = dim_of(op, 1, 0);
+  op.set_output(0, op.element(0), multiplied(op, inner, positive_attribute(op, "router_size")));
+  op.set_output(1, op.element(0), multiplied(op, inner, gated_columns(op)));
 }
 
 OpCost cost_router_gate_up(const OpContext& op) {
@@ -294,48 +251,41 @@ OpCost cost_router_gate_up(const OpContext& op) {
 // --- Inverse ---
 
 void infer_inverse(OpContext& op) {
-  if (op.has_shape(0)) {
-    const Shape& shape = op.shape(0);
-    if (shape.size() < 2) op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 2 or more");
-    op.unify(shape[shape.size() - 2], shape.back(), "rows and columns");
-  }
+  if (op.has_shape(0)) op.unify(dim_of(op, 0, -2), dim_of(op, 0, -1), "rows and columns");
   op.set_output(0, op.input(0));
 }
 
 // Gauss–Jordan elimination in place with partial pivoting. Per pivot: a reciprocal, n − 1 multiplications of its row
 // and n − 1 of its column, (n − 1)² multiplications and subtractions of the rest; n(n − 1)/2 comparisons in all.
 OpCost cost_inverse(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim n = dim_of(op, 0, -1);
-  Shape batch = leading(op.shape(0));
-  batch.pop_back();
-  const Dim matrices = element_count(batch);
+  const Dim matrices = row_count(leading(op.shape(0)));
   const Dim pivots = floor_div(n * (n - 1), 2);
-  return cost + Work{.arith = matrices * (n * (1 + 2 * (n - 1) + 2 * (n - 1) * (n - 1)) + pivots),
-                     .comparisons = matrices * pivots};
+  return op.streamed() + Work{.arith = matrices * (n * (1 + 2 * (n - 1) + 2 * (n - 1) * (n - 1)) + pivots),
+                              .comparisons = matrices * pivots};
 }
 
 // clang-format off
 constexpr OpRule kContribMatmulRules[] = {
-    // op                   infer                           cost                    fold     cost in words
-    {"FusedGemm",           infer_fused_gemm,               cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.with(Gradient::Unmodelled)},
-    {"FusedMatMul",         shaped<fused_matmul_shape>,     cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
-    {"FusedMatMulActivation", shaped<fused_matmul_shape>,   cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element", kMatrixProducts.with(Gradient::Unmodelled)},
-    {"GemmFastGelu",        shaped<gemm_fast_gelu_shape>,   cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element", kMatrixProduct.with(Gradient::Unmodelled)},
-    {"GemmFloat8",          infer_gemm_float8,              cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element", kOtherProduct},
-    {"Inverse",             infer_inverse,                  cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix", kOther.with(Gradient::Unmodelled)},
-    {"MatMulBlockQuantizedFp4Weight", infer_block_float<2>, cost_block_float<2>,    nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add", kOtherProduct},
-    {"MatMulBlockQuantizedFp8Weight", infer_block_float<1>, cost_block_float<1>,    nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add", kOtherProduct},
-    {"MatMulBnb4",          infer_bnb4,                     cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight", kOtherProduct},
-    {"MatMulFpQ4",          infer_fp_q4,                    cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
-    {"MatMulNBits",         infer_nbits,                    cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"MatMulNBitsMlp",      infer_nbits_mlp,                cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
-    {"MatMulNBitsQLoRA",    infer_nbits_lora,               cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
-    {"MatMulNBitsQkv",      infer_nbits_qkv,                cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
-    {"MatMulPacked",        infer_packed,                   cost_packed,            nullptr, "K·N macs per row, 1 mul per weight, activation", kOtherProduct},
-    {"RouterGateUpProj",    infer_router_gate_up,           cost_router_gate_up,    nullptr, "K macs per column of W and row; SwiGLU (2 mul, sigmoid) per gate", kOtherProduct},
-    {"SparseToDenseMatMul", shaped<sparse_matmul_shape, 1>, cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data", kOtherProduct},
-    {"TransposeMatMul",     shaped<fused_matmul_shape>,     cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},
+    // op                   infer                          cost                    fold     cost in words
+    {"FusedGemm",           infer_fused_gemm,              cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.with(Gradient::Unmodelled)},
+    {"FusedMatMul",         shaped<fused_matmul_shape>,    cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
+    {"FusedMatMulActivation", shaped<fused_matmul_shape>,  cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element", kMatrixProducts.with(Gradient::Unmodelled)},
+    {"GemmFastGelu",        shaped<gemm_fast_gelu_shape>,  cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element", kMatrixProduct.with(Gradient::Unmodelled)},
+    {"GemmFloat8",          infer_gemm_float8,             cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element", kOtherProduct},
+    {"Inverse",             infer_inverse,                 cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix", kOther.with(Gradient::Unmodelled)},
+    {"MatMulBlockQuantizedFp4Weight", shaped<block_float_shape<2>>, cost_block_fp4, nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add", kOtherProduct},
+    {"MatMulBlockQuantizedFp8Weight", shaped<block_float_shape<1>>, cost_block_fp8, nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add", kOtherProduct},
+    {"MatMulBnb4",          shaped<bnb4_shape>,            cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight", kOtherProduct},
+    {"MatMulFpQ4",          shaped<fp_q4_shape>,           cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
+    {"MatMulNBits",         shaped<nbits_shape>,           cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"MatMulNBitsMlp",      infer_nbits_mlp,               cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
+    {"MatMulNBitsQLoRA",    shaped<nbits_lora_shape>,      cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
+    {"MatMulNBitsQkv",      infer_nbits_qkv,               cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
+    {"MatMulPacked",        shaped<packed_product_shape>,  cost_packed_product,    nullptr, "K·N macs per row, 1 mul per weight, activation", kOtherProduct},
+    {"RouterGateUpProj",    infer_router_gate_up,          cost_router_gate_up,    nullptr, "K macs per column of W and row; SwiGLU (2 mul, sigmoid) per gate", kOtherProduct},
+    {"SparseToDenseMatMul", shaped<fused_matmul_shape, 1>, cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data", kOtherProduct},
+    {"TransposeMatMul",     shaped<fused_matmul_shape>,    cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribMatmulRules));

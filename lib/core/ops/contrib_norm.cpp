@@ -182,7 +182,7 @@ OpCost cost_norm_rotary(const OpContext& op) {
   OpCost cost = op.streamed({1, 2});
   cost.read(0, byte_size(elements, op.element(0)));
   read_rotary_tables(cost, op, 3, 4, tokens);
-  cost += head_norm_work(elements, heads);
+  cost += scaled_rms_norm_work(elements, heads);
   cost += rotary_work(heads * positive_attribute(op, "rotary_embedding_dim"));
   cost.precision = ElementType::Float32;
   return cost;

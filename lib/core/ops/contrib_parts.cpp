@@ -76,6 +76,10 @@ Work activation_work(const OpContext& op, std::string_view name) {
   op.unknown("activation '" + std::string(name) + "' is not a known one");
 }
 
+Work fused_activation_work(const OpContext& op) {
+  return activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
+}
+
 std::optional<Dim> scalar_value(const OpContext& op, int i) {
   const TensorValue* value = op.value(i);
   return value != nullptr && value->size() == 1 ? as_dim(value->front()) : std::nullopt;
@@ -131,6 +135,11 @@ const Dim& dim_of(const OpContext& op, int i, int axis) {
 
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what) {
   if (op.has_shape(i)) op.unify(dim_of(op, i, axis), dim, what);
+}
+
+Shape appended(Shape shape, std::initializer_list<Dim> last) {
+  shape.insert(shape.end(), last.begin(), last.end());
+  return shape;
 }
 
 Shape leading(const Shape& shape) { return Shape(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1); }

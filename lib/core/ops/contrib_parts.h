@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -57,12 +58,17 @@ inline Work fast_gelu_work() { return {.arith = 7, .special = 1}; }
 Work layer_norm_work(const Dim& elements, const Dim& rows);
 // Per element square, add, normalise; per row a division, ε, rsqrt.
 Work rms_norm_work(const Dim& elements, const Dim& rows);
+inline Work scaled_rms_norm_work(const Dim& elements, const Dim& rows) {
+  return rms_norm_work(elements, rows) + Work{.arith = elements};
+}
 
 // G·sigmoid(α·G)·(L + β) with the attributes activation_alpha and activation_beta; clamped, G above and L at both ends.
 Work swiglu_work(const OpContext& op, bool is_clamped);
 // One evaluation of the activation `name`, as fused into Conv, Gemm or MatMul. Ends the rule for a name that
 // ONNX Runtime does not have.
 Work activation_work(const OpContext& op, std::string_view name);
+// That of the attribute `activation` on every element of output 0.
+Work fused_activation_work(const OpContext& op);
 
 // --- arguments ---
 
@@ -85,6 +91,8 @@ const Dim& dim_of(const OpContext& op, int i, int axis);
 // Unifies the dim of input i at `axis` with `dim`, if the input is present and its rank is known.
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);
 
+// `shape`, then the dims `last`.
+Shape appended(Shape shape, std::initializer_list<Dim> last);
 // All dims but the last, and their product. For a scalar: no dims, and 1.
 Shape leading(const Shape& shape);
 Dim row_count(const Shape& shape);

@@ -115,7 +115,7 @@ OpCost cost_mamba(const OpContext& op) {
   cost += silu_work() * channels;
   cost += Work{.arith = 4, .special = 3, .comparisons = 1} * steps;
   cost += silu_work() * inner;
-  cost += head_norm_work(inner, sizes.tokens * sizes.groups);
+  cost += scaled_rms_norm_work(inner, sizes.tokens * sizes.groups);
   cost.precision = ElementType::Float32;
   return cost;
 }

@@ -160,8 +160,4 @@ Image pooled(const OpContext& op, Layout layout) {
   return image;
 }
 
-Work fused_activation_work(const OpContext& op) {
-  return activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
-}
-
 }  // namespace pagoda::inline core::ops

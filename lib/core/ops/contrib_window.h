@@ -52,7 +52,4 @@ OpCost conv_transpose_cost(const OpContext& op, Layout layout, int bias);
 OpCost qlinear_conv_cost(const OpContext& op, Layout layout);
 OpCost qlinear_conv_transpose_cost(const OpContext& op, Layout layout);
 
-// Work of the attribute `activation` on every element of output 0.
-Work fused_activation_work(const OpContext& op);
-
 }  // namespace pagoda::inline core::ops
