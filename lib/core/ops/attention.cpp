@@ -8,6 +8,7 @@
 #include "ops/attention_work.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -30,13 +31,13 @@ struct Heads {
 Dim head_size(const OpContext& op, const Dim& hidden, const Dim& heads) {
   if (const auto size = exact_div(hidden, heads)) return *size;
   if (hidden.is_constant())
-    op.fail("a hidden size of " + hidden.to_string() + " does not divide into " + heads.to_string() + " heads");
+    op.fail(cat("a hidden size of ", hidden.to_string(), " does not divide into ", heads.to_string(), " heads"));
   return floor_div(hidden, heads);
 }
 
 Dim head_count(const OpContext& op, std::string_view attribute) {
   const std::int64_t heads = op.required_integer(attribute);
-  if (heads < 1) op.fail(std::string(attribute) + " is " + std::to_string(heads));
+  if (heads < 1) op.fail(cat(attribute, " is ", heads));
   return heads;
 }
 
@@ -45,8 +46,8 @@ Heads heads_of(const OpContext& op) {
   const Shape& key = op.shape(kKey);
   const Shape& value = op.shape(kValue);
   if (query.size() != key.size() || query.size() != value.size() || (query.size() != 3 && query.size() != 4))
-    op.fail("Q, K and V have ranks " + std::to_string(query.size()) + ", " + std::to_string(key.size()) + " and " +
-            std::to_string(value.size()) + ", expected 3 or 4 for all");
+    op.fail(cat("Q, K and V have ranks ", query.size(), ", ", key.size(), " and ", value.size(),
+                ", expected 3 or 4 for all"));
   Heads heads;
   heads.batch = query[0];
   heads.packed = query.size() == 3;
@@ -66,7 +67,7 @@ Heads heads_of(const OpContext& op) {
     heads.value_size = value[3];
   }
   if (op.has_input(kPastKey)) {
-    if (op.rank(kPastKey) != 4) op.fail("past_key has rank " + std::to_string(op.rank(kPastKey)) + ", expected 4");
+    if (op.rank(kPastKey) != 4) op.fail(cat("past_key has rank ", op.rank(kPastKey), ", expected 4"));
     heads.past = op.shape(kPastKey)[2];
   }
   return heads;
@@ -85,7 +86,8 @@ void infer_attention(OpContext& op) {
   op.unify(heads.packed ? heads.size * heads.key_heads : heads.size, key.back(), "head size of Q and K");
   if (heads.query_heads.is_constant() && heads.key_heads.is_constant() &&
       (heads.key_heads == Dim(0) || !exact_div(heads.query_heads, heads.key_heads)))
-    op.fail(heads.query_heads.to_string() + " query heads do not share " + heads.key_heads.to_string() + " key heads");
+    op.fail(
+        cat(heads.query_heads.to_string(), " query heads do not share ", heads.key_heads.to_string(), " key heads"));
   if (op.has_input(kLengths) && !op.integers(kLengths))
     op.note("the lengths of the sequences in the cache are data: every key counts");
 
@@ -130,7 +132,7 @@ std::optional<std::vector<std::int64_t>> external_lengths(const OpContext& op, c
   const auto lengths = op.has_input(kLengths) ? op.integers(kLengths) : std::nullopt;
   if (!lengths || heads.batch != Dim(lengths->size())) return std::nullopt;
   for (const std::int64_t length : *lengths)
-    if (length < 0) op.fail("a sequence of length " + std::to_string(length));
+    if (length < 0) op.fail(cat("a sequence of length ", length));
   return lengths;
 }
 
@@ -211,7 +213,7 @@ OpCost cost_attention(const OpContext& op) {
 // their work, once per score (Walker::add_modifiers) ---
 
 void infer_flex_attention(OpContext& op) {
-  if (op.rank(kQuery) != 4) op.fail("Q has rank " + std::to_string(op.rank(kQuery)) + ", expected 4");
+  if (op.rank(kQuery) != 4) op.fail(cat("Q has rank ", op.rank(kQuery), ", expected 4"));
   infer_attention(op);
 }
 
@@ -219,7 +221,7 @@ void infer_flex_attention(OpContext& op) {
 
 void infer_rotary(OpContext& op) {
   if (op.has_shape(0) && op.rank(0) != 3 && op.rank(0) != 4)
-    op.fail("X has rank " + std::to_string(op.rank(0)) + ", expected 3 or 4");
+    op.fail(cat("X has rank ", op.rank(0), ", expected 3 or 4"));
   for (const int cache : {1, 2}) expect_rank(op, cache, op.has_input(3) ? 2 : 3);
   op.set_output(0, op.input(0));
 }
@@ -302,7 +304,7 @@ OpCost cost_linear_attention(const OpContext& op) {
   const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));
   const bool is_delta = rule == "delta" || rule == "gated_delta";
   const bool is_gated = rule == "gated" || rule == "gated_delta";
-  if (!is_delta && !is_gated && rule != "linear") op.fail("update_rule is '" + std::string(rule) + "'");
+  if (!is_delta && !is_gated && rule != "linear") op.fail(cat("update_rule is '", rule, "'"));
   const Dim tokens = heads.batch * heads.tokens;
   const Dim state = heads.key_size * heads.value_size;
   OpCost cost = op.streamed();

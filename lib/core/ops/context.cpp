@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ops/context.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -35,7 +36,7 @@ bool OpContext::has_input(int i) const {
 }
 
 const TensorType& OpContext::input(int i) const {
-  if (!has_input(i)) fail("input " + position(i) + " is missing");
+  if (!has_input(i)) fail(cat("input ", position(i), " is missing"));
   return state_.inputs[static_cast<std::size_t>(i)]->type;
 }
 
@@ -52,7 +53,7 @@ const TensorValue* OpContext::value(int i) const {
   const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
   const TensorValue* known = info.value();
   if (known == nullptr && !info.unread.empty())
-    unknown("the value of input " + position(i) + " could not be read: " + info.unread);
+    unknown(cat("the value of input ", position(i), " could not be read: ", info.unread));
   return known;
 }
 
@@ -108,7 +109,7 @@ const T* typed_attribute(const OpContext& op, std::string_view name) {
   const AttributeValue* value = op.attribute_value(name);
   if (value == nullptr) return nullptr;
   const T* typed = std::get_if<T>(value);
-  if (typed == nullptr) op.fail("attribute " + std::string(name) + " has the wrong type");
+  if (typed == nullptr) op.fail(cat("attribute ", name, " has the wrong type"));
   return typed;
 }
 
@@ -131,7 +132,7 @@ std::string_view OpContext::attribute(std::string_view name, std::string_view ot
 
 std::int64_t OpContext::required_integer(std::string_view name) const {
   const auto* value = typed_attribute<std::int64_t>(*this, name);
-  if (value == nullptr) fail("attribute " + std::string(name) + " is missing");
+  if (value == nullptr) fail(cat("attribute ", name, " is missing"));
   return *value;
 }
 
@@ -141,13 +142,12 @@ std::optional<std::vector<std::int64_t>> OpContext::integer_list(std::string_vie
   constexpr std::size_t kMost = std::size_t{1} << 20;  // far more than axes, sizes or parts
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(value)) {
     if (list->size() > kMost)
-      fail("attribute " + std::string(name) + " has " + std::to_string(list->size()) + " entries, expected at most " +
-           std::to_string(kMost));
+      fail(cat("attribute ", name, " has ", list->size(), " entries, expected at most ", kMost));
     return *list;
   }
   // An empty list carries no member type.
   if (std::holds_alternative<std::monostate>(*value)) return std::vector<std::int64_t>{};
-  fail("attribute " + std::string(name) + " is not a list of integers");
+  fail(cat("attribute ", name, " is not a list of integers"));
 }
 
 std::optional<std::vector<std::int64_t>> OpContext::integer_list_or_input(std::string_view name, int i) const {
@@ -174,7 +174,7 @@ void OpContext::set_output(int i, ElementType element, Shape shape) {
 }
 
 const TensorType& OpContext::output(int i) const {
-  if (!has_output(i)) fail("output " + position(i) + " is missing");
+  if (!has_output(i)) fail(cat("output ", position(i), " is missing"));
   return state_.outputs[static_cast<std::size_t>(i)].type;
 }
 
@@ -185,7 +185,7 @@ const Shape& OpContext::output_shape(int i) const {
       return input != nullptr && input->type.container == Container::Tensor && !input->type.shape;
     });
     if (follows) throw RuleStop{RuleStop::Kind::UnknownInput, "an input's rank is not known"};
-    unknown("the rank of output " + position(i) + " is not known");
+    unknown(cat("the rank of output ", position(i), " is not known"));
   }
   return *type.shape;
 }
@@ -220,7 +220,7 @@ Dim OpContext::fresh(std::string_view hint, std::string_view cause, std::optiona
 
 Dim OpContext::unify(const Dim& a, const Dim& b, std::string_view what) {
   std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name);
-  if (!unified) fail(std::string(what) + ": " + a.to_string() + " and " + b.to_string() + " should be equal");
+  if (!unified) fail(cat(what, ": ", a.to_string(), " and ", b.to_string(), " should be equal"));
   return *std::move(unified);
 }
 
@@ -235,7 +235,7 @@ Dim OpContext::broadcast(const Dim& a, const Dim& b) {
     return a.is_constant() ? a : b;
   }
   std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name, true);
-  if (!unified) fail("dims " + a.to_string() + " and " + b.to_string() + " do not broadcast");
+  if (!unified) fail(cat("dims ", a.to_string(), " and ", b.to_string(), " do not broadcast"));
   return *std::move(unified);
 }
 
@@ -251,7 +251,7 @@ Shape OpContext::broadcast(const Shape& a, const Shape& b) {
       result[offset + i] = broadcast(longer[offset + i], shorter[i]);
     } catch (const RuleStop& stop) {
       if (stop.kind == RuleStop::Kind::Contradiction)
-        fail("shapes " + names(a) + " and " + names(b) + " do not broadcast");
+        fail(cat("shapes ", names(a), " and ", names(b), " do not broadcast"));
       throw;
     }
   }

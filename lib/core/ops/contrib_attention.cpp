@@ -4,6 +4,7 @@
 #include "ops/attention_work.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -66,7 +67,7 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   result.heads = positive_attribute(op, "num_heads");
   Dim query_hidden, value_hidden;
   if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
-    if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
+    if (sizes->size() != 3) op.fail(cat("qkv_hidden_sizes has ", sizes->size(), " entries, expected 3"));
     if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
       op.fail("qkv_hidden_sizes holds no sizes");
     query_hidden = (*sizes)[0];
@@ -190,7 +191,7 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
   const Shape& query = op.shape(0);
   const bool has_key = op.has_input(1);
   if (query.size() != 3 && !(query.size() == 5 && !has_key))
-    op.fail("the query has rank " + std::to_string(query.size()) + ", expected 3, or 5 for packed Q, K and V");
+    op.fail(cat("the query has rank ", query.size(), ", expected 3, or 5 for packed Q, K and V"));
   Heads sizes;
   sizes.batch = query[0];
   sizes.queries = sizes.keys = query[1];
@@ -202,8 +203,7 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
   } else {
     sizes.query_size = sizes.value_size = divided(op, query[2], sizes.heads, "hidden size and heads");
     const Shape& key = op.shape(1);
-    if (key.size() < 3 || key.size() > 5)
-      op.fail("the key has rank " + std::to_string(key.size()) + ", expected 3, 4 or 5");
+    if (key.size() < 3 || key.size() > 5) op.fail(cat("the key has rank ", key.size(), ", expected 3, 4 or 5"));
     sizes.keys = key[key.size() == 4 ? 2 : 1];
     if (key.size() == 3) sizes.value_size = divided(op, dim_of(op, 2, -1), sizes.heads, "hidden size of V and heads");
     if (key.size() == 4) sizes.value_size = dim_of(op, 2, -1);

@@ -3,6 +3,7 @@
 #include "ops/attention_work.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -16,7 +17,8 @@ struct Grouped {
 Grouped grouped(const OpContext& op) {
   Grouped heads{positive_attribute(op, "num_heads"), positive_attribute(op, "kv_num_heads"), 0, !op.has_input(1)};
   if (!exact_div(heads.query_heads, heads.key_heads))
-    op.fail(heads.query_heads.to_string() + " query heads do not share " + heads.key_heads.to_string() + " key heads");
+    op.fail(
+        cat(heads.query_heads.to_string(), " query heads do not share ", heads.key_heads.to_string(), " key heads"));
   const Dim per_token = heads.packed ? heads.query_heads + 2 * heads.key_heads : heads.query_heads;
   heads.size = divided(op, dim_of(op, 0, -1), per_token, "hidden size and heads");
   return heads;
@@ -69,7 +71,7 @@ bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cac
 // window's capacity. `total` is empty where it is data, and so is a result that depends on it.
 std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& added, const std::optional<Dim>& total) {
   if (total && greater_equal(*total, added) == false)
-    op.fail("a total sequence length of " + total->to_string() + " is below the " + added.to_string() + " new keys");
+    op.fail(cat("a total sequence length of ", total->to_string(), " is below the ", added.to_string(), " new keys"));
   if (!op.has_input(past_key)) return total ? *total : added;
   const Dim& past = dim_of(op, past_key, 2);
   if (keeps_window(op)) return past;
@@ -135,7 +137,7 @@ void infer_group(OpContext& op) {
   }
   const std::optional<Dim> total = scalar_value(op, kTotal);
   if (total && is_causal_group(op) && greater_equal(*total, query[1]) == false)
-    op.fail("a total sequence length of " + total->to_string() + " is below the " + query[1].to_string() + " queries");
+    op.fail(cat("a total sequence length of ", total->to_string(), " is below the ", query[1].to_string(), " queries"));
   op.set_output(0, op.element(kQuery), {query[0], query[1], heads.query_heads * heads.size});
   infer_present(op, heads, kPastKey, kTotal);
   if (op.has_output(3))
@@ -212,7 +214,7 @@ Dim layout_pairs(const OpContext& op, std::int64_t layout, std::int64_t queries,
   Dim pairs = 0;
   for (std::int64_t position = total - queries; position < total; ++position) {
     const std::int64_t own = position / block;
-    if (own + 1 >= row_stride) op.fail("position " + std::to_string(position) + " lies outside the block mask");
+    if (own + 1 >= row_stride) op.fail(cat("position ", position, " lies outside the block mask"));
     const auto row = rows->begin() + layout * row_stride + own;
     std::int64_t visible = 0;
     for (std::int64_t i = row[0]; i < row[1] && i >= 0 && i < column_stride; ++i) {
@@ -300,7 +302,7 @@ PagedPairs paged_pairs(const OpContext& op) {
   }
   for (std::size_t i = 0; i < past->size(); ++i) {
     const std::int64_t queries = (*bounds)[i + 1] - (*bounds)[i];
-    if (queries < 0 || (*past)[i] < 0) op.fail("sequence " + std::to_string(i) + " has a negative length");
+    if (queries < 0 || (*past)[i] < 0) op.fail(cat("sequence ", i, " has a negative length"));
     pairs.twice += pairs_of(queries, (*past)[i] + queries);
     pairs.cached += seen((*past)[i]);
   }
@@ -357,7 +359,7 @@ Dim selected_capacity(const OpContext& op) {
   const std::string_view policy = op.attribute("policy_mode", std::string_view(""));
   if (policy == "qsa") return positive_attribute(op, "token_budget") + positive_attribute(op, "compress_ratio") - 1;
   if (policy == "csa") return positive_attribute(op, "index_topk");
-  op.fail("policy_mode is '" + std::string(policy) + "', expected qsa or csa");
+  op.fail(cat("policy_mode is '", policy, "', expected qsa or csa"));
 }
 
 // query [B, S, …], past_key [B, P, D]. Tokens are compressed `ratio` at a time. The remainder stays in a buffer, which

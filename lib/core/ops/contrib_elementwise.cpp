@@ -4,6 +4,7 @@
 #include "ops/families.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -101,7 +102,7 @@ OpCost cost_complex(const OpContext& op) { return per_element(op, additions(3));
 
 void infer_rotary(OpContext& op) {
   if (op.has_shape(0) && op.rank(0) != 3 && op.rank(0) != 4)
-    op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 3 or 4");
+    op.fail(cat("the input has rank ", op.rank(0), ", expected 3 or 4"));
   op.set_output(0, op.input(0));
 }
 
@@ -190,7 +191,7 @@ Streams streams_of(const OpContext& op) {
     if (shape.empty()) op.fail("streams are a scalar");
     return {leading(shape), branches, divided(op, shape.back(), branches, "streams and branches")};
   }
-  if (shape.size() < 2) op.fail("streams have rank " + std::to_string(shape.size()) + ", expected 2 or more");
+  if (shape.size() < 2) op.fail(cat("streams have rank ", shape.size(), ", expected 2 or more"));
   return {Shape(shape.begin(), shape.end() - 2), shape[shape.size() - 2], shape.back()};
 }
 
@@ -241,7 +242,8 @@ OpCost cost_low_rank_mix(const OpContext& op) {
                        (scale("gate_div") + scale("gate_mul")) * gates + when(op.has_input(5), 2 * elements),
               .special = elements + gates,
               .macs = rows * (op.elements(2) + op.elements(3) + op.elements(4)) + elements} +
-         scaled_rms_norm_work(elements, gates) + (silu_work() + additions(scale("silu_alpha"))) * (rows * dim_of(op, 2, 1));
+         scaled_rms_norm_work(elements, gates) +
+         (silu_work() + additions(scale("silu_alpha"))) * (rows * dim_of(op, 2, 1));
 }
 
 // --- SwiGLU of gate and up, or of both halves of one tensor ---

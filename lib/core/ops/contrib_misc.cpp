@@ -5,6 +5,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 std::int64_t elements_per_stored(const OpContext& op) {
   if (op.element(0) != ElementType::Uint8) return 1;
   const std::int64_t bits = op.attribute("bits", std::int64_t{4});
-  if (bits != 2 && bits != 4 && bits != 8) op.fail("bits is " + std::to_string(bits));
+  if (bits != 2 && bits != 4 && bits != 8) op.fail(cat("bits is ", bits));
   return 8 / bits;
 }
 
@@ -97,7 +98,7 @@ Shape crop_shape(OpContext& op) {
   expect_rank(op, 0, 4);
   expect_rank(op, 1, 2);
   const auto size = known_sizes(op, 3);
-  if (size && size->size() != 2) op.fail("crop_size has " + std::to_string(size->size()) + " entries, expected 2");
+  if (size && size->size() != 2) op.fail(cat("crop_size has ", size->size(), " entries, expected 2"));
   const Dim height = size ? (*size)[0] : op.fresh("crop_height", "a size computed from data");
   const Dim width = size ? (*size)[1] : op.fresh("crop_width", "a size computed from data");
   return {dim_of(op, 1, 0), dim_of(op, 0, 1), height, width};
@@ -119,7 +120,7 @@ OpCost cost_crop(const OpContext& op) {
 
 int signal_axes(const OpContext& op) {
   const std::int64_t axes = op.attribute("signal_ndim", std::int64_t{1});
-  if (axes < 1 || axes > 3) op.fail("signal_ndim is " + std::to_string(axes));
+  if (axes < 1 || axes > 3) op.fail(cat("signal_ndim is ", axes));
   return static_cast<int>(axes);
 }
 
@@ -164,7 +165,7 @@ Shape cdist_shape(OpContext& op) {
 // Σ (a − b)²: N subtractions, N squares, N − 1 additions; a square root for the Euclidean distance.
 OpCost cost_cdist(const OpContext& op) {
   const std::string_view metric = op.attribute("metric", std::string_view("sqeuclidean"));
-  if (metric != "sqeuclidean" && metric != "euclidean") op.unknown("metric is '" + std::string(metric) + "'");
+  if (metric != "sqeuclidean" && metric != "euclidean") op.unknown(cat("metric is '", metric, "'"));
   const Dim pairs = op.output_elements(0);
   return op.streamed() +
          Work{.arith = pairs * (3 * dim_of(op, 0, 1) - 1), .special = when(metric == "euclidean", pairs)};
@@ -174,8 +175,7 @@ OpCost cost_cdist(const OpContext& op) {
 
 void infer_time_warping(OpContext& op) {
   const Shape& costs = op.shape(0);
-  if (costs.size() != 2 && costs.size() != 3)
-    op.fail("the input has rank " + std::to_string(costs.size()) + ", expected 2 or 3");
+  if (costs.size() != 2 && costs.size() != 3) op.fail(cat("the input has rank ", costs.size(), ", expected 2 or 3"));
   const Dim upper = costs[costs.size() - 2] + costs.back() - 1;
   op.set_output(0, ElementType::Int32, {Dim(2), op.fresh("path", "steps of the cheapest path", upper)});
 }
@@ -215,7 +215,7 @@ void infer_expand_dims(OpContext& op) {
           op.fresh("expanded_dim", "the axis to insert is data", i == 0 ? shape[0] : max(op.shape(0)[i - 1], shape[i]));
     return op.set_output(0, op.element(0), std::move(shape));
   }
-  if (axis->size() != 1) op.fail("axis has " + std::to_string(axis->size()) + " entries, expected 1");
+  if (axis->size() != 1) op.fail(cat("axis has ", axis->size(), " entries, expected 1"));
   shape.insert(shape.begin() + normal_axis(op, axis->front(), op.rank(0) + 1), Dim(1));
   op.set_output(0, op.element(0), std::move(shape));
 }
@@ -226,13 +226,12 @@ Shape pad_shape(OpContext& op) {
   const std::size_t rank = shape.size();
   const TensorValue* pads = op.value(1);
   if (pads != nullptr && pads->size() != 2 * rank)
-    op.fail("pads has " + std::to_string(pads->size()) + " entries, expected " + std::to_string(2 * rank));
+    op.fail(cat("pads has ", pads->size(), " entries, expected ", 2 * rank));
   for (std::size_t i = 0; i < rank; ++i) {
     const auto begin = pads != nullptr ? as_dim((*pads)[i]) : std::nullopt;
     const auto end = pads != nullptr ? as_dim((*pads)[i + rank]) : std::nullopt;
     shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
-    if (const auto size = shape[i].value(); size && *size < 0)
-      op.fail("pads remove more than axis " + std::to_string(i) + " has");
+    if (const auto size = shape[i].value(); size && *size < 0) op.fail(cat("pads remove more than axis ", i, " has"));
   }
   return shape;
 }
@@ -274,9 +273,8 @@ Shape unfold_shape(OpContext& op) {
   const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("dim", std::int64_t{-1}), op.rank(0)));
   const std::int64_t size = positive_attribute(op, "size");
   const std::int64_t step = op.attribute("step", std::int64_t{1});
-  if (step < 1) op.fail("step is " + std::to_string(step));
-  if (greater_equal(shape[axis], size) == false)
-    op.fail("slices of " + std::to_string(size) + " from " + shape[axis].to_string());
+  if (step < 1) op.fail(cat("step is ", step));
+  if (greater_equal(shape[axis], size) == false) op.fail(cat("slices of ", size, " from ", shape[axis].to_string()));
   shape[axis] = floor_div(shape[axis] - size, step) + 1;
   shape.push_back(size);
   return shape;
@@ -299,8 +297,7 @@ void infer_unique(OpContext& op) {
 void infer_tokenizer(OpContext& op) {
   set_element(op, 0, ElementType::String);
   Shape shape = op.shape(0);
-  if (shape.empty() || shape.size() > 2)
-    op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  if (shape.empty() || shape.size() > 2) op.fail(cat("the input has rank ", shape.size(), ", expected 1 or 2"));
   shape.push_back(op.fresh("tokens", "the most tokens of a string"));
   op.set_output(0, ElementType::String, std::move(shape));
 }
@@ -308,11 +305,11 @@ void infer_tokenizer(OpContext& op) {
 // words [words, characters], W [filters, 1, window, width], B, C [vocabulary, width] → [words, filters].
 // ONNX Runtime takes words and characters from the first two axes, whatever the rank (word_conv_embedding.cc).
 Shape word_embedding_shape(OpContext& op) {
-  if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected at least 2");
+  if (op.rank(0) < 2) op.fail(cat("input 0 has rank ", op.rank(0), ", expected at least 2"));
   expect_rank(op, 1, 4);
   const Dim words = op.shape(0)[0], characters = op.shape(0)[1];
   if (greater_equal(characters, dim_of(op, 1, 2)) == false)
-    op.fail("words of " + characters.to_string() + " characters are shorter than the window");
+    op.fail(cat("words of ", characters.to_string(), " characters are shorter than the window"));
   return {words, dim_of(op, 1, 0)};
 }
 
@@ -342,7 +339,7 @@ OpCost cost_opaque(const OpContext& op) { op.unknown("it holds a compiled model 
 
 // A PyTorch operator by name.
 OpCost cost_aten(const OpContext& op) {
-  op.unknown("PyTorch operator '" + std::string(op.attribute("operator", std::string_view("?"))) + "'");
+  op.unknown(cat("PyTorch operator '", op.attribute("operator", std::string_view("?")), "'"));
 }
 
 // clang-format off

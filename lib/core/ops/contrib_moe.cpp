@@ -2,6 +2,7 @@
 // min(experts, tokens·k) experts are read, which is exact for one token.
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -20,7 +21,7 @@ constexpr Experts kQuantizedMoe = {{2, 4, 3, 11}, {5, 7, 6, 12}, {8, 10, 9, 13},
 
 void infer_moe(OpContext& op) {
   if (op.has_shape(0) && op.rank(0) != 2 && op.rank(0) != 3)
-    op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2 or 3");
+    op.fail(cat("the input has rank ", op.rank(0), ", expected 2 or 3"));
   positive_attribute(op, "k");
   expect_rank(op, 1, 2);
   if (op.has_shape(1)) expect_dim(op, 2, 0, dim_of(op, 1, 1), "experts of router and weights");
@@ -37,7 +38,7 @@ std::int64_t weight_bits(const OpContext& op, const Experts& experts, std::strin
   const std::string_view type = quantization(op);
   if (type == "fp4" || type == "nvfp4" || type == "wfp4afp8") return 4;
   const std::int64_t bits = op.attribute(own, op.attribute("expert_weight_bits", std::int64_t{4}));
-  if (bits != 2 && bits != 4 && bits != 8) op.fail(std::string(own) + " is " + std::to_string(bits));
+  if (bits != 2 && bits != 4 && bits != 8) op.fail(cat(own, " is ", bits));
   return bits;
 }
 

@@ -3,6 +3,7 @@
 #include "ops/contrib_window.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -100,7 +101,7 @@ void infer_group_norm(OpContext& op) {
   if (op.has_shape(0)) {
     const Image image = image_of(op, 0, stated_layout(op, 1));
     if (const auto channels = image.channels.value64(); channels && *channels % groups != 0)
-      op.fail(std::to_string(*channels) + " channels do not divide into " + std::to_string(groups) + " groups");
+      op.fail(cat(*channels, " channels do not divide into ", groups, " groups"));
     expect_dim(op, 1, 0, image.channels, "channels and gamma");
   }
   op.set_output(0, op.input(0));

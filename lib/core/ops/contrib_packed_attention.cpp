@@ -3,6 +3,7 @@
 #include "ops/attention_work.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -13,7 +14,7 @@ Dim twice_packed_pairs(const OpContext& op, const Dim& tokens, int offsets, int 
     Dim pairs = 0;
     for (std::size_t i = 1; i < known->size(); ++i) {
       const std::int64_t length = (*known)[i] - (*known)[i - 1];
-      if (length < 0) op.fail("cumulative lengths fall at sequence " + std::to_string(i - 1));
+      if (length < 0) op.fail(cat("cumulative lengths fall at sequence ", i - 1));
       pairs += 2 * Dim(length) * length;
     }
     return pairs;
@@ -32,7 +33,7 @@ struct Hidden {
 
 Hidden hidden_sizes(const OpContext& op) {
   if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
-    if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
+    if (sizes->size() != 3) op.fail(cat("qkv_hidden_sizes has ", sizes->size(), " entries, expected 3"));
     if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
       op.fail("qkv_hidden_sizes holds no sizes");
     return {(*sizes)[0], (*sizes)[2]};
@@ -68,7 +69,7 @@ OpCost cost_packed(const OpContext& op) {
 Dim value_hidden(const OpContext& op) {
   const Shape& query = op.shape(0);
   if (query.size() == 4) return query[1] * query[3];
-  if (query.size() != 2) op.fail("the query has rank " + std::to_string(query.size()) + ", expected 2 or 4");
+  if (query.size() != 2) op.fail(cat("the query has rank ", query.size(), ", expected 2 or 4"));
   return dim_of(op, 2, -1);
 }
 

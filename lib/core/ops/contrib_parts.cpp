@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 
@@ -73,7 +74,7 @@ Work activation_work(const OpContext& op, std::string_view name) {
   for (const Activation& activation : kActivations)
     if (same_name(activation.name, name))
       return {.arith = activation.arith, .special = activation.special, .comparisons = activation.comparisons};
-  op.unknown("activation '" + std::string(name) + "' is not a known one");
+  op.unknown(cat("activation '", name, "' is not a known one"));
 }
 
 Work fused_activation_work(const OpContext& op) {
@@ -106,21 +107,21 @@ std::optional<bool> flag_value(const OpContext& op, int i) {
 Dim size_argument(OpContext& op, int i, std::string_view hint) {
   const std::optional<Dim> size = scalar_value(op, i);
   if (!size) return op.fresh(hint, "a size computed from data");
-  if (size->is_constant() && *size->value() < 0) op.fail(std::string(hint) + " is " + size->to_string());
+  if (size->is_constant() && *size->value() < 0) op.fail(cat(hint, " is ", size->to_string()));
   return *size;
 }
 
 std::int64_t positive_attribute(const OpContext& op, std::string_view name) {
   constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;
   const std::int64_t value = op.required_integer(name);
-  if (value < 1 || value > kLargest) op.fail(std::string(name) + " is " + std::to_string(value));
+  if (value < 1 || value > kLargest) op.fail(cat(name, " is ", value));
   return value;
 }
 
 Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_view what) {
   if (const auto exact = exact_div(size, parts)) return *exact;
   if (size.is_constant() && parts.is_constant())
-    op.fail(std::string(what) + ": " + size.to_string() + " does not divide by " + parts.to_string());
+    op.fail(cat(what, ": ", size.to_string(), " does not divide by ", parts.to_string()));
   return floor_div(size, parts);
 }
 

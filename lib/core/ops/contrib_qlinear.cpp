@@ -4,6 +4,7 @@
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -161,7 +162,7 @@ OpCost cost_quantize_order(const OpContext& op) { return op.streamed() + requant
 
 void infer_dequantize_order(OpContext& op) {
   const std::int64_t to = op.required_integer("to");
-  if (to != 1 && to != 10) op.fail("attribute to is " + std::to_string(to) + ", expected 1 or 10");
+  if (to != 1 && to != 10) op.fail(cat("attribute to is ", to, ", expected 1 or 10"));
   op.set_output(0, {.element = static_cast<ElementType>(to), .shape = op.input(0).shape});
 }
 

@@ -3,6 +3,7 @@
 #include "ops/families.h"
 #include "ops/product.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -116,7 +117,7 @@ Work gate_activation_work(const OpContext& op, std::size_t of) {
   for (std::size_t direction = 0; direction < (bidirectional ? 2U : 1U); ++direction) {
     const std::size_t at = direction * 3 + of;
     const bool is_stated = names != nullptr && !names->empty();
-    if (is_stated && at >= names->size()) op.fail("there are " + std::to_string(names->size()) + " activations");
+    if (is_stated && at >= names->size()) op.fail(cat("there are ", names->size(), " activations"));
     work = work + activation_work(op, is_stated ? std::string_view((*names)[at]) : kDefaults[of]);
     if (op.has_attribute("clip")) work = work + Work{.arith = 2, .comparisons = 2};
   }

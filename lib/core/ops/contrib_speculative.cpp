@@ -3,6 +3,7 @@
 #include "ops/attention_work.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -17,9 +18,8 @@ void infer_replay(OpContext& op) { op.set_output(0, op.input(kDestination)); }
 Dim described(const OpContext& op, std::size_t entries, std::size_t entry, std::string_view name) {
   const auto metadata = op.integers(kMetadata);
   if (!metadata) return op.fresh(name, "the metadata of the replay is data");
-  if (metadata->size() != entries)
-    op.fail("metadata has " + std::to_string(metadata->size()) + " entries, expected " + std::to_string(entries));
-  if ((*metadata)[entry] < 0) op.fail("entry " + std::to_string(entry) + " of the metadata is negative");
+  if (metadata->size() != entries) op.fail(cat("metadata has ", metadata->size(), " entries, expected ", entries));
+  if ((*metadata)[entry] < 0) op.fail(cat("entry ", entry, " of the metadata is negative"));
   return (*metadata)[entry];
 }
 
@@ -157,7 +157,7 @@ void infer_commit(OpContext& op) {
 
 OpCost cost_commit(const OpContext& op) {
   const std::int64_t rows = op.attribute("head_rows", std::int64_t{8});
-  if (rows < 3 || rows > 8) op.fail("head_rows is " + std::to_string(rows) + ", expected 3 to 8");
+  if (rows < 3 || rows > 8) op.fail(cat("head_rows is ", rows, ", expected 3 to 8"));
   OpCost cost = op.streamed();
   cost.arith = cost.comparisons = op.output_elements(0) * (rows - 1);
   return cost;

@@ -3,13 +3,14 @@
 #include "ops/attention_work.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
 
 std::int64_t count_attribute(const OpContext& op, std::string_view name, std::int64_t most) {
   const std::int64_t count = op.attribute(name, std::int64_t{0});
-  if (count < 0 || count > most) op.fail(std::string(name) + " is " + std::to_string(count));
+  if (count < 0 || count > most) op.fail(cat(name, " is ", count));
   return count;
 }
 
@@ -32,21 +33,21 @@ void read_last_slot(OpCost& cost, const OpContext& op, int past) {
 
 Dim kernel_volume(const OpContext& op) {
   const Shape& weight = op.shape(1);
-  if (weight.size() < 3) op.fail("the weight has rank " + std::to_string(weight.size()) + ", expected 3 or more");
+  if (weight.size() < 3) op.fail(cat("the weight has rank ", weight.size(), ", expected 3 or more"));
   return element_count(Shape(weight.begin() + 2, weight.end()));
 }
 
 // The number of earlier positions that the taps reach along the causal axis, which is the last.
 Dim state_length(const OpContext& op) {
   const std::int64_t dilation = op.attribute("dilation", std::int64_t{1});
-  if (dilation < 1) op.fail("dilation is " + std::to_string(dilation));
+  if (dilation < 1) op.fail(cat("dilation is ", dilation));
   return (dim_of(op, 1, -1) - 1) * dilation;
 }
 
 void infer_causal_conv(OpContext& op) {
   op.set_output(0, op.input(0));
   const Shape& data = op.shape(0);
-  if (data.size() < 3) op.fail("the input has rank " + std::to_string(data.size()) + ", expected 3 or more");
+  if (data.size() < 3) op.fail(cat("the input has rank ", data.size(), ", expected 3 or more"));
   const bool channels_last = op.attribute("channels_last", std::int64_t{0}) != 0;
   Dim channels = data[1];
   if (channels_last) channels = element_count(Shape(data.begin() + 2, data.end()));
@@ -98,7 +99,7 @@ Rule update_rule(const OpContext& op) {
   if (rule == "gated") return {false, true};
   if (rule == "delta") return {true, false};
   if (rule == "gated_delta") return {true, true};
-  op.fail("update_rule is '" + std::string(rule) + "'");
+  op.fail(cat("update_rule is '", rule, "'"));
 }
 
 struct LinearSizes {
@@ -181,8 +182,7 @@ DeltaSizes delta_sizes(const OpContext& op) {
     const Dim rest = dim_of(op, kQuery, -1) - sizes.linear.key_heads * sizes.linear.value_size;
     sizes.linear.query_heads = divided(op, rest, 2 * sizes.linear.key_size, "packed width and head sizes");
   } else {
-    if (query.size() != 3 && query.size() != 4)
-      op.fail("the query has rank " + std::to_string(query.size()) + ", expected 3 or 4");
+    if (query.size() != 3 && query.size() != 4) op.fail(cat("the query has rank ", query.size(), ", expected 3 or 4"));
     const Shape& value = shape_of(op, kValue, op.rank(kQuery));
     sizes.tokens = Shape(query.begin(), query.end() - 2);
     sizes.linear.query_heads = query[query.size() - 2];
@@ -238,7 +238,7 @@ struct Hashes {
 
 Hashes hashes_of(const OpContext& op) {
   const std::int64_t order = op.required_integer("max_ngram_size");
-  if (order < 2) op.fail("max_ngram_size is " + std::to_string(order));
+  if (order < 2) op.fail(cat("max_ngram_size is ", order));
   return {order, (Dim(order) - 1) * positive_attribute(op, "n_head_per_ngram")};
 }
 

@@ -1,7 +1,7 @@
 // Windows over images of either layout.
 #include "ops/contrib_window.h"
-
 #include "pagoda/base/cat.h"
+
 
 namespace pagoda::inline core::ops {
 

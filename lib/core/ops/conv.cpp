@@ -94,7 +94,7 @@ Shape col2im_shape(OpContext& op) {
     const Dim block = element_count(shape_from_value(op, *block_value, "block"));
     channels = exact_div(columns[1], block);
     if (!channels && block.is_constant() && (columns[1].is_constant() || block == Dim(0)))
-      op.fail(columns[1].to_string() + " columns do not divide into blocks of " + block.to_string());
+      op.fail(cat(columns[1].to_string(), " columns do not divide into blocks of ", block.to_string()));
     if (!channels) channels = floor_div(columns[1], block);
   }
   Shape output = {columns[0], channels ? *channels : op.fresh("channels", "channels of unknown block size")};
@@ -128,7 +128,7 @@ OpCost cost_causal_conv(const OpContext& op) {
     cost.arith += outputs;
     cost.special += outputs;
   } else if (activation != "none") {
-    op.unknown("activation is '" + std::string(activation) + "'");
+    op.unknown(cat("activation is '", activation, "'"));
   }
   return cost;
 }

@@ -10,6 +10,7 @@
 #include "ops/custom.h"
 #include "ops/facts.h"
 #include "ops/rule_parts.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -52,7 +53,7 @@ class Checker {
 
   void expect_name(const std::string& place, const std::string& name) {
     if (!is_name(name) || name == kAnySize)
-      fail(place, "'" + name + "' is not a name; expected letters, digits and _, no digit first");
+      fail(place, cat("'", name, "' is not a name; expected letters, digits and _, no digit first"));
   }
 
   void give(const std::string& place, const std::string& name, bool is_certain = true) {
@@ -61,12 +62,12 @@ class Checker {
   }
 
   void give_once(const std::string& place, const std::string& name) {
-    if (sizes_.contains(name)) fail(place, "'" + name + "' has a meaning already; give it another name");
+    if (sizes_.contains(name)) fail(place, cat("'", name, "' has a meaning already; give it another name"));
     give(place, name);
   }
 
   void check_names() {
-    if (!is_name(stated_.op_type)) fail("op_type", "'" + stated_.op_type + "' is not an operator's name");
+    if (!is_name(stated_.op_type)) fail("op_type", cat("'", stated_.op_type, "' is not an operator's name"));
     for (const CustomAttribute& attribute : stated_.attributes) {
       const std::string place = "attributes." + attribute.name;
       if (!attribute.members) give_once(place, attribute.name);
@@ -79,15 +80,16 @@ class Checker {
       const bool is_axis = std::any_of(stated_.outputs.begin(), stated_.outputs.end(), [&](const CustomOutput& output) {
         return std::find(output.shape.begin(), output.shape.end(), size.name) != output.shape.end();
       });
-      if (!is_axis) fail(place, "no output has it as an axis; expected one that is '" + size.name + "' alone");
+      if (!is_axis) fail(place, cat("no output has it as an axis; expected one that is '", size.name, "' alone"));
     }
   }
 
   void check_input_names(const CustomInput& input, std::size_t i) {
     const std::string name_place = at("inputs", i, ".name");
     expect_name(name_place, input.name);
-    if (element_type(input.name)) fail(name_place, "'" + input.name + "' is a type's name; give it another");
-    if (input_named(stated_, input.name) != &input) fail(name_place, "'" + input.name + "' is the name of two inputs");
+    if (element_type(input.name)) fail(name_place, cat("'", input.name, "' is a type's name; give it another"));
+    if (input_named(stated_, input.name) != &input)
+      fail(name_place, cat("'", input.name, "' is the name of two inputs"));
     int stars = 0;
     const std::vector<std::string> axes = input.shape.value_or(std::vector<std::string>());
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
@@ -95,11 +97,11 @@ class Checker {
       if (is_star(axes[axis])) {
         const std::string name = star_name(axes[axis]);
         if (++stars > 1) fail(place, "a second '*' leaves open which axes are whose; give one");
-        if (sizes_.contains(name) && !stars_.contains(name)) fail(place, "'" + name + "' is one size elsewhere");
+        if (sizes_.contains(name) && !stars_.contains(name)) fail(place, cat("'", name, "' is one size elsewhere"));
         give(place, name, !input.is_optional);
         stars_.insert(name);
       } else if (is_name(axes[axis]) && axes[axis] != kAnySize) {
-        if (stars_.contains(axes[axis])) fail(place, "'" + axes[axis] + "' stands for several axes elsewhere");
+        if (stars_.contains(axes[axis])) fail(place, cat("'", axes[axis], "' stands for several axes elsewhere"));
         give(place, axes[axis], !input.is_optional);
       }
     }
@@ -109,7 +111,7 @@ class Checker {
   void check_formula(const std::string& place, const std::string& text) {
     if (!problem_.empty()) return;
     const std::optional<Dim> formula = Dim::parse(text);
-    if (!formula) return fail(place, "'" + text + "' is not a formula; expected + - * // % min max over names");
+    if (!formula) return fail(place, cat("'", text, "' is not a formula; expected + - * // % min max over names"));
     for (const std::string& name : formula->symbols()) {
       if (sizes_.contains(name)) continue;
       const std::string known = base::joined(std::vector<std::string>(sizes_.begin(), sizes_.end()));
@@ -155,7 +157,7 @@ class Checker {
       if (!is_star(output.shape[axis]))
         check_formula(place, output.shape[axis]);
       else if (const std::string name = star_name(output.shape[axis]); !stars_.contains(name) || !sizes_.contains(name))
-        fail(place, "no input that is always there names '*" + name + "'");
+        fail(place, cat("no input that is always there names '*", name, "'"));
     }
     check_formula_if_any(at("outputs", i, ".elements_written"), output.elements_written);
   }
@@ -163,9 +165,9 @@ class Checker {
   void check_type(const std::string& place, const std::string& type) {
     const CustomInput* input = input_named(stated_, type);
     if (input != nullptr && input->is_optional)
-      fail(place, "input '" + type + "' is optional; name another, or a type such as float32");
+      fail(place, cat("input '", type, "' is optional; name another, or a type such as float32"));
     if (input == nullptr && !element_type(type))
-      fail(place, "'" + type + "' is neither a type, such as float32, nor the name of an input");
+      fail(place, cat("'", type, "' is neither a type, such as float32, nor the name of an input"));
   }
 
   const CustomOperator& stated_;
@@ -185,20 +187,20 @@ struct Names {
 Dim value_of(const OpContext& op, const Names& names, const std::string& text) {
   const Dim formula = Dim::parse(text).value();  // problem_of() has parsed it before
   for (const std::string& name : formula.symbols())
-    if (!names.sizes.contains(name)) op.unknown("'" + name + "' of '" + text + "' is not known");
+    if (!names.sizes.contains(name)) op.unknown(cat("'", name, "' of '", text, "' is not known"));
   try {
     return formula.substitute(names.sizes);
   } catch (const TooComplex&) {
     throw;
   } catch (const Error& error) {  // a division by 0, a count beyond 128 bits
-    op.fail("'" + text + "': " + error.what());
+    op.fail(cat("'", text, "': ", error.what()));
   }
 }
 
 Dim size_of(const OpContext& op, const Names& names, const std::string& text, const std::string& what) {
   Dim size = value_of(op, names, text);
   if (const auto constant = size.value(); constant && *constant < 0)
-    op.fail(what + ": '" + text + "' is " + size.to_string() + ", which is not a size");
+    op.fail(cat(what, ": '", text, "' is ", size.to_string(), ", which is not a size"));
   return size;
 }
 
@@ -210,10 +212,10 @@ void bind_attributes(const OpContext& op, Names& names) {
       continue;
     }
     const auto list = op.integer_list(attribute.name);
-    if (!list) op.fail("attribute " + attribute.name + " is missing");
+    if (!list) op.fail(cat("attribute ", attribute.name, " is missing"));
     if (list->size() != attribute.members->size())
-      op.fail("attribute " + attribute.name + " has " + std::to_string(list->size()) +
-              " members; the statement names " + std::to_string(attribute.members->size()));
+      op.fail(cat("attribute ", attribute.name, " has ", list->size(), " members; the statement names ",
+                  attribute.members->size()));
     for (std::size_t i = 0; i < list->size(); ++i) names.sizes[(*attribute.members)[i]] = (*list)[i];
   }
 }
@@ -229,8 +231,7 @@ void bind_star(OpContext& op, Names& names, const std::string& name, Shape axes,
   const auto found = names.stars.find(name);
   if (found != names.stars.end()) {
     if (found->second.size() != axes.size())
-      op.fail("*" + name + " is of " + std::to_string(found->second.size()) + " axes, in " + input + " of " +
-              std::to_string(axes.size()));
+      op.fail(cat("*", name, " is of ", found->second.size(), " axes, in ", input, " of ", axes.size()));
     for (std::size_t i = 0; i < axes.size(); ++i)
       axes[i] = op.unify(found->second[i], axes[i], "*" + name + " of " + input);
   }
@@ -246,8 +247,8 @@ void for_each_axis(const OpContext& op, int place, const CustomInput& input, con
   const auto star = std::find_if(stated.begin(), stated.end(), [](const std::string& axis) { return is_star(axis); });
   const std::size_t named = stated.size() - (star == stated.end() ? 0 : 1);
   if (shape.size() < named || (star == stated.end() && shape.size() > named))
-    op.fail(input.name + " is " + to_string(op.input(place)) + "; the statement says [" + base::joined(stated, ", ") +
-            "]");
+    op.fail(
+        cat(input.name, " is ", to_string(op.input(place)), "; the statement says [", base::joined(stated, ", "), "]"));
   const std::size_t free = shape.size() - named;
   std::size_t axis = 0;
   for (const std::string& text : stated) {
@@ -263,8 +264,7 @@ void bind_values(const OpContext& op, Names& names, int place, const CustomInput
   const TensorValue* value = op.value(place);
   if (value == nullptr) return;
   if (value->size() != input.values.size())
-    op.fail(input.name + " has " + std::to_string(value->size()) + " elements; the statement names " +
-            std::to_string(input.values.size()));
+    op.fail(cat(input.name, " has ", value->size(), " elements; the statement names ", input.values.size()));
   for (std::size_t i = 0; i < value->size(); ++i)
     if (const Dim* element = std::get_if<Dim>(&(*value)[i])) names.sizes[input.values[i]] = *element;
 }
@@ -273,15 +273,14 @@ Names names_of(const CustomOperator& stated, OpContext& op) {
   Names names{.stated = stated, .sizes = {}, .stars = {}};
   bind_attributes(op, names);
   if (!stated.inputs.empty() && op.input_count() > static_cast<int>(stated.inputs.size()))
-    op.fail("it has " + std::to_string(op.input_count()) + " inputs; the statement names " +
-            std::to_string(stated.inputs.size()));
+    op.fail(cat("it has ", op.input_count(), " inputs; the statement names ", stated.inputs.size()));
   const auto for_each_input = [&](const auto& each) {
     int place = 0;
     for (const CustomInput& input : stated.inputs) {
       if (op.has_input(place))
         each(place, input);
       else if (!input.is_optional)
-        op.fail("input " + input.name + " is missing");
+        op.fail(cat("input ", input.name, " is missing"));
       ++place;
     }
   };
@@ -404,7 +403,7 @@ std::vector<OpRule> rules_of(const std::vector<CustomOperator>& stated) {
   std::vector<OpRule> rules;
   for (const CustomOperator& each : stated) {
     if (const std::string problem = problem_of(each); !problem.empty())
-      throw Error("custom operator " + each.op_type + ": " + problem);
+      throw Error(cat("custom operator ", each.op_type, ": ", problem));
     const bool keeps_places = each.kind == OpKind::Pointwise;
     rules.push_back(
         {.name = each.op_type,

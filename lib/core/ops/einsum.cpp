@@ -11,6 +11,7 @@
 #include "ops/families.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -28,12 +29,11 @@ struct Equation {
 int label_of(const OpContext& op, char c) {
   if (c >= 'a' && c <= 'z') return c - 'a';
   if (c >= 'A' && c <= 'Z') return c - 'A' + 26;
-  op.fail("the equation holds the character '" + std::string(1, c) + "'");
+  op.fail(cat("the equation holds the character '", c, "'"));
 }
 
 Labels ellipsis_labels(const OpContext& op, int axes) {
-  if (axes < 0 || axes > kMaxLabels - kEllipsisBase)
-    op.fail("the ellipsis stands for " + std::to_string(axes) + " axes");
+  if (axes < 0 || axes > kMaxLabels - kEllipsisBase) op.fail(cat("the ellipsis stands for ", axes, " axes"));
   Labels labels;
   for (int i = axes; i-- > 0;) labels.push_back(kEllipsisBase + i);
   return labels;
@@ -56,7 +56,7 @@ Labels parse_term(const OpContext& op, std::string_view term, int rank, int elli
     }
   }
   if (rank >= 0 && static_cast<int>(labels.size()) != rank)
-    op.fail("term '" + std::string(term) + "' does not describe an operand of rank " + std::to_string(rank));
+    op.fail(cat("term '", term, "' does not describe an operand of rank ", rank));
   return labels;
 }
 
@@ -90,7 +90,7 @@ Equation parse_equation(const OpContext& op) {
   for (int i = 0; i < op.input_count(); ++i) {
     const std::size_t comma = left.find(',');
     if ((comma == left.npos) != (i + 1 == op.input_count()))
-      op.fail("equation '" + text + "' does not describe " + std::to_string(op.input_count()) + " operands");
+      op.fail(cat("equation '", text, "' does not describe ", op.input_count(), " operands"));
     equation.operands.push_back(parse_term(op, left.substr(0, comma), op.rank(i), -1));
     for (const int label : equation.operands.back()) ellipsis_axes = std::max(ellipsis_axes, label - kEllipsisBase + 1);
     left.remove_prefix(comma == left.npos ? left.size() : comma + 1);
@@ -100,7 +100,7 @@ Equation parse_equation(const OpContext& op) {
   std::uint64_t seen = 0;
   for (const int label : equation.output) {
     const std::uint64_t bit = std::uint64_t{1} << label;
-    if ((seen & bit) != 0) op.fail("the output of equation '" + text + "' repeats a label");
+    if ((seen & bit) != 0) op.fail(cat("the output of equation '", text, "' repeats a label"));
     seen |= bit;
   }
   return equation;

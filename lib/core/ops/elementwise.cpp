@@ -5,6 +5,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -18,7 +19,7 @@ ElementType common_element(const OpContext& op, int first, int last) {
     const ElementType element = op.element(i);
     if (common == ElementType::Undefined) common = element;
     if (element != ElementType::Undefined && element != common)
-      op.fail("operands are " + std::string(to_string(common)) + " and " + std::string(to_string(element)));
+      op.fail(cat("operands are ", to_string(common), " and ", to_string(element)));
   }
   return common;
 }
@@ -32,12 +33,12 @@ std::optional<Shape> aligned_shape(OpContext& op) {
   const Shape& second = op.shape(1);
   const bool stretched = op.attribute("broadcast", std::int64_t{0}) != 0;
   if (second.size() > shape.size() || (!stretched && second.size() != shape.size()))
-    op.fail("B has rank " + std::to_string(second.size()) + " and A " + std::to_string(shape.size()));
+    op.fail(cat("B has rank ", second.size(), " and A ", shape.size()));
   const auto rank = static_cast<std::int64_t>(shape.size());
   const auto free_axes = rank - static_cast<std::int64_t>(second.size());
   std::int64_t axis = stretched ? op.attribute("axis", free_axes) : 0;
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis > free_axes) op.fail("axis is " + std::to_string(axis));
+  if (axis < 0 || axis > free_axes) op.fail(cat("axis is ", axis));
   for (std::size_t i = 0; i < second.size(); ++i) {
     Dim& dim = shape[static_cast<std::size_t>(axis) + i];
     if (!stretched || second[i] != Dim(1)) dim = op.unify(dim, second[i], "dims of A and B");

@@ -9,6 +9,7 @@
 #include "infer/infer.h"
 #include "memory/schedule.h"
 #include "ops/op_rule.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::inline core::train_rules {
@@ -74,11 +75,11 @@ void GradientFlow::find_trained() {
     flow_.trained[i] = !frozen && is_float(type.element) && type.shape && !type.shape->empty();
   }
   for (std::size_t f = 0; f < used.size(); ++f)
-    if (!used[f]) throw Error("frozen '" + options_.frozen[f] + "': no initializer's name begins with it");
+    if (!used[f]) throw Error(cat("frozen '", options_.frozen[f], "': no initializer's name begins with it"));
   for (std::size_t i = 0; i < values_.size(); ++i) leads_[i] = flow_.trained[i];
   for (const std::string& name : options_.inputs_with_gradient) {
     const ValueId value = value_named(graph_, graph_.inputs, name);
-    if (value == kAbsent) throw Error("gradient of '" + name + "': the model has no such input");
+    if (value == kAbsent) throw Error(cat("gradient of '", name, "': the model has no such input"));
     leads_[index(value)] = true;
   }
 }
@@ -114,7 +115,7 @@ void GradientFlow::seed() {
   };
   for (const std::string& name : options_.outputs_with_gradient) {
     const ValueId value = value_named(graph_, graph_.outputs, name);
-    if (value == kAbsent) throw Error("gradient at '" + name + "': the model has no such output");
+    if (value == kAbsent) throw Error(cat("gradient at '", name, "': the model has no such output"));
     mark(value);
   }
   if (options_.outputs_with_gradient.empty()) std::for_each(graph_.outputs.begin(), graph_.outputs.end(), mark);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 #include "train/backward_rule.h"
 
 namespace pagoda::inline core::train_rules {
@@ -48,7 +49,7 @@ void gather_elements(Backward& b) { gather(b); }
 void scatter(Backward& b) {
   const std::string_view reduction = b.op.attribute("reduction", std::string_view("none"));
   if (reduction != "none" && reduction != "add")
-    b.op.unknown("the gradient of reduction " + std::string(reduction) + " is not counted");
+    b.op.unknown(cat("the gradient of reduction ", reduction, " is not counted"));
   const Read indices{Source::Input, b.op.node().op_type == "TensorScatter" ? 2 : 1};
   const int updates = b.op.node().op_type == "TensorScatter" ? 1 : 2;
   const bool has_indices = b.op.has_input(indices.index);

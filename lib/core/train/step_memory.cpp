@@ -10,6 +10,7 @@
 
 #include "graph/index.h"
 #include "memory/liveness.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::inline core::train_rules {
@@ -151,7 +152,7 @@ class Step {
         segment[index(node)] = current;
       }
       for (std::size_t i = 0; i < used.size(); ++i)
-        if (!used[i]) throw Error("segment at '" + options_.segment_starts[i] + "': the model has no such node");
+        if (!used[i]) throw Error(cat("segment at '", options_.segment_starts[i], "': the model has no such node"));
       return segment;
     }
     const auto keeping = std::count_if(needs_.begin(), needs_.end(), [](const auto& needs) { return !needs.empty(); });
