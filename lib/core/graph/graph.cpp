@@ -1,9 +1,9 @@
 // Look-ups over the plain data of a model.
 #include "pagoda/core/graph.h"
+
+#include "graph/index.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/core/diagnostic.h"
-
-#include "pagoda/base/error.h"
 
 namespace pagoda::inline core {
 
@@ -44,6 +44,21 @@ std::vector<GraphId> Node::bodies() const {
       bodies.insert(bodies.end(), list->begin(), list->end());
   }
   return bodies;
+}
+
+const Tensor* Node::constant() const {
+  if (op_type != "Constant") return nullptr;
+  for (const Attribute& attribute : attributes)
+    if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) return tensor;
+  return nullptr;
+}
+
+std::vector<std::int32_t> producers_of(const Graph& graph) {
+  std::vector<std::int32_t> result(graph.values.size(), -1);
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node)
+    for (const ValueId output : graph.nodes[node].outputs)
+      if (output != kAbsent) result[index(output)] = static_cast<std::int32_t>(node);
+  return result;
 }
 
 std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }

@@ -448,8 +448,7 @@ void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& stat
   if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
     state.outputs[0].tensor_graph = frame.id;
     state.outputs[0].tensor = tensor_in_node(frame.node);
-    for (const Attribute& attribute : state.node.attributes)
-      if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) state.outputs[0].unread = tensor->unread;
+    if (const Tensor* tensor = state.node.constant()) state.outputs[0].unread = tensor->unread;
   }
   NodeReport row = row_of(frame, state);
   if (!state.outputs.empty() && state.outputs[0].constant) {

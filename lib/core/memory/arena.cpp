@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "graph/index.h"
+
 namespace pagoda::inline core {
 namespace {
 
@@ -78,8 +80,8 @@ std::vector<std::int32_t> by_first_step(std::span<const ArenaBlock> blocks) {
   std::vector<std::int32_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    const ArenaBlock& x = blocks[static_cast<std::size_t>(a)];
-    const ArenaBlock& y = blocks[static_cast<std::size_t>(b)];
+    const ArenaBlock& x = blocks[index(a)];
+    const ArenaBlock& y = blocks[index(b)];
     return std::tuple(x.first_step, -x.bytes, a) < std::tuple(y.first_step, -y.bytes, b);
   });
   return order;
@@ -94,7 +96,7 @@ Int lower_bound(std::span<const ArenaBlock> blocks, std::span<const std::int32_t
   Int alive = 0, most = 0;
   std::size_t ended = 0;
   for (const std::int32_t id : starts) {
-    const ArenaBlock& block = blocks[static_cast<std::size_t>(id)];
+    const ArenaBlock& block = blocks[index(id)];
     for (; ends[ended].first < block.first_step; ++ended) alive -= ends[ended].second;
     alive += block.bytes;
     most = std::max(most, alive);
@@ -107,13 +109,13 @@ ArenaLayout sweep(std::span<const ArenaBlock> blocks, std::span<const std::int32
   std::set<std::pair<std::int32_t, std::int32_t>> alive;  // last step, block
   Gaps gaps;
   for (const std::int32_t id : starts) {
-    const ArenaBlock& block = blocks[static_cast<std::size_t>(id)];
+    const ArenaBlock& block = blocks[index(id)];
     while (!alive.empty() && alive.begin()->first < block.first_step) {
       const auto dead = static_cast<std::size_t>(alive.begin()->second);
       gaps.give(layout.offsets[dead], blocks[dead].bytes);
       alive.erase(alive.begin());
     }
-    layout.offsets[static_cast<std::size_t>(id)] = gaps.take(block.bytes);
+    layout.offsets[index(id)] = gaps.take(block.bytes);
     alive.emplace(block.last_step, id);
   }
   layout.bytes = gaps.end();
@@ -127,15 +129,13 @@ std::vector<std::vector<std::int32_t>> overlaps(std::span<const ArenaBlock> bloc
   std::vector<std::int32_t> alive;
   std::size_t pairs = 0;
   for (const std::int32_t id : starts) {
-    const ArenaBlock& block = blocks[static_cast<std::size_t>(id)];
-    std::erase_if(alive, [&](std::int32_t other) {
-      return blocks[static_cast<std::size_t>(other)].last_step < block.first_step;
-    });
+    const ArenaBlock& block = blocks[index(id)];
+    std::erase_if(alive, [&](std::int32_t other) { return blocks[index(other)].last_step < block.first_step; });
     pairs += alive.size() + 1;
     if (pairs > kMaxPairs) return {};
     for (const std::int32_t other : alive) {
-      result[static_cast<std::size_t>(id)].push_back(other);
-      result[static_cast<std::size_t>(other)].push_back(id);
+      result[index(id)].push_back(other);
+      result[index(other)].push_back(id);
     }
     alive.push_back(id);
   }
@@ -148,11 +148,11 @@ ArenaLayout place(std::span<const ArenaBlock> blocks, std::span<const std::int32
   ArenaLayout layout{.bytes = 0, .offsets = std::vector<Int>(blocks.size(), -1)};
   std::vector<std::pair<Int, Int>> taken;  // begin, end
   for (const std::int32_t id : order) {
-    const Int bytes = blocks[static_cast<std::size_t>(id)].bytes;
+    const Int bytes = blocks[index(id)].bytes;
     taken.clear();
-    for (const std::int32_t other : neighbours[static_cast<std::size_t>(id)]) {
-      const Int begin = layout.offsets[static_cast<std::size_t>(other)];
-      if (begin >= 0) taken.emplace_back(begin, begin + blocks[static_cast<std::size_t>(other)].bytes);
+    for (const std::int32_t other : neighbours[index(id)]) {
+      const Int begin = layout.offsets[index(other)];
+      if (begin >= 0) taken.emplace_back(begin, begin + blocks[index(other)].bytes);
     }
     std::sort(taken.begin(), taken.end());
     Int best = -1, best_gap = 0, end = 0;
@@ -165,7 +165,7 @@ ArenaLayout place(std::span<const ArenaBlock> blocks, std::span<const std::int32
       end = std::max(end, stop);
     }
     const Int offset = best < 0 ? end : best;
-    layout.offsets[static_cast<std::size_t>(id)] = offset;
+    layout.offsets[index(id)] = offset;
     layout.bytes = std::max(layout.bytes, offset + bytes);
   }
   return layout;
@@ -183,31 +183,32 @@ ArenaLayout lay_out(std::span<const ArenaBlock> given, std::int64_t alignment) {
   const auto neighbours = overlaps(blocks, starts);
   if (neighbours.empty()) return best;
 
-  std::vector<std::int32_t> order = starts;
-  const auto bytes = [&](std::int32_t id) { return blocks[static_cast<std::size_t>(id)].bytes; };
+  const auto bytes = [&](std::int32_t id) { return blocks[index(id)].bytes; };
   const auto steps = [&](std::int32_t id) {
-    return Int{blocks[static_cast<std::size_t>(id)].last_step} - blocks[static_cast<std::size_t>(id)].first_step + 1;
+    return Int{blocks[index(id)].last_step} - blocks[index(id)].first_step + 1;
+  };
+  const auto sorted = [&](const auto& key) {
+    std::vector<std::int32_t> order = starts;
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return key(a) > key(b); });
+    return order;
   };
   const auto attempt = [&](const auto& key) {
     if (best.bytes == bound) return;
-    order = starts;
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return key(a) > key(b); });
-    ArenaLayout layout = place(blocks, order, neighbours);
+    ArenaLayout layout = place(blocks, sorted(key), neighbours);
     if (layout.bytes < best.bytes) best = std::move(layout);
   };
   attempt(bytes);
   attempt([&](std::int32_t id) { return std::pair(steps(id), bytes(id)); });
   attempt([&](std::int32_t id) { return steps(id) * bytes(id); });
   // A block that reached the top of the arena was placed too late: move it to the front and try again.
-  order = starts;
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return bytes(a) > bytes(b); });
+  std::vector<std::int32_t> order = sorted(bytes);
   std::size_t pairs = blocks.size();
   for (const auto& list : neighbours) pairs += list.size();
   const std::size_t retries = std::min(kMaxRetries, kRetryPairs / pairs);
   for (std::size_t retry = 0; best.bytes > bound && retry < retries; ++retry) {
     ArenaLayout layout = place(blocks, order, neighbours);
     const auto top = std::find_if(order.begin(), order.end(), [&](std::int32_t id) {
-      return layout.offsets[static_cast<std::size_t>(id)] + bytes(id) == layout.bytes;
+      return layout.offsets[index(id)] + bytes(id) == layout.bytes;
     });
     if (layout.bytes < best.bytes) best = layout;
     if (top == order.begin() || top == order.end()) break;

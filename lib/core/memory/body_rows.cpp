@@ -1,6 +1,6 @@
 // The analysis lists rows in execution order: a node's own row, then those of the branch or body that it entered; a
 // call to a local function has no row of its own unless the body became one aggregate. This reads them back.
-#include "memory/body_rows.h"
+#include "memory/schedule.h"
 
 #include <algorithm>
 #include <utility>
@@ -42,8 +42,8 @@ class RowReader {
   }
 
   bool read_node(GraphId id, std::size_t index, const Node& node, std::size_t& at, Step& step) {
-    const Function* function = functions_.of(
-        node, nullptr, [&] { return model_.function(node.domain, node.op_type, node.overload); });
+    const Function* function =
+        functions_.of(node, nullptr, [&] { return model_.function(node.domain, node.op_type, node.overload); });
     std::vector<GraphId> bodies = function != nullptr ? std::vector<GraphId>{function->body} : node.bodies();
     step.has_body = !bodies.empty();
     const bool has_row = is_row_of(at, id, index);

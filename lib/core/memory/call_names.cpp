@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "memory/body_rows.h"
+#include "memory/schedule.h"
 
 namespace pagoda::inline core {
 

@@ -1,7 +1,6 @@
 // Finds attention written as separate operators: product of queries and keys → scale, mask → softmax → product with the
 // values. One kernel can run all of it: keys and values stream past each block of queries, and scores stay on the chip.
 #include <algorithm>
-#include <array>
 
 #include "graph/index.h"
 #include "memory/fusion.h"
@@ -14,12 +13,9 @@ bool is_product(const OpFacts* op) {
          (op->form == ProductForm::Matrices || op->form == ProductForm::Einsum);
 }
 
-// The labels of an Einsum's operand, and of its output (empty when implicit).
-std::string_view einsum_term(const Node& node, std::size_t operand, bool output) {
-  const std::string_view equation = node.text("equation");
-  const std::size_t arrow = equation.find("->");
-  if (output) return arrow == std::string_view::npos ? std::string_view() : equation.substr(arrow + 2);
-  std::string_view terms = equation.substr(0, arrow);
+// The labels of an Einsum's operand; empty for an operand that the equation lacks.
+std::string_view einsum_term(std::string_view equation, std::size_t operand) {
+  std::string_view terms = equation.substr(0, equation.find("->"));
   for (std::size_t i = 0; i < operand; ++i) {
     const std::size_t comma = terms.find(',');
     if (comma == std::string_view::npos) return {};
@@ -114,9 +110,7 @@ class Matcher {
 
   bool is_private(ValueId value) const {
     const Storage* storage = graph_.storage_at(value);
-    return storage != nullptr && !storage->is_output &&
-           std::all_of(storage->readers.begin(), storage->readers.end(),
-                       [&](std::int32_t reader) { return is_member(reader); });
+    return storage != nullptr && storage->is_private([&](std::int32_t reader) { return is_member(reader); });
   }
 
   // Traces forward from the softmax through element-wise operators (a dropout's scale, a guard against NaN) to the
@@ -147,11 +141,12 @@ class Matcher {
     for (std::size_t i = 0; i < node.inputs.size() && i < 2; ++i) {
       if (graph_.storage(node.inputs[i]) != probabilities || !ends_in_keys(node.inputs[i])) continue;
       if (node.op_type != "Einsum") return i == 0 && node.integer("transA", 0) == 0;
-      std::string_view term = einsum_term(node, i, false);
+      const std::string_view equation = node.text("equation");
+      std::string_view term = einsum_term(equation, i);
       while (!term.empty() && term.back() == ' ') term.remove_suffix(1);
-      const std::string_view output = einsum_term(node, 0, true);
-      return !term.empty() && term.back() != '.' && !output.empty() &&
-             output.find(term.back()) == std::string_view::npos;
+      const std::size_t arrow = equation.find("->");  // without one, the output is implicit
+      return !term.empty() && term.back() != '.' && arrow != std::string_view::npos && arrow + 2 < equation.size() &&
+             equation.find(term.back(), arrow + 2) == std::string_view::npos;
     }
     return false;
   }
@@ -161,8 +156,8 @@ class Matcher {
     for (int depth = 0; depth <= kMaxDepth; ++depth) {
       const std::int32_t from = graph_.producer(value);
       if (from < 0 || is_member(from) || !is_free(from)) return;
-      const OpFacts& op = *graph_.op(from);
       if (!is_private(value)) return;
+      const OpFacts& op = *graph_.op(from);
       ValueId source = graph_.node(from).inputs[0];
       if (op.kind == OpKind::Pointwise) {
         if (op.epilogue != Epilogue::Multiply) return;
@@ -193,26 +188,21 @@ class Matcher {
 
   // The result is written directly in its reader's axis order.
   void take_result_layout() {
-    const Storage* result = graph_.storage_at(graph_.output(values_));
-    if (result == nullptr || result->is_output || result->readers.size() != 1) return;
-    const std::int32_t reader = result->readers.front();
-    if (!is_free(reader) || graph_.op(reader)->kind != OpKind::Transpose) return;
+    const std::int32_t reader = graph_.only_reader(graph_.output(values_));
+    if (reader < 0 || !is_free(reader) || graph_.op(reader)->kind != OpKind::Transpose) return;
     members_.push_back(reader);
     last_ = reader;
   }
 
   // Only the result is read outside the kernel.
   bool is_enclosed() const {
-    for (const std::int32_t member : members_) {
-      if (member == last_) continue;
-      for (const std::int32_t written : graph_.schedule().steps[index(member)].writes) {
-        const Storage& storage = graph_.schedule().storages[index(written)];
-        if (storage.is_output) return false;
-        for (const std::int32_t reader : storage.readers)
-          if (!is_member(reader)) return false;
-      }
-    }
-    return true;
+    const Schedule& schedule = graph_.schedule();
+    return std::all_of(members_.begin(), members_.end(), [&](std::int32_t member) {
+      const Ids& writes = schedule.steps[index(member)].writes;
+      return member == last_ || std::all_of(writes.begin(), writes.end(), [&](std::int32_t written) {
+               return schedule.storages[index(written)].is_private([&](std::int32_t node) { return is_member(node); });
+             });
+    });
   }
 
   static constexpr int kMaxDepth = 8;

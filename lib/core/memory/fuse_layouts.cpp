@@ -44,6 +44,12 @@ class LayoutFuser {
     });
   }
 
+  // Whether all groups seen so far, besides `own`, are one, which becomes `found`.
+  static bool is_only(std::int32_t group, std::int32_t own, std::int32_t& found) {
+    if (group != own && found < 0) found = group;
+    return group == own || (group >= 0 && group == found);
+  }
+
   void join_reader(std::int32_t id) {
     const std::int32_t own = graph_.group_of(id);
     std::int32_t reader = -1;
@@ -51,12 +57,8 @@ class LayoutFuser {
       for (const std::int32_t written : graph_.schedule().steps[index(member)].writes) {
         const Storage& made = graph_.schedule().storages[index(written)];
         if (made.is_output) return;
-        for (const std::int32_t node : made.readers) {
-          const std::int32_t group = graph_.group_of(node);
-          if (group == own) continue;
-          if (group < 0 || (reader >= 0 && group != reader)) return;
-          reader = group;
-        }
+        for (const std::int32_t node : made.readers)
+          if (!is_only(graph_.group_of(node), own, reader)) return;
       }
     if (reader >= 0 && takes_layouts(reader)) graph_.merge(reader, own, Fusion::Layout);
   }
@@ -66,13 +68,9 @@ class LayoutFuser {
     std::int32_t maker = -1;
     for (const std::int32_t member : graph_.group(own).nodes)
       for (const Access& read : graph_.reads(member).accesses) {
-        const std::int32_t from = graph_.producer(read.value);
         const Storage* storage = graph_.storage_at(read.value);
-        if (from < 0 && storage != nullptr && storage->place != StoragePlace::Device) continue;
-        const std::int32_t group = from < 0 ? -1 : graph_.group_of(from);
-        if (group == own) continue;
-        if (group < 0 || (maker >= 0 && group != maker)) return;
-        maker = group;
+        if (storage != nullptr && storage->place != StoragePlace::Device) continue;
+        if (!is_only(graph_.maker(read.value), own, maker)) return;
       }
     if (maker >= 0 && takes_layouts(maker)) graph_.merge(maker, own, Fusion::Layout);
   }
@@ -83,13 +81,10 @@ class LayoutFuser {
     const std::int32_t own = graph_.group_of(id);
     if (graph_.group(own).kind != GroupKind::Pointwise) return;
     for (const Access& read : std::vector<Access>(graph_.reads(id).accesses)) {
-      const std::int32_t from = graph_.producer(read.value);
-      const std::int32_t maker = from < 0 ? -1 : graph_.group_of(from);
+      const std::int32_t maker = graph_.maker(read.value);
       if (maker < 0 || maker == own || graph_.group(maker).kind != GroupKind::Contraction) continue;
-      const Storage& made = *graph_.storage_at(read.value);
       const bool is_private =
-          !made.is_output && std::all_of(made.readers.begin(), made.readers.end(),
-                                         [&](auto reader) { return graph_.group_of(reader) == own; });
+          graph_.storage_at(read.value)->is_private([&](auto reader) { return graph_.group_of(reader) == own; });
       if (is_private && graph_.group(maker).elements == graph_.group(own).elements &&
           graph_.merge(maker, own, Fusion::Rotation))
         return;

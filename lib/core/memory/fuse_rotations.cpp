@@ -50,10 +50,8 @@ class RotationMatcher {
     return slice >= 0 ? slice : made_by(value, "Split");
   }
   std::int32_t only_reader(ValueId value, std::string_view op) const {
-    const Storage* made = graph_.storage_at(value);
-    if (made == nullptr || made->is_output || made->readers.size() != 1) return -1;
-    const std::int32_t reader = made->readers.front();
-    return graph_.group_of(reader) < 0 && graph_.node(reader).op_type == op ? reader : -1;
+    const std::int32_t reader = graph_.only_reader(value);
+    return reader >= 0 && graph_.group_of(reader) < 0 && graph_.node(reader).op_type == op ? reader : -1;
   }
 
   FusionGraph& graph_;

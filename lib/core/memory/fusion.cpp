@@ -3,7 +3,6 @@
 #include "memory/fusion.h"
 
 #include <algorithm>
-#include <array>
 
 #include "graph/index.h"
 
@@ -11,12 +10,6 @@ namespace pagoda::inline core {
 namespace {
 
 bool equals(const Dim* a, const Dim& b) { return a != nullptr && *a == b; }
-
-// --- rows: trailing axes that a reduction or norm combines ---
-
-struct RowShape {
-  Dim rows, row;
-};
 
 std::optional<RowShape> split_before(const Shape& shape, std::size_t axis) {
   const auto middle = shape.begin() + static_cast<std::ptrdiff_t>(axis);
@@ -146,10 +139,8 @@ class Fuser {
   // A result that is only read in a different axis order is written in that order.
   bool join_reordered(std::int32_t id) {
     const ValueId input = graph_.node(id).inputs[0];
-    const Storage* made = graph_.storage_at(input);
-    const std::int32_t from = graph_.producer(input);
-    if (from < 0 || graph_.group_of(from) < 0 || made->is_output || made->readers.size() > 1) return false;
-    const std::int32_t into = graph_.group_of(from);
+    const std::int32_t into = graph_.maker(input);
+    if (into < 0 || graph_.only_reader(input) < 0) return false;
     const GroupKind kind = graph_.group(into).kind;
     if (kind == GroupKind::Other || kind == GroupKind::Dequantize) return false;
     if (!graph_.join(into, id, Fusion::Layout)) return false;
@@ -160,11 +151,8 @@ class Fuser {
   // A Split of a product's result joins it if nothing else reads the result: one half gates the other.
   bool join_split(std::int32_t id) {
     const Node& node = graph_.node(id);
-    const Storage* made = graph_.storage_at(node.inputs[0]);
-    const std::int32_t from = graph_.producer(node.inputs[0]);
-    if (node.op_type != "Split" || from < 0 || graph_.group_of(from) < 0 || made->is_output || made->readers.size() > 1)
-      return false;
-    const std::int32_t into = graph_.group_of(from);
+    const std::int32_t into = graph_.maker(node.inputs[0]);
+    if (node.op_type != "Split" || into < 0 || graph_.only_reader(node.inputs[0]) < 0) return false;
     const Dim* part = graph_.elements(graph_.output(id));
     if (graph_.group(into).kind != GroupKind::Contraction || part == nullptr) return false;
     for (const ValueId output : ValueIds(node.outputs))
@@ -176,22 +164,14 @@ class Fuser {
 
   // The groups that produced a node's operands: first those whose tensor has no other reader, then the latest.
   std::vector<std::int32_t> producing_groups(std::int32_t id) {
-    struct Candidate {
-      bool is_shared;
-      std::int32_t producer;
-    };
-    std::vector<Candidate> candidates;
-    for (const Access& read : graph_.reads(id).accesses) {
-      const std::int32_t from = graph_.producer(read.value);
-      if (from < 0 || graph_.group_of(from) < 0) continue;
-      candidates.push_back({graph_.storage_at(read.value)->readers.size() > 1, from});
-    }
-    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-      return a.is_shared != b.is_shared ? b.is_shared : a.producer > b.producer;
-    });
+    std::vector<std::pair<bool, std::int32_t>> candidates;  // is shared, − producer
+    for (const Access& read : graph_.reads(id).accesses)
+      if (graph_.maker(read.value) >= 0)
+        candidates.emplace_back(graph_.storage_at(read.value)->readers.size() > 1, -graph_.producer(read.value));
+    std::sort(candidates.begin(), candidates.end());
     std::vector<std::int32_t> groups;
-    for (const Candidate& candidate : candidates) {
-      const std::int32_t group = graph_.group_of(candidate.producer);
+    for (const auto& [is_shared, producer] : candidates) {
+      const std::int32_t group = graph_.group_of(-producer);
       if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
     }
     return groups;
@@ -200,11 +180,9 @@ class Fuser {
   // Whether `accept` is true for every operand that the group produces.
   template <typename Accept>
   bool all_from(std::int32_t group, std::int32_t id, const Accept& accept) {
-    for (const Access& read : graph_.reads(id).accesses) {
-      const std::int32_t from = graph_.producer(read.value);
-      if (from >= 0 && graph_.group_of(from) == group && !accept(read.value)) return false;
-    }
-    return true;
+    const std::vector<Access>& accesses = graph_.reads(id).accesses;
+    return std::all_of(accesses.begin(), accesses.end(),
+                       [&](const Access& read) { return graph_.maker(read.value) != group || accept(read.value); });
   }
 
   // --- element-wise operators ---
@@ -237,11 +215,9 @@ class Fuser {
   bool join_dequantised(std::int32_t id) {
     const Node& node = graph_.node(id);
     if (node.op_type != "Cast" && node.op_type != "CastLike") return false;
-    const std::int32_t from = graph_.producer(node.inputs[0]);
-    const Storage* storage = graph_.storage_at(node.inputs[0]);
-    const std::int32_t group = from < 0 ? -1 : graph_.group_of(from);
-    return group >= 0 && graph_.group(group).kind == GroupKind::Dequantize && !storage->is_output &&
-           storage->readers == Ids{id} && graph_.join(group, id, Fusion::Elementwise);
+    const std::int32_t group = graph_.maker(node.inputs[0]);
+    return group >= 0 && graph_.group(group).kind == GroupKind::Dequantize &&
+           graph_.only_reader(node.inputs[0]) == id && graph_.join(group, id, Fusion::Elementwise);
   }
 
   // The group that quantised an operand, if only this node dequantises it, so the rounding stays in registers; else -1.
@@ -250,12 +226,10 @@ class Fuser {
       const std::int32_t from = graph_.producer(read.value);
       const OpFacts* made_by = from < 0 ? nullptr : graph_.op(from);
       if (made_by == nullptr || made_by->kind != OpKind::Dequantize || graph_.group_of(from) < 0) continue;
-      if (graph_.group(graph_.group_of(from)).nodes.size() > 1 || !equals(graph_.elements(read.value), elements))
+      if (graph_.group(graph_.group_of(from)).nodes.size() > 1 || !equals(graph_.elements(read.value), elements) ||
+          graph_.only_reader(read.value) != id)
         continue;
-      const Storage* storage = graph_.storage_at(read.value);
-      if (storage->is_output || storage->readers != Ids{id}) continue;
-      const std::int32_t quantizer = graph_.producer(graph_.node(from).inputs[0]);
-      const std::int32_t candidate = quantizer < 0 ? -1 : graph_.group_of(quantizer);
+      const std::int32_t candidate = graph_.maker(graph_.node(from).inputs[0]);
       if (candidate < 0) continue;
       const Group& group = graph_.group(candidate);
       const bool is_product = group.kind == GroupKind::Contraction;
@@ -278,7 +252,7 @@ class Fuser {
           return std::nullopt;
         return epilogue(id, node, op, elements);
       case GroupKind::RowWise: {
-        if (elements == group.rows && elements != group.elements)
+        if (elements == group.shape.rows && elements != group.elements)
           return all_from(id, node, has_all_elements) ? std::optional(Fusion::Normalisation) : std::nullopt;
         if (group.elements != elements) return std::nullopt;
         const Shape& output = *graph_.shape(graph_.output(node));
@@ -286,7 +260,8 @@ class Fuser {
         const bool is_legal = all_from(id, node, [&](ValueId value) {
           if (has_all_elements(value)) return true;
           uses_statistic = true;
-          return equals(graph_.elements(value), group.rows) && is_per_row(*graph_.shape(value), output, group.row);
+          return equals(graph_.elements(value), group.shape.rows) &&
+                 is_per_row(*graph_.shape(value), output, group.shape.row);
         });
         if (!is_legal) return std::nullopt;
         return uses_statistic ? Fusion::Normalisation : Fusion::Elementwise;
@@ -350,13 +325,11 @@ class Fuser {
     }
     if (!meets_norm) return false;
     for (const Access& read : graph_.reads(node).accesses) {
-      const std::int32_t from = graph_.producer(read.value);
-      if (from < 0 || graph_.group_of(from) != group) continue;
-      const Storage* storage = graph_.storage_at(read.value);
-      if (storage->is_output) return true;
-      for (const std::int32_t reader : storage->readers)
-        if (graph_.group_of(reader) != group && std::find(chain.begin(), chain.end(), reader) == chain.end())
-          return true;
+      if (graph_.maker(read.value) != group) continue;
+      const bool is_private = graph_.storage_at(read.value)->is_private([&](std::int32_t reader) {
+        return graph_.group_of(reader) == group || std::find(chain.begin(), chain.end(), reader) != chain.end();
+      });
+      if (!is_private) return true;
     }
     return false;
   }
@@ -371,22 +344,20 @@ class Fuser {
       return (a.kind == x && b.kind == y) || (a.kind == y && b.kind == x);
     };
     GroupKind kind = a.kind;
-    RowShape rows{a.rows, a.row};
+    RowShape shape = a.shape;
     if (either(GroupKind::Pointwise, GroupKind::Contraction)) {
       if (b.kind == GroupKind::Contraction && belongs_to_norm(other, node)) return;
       kind = GroupKind::Contraction;
     } else if (either(GroupKind::Pointwise, GroupKind::RowWise)) {
       kind = GroupKind::RowWise;
-      if (b.kind == GroupKind::RowWise) rows = {b.rows, b.row};
+      if (b.kind == GroupKind::RowWise) shape = b.shape;
     } else if (!(a.kind == GroupKind::Pointwise && b.kind == GroupKind::Pointwise) &&
-               !(a.kind == GroupKind::RowWise && b.kind == GroupKind::RowWise && a.rows == b.rows && a.row == b.row)) {
+               !(a.kind == GroupKind::RowWise && b.kind == GroupKind::RowWise && a.shape == b.shape)) {
       return;
     }
     if (!graph_.merge(joined, other, Fusion::Elementwise)) return;
-    Group& merged = graph_.group(joined);
-    merged.kind = kind;
-    merged.rows = std::move(rows.rows);
-    merged.row = std::move(rows.row);
+    a.kind = kind;
+    a.shape = std::move(shape);
   }
 
   // --- reductions and norms ---
@@ -410,32 +381,24 @@ class Fuser {
     const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
     for (const std::int32_t candidate : producing_groups(id)) {
       Group& group = graph_.group(candidate);
-      const bool fits = group.kind == GroupKind::Pointwise ||
-                        (group.kind == GroupKind::RowWise && group.rows == rows->rows && group.row == rows->row);
+      const bool fits =
+          group.kind == GroupKind::Pointwise || (group.kind == GroupKind::RowWise && group.shape == *rows);
       if (!fits || group.elements != elements || !all_from(candidate, id, has_all_elements)) continue;
       if (!graph_.join(candidate, id, is_softmax ? Fusion::Softmax : Fusion::Normalisation)) continue;
-      make_row_wise(candidate, *rows);
+      group.kind = GroupKind::RowWise;
+      group.shape = *rows;
       return;
     }
-    const std::int32_t group = graph_.add_group(GroupKind::RowWise, id);
-    graph_.group(group).elements = elements;
-    make_row_wise(group, *rows);
-  }
-
-  void make_row_wise(std::int32_t id, const RowShape& rows) {
-    Group& group = graph_.group(id);
-    group.kind = GroupKind::RowWise;
-    group.rows = rows.rows;
-    group.row = rows.row;
+    Group& group = graph_.group(graph_.add_group(GroupKind::RowWise, id));
+    group.elements = elements;
+    group.shape = *rows;
   }
 
   // --- quantisation and operands ---
 
   void visit_quantize(std::int32_t id) {
-    const ValueId input = graph_.node(id).inputs.empty() ? kAbsent : graph_.node(id).inputs[0];
-    const std::int32_t from = graph_.producer(input);
-    if (from >= 0 && graph_.group_of(from) >= 0 && graph_.group(graph_.group_of(from)).kind != GroupKind::Dequantize &&
-        graph_.join(graph_.group_of(from), id, Fusion::Quantize))
+    const std::int32_t into = graph_.maker(graph_.node(id).input(0));
+    if (into >= 0 && graph_.group(into).kind != GroupKind::Dequantize && graph_.join(into, id, Fusion::Quantize))
       return;
     graph_.add_group(GroupKind::Other, id);
   }
@@ -445,13 +408,10 @@ class Fuser {
     const NodeReads& reads = graph_.reads(id);
     if (!reads.whole || (op != nullptr && op->kind == OpKind::Dequantize)) return;
     for (const Access& read : reads.accesses) {
-      const std::int32_t from = graph_.producer(read.value);
-      if (from < 0 || graph_.group_of(from) < 0 || graph_.group_of(from) == graph_.group_of(id)) continue;
-      const Storage* storage = graph_.storage_at(read.value);
-      if (graph_.group(graph_.group_of(from)).kind != GroupKind::Dequantize || storage->is_output ||
-          storage->readers != Ids{id})
-        continue;
-      graph_.merge(graph_.group_of(id), graph_.group_of(from), Fusion::Dequantize);
+      const std::int32_t from = graph_.maker(read.value);
+      if (from < 0 || from == graph_.group_of(id)) continue;
+      if (graph_.group(from).kind == GroupKind::Dequantize && graph_.only_reader(read.value) == id)
+        graph_.merge(graph_.group_of(id), from, Fusion::Dequantize);
     }
   }
 

@@ -23,12 +23,18 @@ enum class GroupKind : std::uint8_t {
   Other,
 };
 
+// Rows of full-size values: trailing axes that a reduction or norm combines. One statistic per row.
+struct RowShape {
+  Dim rows = 0, row = 0;  // elements = rows · row
+  bool operator==(const RowShape&) const = default;
+};
+
 struct Group {
   GroupKind kind = GroupKind::Other;
   std::vector<std::int32_t> nodes;  // ascending; empty for one that was merged into another
   std::vector<Fusion> joined_by;
-  Dim elements = 0;       // elements of its full-size values: Contraction, Pointwise, RowWise
-  Dim rows = 0, row = 0;  // RowWise: elements = rows · row, one statistic per row
+  Dim elements = 0;     // elements of its full-size values: Contraction, Pointwise, RowWise
+  RowShape shape = {};  // RowWise
 };
 
 // A tensor that a node reads or writes, and how many of its bytes.
@@ -66,7 +72,12 @@ class FusionGraph {
   }
   const Storage* storage_at(ValueId value) const;
   std::int32_t producer(ValueId value) const;  // the kernel that computes it; -1 for inputs, weights, bodies
-  ValueId output(std::int32_t node) const;     // of a node with one output; else kAbsent
+  std::int32_t maker(ValueId value) const {    // the group of that kernel; -1 if there is none
+    const std::int32_t from = producer(value);
+    return from < 0 ? -1 : group_of(from);
+  }
+  std::int32_t only_reader(ValueId value) const;  // the one node that needs it; -1 if others do, or for an output
+  ValueId output(std::int32_t node) const;        // of a node with one output; else kAbsent
   std::int32_t group_of(std::int32_t node) const { return group_of_[static_cast<std::size_t>(node)]; }
   Group& group(std::int32_t id) { return groups_[static_cast<std::size_t>(id)]; }
   std::span<const Group> groups() const { return groups_; }
@@ -81,6 +92,9 @@ class FusionGraph {
   bool add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fusion why);
 
  private:
+  using Member = std::pair<std::int32_t, Fusion>;          // a node, and the rule that joined it
+  const NodeReport* computing_row(std::int32_t id) const;  // null where the node is not a kernel that is modelled
+  bool add_members(std::int32_t group, std::span<const Member> added);
   NodeReads reads_as_stated(std::int32_t node) const;
   void read_recomputed(std::int32_t node, NodeReads& reads);
   bool is_closed(const std::vector<std::int32_t>& members);

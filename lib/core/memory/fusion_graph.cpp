@@ -1,6 +1,6 @@
 // The bookkeeping of fusion: what each node reads, the members of each group, and whether a group is closed.
 #include <algorithm>
-#include <numeric>
+#include <array>
 
 #include "graph/index.h"
 #include "memory/fusion.h"
@@ -27,25 +27,26 @@ FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Sch
       reads_(schedule.steps.size()),
       mark_(schedule.steps.size(), 0) {}
 
-const OpFacts* FusionGraph::op(std::int32_t id) const {
+const NodeReport* FusionGraph::computing_row(std::int32_t id) const {
   const Step& step = schedule_.steps[index(id)];
-  if (!schedule_.is_kernel(index(id)) || step.mark != Mark::Compute) return nullptr;
-  const OpFacts& facts = analysis_.nodes[index(step.row)].facts;
-  return is_fusible(facts.kind) ? &facts : nullptr;
+  return schedule_.is_kernel(index(id)) && step.mark == Mark::Compute ? &analysis_.nodes[index(step.row)] : nullptr;
+}
+
+const OpFacts* FusionGraph::op(std::int32_t id) const {
+  const NodeReport* row = computing_row(id);
+  return row != nullptr && is_fusible(row->facts.kind) ? &row->facts : nullptr;
 }
 
 bool FusionGraph::is_attention(std::int32_t id) const {
-  const Step& step = schedule_.steps[index(id)];
-  return schedule_.is_kernel(index(id)) && step.mark == Mark::Compute &&
-         analysis_.nodes[index(step.row)].facts.kind == OpKind::Attention;
+  const NodeReport* row = computing_row(id);
+  return row != nullptr && row->facts.kind == OpKind::Attention;
 }
 
 bool FusionGraph::only_moves(std::int32_t id) const {
-  const Step& step = schedule_.steps[index(id)];
-  if (!schedule_.is_kernel(index(id)) || step.mark != Mark::Compute) return false;
-  const NodeReport& row = analysis_.nodes[index(step.row)];
-  if (row.cost.macs != Dim(0) || row.cost.arith != Dim(0) || row.cost.special != Dim(0)) return false;
-  const OpKind kind = row.facts.kind;
+  const NodeReport* row = computing_row(id);
+  if (row == nullptr) return false;
+  if (row->cost.macs != Dim(0) || row->cost.arith != Dim(0) || row->cost.special != Dim(0)) return false;
+  const OpKind kind = row->facts.kind;
   if (kind == OpKind::Transpose || kind == OpKind::Expand || kind == OpKind::Layout) return true;
   const Storage* picks =
       kind == OpKind::Gather && node(id).op_type == "Gather" ? storage_at(node(id).inputs[1]) : nullptr;
@@ -77,10 +78,12 @@ std::int32_t FusionGraph::producer(ValueId value) const {
   return schedule_.is_kernel(index(from->producer)) ? from->producer : -1;
 }
 
-ValueId FusionGraph::output(std::int32_t id) const {
-  const auto& outputs = node(id).outputs;
-  return outputs.empty() ? kAbsent : outputs.front();
+std::int32_t FusionGraph::only_reader(ValueId value) const {
+  const Storage* made = storage_at(value);
+  return made == nullptr || made->is_output || made->readers.size() != 1 ? -1 : made->readers.front();
 }
+
+ValueId FusionGraph::output(std::int32_t id) const { return node(id).output(0); }
 
 const NodeReads& FusionGraph::reads(std::int32_t id) {
   std::optional<NodeReads>& known = reads_[index(id)];
@@ -155,28 +158,12 @@ bool FusionGraph::add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fu
   return true;
 }
 
-bool FusionGraph::join(std::int32_t id, std::int32_t node_id, Fusion why) {
-  Group& target = group(id);
-  if (target.nodes.size() >= kMaxNodes) return false;
-  std::vector<std::int32_t> members = target.nodes;
-  members.push_back(node_id);
-  if (!is_closed(members)) return false;
-  target.nodes.push_back(node_id);
-  target.joined_by.push_back(why);
-  sort_members(target);
-  group_of_[index(node_id)] = id;
-  return true;
-}
-
-bool FusionGraph::join_after(std::int32_t id, std::int32_t alone, Fusion why_alone, std::int32_t reader,
-                             Fusion why_reader) {
+bool FusionGraph::add_members(std::int32_t id, std::span<const Member> added) {
   std::vector<std::int32_t> members = group(id).nodes;
-  members.push_back(alone);
-  members.push_back(reader);
+  for (const Member& member : added) members.push_back(member.first);
   if (members.size() > kMaxNodes || !is_closed(members)) return false;
   Group& target = group(id);
-  group(group_of(alone)) = Group{};
-  for (const auto& [node_id, why] : {std::pair{alone, why_alone}, std::pair{reader, why_reader}}) {
+  for (const auto& [node_id, why] : added) {
     target.nodes.push_back(node_id);
     target.joined_by.push_back(why);
     group_of_[index(node_id)] = id;
@@ -185,20 +172,26 @@ bool FusionGraph::join_after(std::int32_t id, std::int32_t alone, Fusion why_alo
   return true;
 }
 
+bool FusionGraph::join(std::int32_t id, std::int32_t node_id, Fusion why) {
+  return add_members(id, std::array{Member(node_id, why)});
+}
+
+bool FusionGraph::join_after(std::int32_t id, std::int32_t alone, Fusion why_alone, std::int32_t reader,
+                             Fusion why_reader) {
+  const std::int32_t left = group_of(alone);
+  if (!add_members(id, std::array{Member(alone, why_alone), Member(reader, why_reader)})) return false;
+  group(left) = Group{};
+  return true;
+}
+
 bool FusionGraph::merge(std::int32_t into, std::int32_t from, Fusion why) {
   if (into == from) return true;
-  Group& target = group(into);
-  Group& source = group(from);
-  std::vector<std::int32_t> members = target.nodes;
-  members.insert(members.end(), source.nodes.begin(), source.nodes.end());
-  if (members.size() > kMaxNodes || !is_closed(members)) return false;
-  for (std::size_t i = 0; i < source.nodes.size(); ++i) {
-    target.nodes.push_back(source.nodes[i]);
-    target.joined_by.push_back(source.joined_by[i] == Fusion::None ? why : source.joined_by[i]);
-    group_of_[index(source.nodes[i])] = into;
-  }
-  source = Group{};
-  sort_members(target);
+  const Group& source = group(from);
+  std::vector<Member> added;
+  for (std::size_t i = 0; i < source.nodes.size(); ++i)
+    added.emplace_back(source.nodes[i], source.joined_by[i] == Fusion::None ? why : source.joined_by[i]);
+  if (!add_members(into, added)) return false;
+  group(from) = Group{};
   return true;
 }
 

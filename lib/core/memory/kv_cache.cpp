@@ -154,8 +154,8 @@ class Finder {
     return pair ? pair : state_of(found->second, output);
   }
 
-  // A state that other operators than those with Updates bring from one step to the next, as in Mamba. An encoder's keys,
-  // computed anew or passed on, are none.
+  // A state that other operators than those with Updates bring from one step to the next, as in Mamba. An encoder's
+  // keys, computed anew or passed on, are none.
   std::optional<CachePair> state_of(ValueId past, ValueId present) {
     const TensorType& before = type(past);
     const bool is_alike =

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "graph/index.h"
-#include "memory/body_rows.h"
 
 namespace pagoda::inline core {
 namespace {

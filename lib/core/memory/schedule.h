@@ -2,6 +2,7 @@
 // its views share. The memory plan and the traffic models are based on it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,13 +38,19 @@ struct Storage {
   bool is_recomputed = false;     // by all readers except the one left in `readers`
   Ids readers = {};               // nodes that need the elements, ascending, each once
   Ids holds = {};                 // storages that live as long as this one: members of a sequence
+
+  // Whether only nodes that are inside need it: it is no output, and `is_inside` holds for all readers.
+  template <typename IsInside>
+  bool is_private(const IsInside& is_inside) const {
+    return !is_output && std::all_of(readers.begin(), readers.end(), is_inside);
+  }
 };
 
 struct Step {
-  std::int32_t row = -1;       // in Analysis::nodes; -1 for a call represented by its body's rows
-  Mark mark = Mark::Compute;   // of that row
-  bool is_pointwise = false;   // may overwrite an operand
-  bool has_body = false;       // a branch, loop or call: reads what its body captures
+  std::int32_t row = -1;      // in Analysis::nodes; -1 for a call represented by its body's rows
+  Mark mark = Mark::Compute;  // of that row
+  bool is_pointwise = false;  // may overwrite an operand
+  bool has_body = false;      // a branch, loop or call: reads what its body captures
   // Whether the body's own activations come on top of the node's outputs (loops: the results of trips accumulate) or
   // include them (branches, calls).
   bool body_on_top = false;
@@ -52,8 +59,8 @@ struct Step {
   std::size_t body_end = 0;
   std::size_t last_run = 0;  // first row of the body's last run: an unrolled loop has rows for each run
   std::unique_ptr<struct Schedule> body_schedule;  // of the graph that was entered
-  Ids reads;   // storages, each once
-  Ids writes;  // storages that begin here
+  Ids reads;                                       // storages, each once
+  Ids writes;                                      // storages that begin here
 };
 
 struct Schedule {
@@ -70,6 +77,12 @@ struct Schedule {
 };
 
 Schedule schedule_of(const Model& model, const Analysis& analysis);
+
+// One Step per node of graph `id`, whose rows begin at rows[begin]: finds the rows of each node in the flat list of an
+// analysis, which also contains the rows of bodies. Sets `row`, `mark`, `has_body`, `body`, `body_begin`, `body_end`
+// and `last_run`; the caller sets the rest. Rows that do not fit the graph (which analyze() never makes) leave the
+// nodes without rows.
+std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin);
 
 // Bytes of a value of this type; empty when the rank is unknown or elements have no fixed width.
 std::optional<Dim> bytes_of(const TensorType& type);

@@ -3,21 +3,11 @@
 #include <functional>
 #include <queue>
 
+#include "graph/index.h"
 #include "onnx/load.h"
-#include "onnx/wire.h"
 
 namespace pagoda::inline core::wire {
 namespace {
-
-constexpr std::int32_t kNoNode = -1;
-
-std::vector<std::int32_t> producers(const Graph& graph) {
-  std::vector<std::int32_t> result(graph.values.size(), kNoNode);
-  for (std::size_t node = 0; node < graph.nodes.size(); ++node)
-    for (const ValueId output : graph.nodes[node].outputs)
-      if (output != kAbsent) result[static_cast<std::size_t>(output)] = static_cast<std::int32_t>(node);
-  return result;
-}
 
 // Follows unfinished producers from an unfinished node until one repeats: the repeated part is a cycle.
 [[noreturn]] void report_cycle(const Graph& graph, const Reads& reads, const std::vector<std::int32_t>& producer,
@@ -29,9 +19,9 @@ std::vector<std::int32_t> producers(const Graph& graph) {
     path.push_back(node);
     seen_at[node] = path.size();
     for (const ValueId value : reads.of(node)) {
-      const std::int32_t next = producer[static_cast<std::size_t>(value)];
-      if (next == kNoNode || waiting[static_cast<std::size_t>(next)] == 0) continue;
-      node = static_cast<std::size_t>(next);
+      const std::int32_t next = producer[index(value)];
+      if (next < 0 || waiting[index(next)] == 0) continue;
+      node = index(next);
       break;
     }
   }
@@ -49,19 +39,19 @@ std::vector<std::int32_t> producers(const Graph& graph) {
 }  // namespace
 
 void sort_topologically(Graph& graph, const Reads& reads) {
-  const std::vector<std::int32_t> producer = producers(graph);
+  const std::vector<std::int32_t> producer = producers_of(graph);
   bool sorted = true;
   for (std::size_t node = 0; node < reads.nodes() && sorted; ++node)
     for (const ValueId value : reads.of(node))
-      sorted = sorted && producer[static_cast<std::size_t>(value)] < static_cast<std::int32_t>(node);
+      sorted = sorted && producer[index(value)] < static_cast<std::int32_t>(node);
   if (sorted) return;
 
   std::vector<std::vector<std::int32_t>> consumers(graph.nodes.size());
   std::vector<std::size_t> waiting(graph.nodes.size(), 0);  // inputs of each node that are not yet produced
   for (std::size_t node = 0; node < reads.nodes(); ++node)
     for (const ValueId value : reads.of(node))
-      if (const std::int32_t from = producer[static_cast<std::size_t>(value)]; from != kNoNode) {
-        consumers[static_cast<std::size_t>(from)].push_back(static_cast<std::int32_t>(node));
+      if (const std::int32_t from = producer[index(value)]; from >= 0) {
+        consumers[index(from)].push_back(static_cast<std::int32_t>(node));
         ++waiting[node];
       }
   // Of the ready nodes, the first in the file comes first.
@@ -74,11 +64,11 @@ void sort_topologically(Graph& graph, const Reads& reads) {
   while (!ready.empty()) {
     order.push_back(ready.top());
     ready.pop();
-    for (const std::int32_t consumer : consumers[static_cast<std::size_t>(order.back())])
-      if (--waiting[static_cast<std::size_t>(consumer)] == 0) ready.push(consumer);
+    for (const std::int32_t consumer : consumers[index(order.back())])
+      if (--waiting[index(consumer)] == 0) ready.push(consumer);
   }
   if (order.size() < graph.nodes.size()) report_cycle(graph, reads, producer, waiting);
-  for (const std::int32_t node : order) nodes.push_back(std::move(graph.nodes[static_cast<std::size_t>(node)]));
+  for (const std::int32_t node : order) nodes.push_back(std::move(graph.nodes[index(node)]));
   graph.nodes = std::move(nodes);
 }
 

@@ -87,6 +87,7 @@ struct Node {
   const std::vector<std::int64_t>* integers(std::string_view name) const;
   std::string_view text(std::string_view name) const;
   std::vector<GraphId> bodies() const;  // the graphs in attributes
+  const Tensor* constant() const;       // the tensor in a Constant node; null for other nodes
 };
 
 struct Value {
