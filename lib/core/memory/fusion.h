@@ -129,6 +129,12 @@ struct MovedUnit {
   ElementType multiplies = ElementType::Undefined;
 };
 
+// The nodes of a unit; `groups` outlive the span.
+std::span<const std::int32_t> nodes_of(const MovedUnit& unit, std::span<const Group> groups);
+// By node: its unit; -1 for nodes in none.
+std::vector<std::int32_t> unit_of_nodes(std::span<const MovedUnit> units, std::span<const Group> groups,
+                                        std::size_t nodes);
+
 struct FusedGraph {
   std::vector<Group> groups;
   std::vector<MovedUnit> units;  // in an order in which they can run

@@ -21,7 +21,7 @@ class Accountant {
     MovedUnit unit;
     unit.group = id;
     for (const std::int32_t node : group.nodes) {
-      const OpCost& cost = cost_of(node);
+      const OpCost& cost = row_of(node).cost;
       unit.read_bytes += cost.bytes_read;
       unit.written_bytes += cost.bytes_written;
     }
@@ -34,14 +34,14 @@ class Accountant {
   }
 
  private:
-  const OpCost& cost_of(std::int32_t node) const {
-    return analysis_.nodes[index(graph_.schedule().steps[index(node)].row)].cost;
+  const NodeReport& row_of(std::int32_t node) const {
+    return analysis_.nodes[index(graph_.schedule().steps[index(node)].row)];
   }
 
   ElementType multiplies(const Group& group, std::int32_t id) {
     ElementType type = ElementType::Undefined;
     for (const std::int32_t node : group.nodes) {
-      const NodeReport& row = analysis_.nodes[index(graph_.schedule().steps[index(node)].row)];
+      const NodeReport& row = row_of(node);
       if (row.cost.macs == Dim(0)) continue;
       const bool is_first = type == ElementType::Undefined;
       if (is_first) type = row.dequantized_from;
@@ -56,9 +56,8 @@ class Accountant {
     for (std::size_t i = 0; i < 2; ++i) {
       const ValueId operand = graph_.node(node).inputs[i];
       const Storage* storage = graph_.storage_at(operand);
-      const std::int32_t from = graph_.producer(operand);
       const bool recomputes = storage != nullptr && storage->is_recomputed && storage->readers.front() != node;
-      if (!recomputes && (from < 0 || graph_.group_of(from) != id)) return false;
+      if (!recomputes && graph_.maker(operand) != id) return false;
     }
     return true;
   }
@@ -71,11 +70,9 @@ class Accountant {
         unit.read_bytes -= access.bytes;
         continue;
       }
-      const std::int32_t from = graph_.producer(access.value);
-      const bool is_inside = from >= 0 && graph_.group_of(from) == id;
       const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
                                       [&](const Access& a) { return a.storage == access.storage; });
-      if (is_inside) {
+      if (graph_.maker(access.value) == id) {
         unit.read_bytes -= access.bytes;
       } else if (known == unit.reads.end()) {
         unit.reads.push_back(access);
@@ -97,7 +94,7 @@ class Accountant {
   }
 
   void write(MovedUnit& unit, std::int32_t id, std::int32_t node) {
-    const OpCost& cost = cost_of(node);
+    const OpCost& cost = row_of(node).cost;
     const auto& outputs = graph_.node(node).outputs;
     Dim stated = 0;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -115,13 +112,11 @@ class Accountant {
       }
       const Storage* storage = graph_.storage_at(output);
       if (storage == nullptr) continue;
-      const bool is_needed = storage->is_output || storage->readers.empty() ||
-                             std::any_of(storage->readers.begin(), storage->readers.end(),
-                                         [&](std::int32_t reader) { return graph_.group_of(reader) != id; });
-      if (is_needed)
-        unit.writes.push_back({graph_.storage(output), output, bytes});
-      else
+      const auto is_inside = [&](std::int32_t reader) { return graph_.group_of(reader) == id; };
+      if (!storage->readers.empty() && storage->is_private(is_inside))
         unit.written_bytes -= bytes;
+      else
+        unit.writes.push_back({graph_.storage(output), output, bytes});
     }
     // Bytes that a rule writes without stating the output.
     if (stated != cost.bytes_written) unit.writes.push_back({.bytes = cost.bytes_written - stated});
@@ -135,22 +130,14 @@ class Accountant {
 // Orders units so that each comes after those whose tensors it reads; otherwise in the file's order.
 std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph& graph) {
   const Schedule& schedule = graph.schedule();
-  std::vector<std::int32_t> unit_of(schedule.steps.size(), -1);
-  std::vector<std::vector<std::int32_t>> members(units.size());
-  for (std::size_t u = 0; u < units.size(); ++u) {
-    if (units[u].node >= 0)
-      members[u] = {units[u].node};
-    else
-      members[u] = graph.groups()[index(units[u].group)].nodes;
-    for (const std::int32_t node : members[u]) unit_of[index(node)] = static_cast<std::int32_t>(u);
-  }
+  const std::vector<std::int32_t> unit_of = unit_of_nodes(units, graph.groups(), schedule.steps.size());
   // Readers of a sequence wait for the producers of its members.
   std::vector<std::vector<std::int32_t>> next(units.size());
   std::vector<int> waits(units.size(), 0);
   std::vector<std::int32_t> pending;
   for (std::size_t u = 0; u < units.size(); ++u) {
     std::vector<std::int32_t> sources;
-    for (const std::int32_t node : members[u]) {
+    for (const std::int32_t node : nodes_of(units[u], graph.groups())) {
       const Ids& reads = schedule.steps[index(node)].reads;
       pending.assign(reads.begin(), reads.end());
       for (int looks = 0; !pending.empty() && looks < FusionGraph::kMaxVisits; ++looks) {
@@ -169,15 +156,16 @@ std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph&
   }
   using Ready = std::pair<std::int32_t, std::size_t>;  // first node, unit
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  const auto make_ready = [&](std::size_t u) { ready.emplace(nodes_of(units[u], graph.groups()).front(), u); };
   for (std::size_t u = 0; u < units.size(); ++u)
-    if (waits[u] == 0) ready.emplace(members[u].front(), u);
+    if (waits[u] == 0) make_ready(u);
   std::vector<MovedUnit> result;
   result.reserve(units.size());
   while (!ready.empty()) {
     const std::size_t u = ready.top().second;
     ready.pop();
     for (const std::int32_t follower : next[u])
-      if (--waits[index(follower)] == 0) ready.emplace(members[index(follower)].front(), index(follower));
+      if (--waits[index(follower)] == 0) make_ready(index(follower));
     result.push_back(std::move(units[u]));
   }
   assert(result.size() == units.size());  // groups are closed, so none waits for itself
@@ -185,6 +173,19 @@ std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph&
 }
 
 }  // namespace
+
+std::span<const std::int32_t> nodes_of(const MovedUnit& unit, std::span<const Group> groups) {
+  if (unit.node >= 0) return {&unit.node, 1};
+  return groups[index(unit.group)].nodes;
+}
+
+std::vector<std::int32_t> unit_of_nodes(std::span<const MovedUnit> units, std::span<const Group> groups,
+                                        std::size_t nodes) {
+  std::vector<std::int32_t> result(nodes, -1);
+  for (std::size_t u = 0; u < units.size(); ++u)
+    for (const std::int32_t node : nodes_of(units[u], groups)) result[index(node)] = static_cast<std::int32_t>(u);
+  return result;
+}
 
 void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule) {
   FusionGraph graph(model, analysis, schedule);
@@ -226,9 +227,9 @@ std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& an
     const std::int32_t present = schedule.storage_of[index(pair.present)];
     if (pair.is_in_place || past < 0 || present < 0) continue;
     const std::int32_t maker = schedule.storages[index(present)].producer;
-    const Ids& readers = schedule.storages[index(past)].readers;
-    if (maker < 0 || readers.size() != 1 || readers.front() != maker || !schedule.is_kernel(index(maker))) continue;
-    if (schedule.graph->nodes[index(maker)].op_type == "Concat") appended[index(maker)] = past;
+    if (maker >= 0 && schedule.storages[index(past)].readers == Ids{maker} && schedule.is_kernel(index(maker)) &&
+        schedule.graph->node(maker).op_type == "Concat")
+      appended[index(maker)] = past;
   }
   return appended;
 }

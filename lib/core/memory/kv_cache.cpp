@@ -14,13 +14,12 @@ namespace {
 
 class Finder {
  public:
-  Finder(const Model& model, const Analysis& analysis) : graph_(model.main()), analysis_(analysis) {
-    producer_.assign(graph_.values.size(), -1);
-    row_.assign(graph_.nodes.size(), nullptr);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      for (const ValueId output : graph_.nodes[i].outputs)
-        if (output != kAbsent) producer_[index(output)] = static_cast<std::int32_t>(i);
-    inputs_.insert(graph_.inputs.begin(), graph_.inputs.end());
+  Finder(const Model& model, const Analysis& analysis)
+      : graph_(model.main()),
+        analysis_(analysis),
+        producer_(producers_of(graph_)),
+        row_(graph_.nodes.size(), nullptr),
+        inputs_(graph_.inputs.begin(), graph_.inputs.end()) {
     for (const NodeReport& row : analysis.nodes)
       if (row.graph == 0) row_[index(row.node)] = &row;
   }
@@ -67,13 +66,10 @@ class Finder {
     cache.shared_bytes += larger;
     cache.separate_bytes += past + present;
     if (pair.is_fixed) cache.fixed_bytes += larger;
-    if (!pair.is_in_place && pair.axis == CachePair::kState) {
-      cache.written_bytes += present;
-      return;
-    }
     if (!pair.is_in_place) {
-      cache.written_bytes += present - past;
-      cache.copied_bytes += 2 * past;
+      const bool is_state = pair.axis == CachePair::kState;
+      cache.written_bytes += is_state ? present : present - past;
+      cache.copied_bytes += is_state ? Dim(0) : 2 * past;
       return;
     }
     const std::int32_t from = producer_[index(behind_identity(pair.present))];
@@ -87,10 +83,8 @@ class Finder {
   ValueId behind_identity(ValueId value) const {
     for (int looks = 0; looks < 8; ++looks) {
       const std::int32_t from = producer_[index(value)];
-      if (from < 0 || graph_.nodes[index(from)].op_type != "Identity" || graph_.nodes[index(from)].inputs.empty())
-        break;
-      if (graph_.nodes[index(from)].inputs[0] == kAbsent) break;
-      value = graph_.nodes[index(from)].inputs[0];
+      if (from < 0 || graph_.node(from).op_type != "Identity" || graph_.node(from).input(0) == kAbsent) break;
+      value = graph_.node(from).input(0);
     }
     return value;
   }
@@ -129,8 +123,8 @@ class Finder {
   // A paged cache, or a state: the operator defines which output updates which input.
   std::optional<CachePair> updated(const Node& node, const Updates& updates, ValueId output) const {
     const int input = updates.input_of(place_of(node, output));
-    if (input < 0 || index(input) >= node.inputs.size() || node.inputs[index(input)] == kAbsent) return std::nullopt;
-    const ValueId past = behind_identity(node.inputs[index(input)]);
+    if (input < 0 || node.input(index(input)) == kAbsent) return std::nullopt;
+    const ValueId past = behind_identity(node.input(index(input)));
     if (!inputs_.contains(past) || used_.contains(past) || !type(past).shape) return std::nullopt;
     const Shape& shape = *type(past).shape;
     CachePair pair{.past = past, .present = output, .axis = CachePair::kState, .bytes_per_token = 0};
@@ -217,7 +211,7 @@ class Finder {
   const Analysis& analysis_;
   std::vector<std::int32_t> producer_;  // by value
   std::vector<const NodeReport*> row_;  // by node
-  std::set<ValueId> inputs_, used_;
+  std::set<ValueId> inputs_, used_ = {};
   std::map<std::string, ValueId> past_by_key_;
   std::int64_t visits_left_ = 1'000'000;  // of is_computed_from()
 };

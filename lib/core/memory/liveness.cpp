@@ -110,9 +110,7 @@ StorageSizes sizes_of(const Schedule& schedule, const Bindings& bindings) {
     Int& peak = sizes.bodies.emplace_back(0);
     if (!step.body_schedule) continue;
     const Schedule& body = *step.body_schedule;
-    const std::vector<std::int32_t> order = file_order(body);
-    for (const Int alive : timeline(body, liveness(body, order, false), order, sizes_of(body, bindings)))
-      peak = std::max(peak, alive);
+    peak = peak_bytes(body, file_order(body), sizes_of(body, bindings), false);
   }
   return sizes;
 }
@@ -130,7 +128,7 @@ std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::s
   std::vector<Int> change(order.size() + 1, 0);
   for (std::size_t s = 0; s < bytes.size(); ++s) {
     const Lifetime& life = live.lifetimes[s];
-    if (live.shares[s] != static_cast<std::int32_t>(s) || life.last < life.first || bytes[s] == 0) continue;
+    if (!live.is_owner(s) || bytes[s] == 0) continue;
     change[index(life.first)] += bytes[s];
     change[index(std::min(life.last + 1, static_cast<std::int32_t>(order.size())))] -= bytes[s];
   }
@@ -149,6 +147,12 @@ std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::s
   return result;
 }
 
+Int peak_bytes(const Schedule& schedule, std::span<const std::int32_t> order, const StorageSizes& sizes,
+               bool in_place) {
+  const std::vector<Int> alive = timeline(schedule, liveness(schedule, order, in_place), order, sizes);
+  return alive.empty() ? Int{0} : *std::max_element(alive.begin(), alive.end());
+}
+
 namespace {
 
 // Storages by step, as linked lists: a step has the first, each storage the next.
@@ -165,20 +169,13 @@ class ByStep {
   std::vector<std::int32_t> first_, next_;
 };
 
-std::optional<Dim> body_peak(const Step& step) {
-  if (!step.body_schedule) return std::nullopt;
-  const std::vector<std::int32_t> order = file_order(*step.body_schedule);
-  return peak_formula(*step.body_schedule, liveness(*step.body_schedule, order, false), order);
-}
-
 }  // namespace
 
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order) {
   ByStep born(order.size(), schedule.storages.size()), dies = born;
   for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
     const Lifetime& life = live.lifetimes[s];
-    if (live.shares[s] != static_cast<std::int32_t>(s) || life.last < life.first || !owns_bytes(schedule.storages[s]))
-      continue;
+    if (!live.is_owner(s) || !owns_bytes(schedule.storages[s])) continue;
     if (!schedule.storages[s].bytes) return std::nullopt;
     born.add(life.first, static_cast<std::int32_t>(s));
     dies.add(life.last, static_cast<std::int32_t>(s));
@@ -193,7 +190,7 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
       // Without a birth, the previous or the next step has at least as much alive.
       if (born.first(at) >= 0) peak.add(alive);
       if (step != nullptr && step->has_body) {
-        const std::optional<Dim> body = body_peak(*step);
+        const std::optional<Dim> body = step->body_schedule ? activation_peak(*step->body_schedule) : std::nullopt;
         if (!body) return std::nullopt;
         Dim with_body = alive + *body;
         if (!step->body_on_top)

@@ -20,6 +20,11 @@ struct Liveness {
   // storages that map to themselves have a lifetime, which covers all that share their bytes.
   std::vector<std::int32_t> shares;
   std::vector<Lifetime> lifetimes;
+
+  // Whether it owns bytes while it is alive, at some step.
+  bool is_owner(std::size_t storage) const {
+    return shares[storage] == static_cast<std::int32_t>(storage) && lifetimes[storage].last >= lifetimes[storage].first;
+  }
 };
 
 // The nodes of a schedule in the file's order.
@@ -45,10 +50,13 @@ bool has_unsized(const Schedule& schedule);
 std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
                           const StorageSizes& sizes);
 
+// The most of those bytes; 0 without steps.
+Int peak_bytes(const Schedule& schedule, std::span<const std::int32_t> order, const StorageSizes& sizes, bool in_place);
+
 // The peak for all sizes. Empty when a size is unknown or the formula grows too complex.
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order);
 
-// The peak of the main graph in the file's order, with only caches in place: Totals::activation_peak_bytes.
+// The peak in the file's order, with only caches in place. Of the main graph: Totals::activation_peak_bytes.
 std::optional<Dim> activation_peak(const Schedule& schedule);
 
 }  // namespace pagoda::inline core

@@ -17,7 +17,7 @@ struct Need {
 class Counter {
  public:
   Counter(const Model& model, const Analysis& analysis)
-      : model_(model), analysis_(analysis), rows_(analysis.nodes), seen_(model.graphs.size()) {}
+      : model_(model), analysis_(analysis), seen_(model.graphs.size()) {}
 
   std::vector<Need> count(const Schedule& schedule) {
     for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
@@ -63,12 +63,10 @@ class Counter {
   }
 
   static const TensorType* stored_type(const Graph& graph, const Storage& storage) {
-    const Value& value = graph.values[index(storage.owner)];
-    if (value.initializer >= 0) return &graph.initializers[index(value.initializer)].type;
-    if (storage.producer < 0 || graph.nodes[index(storage.producer)].op_type != "Constant") return nullptr;
-    for (const Attribute& attribute : graph.nodes[index(storage.producer)].attributes)
-      if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) return &tensor->type;
-    return nullptr;
+    const Value& value = graph.value(storage.owner);
+    if (value.initializer >= 0) return &graph.initializer(value.initializer).type;
+    const Tensor* tensor = storage.producer < 0 ? nullptr : graph.node(storage.producer).constant();
+    return tensor == nullptr ? nullptr : &tensor->type;
   }
 
   // The first row that reads all of the tensor, else the first that reads a part of it. `size` is the size of the
@@ -111,7 +109,7 @@ class Counter {
   std::optional<Need> need_of_row(const Schedule& schedule, std::int32_t node, std::int32_t storage,
                                   const Dim& size) const {
     const Step& step = schedule.steps[index(node)];
-    const OpCost& cost = rows_[index(step.row)].cost;
+    const OpCost& cost = analysis_.nodes[index(step.row)].cost;
     const auto& inputs = schedule.graph->nodes[index(node)].inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] == kAbsent || schedule.storage_of[index(inputs[i])] != storage) continue;
@@ -130,7 +128,6 @@ class Counter {
 
   const Model& model_;
   const Analysis& analysis_;
-  const std::vector<NodeReport>& rows_;
   std::vector<Need> needs_;
   std::vector<std::vector<bool>> seen_;  // weights already counted, by graph and value
 };

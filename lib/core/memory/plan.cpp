@@ -12,6 +12,7 @@
 #include "memory/liveness.h"
 #include "memory/reorder.h"
 #include "memory/schedule.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/memory.h"
 
@@ -38,10 +39,8 @@ class WeightCounter {
     std::map<ValueId, std::pair<std::int32_t, const Tensor*>> constants;  // outputs of Constant nodes
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& node = graph.nodes[i];
-      if (node.op_type == "Constant" && node.outputs.size() == 1)
-        for (const Attribute& attribute : node.attributes)
-          if (const auto* tensor = std::get_if<Tensor>(&attribute.value))
-            constants[node.outputs[0]] = {~static_cast<std::int32_t>(i), tensor};
+      if (const Tensor* tensor = node.constant(); tensor != nullptr && node.outputs.size() == 1)
+        constants[node.outputs[0]] = {~static_cast<std::int32_t>(i), tensor};
       for (const ValueId input : node.inputs) {
         if (input == kAbsent) continue;
         if (const auto found = constants.find(input); found != constants.end())
@@ -56,9 +55,8 @@ class WeightCounter {
   void add_stored(GraphId id, ValueId value) {
     while (id >= 0) {
       const Graph& graph = model_.graphs[index(id)];
-      const Value& found = graph.values[index(value)];
-      if (found.initializer >= 0)
-        return add(id, value, found.initializer, graph.initializers[index(found.initializer)]);
+      const Value& found = graph.value(value);
+      if (found.initializer >= 0) return add(id, value, found.initializer, graph.initializer(found.initializer));
       if (found.outer == kAbsent) return;
       value = found.outer;
       id = graph.parent;
@@ -199,12 +197,11 @@ class Planner {
 
 MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const MemoryOptions& options) {
   if (options.alignment < 1)
-    throw Error("the alignment of the arena is " + std::to_string(options.alignment) + ", expected at least 1");
+    throw Error(cat("the alignment of the arena is ", options.alignment, ", expected at least 1"));
   if (!options.order.empty() && !is_topological(model, options.order))
     throw Error(
         "the given order of nodes is not a topological order of the main graph: each node once, after those that make "
-        "its "
-        "inputs");
+        "its inputs");
   const Planner planner(model, analysis, options);
   MemoryPlan plan = planner.plan(options.order.empty() ? file_order(planner.schedule()) : options.order);
   plan.weights = WeightCounter(model, analysis).count();

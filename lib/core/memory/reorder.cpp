@@ -8,7 +8,6 @@
 #include <set>
 
 #include "graph/index.h"
-#include "memory/liveness.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -22,12 +21,11 @@ class Pressure {
       readers_left_[s] = static_cast<std::int32_t>(cost.schedule.storages[s].readers.size());
   }
 
-  Int growth(std::int32_t node) const {
-    return cost_.growth(node, [&](std::int32_t storage) { return readers_left_[index(storage)]; });
+  auto left() const {
+    return [this](std::int32_t storage) { return readers_left_[index(storage)]; };
   }
-  Int rise(std::int32_t node) const {
-    return cost_.rise(node, [&](std::int32_t storage) { return readers_left_[index(storage)]; });
-  }
+  Int growth(std::int32_t node) const { return cost_.growth(node, left()); }
+  Int rise(std::int32_t node) const { return cost_.rise(node, left()); }
 
   // Marks the node done. Calls `changed` for each node whose net growth changed.
   template <typename Changed>
@@ -190,10 +188,7 @@ Precedence precedence_of(const Model& model) {
   const Graph& graph = model.main();
   Precedence result{.before = std::vector<std::vector<std::int32_t>>(graph.nodes.size()),
                     .after = std::vector<std::vector<std::int32_t>>(graph.nodes.size())};
-  std::vector<std::int32_t> producer(graph.values.size(), -1);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    for (const ValueId output : graph.nodes[i].outputs)
-      if (output != kAbsent) producer[index(output)] = static_cast<std::int32_t>(i);
+  const std::vector<std::int32_t> producer = producers_of(graph);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     std::vector<std::int32_t>& before = result.before[i];
     const auto wait_for = [&](ValueId value) {
@@ -207,11 +202,6 @@ Precedence precedence_of(const Model& model) {
     for (const std::int32_t source : before) result.after[index(source)].push_back(static_cast<std::int32_t>(i));
   }
   return result;
-}
-
-Int OrderCost::peak(std::span<const std::int32_t> order) const {
-  const std::vector<Int> alive = timeline(schedule, liveness(schedule, order, in_place), order, sizes);
-  return alive.empty() ? Int{0} : *std::max_element(alive.begin(), alive.end());
 }
 
 bool is_topological(const Model& model, std::span<const std::int32_t> order) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/index.h"
 #include "memory/liveness.h"
 #include "memory/schedule.h"
 
@@ -18,7 +19,7 @@ struct OrderCost {
   const StorageSizes& sizes;
   bool in_place = false;  // operands may be overwritten
 
-  Int peak(std::span<const std::int32_t> order) const;
+  Int peak(std::span<const std::int32_t> order) const { return peak_bytes(schedule, order, sizes, in_place); }
 
   // growth(): additional bytes alive after the node has run; rise(): while it runs. `left` gives the number of readers
   // of a storage that have not run yet, including this node.
@@ -50,42 +51,38 @@ std::optional<std::vector<std::int32_t>> better_order(const Model& model, const 
 
 template <typename Left>
 bool OrderCost::ends_with(std::int32_t storage, const Left& left) const {
-  const Storage& s = schedule.storages[static_cast<std::size_t>(storage)];
+  const Storage& s = schedule.storages[index(storage)];
   return !s.is_output && !s.is_held && left(storage) == 1;
 }
 
 template <typename Left>
 Int OrderCost::growth(std::int32_t node, const Left& left) const {
   Int growth = 0;
-  const Step& step = schedule.steps[static_cast<std::size_t>(node)];
+  const Step& step = schedule.steps[index(node)];
   for (const std::int32_t written : step.writes) {
-    const Storage& s = schedule.storages[static_cast<std::size_t>(written)];
-    if (s.is_in_place)
-      growth += sizes.storages[static_cast<std::size_t>(s.continues)];  // is not freed below
-    else if (s.is_output || s.is_held || !s.readers.empty())
-      growth += sizes.storages[static_cast<std::size_t>(written)];
+    const Storage& s = schedule.storages[index(written)];
+    const bool is_needed = s.is_output || s.is_held || !s.readers.empty();
+    if (s.is_in_place || is_needed)  // what continues another storage is not freed below
+      growth += sizes.storages[index(s.is_in_place ? s.continues : written)];
   }
   for (const std::int32_t read : step.reads)
-    if (sizes.storages[static_cast<std::size_t>(read)] != 0 && ends_with(read, left))
-      growth -= sizes.storages[static_cast<std::size_t>(read)];
+    if (sizes.storages[index(read)] != 0 && ends_with(read, left)) growth -= sizes.storages[index(read)];
   return growth;
 }
 
 template <typename Left>
 Int OrderCost::rise(std::int32_t node, const Left& left) const {
   Int rise = 0;
-  const Step& step = schedule.steps[static_cast<std::size_t>(node)];
+  const Step& step = schedule.steps[index(node)];
   for (const std::int32_t written : step.writes)
-    if (!schedule.storages[static_cast<std::size_t>(written)].is_in_place)
-      rise += sizes.storages[static_cast<std::size_t>(written)];
+    if (!schedule.storages[index(written)].is_in_place) rise += sizes.storages[index(written)];
   if (step.has_body) {
-    const Int body = sizes.bodies[static_cast<std::size_t>(node)];
+    const Int body = sizes.bodies[index(node)];
     return step.body_on_top ? rise + body : std::max(rise, body);
   }
   if (in_place && rise != 0 && can_overwrite(schedule, node))
     for (const std::int32_t read : step.reads)
-      if (sizes.storages[static_cast<std::size_t>(read)] == rise &&
-          !schedule.storages[static_cast<std::size_t>(read)].is_input && ends_with(read, left))
+      if (sizes.storages[index(read)] == rise && !schedule.storages[index(read)].is_input && ends_with(read, left))
         return 0;
   return rise;
 }

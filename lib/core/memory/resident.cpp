@@ -46,16 +46,7 @@ class Cache {
 
  private:
   void find_last_readers() {
-    std::vector<std::int32_t> unit_of(schedule_.steps.size(), -1);
-    for (std::size_t u = 0; u < fused_.units.size(); ++u) {
-      const MovedUnit& unit = fused_.units[u];
-      if (unit.node >= 0) {
-        unit_of[index(unit.node)] = static_cast<std::int32_t>(u);
-      } else {
-        for (const std::int32_t node : fused_.groups[index(unit.group)].nodes)
-          unit_of[index(node)] = static_cast<std::int32_t>(u);
-      }
-    }
+    const std::vector<std::int32_t> unit_of = unit_of_nodes(fused_.units, fused_.groups, schedule_.steps.size());
     for (std::size_t s = 0; s < entries_.size(); ++s)
       for (const std::int32_t reader : schedule_.storages[s].readers)
         entries_[s].last_unit = std::max(entries_[s].last_unit, unit_of[index(reader)]);
@@ -136,13 +127,8 @@ class Cache {
 
   void drop(std::int32_t id, bool is_needed) {
     Entry& entry = entries_[index(id)];
-    if (entry.is_dirty) {
-      if (is_needed) {
-        write_back(entry);
-      } else {
-        entry.saved += entry.bytes;
-      }
-    }
+    if (entry.is_dirty && is_needed) write_back(entry);
+    if (entry.is_dirty) entry.saved += entry.bytes;
     entry.is_cached = entry.is_dirty = false;
     used_ -= entry.bytes;
     order_.erase(entry.place);
