@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <map>
 #include <string>
 
@@ -50,12 +51,10 @@ std::map<Kind, int> kinds(const std::string& graph, const AnalyzeOptions& sizes 
 
 }  // namespace
 
-TEST_CASE("classes of kernels have names") {
-  for (std::size_t i = 0; i < kOrtKernelClasses; ++i) {
-    const auto kind = static_cast<Kind>(i);
-    CHECK(ort_kernel_class(to_string(kind)) == kind);
-  }
-  CHECK(!ort_kernel_class("winograd"));
+TEST_CASE("classes of kernels have names of their own") {
+  std::set<std::string_view> names = {""};
+  for (std::size_t i = 0; i < kOrtKernelClasses; ++i) names.insert(to_string(static_cast<Kind>(i)));
+  CHECK(names.size() == kOrtKernelClasses + 1);
 }
 
 TEST_CASE("convolutions fill up blocks of channels") {

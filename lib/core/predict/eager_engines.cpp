@@ -1,6 +1,7 @@
 // Eager PyTorch, and ONNX Runtime's CUDA provider: their coefficients, predictions and records.
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/eager.h"
 #include "predict/engines.h"
@@ -23,23 +24,16 @@ CoefficientRows coefficient_rows(EagerCoefficients& c) {
   rows.push_back({"norm", &c.norm, kAtLeastOne, {3, 0.5}});
   for (std::size_t i = 0; i < kKernelClasses; ++i) {
     const auto kind = static_cast<KernelClass>(i);
-    const std::string object = "classes." + std::string(to_string(kind)) + '.';
+    const std::string object = cat("classes.", to_string(kind), ".");
     ClassCoefficients& of = c.classes[i];
     add_rows(rows, object, {{"bytes", &of.bytes, kAmount, {1.3, 0.5}}});
-    switch (place_of(kind)) {
-      case Place::Tensor:
-        add_rows(rows, object,
-                 {{"work", &of.work, kAmount, {1.3, 0.5}},
-                  {"rows", &of.rows, kAmount, {8, 1.5}, Presence::Optional},
-                  {"width", &of.width, kAmount, {24, 1}},
-                  {"depth", &of.depth, kAmount, {32, 1}}});
-        break;
-      case Place::Vector:
-        add_rows(rows, object, {{"work", &of.work, kAmount, {4, 1.5}}});
-        break;
-      case Place::Memory:
-        break;
-    }
+    if (place_of(kind) == Place::Vector) add_rows(rows, object, {{"work", &of.work, kAmount, {4, 1.5}}});
+    if (place_of(kind) != Place::Tensor) continue;
+    add_rows(rows, object,
+             {{"work", &of.work, kAmount, {1.3, 0.5}},
+              {"rows", &of.rows, kAmount, {8, 1.5}, Presence::Optional},
+              {"width", &of.width, kAmount, {24, 1}},
+              {"depth", &of.depth, kAmount, {32, 1}}});
   }
   rows.push_back({"shortest_kernel_seconds", &c.shortest_kernel_seconds, kAmount});
   return rows;
@@ -81,18 +75,18 @@ std::string merged_branches_note(const EngineRun& run, const Analysis& analysis,
   if (merged.merged_branches == 0) return {};
   double seconds = 0;
   for (const double each : added_seconds(merged.kernels, rates, coefficients)) seconds += each;
-  return std::to_string(merged.merged_branches) +
-         " convolutions are parallel branches that add up: a network that merges them before it runs "
-         "(reparameterisation) takes " +
-         base::si_seconds(seconds);
+  return cat(merged.merged_branches,
+             " convolutions are parallel branches that add up: a network that merges them before it runs "
+             "(reparameterisation) takes ",
+             base::si_seconds(seconds));
 }
 
 Prediction predict_eager(const EngineRun& run) {
   const Calibration& fitted = run.calibration;
   const EagerEngine& engine = eager_engine(fitted.engine);
   // A calibration covers how a framework runs the unmodified file, including autocast.
-  const Analysis as_filed = run.precision ? analyzed_as(run, std::nullopt) : Analysis();
-  const Analysis& analysis = run.precision ? as_filed : run.analysis;
+  const Analysis in_types_of_file = run.precision ? analyzed_as(run, std::nullopt) : Analysis();
+  const Analysis& analysis = run.precision ? in_types_of_file : run.analysis;
   if (engine.optimizes && multiplies(analysis, {ElementType::Float16, ElementType::Bfloat16}))
     return not_predicted(fitted.engine +
                          " was measured with float32 files, and this one multiplies 16-bit numbers; give the model as "
@@ -103,29 +97,37 @@ Prediction predict_eager(const EngineRun& run) {
   const EagerOptions options = {.bindings = run.bindings, .channels_last = run.channels_last, .engine = engine};
   const EagerKernels lowered = eager_kernels(run.model, analysis, options);
   if (lowered.unknown_rows > 0 && engine.optimizes)
-    return not_predicted(std::to_string(lowered.unknown_rows) +
-                         " kernels work on integers or are not modelled, of which no run of the calibration had any");
+    return not_predicted(cat(lowered.unknown_rows,
+                             " kernels work on integers or are not modelled, of which no run of the calibration had "
+                             "any"));
   const EagerCoefficients coefficients = eager_coefficients(fitted);
-  Prediction result{.seconds = 0,
-                    .row_seconds = std::vector<double>(analysis.nodes.size()),
-                    .kernels = static_cast<std::int64_t>(lowered.kernels.size()),
-                    .unknown_rows = lowered.unknown_rows};
-  const std::vector<double> added = added_seconds(lowered.kernels, *rates, coefficients);
-  for (std::size_t i = 0; i < added.size(); ++i) add_seconds(result, lowered.kernels[i].row, added[i]);
+  Prediction result = summed(lowered, added_seconds(lowered.kernels, *rates, coefficients), analysis);
   // Short kernels wait for the host, which was never the limit in the measured runs.
   if (result.kernels > 0 &&
       *result.seconds < static_cast<double>(result.kernels) * coefficients.shortest_kernel_seconds)
-    result.notes.push_back("kernels are shorter than any that calibration " + fitted.id +
-                           " was fitted to: the host may be the limit; take a larger batch");
+    result.notes.push_back(cat("kernels are shorter than any that calibration ", fitted.id,
+                               " was fitted to: the host may be the limit; take a larger batch"));
   if (std::string note = merged_branches_note(run, analysis, options, *rates, coefficients); !note.empty())
     result.notes.push_back(std::move(note));
   set_interval(result, interval(fitted, run.device.id, run.channels_last), fitted.coverage,
-               fitted.interval ? "no runs on such a device judged the calibration" : kTooFewFamilies);
+               fitted.interval ? kNoSuchDevice : kTooFewFamilies);
   return result;
 }
 
 constexpr std::string_view kSchema = "pagoda.calibration/1";
-constexpr Precision kFloat16[] = {Precision::Float16}, kFloat32[] = {Precision::Float32}, kTf32[] = {Precision::Tf32};
+constexpr Precision kTf32[] = {Precision::Tf32};
+
+constexpr Engine in_float32(std::string_view id, std::string_view what) {
+  return {.id = id,
+          .what = what,
+          .schema = kSchema,
+          .is_of_one_machine = true,
+          .precisions = kFloat32,
+          .covers = "`predict`: calibration {} is for float32",
+          .remedy = "; give `precision=fp32` or none",
+          .coefficients = rows_of<EagerCoefficients>,
+          .predict = predict_eager};
+}
 
 }  // namespace
 
@@ -154,25 +156,9 @@ constinit const Engine kOrtCuda = {
     .products = kTf32,
     .coefficients = rows_of<EagerCoefficients>,
     .predict = predict_eager};
-constinit const Engine kPytorchCpu = {
-    .id = "pytorch-cpu",
-    .what = "eager PyTorch in float32 on the CPU that pagoda-calibrate --here pytorch-cpu -o FILE measured",
-    .schema = kSchema,
-    .is_of_one_machine = true,
-    .precisions = kFloat32,
-    .covers = "`predict`: calibration {} is for float32",
-    .remedy = "; give `precision=fp32` or none",
-    .coefficients = rows_of<EagerCoefficients>,
-    .predict = predict_eager};
-constinit const Engine kPytorchCuda = {
-    .id = "pytorch-cuda",
-    .what = "eager PyTorch in float32 on the GPU that pagoda-calibrate --here pytorch-cuda -o FILE measured",
-    .schema = kSchema,
-    .is_of_one_machine = true,
-    .precisions = kFloat32,
-    .covers = "`predict`: calibration {} is for float32",
-    .remedy = "; give `precision=fp32` or none",
-    .coefficients = rows_of<EagerCoefficients>,
-    .predict = predict_eager};
+constinit const Engine kPytorchCpu = in_float32(
+    "pytorch-cpu", "eager PyTorch in float32 on the CPU that pagoda-calibrate --here pytorch-cpu -o FILE measured");
+constinit const Engine kPytorchCuda = in_float32(
+    "pytorch-cuda", "eager PyTorch in float32 on the GPU that pagoda-calibrate --here pytorch-cuda -o FILE measured");
 
 }  // namespace pagoda::inline core

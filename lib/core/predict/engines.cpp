@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -18,23 +19,22 @@ constexpr const Engine* kEngines[] = {&kPytorchAmp, &kServing,    &kTensorRt,   
 std::span<const Engine* const> engines() { return kEngines; }
 
 const Engine* find_engine(std::string_view id) {
-  const auto* found =
-      std::find_if(std::begin(kEngines), std::end(kEngines), [&](const Engine* engine) { return engine->id == id; });
-  return found == std::end(kEngines) ? nullptr : *found;
+  for (const Engine* each : kEngines)
+    if (each->id == id) return each;
+  return nullptr;
 }
 
 const Engine& engine(std::string_view id) {
   if (const Engine* found = find_engine(id)) return *found;
-  std::vector<std::string_view> ids;
-  for (const Engine* each : kEngines) ids.push_back(each->id);
-  throw Error("engine \"" + std::string(id) + "\" is not known; expected " + base::joined(ids, " or "));
+  const auto id_of = [](const Engine* each) { return each->id; };
+  throw Error(cat("engine \"", id, "\" is not known; expected ", base::joined(kEngines, " or ", id_of)));
 }
 
 Prediction predict(const EngineRun& run) {
   Prediction result = engine(run.calibration.engine).predict(run);
-  if (const auto& ignored = run.calibration.ignored; !ignored.empty())
-    result.notes.push_back("calibration " + run.calibration.id +
-                           ": unknown members are ignored: " + base::joined(ignored));
+  const Calibration& used = run.calibration;
+  if (!used.ignored.empty())
+    result.notes.push_back(cat("calibration ", used.id, ": unknown members are ignored: ", base::joined(used.ignored)));
   return result;
 }
 
@@ -56,11 +56,10 @@ bool holds(const Analysis& analysis, std::initializer_list<ElementType> types) {
 }
 
 const Calibration::Set* set_for(const std::vector<Calibration::Set>& sets, std::string_view compute_capability) {
-  const auto found = std::find_if(sets.begin(), sets.end(), [&](const Calibration::Set& set) {
-    const auto& known = set.compute_capabilities;
-    return std::find(known.begin(), known.end(), compute_capability) != known.end();
-  });
-  return found == sets.end() ? nullptr : &*found;
+  for (const Calibration::Set& set : sets)
+    for (const std::string& known : set.compute_capabilities)
+      if (known == compute_capability) return &set;
+  return nullptr;
 }
 
 void add_rows(CoefficientRows& rows, const std::string& object, std::initializer_list<CoefficientRow> members) {
@@ -88,12 +87,7 @@ Analysis analyzed_as(const EngineRun& run, std::optional<Precision> precision) {
 Prediction not_predicted(const std::string& why) { return {.notes = {"none, for " + why}}; }
 
 Prediction lacks_rates(const EngineRun& run, const std::string& lacks) {
-  return {.notes = {run.device.id + " " + lacks + ", which calibration " + run.calibration.id + " needs"}};
-}
-
-void add_seconds(Prediction& prediction, std::int32_t row, double seconds) {
-  prediction.row_seconds[static_cast<std::size_t>(row)] += seconds;
-  prediction.seconds = prediction.seconds.value_or(0) + seconds;
+  return {.notes = {cat(run.device.id, " ", lacks, ", which calibration ", run.calibration.id, " needs")}};
 }
 
 void set_interval(Prediction& prediction, const std::optional<Factors>& factors, double coverage,

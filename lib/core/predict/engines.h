@@ -1,9 +1,11 @@
 // The engines' records, each defined in the file of its engine, and what they share.
 #pragma once
 
+#include <span>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "graph/index.h"
 #include "pagoda/core/engine.h"
 
 namespace pagoda::inline core {
@@ -27,12 +29,30 @@ Prediction not_predicted(const std::string& why);
 // A run on a device that lacks rates: `lacks` is "states no clock".
 Prediction lacks_rates(const EngineRun& run, const std::string& lacks);
 
-// Adds the seconds of a kernel of a row to the prediction. `row_seconds` must have the size of the analysis.
-void add_seconds(Prediction& prediction, std::int32_t row, double seconds);
+// The time of lowered kernels, each with its seconds: a kernel's time counts for its row, or the first of its rows.
+template <typename Lowered>
+Prediction summed(const Lowered& lowered, std::span<const double> seconds, const Analysis& analysis) {
+  Prediction sum{.seconds = 0,
+                 .row_seconds = std::vector<double>(analysis.nodes.size()),
+                 .kernels = static_cast<std::int64_t>(lowered.kernels.size()),
+                 .unknown_rows = lowered.unknown_rows};
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    std::int32_t row = 0;
+    if constexpr (requires { lowered.kernels[i].row; })
+      row = lowered.kernels[i].row;
+    else
+      row = lowered.kernels[i].rows.front();
+    sum.row_seconds[index(row)] += seconds[i];
+    *sum.seconds += seconds[i];
+  }
+  return sum;
+}
 // Sets the interval; without `factors`, the reason why there is none.
 void set_interval(Prediction& prediction, const std::optional<Factors>& factors, double coverage,
                   std::string_view reason);
 
-inline constexpr std::string_view kTooFewFamilies = "too few families were measured to claim one";
+inline constexpr std::string_view kTooFewFamilies = "too few families were measured to claim one",
+                                  kNoSuchDevice = "no runs on such a device judged the calibration";
+inline constexpr Precision kFloat16[] = {Precision::Float16}, kFloat32[] = {Precision::Float32};
 
 }  // namespace pagoda::inline core

@@ -1,8 +1,8 @@
 // How long a kernel takes on a device, and the sum over a model.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
+#include "pagoda/base/enum_names.h"
 #include "pagoda/core/eager.h"
 #include "predict/needs.h"
 
@@ -10,14 +10,13 @@ namespace pagoda::inline core {
 namespace {
 
 // clang-format off
-constexpr std::array<std::string_view, kKernelClasses> kKernelNames = {
+constexpr base::EnumNames<KernelClass::Other> kKernelNames(
     "conv", "conv_pointwise", "conv_stem", "conv_patch", "conv_grouped", "conv_channels_last", "linear", "batched_matmul",
     "attention", "masked_attention", "recurrent", "depthwise", "depthwise_library", "depthwise_channels_last", "max_pool",
     "average_pool", "pointwise", "pointwise_broadcast", "pointwise_mixed", "pointwise_strided", "activation",
     "batch_norm", "batch_norm_channels_last", "layer_norm", "group_norm", "softmax", "reduce", "cast", "copy",
-    "copy_transposing", "concat", "pad", "gather", "resize", "other"};
+    "copy_transposing", "concat", "pad", "gather", "resize", "other");
 // clang-format on
-static_assert(!kKernelNames.back().empty());
 
 // Time of a byte from cache relative to one from memory. RRZE's gpu-benches read L2 at 2.4 times DRAM's rate on a GH200
 // and 4.5 times on an A100; few vendors state a rate for L2.
@@ -40,13 +39,7 @@ Place place_of(KernelClass kind) {
 
 bool is_convolution(KernelClass kind) { return kind <= KernelClass::ConvChannelsLast; }
 
-std::string_view to_string(KernelClass kind) { return kKernelNames[static_cast<std::size_t>(kind)]; }
-
-std::optional<KernelClass> kernel_class(std::string_view name) {
-  const auto found = std::find(kKernelNames.begin(), kKernelNames.end(), name);
-  if (found == kKernelNames.end()) return std::nullopt;
-  return static_cast<KernelClass>(std::distance(kKernelNames.begin(), found));
-}
+std::string_view to_string(KernelClass kind) { return kKernelNames[kind]; }
 
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine, std::string* lacks) {
   const bool is_single = engine.products != Precision::Float16;
@@ -65,14 +58,11 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEng
   rates.bandwidth = needs(bandwidth_of(device.levels.empty() ? nullptr : &device.levels.front()), "memory bandwidth");
   const Quantity& launch = device.launch_overhead_seconds;
   rates.launch = is_single ? launch.value.value_or(1e-6) : needs(&launch, "launch overhead");
-  if (!needs.are_met()) {
-    if (lacks != nullptr) *lacks = needs.text();
-    return std::nullopt;
+  if (!engine.is_of_one_machine) {
+    rates.units = device.units.value.value_or(1);
+    if (device.levels.size() > 1) rates.cache = device.levels[1].capacity_bytes.value.value_or(0);
   }
-  if (engine.is_of_one_machine) return rates;
-  rates.units = device.units.value.value_or(1);
-  if (device.levels.size() > 1) rates.cache = device.levels[1].capacity_bytes.value.value_or(0);
-  return rates;
+  return needs.met_by(rates, lacks);
 }
 
 KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, const EagerCoefficients& coefficients) {

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "graph/index.h"
+#include "predict/links.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -24,30 +24,14 @@ class BranchFinder {
   BranchFinder(const Model& model, const Analysis& analysis)
       : graph_(model.main()),
         analysis_(analysis),
-        constant_(graph_.values.size(), false),
-        readers_(graph_.values.size()),
+        constant_(constants_by_mark(graph_, analysis, {Mark::Folded})),
+        links_(graph_),
         forms_(graph_.values.size()),
-        is_claimed_(graph_.nodes.size(), false) {
-    for (std::size_t i = 0; i < graph_.values.size(); ++i) constant_[i] = graph_.values[i].initializer >= 0;
-    for (const NodeReport& row : analysis.nodes) {
-      if (row.graph != 0) continue;
-      const bool is_folded = row.cost.mark == Mark::Folded;
-      for (const ValueId output : graph_.node(row.node).outputs)
-        if (output != kAbsent && is_folded) constant_[index(output)] = true;
-    }
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const auto id = static_cast<std::int32_t>(n);
-      for (const ValueId input : graph_.nodes[n].inputs)
-        if (input != kAbsent) readers_[index(input)].push_back(id);
-    }
-    // -1 marks outputs of the model, which their reader needs whole: they join no sum.
-    for (const ValueId output : graph_.outputs)
-      if (output != kAbsent) readers_[index(output)].push_back(-1);
-  }
+        is_claimed_(graph_.nodes.size(), false) {}
 
   std::vector<MergedBranches> run() {
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-      if (!graph_.nodes[n].outputs.empty()) follow(graph_.nodes[n].output(0), static_cast<std::int32_t>(n));
+    for (const Node& node : graph_.nodes)
+      if (!node.outputs.empty()) follow(node.output(0), links_.id(node));
     std::vector<MergedBranches> found;
     for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
       if (is_claimed_[n] || graph_.nodes[n].outputs.empty()) continue;
@@ -75,15 +59,17 @@ class BranchFinder {
     return std::all_of(sum.parts.begin(), sum.parts.end(), [&](std::int32_t part) {
       if (is_claimed_[index(part)]) return false;
       if (part == root) return true;
-      const auto& readers = readers_[index(graph_.node(part).output(0))];
-      return std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
-        return reader >= 0 && std::find(sum.parts.begin(), sum.parts.end(), reader) != sum.parts.end();
+      const ValueId result = graph_.node(part).output(0);
+      const auto& readers = links_.readers(result);
+      return !links_.is_output(result) && std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
+        return std::find(sum.parts.begin(), sum.parts.end(), reader) != sum.parts.end();
       });
     });
   }
 
   bool is_image(ValueId value) const {
-    return value != kAbsent && analysis_.types[index(value)].shape && analysis_.types[index(value)].shape->size() == 4;
+    const Shape* shape = shape_of(analysis_, value);
+    return shape != nullptr && shape->size() == 4;
   }
   bool is_constant(ValueId value) const { return value == kAbsent || constant_[index(value)]; }
 
@@ -104,8 +90,7 @@ class BranchFinder {
       return;
     }
     const bool is_sum = op == "Add" || op == "Sub";
-    const bool is_scaled = is_sum || op == "Mul" || op == "BatchNormalization" || op == "Identity";
-    if (!is_scaled) return;
+    if (!is_sum && op != "Mul" && op != "BatchNormalization" && op != "Identity") return;
     if (is_sum && node.inputs.size() == 2 && !is_constant(node.input(0)) && !is_constant(node.input(1)))
       return add(node, id, forms);
     const std::size_t place = is_constant(node.input(0)) ? 1 : 0;
@@ -122,9 +107,8 @@ class BranchFinder {
 
   std::optional<BranchSum> convolution_of(const Node& node, std::int32_t id) const {
     if (!is_image(node.input(0)) || !is_constant(node.input(1)) || !is_image(node.input(1))) return std::nullopt;
-    const auto is_one = [](std::int64_t size) { return size == 1; };
     if (const auto* dilations = node.integers("dilations"); dilations != nullptr)
-      if (!std::all_of(dilations->begin(), dilations->end(), is_one)) return std::nullopt;
+      if (std::any_of(dilations->begin(), dilations->end(), [](auto size) { return size != 1; })) return std::nullopt;
     BranchSum sum{.parts = {id}, .convolution = id, .convolutions = 1};
     const Shape& weight = *analysis_.types[index(node.input(1))].shape;
     if (!weight[2].is_constant() || !weight[3].is_constant()) return std::nullopt;
@@ -161,7 +145,7 @@ class BranchFinder {
   const Graph& graph_;
   const Analysis& analysis_;
   std::vector<bool> constant_;
-  std::vector<std::vector<std::int32_t>> readers_;
+  const Links links_;
   std::vector<Forms> forms_;
   std::vector<bool> is_claimed_;
 };

@@ -1,8 +1,9 @@
-// What an engine needs to know of a device: facts are taken one by one, and those that the device does not state are
-// named, so that a message says what to add.
+// The facts of a device that an engine needs. They are taken one by one; a message names all that the device lacks.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/base/text.h"
@@ -25,9 +26,13 @@ class Needs {
     if (!is_stated) missing_.push_back(name);
   }
 
-  bool are_met() const { return missing_.empty(); }
-  // "no clock or power"; goes on a sentence that begins with the device.
-  std::string text() const { return "states no " + base::joined(missing_, " or "); }
+  // The rates made of these facts; empty if one is missing: `lacks` then receives "states no clock or power".
+  template <typename Rates>
+  std::optional<Rates> met_by(const Rates& rates, std::string* lacks) const {
+    if (missing_.empty()) return rates;
+    if (lacks != nullptr) *lacks = "states no " + base::joined(missing_, " or ");
+    return std::nullopt;
+  }
 
  private:
   std::vector<std::string_view> missing_;

@@ -34,8 +34,7 @@ ValueId OrtClasses::integer_matrix(const Node& node) const {
 }
 
 OrtKernelClass OrtClasses::of_integers(ValueId matrix) const {
-  const std::int32_t from = links_.writer(matrix);
-  if (from >= 0 && graph_.node(from).op_type == "DequantizeLinear") matrix = graph_.node(from).input(0);
+  if (links_.is_written_by(matrix, "DequantizeLinear")) matrix = links_.writing(matrix)->input(0);
   return analysis_.types[index(matrix)].element == ElementType::Uint8 ? OrtKernelClass::ProductUnsigned
                                                                       : OrtKernelClass::ProductQuantized;
 }

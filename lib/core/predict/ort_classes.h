@@ -19,10 +19,10 @@ class OrtClasses {
   OrtKernelClass of_integers(ValueId matrix) const;
   // Elements side by side in a row of the node's work (OrtKernel::width); 0: the class has no rows.
   double row_width(OrtKernelClass kind, const Node& node) const;
-  // Read by a cubic Resize: four numbers for each interpolation along an axis. The engine interpolates every line of
-  // the image that it reads to the output's width, once, and those for each output again: with as many lines as before,
-  // twice for each output; with half as many, three times. Measured with ONNX Runtime 1.32, ratios from 1/2 to 4:
-  // 43 to 62 ns for each interpolation.
+  // Bytes that a cubic Resize reads: four numbers per interpolation along an axis. The engine interpolates each line of
+  // the image that it reads to the output's width once, and the results again for each output: twice per output with as
+  // many lines as before, three times with half as many. Measured with ONNX Runtime 1.32, ratios from 1/2 to 4: 43 to
+  // 62 ns per interpolation.
   double cubic_bytes(const Node& node) const;
 
  private:

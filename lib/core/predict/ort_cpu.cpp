@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/onnxruntime.h"
 #include "predict/engines.h"
@@ -12,11 +13,7 @@
 namespace pagoda::inline core {
 namespace {
 
-struct SlowClass {
-  OrtKernelClass kind;
-  std::string_view reason;
-};
-constexpr SlowClass kSlow[] = {
+constexpr std::pair<OrtKernelClass, std::string_view> kSlow[] = {
     {OrtKernelClass::IntegerPool, "averages of integers, which the engine computes element by element"},
     {OrtKernelClass::ProductUnsigned,
      "integers with uint8 weights, for which the engine has no fast kernel on x86, as it has for int8"},
@@ -53,36 +50,35 @@ CoefficientRows coefficient_rows(CpuCoefficients& c) {
     const auto kind = static_cast<OrtKernelClass>(i);
     if (kind == OrtKernelClass::Small) continue;  // has only the launch cost
     CpuClassCoefficients& of = c.classes[i];
-    // Every calibration has the rates of these two; other classes without a rate take that of a similar class.
-    const bool has_work = kind == OrtKernelClass::Product, has_bytes = kind == OrtKernelClass::Copy;
-    const auto add = [&](bool applies, const char* name, double& place, Presence presence, bool is_needed = false) {
-      if (applies)
-        rows.push_back({"classes." + std::string(to_string(kind)) + '.' + name,
-                        &place,
-                        is_needed ? kPositive : kAmount,
-                        {},
-                        is_needed ? Presence::Required : presence});
+    const auto add = [&](std::string_view name, double& place, Presence presence) {
+      // Every calibration has the rates of these two; other classes without a rate take that of a similar class.
+      const bool is_needed = (kind == OrtKernelClass::Product && &place == &of.flops_per_second) ||
+                             (kind == OrtKernelClass::Copy && &place == &of.bytes_per_second);
+      rows.push_back({cat("classes.", to_string(kind), ".", name),
+                      &place,
+                      is_needed ? kPositive : kAmount,
+                      {},
+                      is_needed ? Presence::Required : presence});
     };
-    const bool is_product = pagoda::is_product(kind);
-    add(true, "start_seconds", of.start_seconds, Presence::Optional);
-    add(is_product, "flops_per_second", of.flops_per_second, Presence::InGroup, has_work);
-    add(true, "bytes_per_second", of.bytes_per_second, Presence::InGroup, has_bytes);
-    add(is_product, "rows", of.rows, Presence::InGroup);
-    add(true, "width", of.width, Presence::Optional);
-    add(is_product, "depth", of.depth, Presence::InGroup);
-    add(is_product, "line", of.line, Presence::Optional);
-    add(is_product, "overlap", of.overlap, Presence::Optional);
+    add("start_seconds", of.start_seconds, Presence::Optional);
+    if (is_product(kind)) add("flops_per_second", of.flops_per_second, Presence::InGroup);
+    add("bytes_per_second", of.bytes_per_second, Presence::InGroup);
+    if (is_product(kind)) add("rows", of.rows, Presence::InGroup);
+    add("width", of.width, Presence::Optional);
+    if (!is_product(kind)) continue;
+    add("depth", of.depth, Presence::InGroup);
+    add("line", of.line, Presence::Optional);
+    add("overlap", of.overlap, Presence::Optional);
   }
-  const auto in_group = [](const char* name, double& place, Limits limits = kPositive, Digits digits = Digits::Four) {
-    return CoefficientRow{name, &place, limits, {}, Presence::InGroup, digits};
-  };
-  add_rows(
-      rows, "apart.",
-      {in_group("share", apart.share, kShare),
-       in_group("handoff_bytes_per_second", apart.machine.handoff_bytes_per_second),
-       in_group("memory_bytes_per_second", apart.machine.memory_bytes_per_second),
-       in_group("cache_bytes", apart.machine.cache_bytes, kAmount), in_group("cache_speed", apart.machine.cache_speed),
-       in_group("runs", apart.runs, kAmount, Digits::All), in_group("mean_error", apart.mean_error, kAmount)});
+  CpuMachine& machine = apart.machine;
+  add_rows(rows, "apart.",
+           {{"share", &apart.share, kShare, {}, Presence::InGroup},
+            {"handoff_bytes_per_second", &machine.handoff_bytes_per_second, kPositive, {}, Presence::InGroup},
+            {"memory_bytes_per_second", &machine.memory_bytes_per_second, kPositive, {}, Presence::InGroup},
+            {"cache_bytes", &machine.cache_bytes, kAmount, {}, Presence::InGroup},
+            {"cache_speed", &machine.cache_speed, kPositive, {}, Presence::InGroup},
+            {"runs", &apart.runs, kAmount, {}, Presence::InGroup, Digits::All},
+            {"mean_error", &apart.mean_error, kAmount, {}, Presence::InGroup}});
   return rows;
 }
 
@@ -155,10 +151,6 @@ double cold_share(const OrtKernels& model, double cache_bytes) {
   return missed;
 }
 
-double cpu_kernel_seconds(const OrtKernel& kernel, const CpuCoefficients& coefficients, double cold) {
-  return cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], coefficients, cold);
-}
-
 double cpu_kernel_seconds(const OrtKernel& kernel, const CpuClassCoefficients& c, const CpuMachine& machine,
                           double cold_share) {
   const auto half_at = [](double half, double size) { return size > 0 ? 1 + half / size : 1; };
@@ -181,25 +173,35 @@ double cpu_kernel_seconds(const OrtKernel& kernel, const CpuClassCoefficients& c
   return launch + longer * std::pow(1 + std::pow(std::min(work, traffic) / longer, exponent), 1 / exponent);
 }
 
-double cpu_run_seconds(const OrtKernels& kernels, const CpuCoefficients& coefficients, const CpuMachine& machine) {
-  const double cold = cold_share(kernels, machine.cache_bytes);
-  double seconds = 0;
-  for (const OrtKernel& kernel : kernels.kernels)
-    seconds += cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], machine, cold);
+double cpu_kernel_seconds(const OrtKernel& kernel, const CpuCoefficients& coefficients, double cold) {
+  return cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], coefficients, cold);
+}
+
+std::vector<double> cpu_seconds(const OrtKernels& lowered, const CpuCoefficients& coefficients,
+                                const CpuMachine& machine) {
+  const double cold = cold_share(lowered, machine.cache_bytes);
+  std::vector<double> seconds;
+  for (const OrtKernel& kernel : lowered.kernels)
+    seconds.push_back(
+        cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], machine, cold));
   return seconds;
 }
 
+double cpu_run_seconds(const OrtKernels& lowered, const CpuCoefficients& coefficients, const CpuMachine& machine) {
+  const std::vector<double> seconds = cpu_seconds(lowered, coefficients, machine);
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
 std::vector<SlowOrtKernels> slow_kernels(const OrtKernels& lowered, const std::vector<double>& seconds) {
-  const std::vector<OrtKernel>& kernels = lowered.kernels;
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   std::vector<SlowOrtKernels> list;
   for (const auto& [kind, reason] : kSlow) {
     SlowOrtKernels slow{.kind = kind, .rows = {}, .reason = reason};
     std::vector<std::pair<double, std::int32_t>> found;
-    for (std::size_t i = 0; i < kernels.size(); ++i) {
-      if (kernels[i].kind != kind) continue;
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      if (lowered.kernels[i].kind != kind) continue;
       slow.seconds += seconds[i];
-      found.emplace_back(-seconds[i], kernels[i].row);
+      found.emplace_back(-seconds[i], lowered.kernels[i].row);
     }
     if (found.empty() || slow.seconds < kSlowPart * total) continue;
     std::sort(found.begin(), found.end());
@@ -213,29 +215,28 @@ std::vector<SlowOrtKernels> slow_kernels(const OrtKernels& lowered, const std::v
 
 namespace {
 
-// Nodes of a quantised model that still multiply in floats, and conversions that run by themselves.
-void name_exceptions(const EngineRun& run, const OrtKernels& lowered, Prediction& prediction) {
-  std::set<std::int32_t> said;
+// Lists the nodes of a quantised model that still multiply in floats, and the conversions that run by themselves.
+void list_float_kernels(const EngineRun& run, const OrtKernels& lowered, Prediction& prediction) {
+  std::set<std::int32_t> listed;
   for (const OrtKernel& kernel : lowered.kernels) {
-    const NodeReport& row = run.analysis.nodes[static_cast<std::size_t>(kernel.row)];
+    const NodeReport& row = run.analysis.nodes[index(kernel.row)];
     const Graph& graph = run.model.graph(row.graph);
     const Node& node = graph.node(row.node);
     const bool is_conversion = node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
     const bool is_in_floats = is_product(kernel.kind) && kernel.weight_bytes > 0 && !is_quantized(kernel.kind) &&
                               !node.op_type.starts_with("DynamicQuantize");
-    if ((is_conversion || is_in_floats) && said.insert(kernel.row).second)
+    if ((is_conversion || is_in_floats) && listed.insert(kernel.row).second)
       (is_conversion ? prediction.unfused_conversions : prediction.float_products)
           .emplace_back(display_name(graph, node).view());
   }
 }
 
 std::string slow_note(const EngineRun& run, const SlowOrtKernels& slow, double total) {
-  const NodeReport& first = run.analysis.nodes[static_cast<std::size_t>(slow.rows.front())];
+  const NodeReport& first = run.analysis.nodes[index(slow.rows.front())];
   const Graph& graph = run.model.graph(first.graph);
-  return std::string(to_string(slow.kind)) + " takes " + base::rounded(100 * slow.seconds / total) +
-         " % of the time in " + std::to_string(slow.rows.size()) +
-         (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") + display_name(graph, graph.node(first.node)) +
-         ": " + std::string(slow.reason);
+  return cat(to_string(slow.kind), " takes ", base::rounded(100 * slow.seconds / total), " % of the time in ",
+             slow.rows.size(), slow.rows.size() == 1 ? " kernel, " : " kernels, most in ",
+             display_name(graph, graph.node(first.node)), ": ", slow.reason);
 }
 
 // The machine that the calibration was measured on, in the placement of processors that most of its rounds had.
@@ -250,42 +251,29 @@ Prediction predict_cpu(const EngineRun& run) {
   const Analysis& analysis = is_half ? single : run.analysis;
   const CpuCoefficients coefficients = cpu_coefficients(fitted);
   const OrtKernels lowered = ort_cpu_kernels(run.model, analysis, coefficients.channel_block);
-  Prediction result{.seconds = 0,
-                    .row_seconds = std::vector<double>(analysis.nodes.size()),
-                    .kernels = static_cast<std::int64_t>(lowered.kernels.size()),
-                    .unknown_rows = lowered.unknown_rows};
   const auto& apart = coefficients.apart;
   const bool is_apart = apart && apart->share > 0.5;
   const CpuMachine& together = coefficients;
-  const CpuMachine& machine = is_apart ? apart->machine : together;
+  const std::vector<double> seconds = cpu_seconds(lowered, coefficients, is_apart ? apart->machine : together);
+  Prediction result = summed(lowered, seconds, analysis);
   if (apart)
     result.other_placement = {.is_apart = !is_apart,
                               .seconds = cpu_run_seconds(lowered, coefficients, is_apart ? together : apart->machine),
                               .share = is_apart ? 1 - apart->share : apart->share};
-  const double cold = cold_share(lowered, machine.cache_bytes);
-  std::vector<double> seconds;
-  for (const OrtKernel& kernel : lowered.kernels) {
-    seconds.push_back(
-        cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], machine, cold));
-    add_seconds(result, kernel.row, seconds.back());
-  }
   if (is_half)
     result.notes.push_back(
         "the engine multiplies float16 in float32, which is predicted, without the casts around it: "
         "files of float16 took 0 to 38 % longer than in float32, so there is no interval");
   if (lowered.unknown_rows > 0)
-    result.notes.push_back(std::to_string(lowered.unknown_rows) +
-                           " operators are not modelled: the prediction covers the rest");
+    result.notes.push_back(cat(lowered.unknown_rows, " operators are not modelled: the prediction covers the rest"));
   for (const SlowOrtKernels& slow : slow_kernels(lowered, seconds))
     result.notes.push_back(slow_note(run, slow, *result.seconds));
   set_interval(result, is_half ? std::nullopt : fitted.interval, fitted.coverage,
                is_half ? "files of float16 take longer than what is predicted" : kTooFewFamilies);
   result.memory = predict_cpu_memory(cpu_memory_terms(run.model, analysis));
-  if (run.is_rewritten) name_exceptions(run, lowered, result);
+  if (run.is_rewritten) list_float_kernels(run, lowered, result);
   return result;
 }
-
-constexpr Precision kOrtCpuPrecisions[] = {Precision::Float32};
 
 }  // namespace
 
@@ -294,7 +282,7 @@ constinit const Engine kOrtCpu = {
     .what = "ONNX Runtime on the CPU that pagoda-calibrate --here onnxruntime-cpu -o FILE measured",
     .schema = "pagoda.cpu-calibration/1",
     .is_of_one_machine = true,
-    .precisions = kOrtCpuPrecisions,
+    .precisions = kFloat32,
     .rewritten = Precision::Int8,
     .covers = "`predict` `engine=onnxruntime-cpu` runs the precisions of the file",
     .remedy = "; give a quantised model, or `what_if=fp32,int8`",

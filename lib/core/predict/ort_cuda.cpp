@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "predict/gpu_products.h"
 #include "predict/names.h"
@@ -21,6 +22,29 @@ bool is_of_integers(OrtKernelClass kind) {
 
 constexpr double kFloatBytes = 4;
 constexpr std::int64_t kFusedRows = 256;  // from which on attention in float32 is one kernel
+
+// By OrtKernelClass, for nodes whose operator does not decide.
+// clang-format off
+constexpr KernelClass kCudaClasses[] = {
+    KernelClass::Conv, KernelClass::Conv, KernelClass::Conv, KernelClass::Conv,  // in blocks, pointwise, stem, columns
+    KernelClass::Conv, KernelClass::Conv, KernelClass::Conv, KernelClass::Conv,  // depthwise, quantised
+    KernelClass::Linear, KernelClass::Linear, KernelClass::Linear,               // products with a weight
+    KernelClass::BatchedMatmul,
+    KernelClass::Linear, KernelClass::Linear, KernelClass::Linear,               // quantised, unsigned, bits
+    KernelClass::MaskedAttention, KernelClass::Recurrent,
+    KernelClass::Pointwise, KernelClass::PointwiseBroadcast,
+    KernelClass::Activation, KernelClass::Activation,                            // logistic
+    KernelClass::LayerNorm, KernelClass::LayerNorm,                              // of a sum
+    KernelClass::Softmax, KernelClass::Softmax,                                  // of an outer axis
+    KernelClass::Reduce, KernelClass::AveragePool,
+    KernelClass::Copy, KernelClass::CopyTransposing, KernelClass::CopyTransposing,  // transposes
+    KernelClass::Copy, KernelClass::Gather,
+    KernelClass::Resize, KernelClass::Resize,                                    // cubic
+    KernelClass::Other, KernelClass::Other, KernelClass::Other,                  // integers
+    KernelClass::Other, KernelClass::Other, KernelClass::Other,                  // reorder, other, small
+};
+// clang-format on
+static_assert(std::size(kCudaClasses) == kOrtKernelClasses);
 
 class CudaLowering {
  public:
@@ -42,9 +66,9 @@ class CudaLowering {
   void lower(const OrtKernel& kernel) {
     const NodeReport& row = analysis_.nodes[static_cast<std::size_t>(kernel.row)];
     const Node* node = row.graph == 0 ? &graph_.node(row.node) : nullptr;  // null: of a body
-    KernelLaunch launched{.kind = class_of(kernel.kind, node), .bytes = kernel.bytes + kernel.weight_bytes};
     if (is_of_integers(kernel.kind)) ++result_.unknown_rows;
     if (runs_on_host(kernel, row, node)) return launch({.on_host = true}, kernel.row);
+    KernelLaunch launched{.kind = class_of(kernel.kind, node), .bytes = kernel.bytes + kernel.weight_bytes};
     if (is_product(kernel.kind)) {
       launched.macs = kernel.flops / 2;
       const bool has_sizes = kernel.width > 0 || launched.kind == KernelClass::MaskedAttention;
@@ -66,7 +90,7 @@ class CudaLowering {
         break;
       case KernelClass::MaxPool:
       case KernelClass::AveragePool:
-        launched.macs = taps(*node) * tensors_.elements(node->output(0));
+        launched.macs = element_count(integers(*node, "kernel_shape")) * tensors_.elements(node->output(0));
         break;
       default:
         break;
@@ -139,11 +163,6 @@ class CudaLowering {
     return true;
   }
 
-  static double taps(const Node& node) {
-    const auto window = integers(node, "kernel_shape");
-    return element_count(window);
-  }
-
   // From the result [batch, heads, rows, size of a head], or [batch, rows, heads × size]. As many keys as rows.
   void set_attention(KernelLaunch& kernel, const Node& node) const {
     const ValueId result = node.output(0);
@@ -164,75 +183,25 @@ class CudaLowering {
     return conv_class(node, input, weight);
   }
 
+  // `node` is null for rows of bodies.
   KernelClass class_of(OrtKernelClass kind, const Node* node) const {
-    switch (kind) {
-      case OrtKernelClass::Conv:
-      case OrtKernelClass::ConvPointwise:
-      case OrtKernelClass::ConvStem:
-      case OrtKernelClass::ConvColumns:
-      case OrtKernelClass::ConvDepthwise:
-      case OrtKernelClass::ConvDepthwiseColumns:
-      case OrtKernelClass::ConvQuantized:
-      case OrtKernelClass::ConvQuantizedDepthwise:
-        return node != nullptr && node->op_type != "QLinearConv" ? conv_class_of(*node) : KernelClass::Conv;
-      case OrtKernelClass::Product:
-      case OrtKernelClass::ProductBiased:
-      case OrtKernelClass::ProductVector:
-      case OrtKernelClass::ProductQuantized:
-      case OrtKernelClass::ProductUnsigned:
-      case OrtKernelClass::ProductBits:
-        return KernelClass::Linear;
-      case OrtKernelClass::ProductBatched:
-        return KernelClass::BatchedMatmul;
-      case OrtKernelClass::Attention:
-        return node != nullptr ? KernelClass::MaskedAttention : KernelClass::Other;
-      case OrtKernelClass::Recurrent:
-        return KernelClass::Recurrent;
-      case OrtKernelClass::Pointwise:
-        return KernelClass::Pointwise;
-      case OrtKernelClass::PointwiseBroadcast:
-        return node != nullptr && node->op_type == "BatchNormalization" ? KernelClass::BatchNorm
-                                                                        : KernelClass::PointwiseBroadcast;
-      case OrtKernelClass::Activation:
-      case OrtKernelClass::Logistic:
-        return KernelClass::Activation;
-      case OrtKernelClass::Norm:
-      case OrtKernelClass::SkipNorm:
-        return node != nullptr && is_one_of(node->op_type, kNormsOfChannels) ? KernelClass::GroupNorm
-                                                                             : KernelClass::LayerNorm;
-      case OrtKernelClass::Softmax:
-      case OrtKernelClass::SoftmaxOuter:
-        return KernelClass::Softmax;
-      case OrtKernelClass::Reduce:
-        return KernelClass::Reduce;
-      case OrtKernelClass::Pool:
-        if (node == nullptr) return KernelClass::Other;
-        return node->op_type == "MaxPool" ? KernelClass::MaxPool : KernelClass::AveragePool;
-      case OrtKernelClass::Transpose:
-        return KernelClass::Copy;
-      case OrtKernelClass::TransposeInner:
-      case OrtKernelClass::TransposeScattered:
-        return KernelClass::CopyTransposing;
-      case OrtKernelClass::Copy:
-        if (node == nullptr) return KernelClass::Copy;
-        return node->op_type == "Concat" || node->op_type == "Split" ? KernelClass::Concat
-               : node->op_type == "Pad"                              ? KernelClass::Pad
-               : node->op_type == "Cast"                             ? KernelClass::Cast
-                                                                     : KernelClass::Copy;
-      case OrtKernelClass::Gather:
-        return KernelClass::Gather;
-      case OrtKernelClass::Resize:
-      case OrtKernelClass::ResizeCubic:
-        return KernelClass::Resize;
-      case OrtKernelClass::Quantize:
-      case OrtKernelClass::Integer:
-      case OrtKernelClass::IntegerPool:
-      case OrtKernelClass::Reorder:
-      case OrtKernelClass::Other:
-      case OrtKernelClass::Small:
-        return KernelClass::Other;
+    if (node == nullptr) {
+      const bool needs_node = kind == OrtKernelClass::Attention || kind == OrtKernelClass::Pool;
+      return needs_node ? KernelClass::Other : kCudaClasses[static_cast<std::size_t>(kind)];
     }
-    return KernelClass::Other;
+    const base::Name& op = node->op_type;
+    const bool is_conv = kind <= OrtKernelClass::ConvQuantizedDepthwise;
+    if (is_conv && op != "QLinearConv") return conv_class_of(*node);
+    if (kind == OrtKernelClass::PointwiseBroadcast && op == "BatchNormalization") return KernelClass::BatchNorm;
+    if (kind == OrtKernelClass::Norm || kind == OrtKernelClass::SkipNorm)
+      if (is_one_of(op, kNormsOfChannels)) return KernelClass::GroupNorm;
+    if (kind == OrtKernelClass::Pool && op == "MaxPool") return KernelClass::MaxPool;
+    if (kind == OrtKernelClass::Copy)
+      return op == "Concat" || op == "Split" ? KernelClass::Concat
+             : op == "Pad"                   ? KernelClass::Pad
+             : op == "Cast"                  ? KernelClass::Cast
+                                             : KernelClass::Copy;
+    return kCudaClasses[static_cast<std::size_t>(kind)];
   }
 
   static constexpr std::string_view kNormsOfChannels[] = {"GroupNorm", "GroupNormalization", "InstanceNormalization"};

@@ -1,14 +1,14 @@
-// Lowers a graph to the kernels of ONNX Runtime, version 1.31, at its highest level of optimisation, on its CPU provider
-// or another: which nodes become one kernel. Its fusions and reorders (ort_layouts.h) follow the optimised graphs and
-// profiles of models/skeletons.
+// Lowers a graph to the kernels of ONNX Runtime, version 1.31, at its highest level of optimisation, on its CPU
+// provider or another: which nodes become one kernel. Its fusions and reorders (ort_layouts.h) follow the optimised
+// graphs and profiles of models/skeletons.
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "pagoda/core/onnxruntime.h"
 #include "pagoda/core/memory.h"
-#include "predict/ort_classes.h"
+#include "pagoda/core/onnxruntime.h"
 #include "predict/names.h"
+#include "predict/ort_classes.h"
 #include "predict/ort_integers.h"
 #include "predict/ort_layouts.h"
 #include "predict/ort_loading.h"
@@ -20,8 +20,9 @@ namespace pagoda::inline core {
 namespace {
 
 // Run in blocks of channels if their operand is in blocks.
-constexpr std::string_view kInBlocks[] = {"GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "LeakyRelu",
-                                          "Relu",              "Resize",        "Sigmoid",     "Tanh",      "Upsample"};
+constexpr std::string_view kInBlocks[] = {
+    "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Resize",
+    "Sigmoid",           "Tanh",          "Upsample"};
 // Cost nothing: the engine removes them.
 constexpr std::string_view kRemoved[] = {"Dropout", "Identity"};
 
@@ -39,11 +40,9 @@ class OrtLowering : OrtLayouts {
         constant_(loading_.constants()),
         integers_(graph_, analysis, links_),
         classes_(graph_, analysis, links_),
-        row_of_(graph_.nodes.size(), nullptr) {
+        row_of_(rows_of_nodes(graph_, analysis)) {
     for (const Idiom& idiom : idioms_)
       if (idiom.call == Call::LayerNorm) normed_.insert(idiom.operands[0]);
-    for (const NodeReport& row : analysis.nodes)
-      if (row.graph == 0) row_of_[index(row.node)] = &row;
     for (const Node& node : graph_.nodes)
       if (integers_.runs_each_time(node)) constant_[index(node.output(0))] = false;
   }
@@ -75,7 +74,8 @@ class OrtLowering : OrtLayouts {
       case Mark::Unmodelled:
         return;
       case Mark::Folded:
-        if (integers_.runs_each_time(node)) launch(OrtKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
+        if (integers_.runs_each_time(node))
+          launch(OrtKernelClass::Quantize, bytes(node.input(0)) + bytes(node.output(0)));
         return;
       case Mark::Host:
         if (!loading_.has_fixed_sizes() && !loading_.repeats(row.node)) launch({});
@@ -110,16 +110,16 @@ class OrtLowering : OrtLayouts {
       case Call::Own:
       case Call::Part:
         return;
-      case Call::Linear: {
+      case Call::Linear:
         lower_product(idiom.operands[0], idiom.operands[1], idiom.result, *row_of_[index(idiom.products[0])],
                       loading_.has_fixed_sizes());
-        // As a Gemm between two Reshapes.
-        if (loading_.has_fixed_sizes() && sizes(idiom.result).size() > 2)
+        if (!loading_.has_fixed_sizes()) {
+          if (!reads_as_activation(idiom.result) && !is_added_by_norm(idiom.result))
+            launch(OrtKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
+        } else if (sizes(idiom.result).size() > 2) {  // a Gemm between two Reshapes
           for (int i = 0; i < 2; ++i) launch({});
-        if (!loading_.has_fixed_sizes() && !reads_as_activation(idiom.result) && !is_added_by_norm(idiom.result))
-          launch(OrtKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
+        }
         return;
-      }
       case Call::Activation:
         if (is_in_blocks(idiom.operands[0])) set_layout(idiom.result, Layout::Blocks);
         return launch(is_logistic(idiom) ? OrtKernelClass::Logistic : OrtKernelClass::Activation,
@@ -205,26 +205,22 @@ class OrtLowering : OrtLayouts {
       last_kernel().has_bias = node.input(2) != kAbsent;
     } else {
       const bool is_stem = groups == 1 && x[1] < block_;
-      if (is_stem)
-        want_plain(input);
-      else
-        want_blocks(input);
+      is_stem ? want_plain(input) : want_blocks(input);
       launch(conv_kernel(x, w, y, block_, ConvForm::Blocks));
       set_layout(output, Layout::Joined);
     }
     join_activation(output, Folds::Channels);
   }
 
-  enum class Folds : std::uint8_t { Nothing, Norm, Channels };  // what of the next nodes goes into a kernel's weights
+  enum class Folds : std::uint8_t { Nothing, Norm, Channels };  // the next nodes that go into a kernel's weights
 
-  // Fuses into the kernel that writes `value` what follows: stored numbers by channel if it is a convolution, the first
-  // norm of channels if it is another product, then an activation.
+  // Fuses the following nodes into the kernel that writes `value`: stored numbers by channel if it is a convolution,
+  // the first norm of channels if it is another product, then an activation.
   void join_activation(ValueId value, Folds folds) {
     while (const Node* next = links_.only_reader(value)) {
       const bool is_kept = loading_.kept(*next) == value;
-      const bool is_folded = folds == Folds::Channels
-                                 ? loading_.joins_weights(*next, value)
-                                 : folds == Folds::Norm && next->op_type == "BatchNormalization";
+      const bool is_folded = folds == Folds::Channels ? loading_.joins_weights(*next, value)
+                                                      : folds == Folds::Norm && next->op_type == "BatchNormalization";
       if (folds == Folds::Channels && joins_sum_and_relu(*next, value)) return;
       if (!is_kept && !is_folded && !provider_.joins(next->op_type, folds == Folds::Channels)) return;
       joined_.insert(links_.id(*next));
@@ -281,12 +277,12 @@ class OrtLowering : OrtLayouts {
     const double matrices = has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
     const bool is_quantized = integers_.multiplies(row.node);
     const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
-    const OrtKernelClass kind = is_quantized ? classes_.of_integers(right)
+    const OrtKernelClass kind = is_quantized  ? classes_.of_integers(right)
                                 : !has_weight ? OrtKernelClass::ProductBatched
                                 : has_bias    ? OrtKernelClass::ProductBiased
                                               : OrtKernelClass::Product;
-    OrtKernel kernel = product_kernel(kind, matrices, total / width / matrices, depth, width, is_quantized ? 1 : element,
-                                      has_weight);
+    OrtKernel kernel =
+        product_kernel(kind, matrices, total / width / matrices, depth, width, is_quantized ? 1 : element, has_weight);
     if (row.cost.precision == ElementType::Float64) {  // half as many numbers in a vector
       kernel.flops *= 2;
       kernel.bytes *= 2;
@@ -331,11 +327,9 @@ class OrtLowering : OrtLayouts {
     return normed_.contains(operand);
   }
   void launch_norm(ValueId operand, ValueId result) {
-    const std::int32_t from = links_.writer(operand);
-    if (from >= 0 && is_sum_of_norm(graph_.node(from)))
-      launch(OrtKernelClass::SkipNorm, 3 * bytes(result), row_width(result));
-    else
-      launch(OrtKernelClass::Norm, 2 * bytes(result), row_width(result));
+    const Node* from = links_.writing(operand);
+    const bool adds = from != nullptr && is_sum_of_norm(*from);
+    launch(adds ? OrtKernelClass::SkipNorm : OrtKernelClass::Norm, (adds ? 3 : 2) * bytes(result), row_width(result));
   }
 
   // A sum of two results in blocks is fused into a convolution that writes one of them.
@@ -356,8 +350,7 @@ class OrtLowering : OrtLayouts {
   // DequantizeLinear it pools the integers.
   bool pools_blocks(const Node& node) const {
     if (block_ == 0 || (node.op_type != "MaxPool" && node.op_type != "AveragePool")) return false;
-    const std::int32_t from = links_.writer(node.input(0));
-    if (from >= 0 && graph_.node(from).op_type == "DequantizeLinear") return false;
+    if (links_.is_written_by(node.input(0), "DequantizeLinear")) return false;
     const Sizes x = sizes(node.input(0));
     return x.size() == 4 && x[1] % block_ == 0 && is_float32(node.input(0)) && node.output(1) == kAbsent;
   }
@@ -380,13 +373,15 @@ class OrtLowering : OrtLayouts {
     if (node.op_type != "Pad" || (!node.text("mode").empty() && node.text("mode") != "constant")) return false;
     const ValueId input = node.input(0), output = node.output(0);
     const Sizes before = sizes(input), after = sizes(output);
-    if (before != after && node.input(2) != kAbsent && !is_all(graph_, analysis_, node.input(2), 0)) return false;
-    if (before.size() < 3 || before.size() != after.size() || before[0] != after[0] || before[1] != after[1]) return false;
+    if (before.size() < 3 || before.size() != after.size() || before[0] != after[0] || before[1] != after[1])
+      return false;
     const Node* next = links_.only_reader(output);
-    const bool is_read = next != nullptr && (next->op_type == "Conv" || (next->op_type == "AveragePool" &&
-                                                                         next->integer("count_include_pad", 0) == 1));
-    if (before != after && !is_read) return false;
-    keep_order(node.input(0), node.output(0));
+    const bool is_read =
+        next != nullptr &&
+        (next->op_type == "Conv" || (next->op_type == "AveragePool" && next->integer("count_include_pad", 0) == 1));
+    const bool is_zero = node.input(2) == kAbsent || is_all(graph_, analysis_, node.input(2), 0);
+    if (before != after && !(is_read && is_zero)) return false;
+    keep_order(input, output);
     return true;
   }
 
@@ -410,8 +405,9 @@ class OrtLowering : OrtLayouts {
     if (stays_transposed(node, row)) return lower_counted(&node, row);
     if (node.op_type == "LayerNormalization")
       return want_plain(node.input(0)), launch_norm(node.input(0), node.output(0));
-    if (pools_blocks(node)) want_blocks(node.input(0));
-    if (pools_blocks(node) || stays_in_blocks(node)) {
+    const bool pools = pools_blocks(node);
+    if (pools) want_blocks(node.input(0));
+    if (pools || stays_in_blocks(node)) {
       set_layout(node.output(0), Layout::Blocks);
       return lower_counted(&node, row);
     }
@@ -462,7 +458,8 @@ class OrtLowering : OrtLayouts {
       kernel.depth = number_at(node->input(2), 2);
     }
     if (kernel.kind == OrtKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
-    if (kernel.kind == OrtKernelClass::ResizeCubic && provider_.has_cubic_lines) kernel.bytes = classes_.cubic_bytes(*node);
+    if (kernel.kind == OrtKernelClass::ResizeCubic && provider_.has_cubic_lines)
+      kernel.bytes = classes_.cubic_bytes(*node);
     if (node != nullptr && !is_product(kernel.kind)) kernel.width = classes_.row_width(kernel.kind, *node);
     launch(kernel);
   }

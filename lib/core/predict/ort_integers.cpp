@@ -12,8 +12,8 @@ namespace pagoda::inline core {
 namespace {
 
 // Have a kernel on 8-bit elements, with one scale for each operand.
-constexpr std::string_view kComputed[] = {"Add", "AveragePool", "Concat", "GlobalAveragePool", "LeakyRelu",
-                                          "Mul", "Sigmoid",     "Softmax"};
+constexpr std::string_view kComputed[] = {"Add",       "AveragePool", "Concat",  "GlobalAveragePool",
+                                          "LeakyRelu", "Mul",         "Sigmoid", "Softmax"};
 // Move elements of any type: both conversions drop out.
 constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape",   "Resize",
                                        "Slice",   "Squeeze", "Split",   "Transpose", "Unsqueeze"};
@@ -21,10 +21,7 @@ constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape
 }  // namespace
 
 OrtIntegers::OrtIntegers(const Graph& graph, const Analysis& analysis, const Links& links)
-    : graph_(graph), analysis_(analysis), links_(links), row_of_(graph.nodes.size(), nullptr) {
-  for (const NodeReport& row : analysis.nodes)
-    if (row.graph == 0) row_of_[index(row.node)] = &row;
-}
+    : graph_(graph), analysis_(analysis), links_(links), row_of_(rows_of_nodes(graph, analysis)) {}
 
 bool OrtIntegers::runs_each_time(const Node& node) const {
   if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 || !graph_.is_stored(node.input(0)))
@@ -57,8 +54,7 @@ bool OrtIntegers::computes(std::int32_t id) const {
   if (!is_moved && !is_one_of(node.op_type, kComputed)) return false;
   for (std::size_t i = 0; i < node.inputs.size() && (i == 0 || !is_moved); ++i) {
     const ValueId input = node.inputs[i];
-    const std::int32_t from = links_.writer(input);
-    if (from < 0 || graph_.node(from).op_type != "DequantizeLinear" || !has_kernel(input)) return false;
+    if (!links_.is_written_by(input, "DequantizeLinear") || !has_kernel(input)) return false;
   }
   return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
     const Node* next = links_.only_reader(output);
@@ -70,17 +66,15 @@ bool OrtIntegers::computes(std::int32_t id) const {
 }
 
 bool OrtIntegers::is_dequantised_constant(ValueId value) const {
-  const std::int32_t from = links_.writer(value);
-  return from < 0 ||
-         (graph_.node(from).op_type == "DequantizeLinear" && graph_.is_stored(graph_.node(from).input(0)));
+  const Node* from = links_.writing(value);
+  return from == nullptr || (from->op_type == "DequantizeLinear" && graph_.is_stored(from->input(0)));
 }
 
 // Kernels of x86 take uint8 activations. The engine turns int8 into uint8, but only between a QuantizeLinear and the
 // one node that reads it; `value` is what DequantizeLinear gives.
 bool OrtIntegers::has_kernel(ValueId value) const {
-  const std::int32_t from = links_.writer(value);
-  if (from < 0 || graph_.node(from).op_type != "DequantizeLinear") return true;
-  const ValueId narrow = graph_.node(from).input(0);
+  if (!links_.is_written_by(value, "DequantizeLinear")) return true;
+  const ValueId narrow = links_.writing(value)->input(0);
   if (analysis_.types[index(narrow)].element != ElementType::Int8) return true;
   return links_.only_reader(narrow) != nullptr && (links_.is_output(value) || links_.only_reader(value) != nullptr);
 }
@@ -96,36 +90,24 @@ bool OrtIntegers::quantises(const Node& node) const {
 
 // The MatMulInteger whose sums `node` converts or scales: Cast, then a product with the scales, then a bias.
 const Node* OrtIntegers::product_behind(const Node& node) const {
-  const auto writer = [&](ValueId value) {
-    const std::int32_t from = links_.writer(value);
-    return from < 0 ? nullptr : &graph_.node(from);
-  };
-  if (node.op_type == "Cast") {
-    const Node* sums = writer(node.input(0));
-    return sums != nullptr && sums->op_type == "MatMulInteger" ? sums : nullptr;
-  }
+  if (node.op_type == "Cast")
+    return links_.is_written_by(node.input(0), "MatMulInteger") ? links_.writing(node.input(0)) : nullptr;
   if (node.op_type != "Mul" && node.op_type != "Add") return nullptr;
-  for (const ValueId input : node.inputs) {
-    const Node* before = writer(input);
-    if (before == nullptr || links_.only_reader(input) == nullptr) continue;
-    if (node.op_type == "Mul" ? before->op_type == "Cast" : before->op_type == "Mul")
-      if (const Node* product = product_behind(*before)) return product;
-  }
+  for (const ValueId input : node.inputs)
+    if (links_.is_written_by(input, node.op_type == "Mul" ? "Cast" : "Mul") && links_.only_reader(input) != nullptr)
+      if (const Node* product = product_behind(*links_.writing(input))) return product;
   return nullptr;
 }
 
 bool OrtIntegers::scales_product(const Node& node) const {
-  if (node.op_type == "Mul") {  // of two scales
+  if (product_behind(node) == nullptr) {  // a product of two scales
     const Node* next = links_.only_reader(node.output(0));
-    if (next != nullptr && next->op_type == "Mul" && product_behind(*next) != nullptr &&
-        product_behind(node) == nullptr)
-      return true;
+    return node.op_type == "Mul" && next != nullptr && next->op_type == "Mul" && product_behind(*next) != nullptr;
   }
-  if (product_behind(node) == nullptr) return false;
   if (node.op_type != "Add") return true;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {  // a bias
-    return input != kAbsent && graph_.is_stored(input) && analysis_.types[index(input)].shape &&
-           analysis_.types[index(input)].shape->size() == 1;
+    const Shape* shape = shape_of(analysis_, input);
+    return shape != nullptr && shape->size() == 1 && graph_.is_stored(input);
   });
 }
 

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
+#include "pagoda/base/enum_names.h"
 #include "pagoda/core/onnxruntime.h"
 #include "predict/strides.h"
 
@@ -10,13 +12,13 @@ namespace pagoda::inline core {
 namespace {
 
 // clang-format off
-constexpr std::array<std::string_view, kOrtKernelClasses> kOrtNames = {
+constexpr base::EnumNames<OrtKernelClass::Small> kOrtNames(
     "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_depthwise_columns", "conv_quantized",
     "conv_quantized_depthwise", "product", "product_biased", "product_vector", "product_batched", "product_quantized",
     "product_unsigned", "product_bits", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
     "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner",
     "transpose_scattered", "copy", "gather", "resize", "resize_cubic", "quantize", "integer", "integer_pool",
-    "reorder", "other", "small"};
+    "reorder", "other", "small");
 
 struct OperatorClass {
   std::string_view op;
@@ -66,18 +68,23 @@ constexpr OperatorClass kOperators[] = {
     {"SpaceToDepth", OrtKernelClass::TransposeInner}, {"Split", OrtKernelClass::Copy},
     {"Tanh", OrtKernelClass::Logistic}, {"Tile", OrtKernelClass::Copy}, {"Upsample", OrtKernelClass::Resize},
 };
+// Of all other operators, by their facts.
+constexpr std::pair<OpKind, OrtKernelClass> kByFacts[] = {
+    {OpKind::Product, OrtKernelClass::Product}, {OpKind::Pointwise, OrtKernelClass::Pointwise},
+    {OpKind::Reduction, OrtKernelClass::Reduce}, {OpKind::Norm, OrtKernelClass::Norm},
+    {OpKind::Quantize, OrtKernelClass::Quantize}, {OpKind::Dequantize, OrtKernelClass::Quantize},
+    {OpKind::Transpose, OrtKernelClass::TransposeInner}, {OpKind::View, OrtKernelClass::Small},
+    {OpKind::Expand, OrtKernelClass::Copy}, {OpKind::Layout, OrtKernelClass::Copy},
+    {OpKind::Gather, OrtKernelClass::Gather}, {OpKind::Attention, OrtKernelClass::Attention},
+    {OpKind::Pool, OrtKernelClass::Pool}, {OpKind::Recurrent, OrtKernelClass::Recurrent},
+};
 // clang-format on
-static_assert(!kOrtNames.back().empty());
 static_assert(std::is_sorted(std::begin(kOperators), std::end(kOperators),
                              [](const OperatorClass& a, const OperatorClass& b) { return a.op < b.op; }));
 
 constexpr double kFloat = 4;  // bytes
 
-double product_of(const Sizes& sizes, std::size_t from = 0) {
-  double product = 1;
-  for (std::size_t i = from; i < sizes.size(); ++i) product *= static_cast<double>(sizes[i]);
-  return product;
-}
+double product_of(const Sizes& sizes, std::size_t from = 0) { return element_count(std::span(sizes).subspan(from)); }
 
 double rounded_up(std::int64_t value, std::int64_t block) {
   return static_cast<double>(block > 0 ? (value + block - 1) / block * block : value);
@@ -85,13 +92,7 @@ double rounded_up(std::int64_t value, std::int64_t block) {
 
 }  // namespace
 
-std::string_view to_string(OrtKernelClass kind) { return kOrtNames[static_cast<std::size_t>(kind)]; }
-
-std::optional<OrtKernelClass> ort_kernel_class(std::string_view name) {
-  const auto found = std::find(kOrtNames.begin(), kOrtNames.end(), name);
-  if (found == kOrtNames.end()) return std::nullopt;
-  return static_cast<OrtKernelClass>(std::distance(kOrtNames.begin(), found));
-}
+std::string_view to_string(OrtKernelClass kind) { return kOrtNames[kind]; }
 
 bool is_product(OrtKernelClass kind) { return kind <= OrtKernelClass::Recurrent; }
 bool is_bound_by_work(OrtKernelClass kind) { return is_product(kind) && kind != OrtKernelClass::ProductVector; }
@@ -104,36 +105,10 @@ OrtKernelClass ort_class_of(std::string_view op_type, const OpFacts& facts, bool
   const auto* found = std::lower_bound(std::begin(kOperators), std::end(kOperators), op_type,
                                        [](const OperatorClass& a, std::string_view op) { return a.op < op; });
   if (found != std::end(kOperators) && found->op == op_type) return found->kind;
-  switch (facts.kind) {
-    case OpKind::Product:
-      return OrtKernelClass::Product;
-    case OpKind::Pointwise:
-      return is_broadcast ? OrtKernelClass::PointwiseBroadcast : OrtKernelClass::Pointwise;
-    case OpKind::Reduction:
-      return OrtKernelClass::Reduce;
-    case OpKind::Norm:
-      return OrtKernelClass::Norm;
-    case OpKind::Quantize:
-    case OpKind::Dequantize:
-      return OrtKernelClass::Quantize;
-    case OpKind::Transpose:
-      return OrtKernelClass::TransposeInner;
-    case OpKind::View:
-      return OrtKernelClass::Small;
-    case OpKind::Expand:
-    case OpKind::Layout:
-      return OrtKernelClass::Copy;
-    case OpKind::Gather:
-      return OrtKernelClass::Gather;
-    case OpKind::Attention:
-      return OrtKernelClass::Attention;
-    case OpKind::Pool:
-      return OrtKernelClass::Pool;
-    case OpKind::Recurrent:
-      return OrtKernelClass::Recurrent;
-    default:
-      return OrtKernelClass::Other;
-  }
+  if (facts.kind == OpKind::Pointwise && is_broadcast) return OrtKernelClass::PointwiseBroadcast;
+  for (const auto& [kind, of_kind] : kByFacts)
+    if (kind == facts.kind) return of_kind;
+  return OrtKernelClass::Other;
 }
 
 OrtKernel transpose_kernel(const Sizes& sizes, const Sizes& perm, double element_bytes) {
@@ -145,13 +120,9 @@ OrtKernel transpose_kernel(const Sizes& sizes, const Sizes& perm, double element
     bool follows = !axes.empty() && axes.back() < axis;
     for (std::int64_t between = follows ? axes.back() + 1 : axis; between < axis; ++between)
       follows = follows && sizes[static_cast<std::size_t>(between)] == 1;
-    if (follows) {
-      axes.back() = axis;
-      lengths.back() *= length;
-    } else {
-      axes.push_back(axis);
-      lengths.push_back(length);
-    }
+    if (!follows) axes.push_back(axis), lengths.push_back(1);
+    axes.back() = axis;
+    lengths.back() *= length;
   }
   if (axes.size() <= 1) return {};  // the bytes stay where they are
   const double bytes = 2 * element_bytes * product_of(lengths);
@@ -172,9 +143,10 @@ std::optional<OrtKernel> transpose_kernel_between(const Sizes& from, const Sizes
   std::iota(perm.begin(), perm.end(), std::int64_t{0});
   std::optional<OrtKernel> found;
   do {
-    bool fits = true;
-    for (std::size_t i = 0; i < perm.size() && fits; ++i) fits = from[static_cast<std::size_t>(perm[i])] == to[i];
-    if (!fits) continue;
+    const auto fits = [&](std::int64_t axis, std::int64_t size) {
+      return from[static_cast<std::size_t>(axis)] == size;
+    };
+    if (!std::equal(perm.begin(), perm.end(), to.begin(), fits)) continue;
     const OrtKernel kernel = transpose_kernel(from, perm, element_bytes);
     if (kernel.kind == OrtKernelClass::Small) continue;
     if (found && (found->kind != kernel.kind || found->width != kernel.width)) return std::nullopt;

@@ -106,9 +106,8 @@ bool OrtLoading::is_scale_of_product(const Node& node) const {
   const auto is_matmul = [](const Node* other) {
     return other != nullptr && (other->op_type == "MatMul" || other->op_type == "FusedMatMul");
   };
-  const std::int32_t from = links_.writer(scaled);
-  if (from >= 0 && is_matmul(&graph_.node(from)) && links_.only_reader(scaled) != nullptr) return true;
-  return is_matmul(links_.only_reader(node.output(0)));
+  return (is_matmul(links_.writing(scaled)) && links_.only_reader(scaled) != nullptr) ||
+         is_matmul(links_.only_reader(node.output(0)));
 }
 
 // An attribute as text; empty if it is neither an integer nor a list of them.
@@ -163,11 +162,10 @@ void OrtLoading::find_repeats() {
 // The node that writes a value, which no other node reads, through a node that changes nothing; -1 if it is of another
 // type.
 std::int32_t OrtLoading::writer(ValueId value, std::string_view op) const {
-  const std::int32_t idle = links_.writer(value);
-  if (idle >= 0 && links_.only_reader(value) != nullptr)
-    if (const ValueId behind = kept(graph_.node(idle)); behind != kAbsent) value = behind;
-  const std::int32_t from = links_.writer(value);
-  return from >= 0 && links_.only_reader(value) != nullptr && graph_.node(from).op_type == op ? from : -1;
+  const Node* idle = links_.writing(value);
+  if (idle != nullptr && links_.only_reader(value) != nullptr)
+    if (const ValueId behind = kept(*idle); behind != kAbsent) value = behind;
+  return links_.is_written_by(value, op) && links_.only_reader(value) != nullptr ? links_.writer(value) : -1;
 }
 
 // x of sqrt(mean(x²) + ε); kAbsent: the node is not such a root.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "graph/index.h"
+#include "predict/links.h"
 #include "predict/names.h"
 #include "predict/number.h"
 #include "predict/pytorch.h"
@@ -21,32 +21,18 @@ constexpr std::size_t kMaxActivation = 10;  // nodes; tanh's GELU has nine
 class Finder {
  public:
   Finder(const Model& model, const Analysis& analysis)
-      : graph_(model.main()), analysis_(analysis), idioms_(graph_.nodes.size()) {
-    producer_.assign(graph_.values.size(), -1);
-    readers_.resize(graph_.values.size());
-    constant_.assign(graph_.values.size(), false);
-    is_output_.assign(graph_.values.size(), false);
-    for (std::size_t i = 0; i < graph_.values.size(); ++i) constant_[i] = graph_.values[i].initializer >= 0;
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      for (const ValueId input : graph_.nodes[i].inputs)
-        if (input != kAbsent) readers_[index(input)].push_back(static_cast<std::int32_t>(i));
-      for (const ValueId output : graph_.nodes[i].outputs)
-        if (output != kAbsent) producer_[index(output)] = static_cast<std::int32_t>(i);
-    }
-    for (const ValueId output : graph_.outputs)
-      if (output != kAbsent) is_output_[index(output)] = true;
-    for (const NodeReport& row : analysis.nodes) {
-      if (row.graph != 0 || (row.cost.mark != Mark::Folded && row.cost.mark != Mark::Host)) continue;
-      for (const ValueId output : graph_.nodes[index(row.node)].outputs)
-        if (output != kAbsent) constant_[index(output)] = true;
-    }
-  }
+      : graph_(model.main()),
+        analysis_(analysis),
+        idioms_(graph_.nodes.size()),
+        links_(graph_, Reads::Uses),
+        constant_(constants_by_mark(graph_, analysis, {Mark::Folded, Mark::Host})) {}
 
   std::vector<Idiom> run() {
     find_arguments();
+    const auto last = static_cast<std::int32_t>(graph_.nodes.size()) - 1;
     std::vector<std::int32_t> softmaxes;
-    for (std::size_t i = graph_.nodes.size(); i-- > 0;)
-      if (graph_.nodes[i].op_type == "Softmax") softmaxes.push_back(static_cast<std::int32_t>(i));
+    for (std::int32_t id = last; id >= 0; --id)
+      if (node(id).op_type == "Softmax") softmaxes.push_back(id);
     for (const std::int32_t softmax : softmaxes) match_attention(softmax, Scaled::Both);
     // If one attention is the call, or one cannot be, the remaining candidates were written step by step.
     const bool is_decided = std::any_of(softmaxes.begin(), softmaxes.end(), [&](std::int32_t softmax) {
@@ -54,21 +40,15 @@ class Finder {
     });
     if (!is_decided)
       for (const std::int32_t softmax : softmaxes) match_attention(softmax, Scaled::Queries);
-    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
-      const base::Name& op = graph_.nodes[i].op_type;
-      const auto id = static_cast<std::int32_t>(i);
-      if (idioms_[i].call != Call::Own) continue;
-      if (op == "Div") match_layer_norm(id);
-      if (op == "InstanceNormalization") match_group_norm(id);
-      if (op == "ScatterND") match_assignment(id);
+    for (std::int32_t id = last; id >= 0; --id) {
+      if (is(id, "Div")) match_layer_norm(id);
+      if (is(id, "InstanceNormalization")) match_group_norm(id);
+      if (is(id, "ScatterND")) match_assignment(id);
     }
-    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
-      const base::Name& op = graph_.nodes[i].op_type;
-      const auto id = static_cast<std::int32_t>(i);
-      if (idioms_[i].call != Call::Own) continue;
-      if (op == "Mul" || op == "Div") match_activation(id);
-      if (op == "Add" && idioms_[i].call == Call::Own) match_linear(id);
-      if (op == "ReduceMean") match_variance(id);
+    for (std::int32_t id = last; id >= 0; --id) {
+      if (is(id, "Mul") || is(id, "Div")) match_activation(id);
+      if (is(id, "Add")) match_linear(id);
+      if (is(id, "ReduceMean")) match_variance(id);
     }
     return std::move(idioms_);
   }
@@ -81,15 +61,11 @@ class Finder {
     const Shape* s = shape(value);
     return s != nullptr && element_count(*s) == Dim(1);
   }
-  std::int32_t producer(ValueId value) const { return value == kAbsent ? -1 : producer_[index(value)]; }
-  ValueId output(std::int32_t id) const { return node(id).outputs.empty() ? kAbsent : node(id).outputs[0]; }
+  std::int32_t producer(ValueId value) const { return links_.writer(value); }
+  ValueId output(std::int32_t id) const { return node(id).output(0); }
   bool is_free(std::int32_t id) const { return id >= 0 && idioms_[index(id)].call == Call::Own; }
   bool is(std::int32_t id, std::string_view op) const { return is_free(id) && node(id).op_type == op; }
-  // The only reader of the value, or -1.
-  std::int32_t only_reader(ValueId value) const {
-    if (value == kAbsent || is_output_[index(value)] || readers_[index(value)].size() != 1) return -1;
-    return readers_[index(value)].front();
-  }
+  std::int32_t only_reader(ValueId value) const { return links_.only_reader_id(value); }
   // The operand of a binary node that is not `known`.
   ValueId other_operand(std::int32_t id, ValueId known) const {
     const Node& n = node(id);
@@ -104,15 +80,14 @@ class Finder {
 
   // A scalar computed from sizes and constants alone is a Python argument, not a kernel: 1/sqrt(head) as traced.
   void find_arguments() {
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& n = graph_.nodes[i];
+    for (const Node& n : graph_.nodes) {
       if (n.inputs.empty() || n.outputs.size() != 1 || !is_scalar(n.outputs[0]) || is_constant(n.outputs[0])) continue;
       const bool is_argument = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId input) {
         return input == kAbsent || (is_constant(input) && !graph_.values[index(input)].is_input);
       });
-      if (!is_argument || is_output_[index(n.outputs[0])]) continue;
+      if (!is_argument || links_.is_output(n.outputs[0])) continue;
       constant_[index(n.outputs[0])] = true;
-      idioms_[i].call = Call::Part;
+      idioms_[index(links_.id(n))].call = Call::Part;
     }
   }
 
@@ -196,8 +171,8 @@ class Finder {
 
   // Where(IsNaN(p), 0, p): guards rows in which every key is masked.
   void take_guard(ValueId& weights, std::int32_t& product, std::vector<std::int32_t>& members) const {
-    if (weights == kAbsent || readers_[index(weights)].size() != 2) return;
-    std::int32_t test = readers_[index(weights)][0], choice = readers_[index(weights)][1];
+    if (weights == kAbsent || links_.readers(weights).size() != 2) return;
+    std::int32_t test = links_.readers(weights)[0], choice = links_.readers(weights)[1];
     if (is(choice, "IsNaN")) std::swap(test, choice);
     if (!is(test, "IsNaN") || !is(choice, "Where") || node(choice).inputs[0] != output(test)) return;
     if (only_reader(output(test)) != choice) return;
@@ -281,8 +256,8 @@ class Finder {
         return;
       }
       const std::int32_t from = producer(next);
-      if (!is_free(from) || !is_one_of(node(from).op_type, kInActivation) || is_output_[index(next)]) return;
-      for (const std::int32_t reader : readers_[index(next)])
+      if (!is_free(from) || !is_one_of(node(from).op_type, kInActivation) || links_.is_output(next)) return;
+      for (const std::int32_t reader : links_.readers(next))
         if (std::find(members.begin(), members.end(), reader) == members.end()) return;
       bends = bends || is_one_of(node(from).op_type, kBends);
       members.push_back(from);
@@ -299,8 +274,8 @@ class Finder {
     const ValueId x = node(centre).inputs[0];
     const std::int32_t mean = producer(node(centre).inputs[1]);
     if (!is(mean, "ReduceMean") || node(mean).inputs[0] != x) return;
-    for (const std::int32_t reader : readers_[index(centred)])
-      if (reader != square) return;
+    const auto& readers = links_.readers(centred);
+    if (std::any_of(readers.begin(), readers.end(), [&](auto reader) { return reader != square; })) return;
     std::vector<std::int32_t> members = {last, square, centre};
     if (only_reader(output(mean)) >= 0) members.push_back(mean);
     claim({.call = Call::Variance, .operands = {x}, .result = output(last)}, std::move(members));
@@ -315,11 +290,11 @@ class Finder {
       pending.pop_back();
       const std::int32_t from = producer(value);
       if (!is_free(from) || analysis_.types[index(value)].element != ElementType::Int64) continue;
-      const auto& readers = readers_[index(value)];
+      const auto& readers = links_.readers(value);
       const bool is_private = std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
         return reader == scatter || idioms_[index(reader)].call == Call::Part;
       });
-      if (!is_private || is_output_[index(value)]) continue;
+      if (!is_private || links_.is_output(value)) continue;
       idioms_[index(from)].call = Call::Part;
       pending.insert(pending.end(), node(from).inputs.begin(), node(from).inputs.end());
     }
@@ -346,9 +321,8 @@ class Finder {
   const Graph& graph_;
   const Analysis& analysis_;
   std::vector<Idiom> idioms_;
-  std::vector<std::int32_t> producer_;
-  std::vector<std::vector<std::int32_t>> readers_;
-  std::vector<bool> constant_, is_output_;
+  const Links links_;
+  std::vector<bool> constant_;
 };
 
 }  // namespace

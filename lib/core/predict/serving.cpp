@@ -7,9 +7,12 @@
 
 #include "graph/index.h"
 #include "memory/kv_cache.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "parallel/split.h"
 #include "predict/engines.h"
+#include "predict/links.h"
+#include "predict/names.h"
 #include "predict/number.h"
 
 namespace pagoda::inline core {
@@ -18,6 +21,11 @@ namespace {
 // An assumption: up to this many new tokens per sequence, engines use the decoding kernel, such as to verify a draft's
 // tokens.
 constexpr double kFewTokens = 8;
+
+// Between the up and down projections of a layer.
+constexpr std::string_view kActivations[] = {"FastGelu", "Gelu", "Mul", "Relu", "SwiGLU"};
+// Pass an operand on as it is.
+constexpr std::string_view kPassing[] = {"Cast", "Identity", "Reshape"};
 
 class ServingLowering {
  public:
@@ -31,16 +39,12 @@ class ServingLowering {
         kernels_(std::move(kernels)),
         constant_(constant_values(model, share.analysis)),
         cache_(find_kv_cache(model, share.analysis)),
-        producer_(graph_.values.size(), nullptr) {
-    for (const Node& node : graph_.nodes)
-      for (const ValueId output : node.outputs)
-        if (output != kAbsent) producer_[index(output)] = &node;
-    std::set<ValueId> outputs(graph_.outputs.begin(), graph_.outputs.end());
-    for (const CachePair& pair : cache_.pairs) outputs.erase(pair.present);
-    heads_ = outputs;
-    for (const Node& node : graph_.nodes)
-      if (node.op_type == "Cast" && node.input(0) != kAbsent && outputs.contains(node.output(0)))
-        heads_.insert(node.input(0));
+        links_(graph_),
+        heads_(graph_.outputs.begin(), graph_.outputs.end()) {
+    for (const CachePair& pair : cache_.pairs) heads_.erase(pair.present);
+    const std::set<ValueId> outputs = heads_;
+    for (const ValueId output : outputs)
+      if (links_.is_written_by(output, "Cast")) heads_.insert(links_.writing(output)->input(0));
   }
 
   ServingTime lower() {
@@ -148,27 +152,24 @@ class ServingLowering {
     const double operand = product.size.other_bytes == 0 ? (is_narrow ? 1 : 2) * m * k : 0;
     product.size.other_bytes += operand + 2 * m * n;
     // The activation between the up and down projections.
-    const Node* before = producer_[index(node.input(0))];
-    if (before != nullptr && (before->op_type == "Mul" || before->op_type == "Relu" || before->op_type == "Gelu" ||
-                              before->op_type == "FastGelu" || before->op_type == "SwiGLU"))
-      if (k != hidden_) add_small(place, 6 * m * k);
+    const Node* before = links_.writing(node.input(0));
+    if (before != nullptr && is_one_of(before->op_type, kActivations) && k != hidden_) add_small(place, 6 * m * k);
     if (hidden_ == 0) hidden_ = k;
   }
 
-  // Nothing measured says how long kernels take that carry a state instead of keys and values.
+  // Kernels that carry a state instead of keys and values were not measured.
   void refuse_states() const {
     for (const CachePair& pair : cache_.pairs)
       if (pair.axis == CachePair::kState)
-        throw Error("`engine=llm-serving`: " + std::string(graph_.value(pair.past).name) +
-                    " is a state of linear attention, a state-space model or a convolution, whose kernels it was not "
-                    "fitted to; without `predict` there is the bound");
+        throw Error(cat("`engine=llm-serving`: ", graph_.value(pair.past).name,
+                        " is a state of linear attention, a state-space model or a convolution, whose kernels it was "
+                        "not fitted to; without `predict` there is the bound"));
   }
 
   ValueId source(ValueId value) const {
     for (int looks = 0; looks < 4; ++looks) {
-      const Node* from = producer_[index(value)];
-      if (from == nullptr || (from->op_type != "Reshape" && from->op_type != "Cast" && from->op_type != "Identity"))
-        break;
+      const Node* from = links_.writing(value);
+      if (from == nullptr || !is_one_of(from->op_type, kPassing)) break;
       value = from->input(0);
     }
     return value;
@@ -188,15 +189,11 @@ class ServingLowering {
         .batch = number(query[0]), .tokens = number(query[query.size() - 2]), .size = number(query.back())};
     size.heads = number(element_count(query)) / (size.batch * size.tokens * size.size);
     size.past = std::max(pending_keys_ - size.tokens, 0.0);
-    size.kv_heads = cache_heads().value_or(size.heads);
+    const auto has_heads = [&](const CachePair& pair) { return shape(pair.past).size() == 4 && pair.axis == 2; };
+    const auto pair = std::find_if(cache_.pairs.begin(), cache_.pairs.end(), has_heads);
+    size.kv_heads = pair == cache_.pairs.end() ? size.heads : number(shape(pair->past)[1]);
     pending_.reset();
     add_attention(place, size);
-  }
-
-  std::optional<double> cache_heads() const {
-    for (const CachePair& pair : cache_.pairs)
-      if (shape(pair.past).size() == 4 && pair.axis == 2) return number(shape(pair.past)[1]);
-    return std::nullopt;
   }
 
   void attention(std::int32_t place, const Node& node) {
@@ -204,8 +201,8 @@ class ServingLowering {
     const bool has_heads = shape(query).size() == 4;
     const ValueId present = node.output(1) != kAbsent ? node.output(1) : node.input(1);
     if (present == kAbsent || shape(present).size() != 4 || node.op_type == "PagedAttention")
-      throw Error("`engine=llm-serving`: " + node.op_type + " " + display_name(graph_, node) +
-                  " has no cache [batch, heads, tokens, size] to take its sizes from");
+      throw Error(cat("`engine=llm-serving`: ", node.op_type, " ", display_name(graph_, node),
+                      " has no cache [batch, heads, tokens, size] to take its sizes from"));
     const Shape& keys = shape(present);
     AttentionSize size{.batch = number(shape(query)[0]),
                        .tokens = number(shape(query)[has_heads ? 2 : 1]),
@@ -218,12 +215,11 @@ class ServingLowering {
     add_attention(place, size);
   }
 
-  void add_attention(std::int32_t place, const AttentionSize& size) {
+  void add_attention(std::int32_t place, AttentionSize size) {
     const double rows = size.batch * size.tokens * size.size;
     add_small(place, 4 * rows * (size.heads + size.kv_heads));  // rotates queries and keys: 2 bytes read, 2 written
-    AttentionSize run = size;
-    run.decodes = size.past > 0 && size.tokens <= kFewTokens;
-    add("attention", place, attention_seconds(run, rates_, kernels_));
+    size.decodes = size.past > 0 && size.tokens <= kFewTokens;
+    add("attention", place, attention_seconds(size, rates_, kernels_));
   }
 
   void mixture(std::int32_t place, const Node& node) {
@@ -248,7 +244,7 @@ class ServingLowering {
   const ServingKernels kernels_;
   std::vector<bool> constant_;
   KvCache cache_;
-  std::vector<const Node*> producer_;
+  const Links links_;
   std::set<ValueId> heads_;              // values that become an output other than a cache, directly or through a Cast
   std::map<ValueId, Product> products_;  // by operand
   std::optional<ValueId> pending_;       // queries of an attention whose second product is yet to come
@@ -262,20 +258,22 @@ class ServingLowering {
 CoefficientRows coefficient_rows(ServingKernels& c) {
   CoefficientRows rows = {{"kernels.small.seconds", &c.small_seconds}};
   const auto product = [&](const char* object, ServingKernels::Product& of) {
-    add_rows(rows, object, {{"launch_cycles", &of.launch_cycles},
-                            {"feed", &of.feed, kAmount},
-                            {"bandwidth", &of.bandwidth},
-                            {"small", &of.small},
-                            {"norm", &of.norm},
-                            {"tile_cycles", &of.tile_cycles},
-                            {"ramp_cycles", &of.ramp_cycles},
-                            {"unit_cycles_per_byte", &of.unit_cycles_per_byte, kAmount}});
+    add_rows(rows, object,
+             {{"launch_cycles", &of.launch_cycles},
+              {"feed", &of.feed, kAmount},
+              {"bandwidth", &of.bandwidth},
+              {"small", &of.small},
+              {"norm", &of.norm},
+              {"tile_cycles", &of.tile_cycles},
+              {"ramp_cycles", &of.ramp_cycles},
+              {"unit_cycles_per_byte", &of.unit_cycles_per_byte, kAmount}});
   };
   const auto kernel = [&](const char* object, ServingKernels::Kernel& of) {
-    add_rows(rows, object, {{"launch_cycles", &of.launch_cycles},
-                            {"feed", &of.feed, kAmount},
-                            {"bandwidth", &of.bandwidth},
-                            {"norm", &of.norm}});
+    add_rows(rows, object,
+             {{"launch_cycles", &of.launch_cycles},
+              {"feed", &of.feed, kAmount},
+              {"bandwidth", &of.bandwidth},
+              {"norm", &of.norm}});
   };
   product("kernels.products.", c.products);
   product("kernels.products_float8.", c.products_float8);
@@ -297,9 +295,10 @@ CoefficientRows coefficient_rows(ServingKernels& c) {
             {"two_shot", &reduce.two_shot},
             {"in_switch_cycles", &reduce.in_switch_cycles, kPositive, {}, Presence::Optional},
             {"in_switch", &reduce.in_switch, kPositive, {}, Presence::Optional}});
-  add_rows(rows, "kernels.ring_all_reduces.", {{"launch_cycles", &c.ring_all_reduces.launch_cycles},
-                                               {"hop_cycles", &c.ring_all_reduces.hop_cycles},
-                                               {"bandwidth", &c.ring_all_reduces.bandwidth}});
+  add_rows(rows, "kernels.ring_all_reduces.",
+           {{"launch_cycles", &c.ring_all_reduces.launch_cycles},
+            {"hop_cycles", &c.ring_all_reduces.hop_cycles},
+            {"bandwidth", &c.ring_all_reduces.bandwidth}});
   add_rows(rows, "kernels.collectives.",
            {{"launch_cycles", &c.collectives.launch_cycles}, {"bandwidth", &c.collectives.bandwidth}});
   return rows;
@@ -322,7 +321,7 @@ ServingTime predict_serving(const Model& model, const Share& share, const Device
                             const Calibration& calibration) {
   std::string lacks;
   std::optional<ServingRates> rates = serving_rates(device, &lacks);
-  if (!rates) throw Error(device.id + " " + lacks + ", which calibration " + calibration.id + " needs");
+  if (!rates) throw Error(cat(device.id, " ", lacks, ", which calibration ", calibration.id, " needs"));
   rates->powered_part = powered_part(calibration, device);
   // Codes take 1/16 of such a memory (their source is in data/calibration/serving/fit.py), so at most 15 of 16 bytes
   // that it moves are data.
@@ -336,19 +335,20 @@ namespace {
 Prediction predict_step(const EngineRun& run) {
   const Calibration& fitted = run.calibration;
   std::string lacks;
-  if (!serving_rates(run.device, &lacks))
-    return not_predicted(run.device.id + " " + lacks + ", which calibration " + fitted.id + " needs");
+  if (!serving_rates(run.device, &lacks)) return lacks_rates(run, lacks);
   const Share alone = run.share == nullptr ? share_of_device(run.model, run.analysis, {}) : Share();
-  const ServingTime time =
-      predict_serving(run.model, run.share == nullptr ? alone : *run.share, run.device, run.link, fitted);
+  const Share& share = run.share == nullptr ? alone : *run.share;
+  const ServingTime time = predict_serving(run.model, share, run.device, run.link, fitted);
   Prediction result{.seconds = time.seconds * run.overlap, .kernels = static_cast<std::int64_t>(time.kernels.size())};
   // The interval is for 16-bit products of decoders; no other device validates 8-bit ones.
   if (!time.has_cache)
-    result.notes.push_back("the model has no cache of keys and values, so it is no step of a decoder, to which "
-                           "llm-serving was fitted: no interval");
+    result.notes.emplace_back(
+        "the model has no cache of keys and values, so it is no step of a decoder, to which llm-serving was fitted: no "
+        "interval");
   const bool is_judged = time.has_cache && run.precision != Precision::Float8;
-  set_interval(result, is_judged ? fitted.interval : std::nullopt, fitted.coverage,
-               time.has_cache ? "no runs with 8-bit products judged the calibration" : "the model is no step of a decoder");
+  set_interval(
+      result, is_judged ? fitted.interval : std::nullopt, fitted.coverage,
+      time.has_cache ? "no runs with 8-bit products judged the calibration" : "the model is no step of a decoder");
   return result;
 }
 

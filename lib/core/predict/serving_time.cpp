@@ -106,9 +106,7 @@ std::optional<ServingRates> serving_rates(const DeviceSpec& device, std::string*
                               .bandwidth = needs(bandwidth_of(device.level("dram")), "memory bandwidth"),
                               .units = needs(&device.units, "number of units"),
                               .clock = needs(&device.boost_clock_hz, "clock")};
-  if (needs.are_met()) return rates;
-  if (lacks != nullptr) *lacks = needs.text();
-  return std::nullopt;
+  return needs.met_by(rates, lacks);
 }
 
 double powered_part(const Calibration& calibration, const DeviceSpec& device) {
@@ -164,8 +162,8 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
   const double blocks = heads * std::ceil(size.tokens / 128);
   const double waves = std::ceil(blocks / rates.units) * rates.units / blocks;
   const double work = 4 * heads * size.size * pairs / rates.bfloat16 * waves;  // two products, 2 FLOPs each
-  return c.launch_cycles / rates.clock +
-         longer(work / part_of_peak(c.feed, rates.bfloat16, rates, kernels), moved / rates.bandwidth / c.bandwidth, c.norm);
+  return c.launch_cycles / rates.clock + longer(work / part_of_peak(c.feed, rates.bfloat16, rates, kernels),
+                                                moved / rates.bandwidth / c.bandwidth, c.norm);
 }
 
 double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels) {
@@ -180,8 +178,8 @@ double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const
   const double weights = 3 * size.hidden * size.inner;  // gate, up, down
   const double work = 2 * runs * weights * padded / rates.bfloat16;
   const double moved = size.weight_width * distinct * weights + 4 * size.tokens * size.hidden;
-  return c.launch_cycles / rates.clock +
-         longer(work / part_of_peak(c.feed, rates.bfloat16, rates, kernels), moved / rates.bandwidth / c.bandwidth, c.norm);
+  return c.launch_cycles / rates.clock + longer(work / part_of_peak(c.feed, rates.bfloat16, rates, kernels),
+                                                moved / rates.bandwidth / c.bandwidth, c.norm);
 }
 
 double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const ServingLink& link,

@@ -1,10 +1,9 @@
 // TensorRT: its coefficients, prediction and record.
 #include "pagoda/core/tensorrt.h"
 
-#include <algorithm>
-#include <iterator>
-
+#include "pagoda/base/cat.h"
 #include "predict/engines.h"
+#include "predict/names.h"
 
 namespace pagoda::inline core {
 
@@ -40,15 +39,10 @@ namespace {
 std::string not_built(const EngineRun& run) {
   constexpr std::string_view kUnsupported[] = {"ConvInteger", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv",
                                                "QLinearMatMul"};
-  const auto is_unsupported = [&](const Node& node) {
-    return node.domain.empty() &&
-           std::find(std::begin(kUnsupported), std::end(kUnsupported), node.op_type.view()) != std::end(kUnsupported);
-  };
-  const Graph& graph = run.model.main();
-  if (const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(), is_unsupported);
-      found != graph.nodes.end())
-    return "TensorRT has no " + std::string(found->op_type) + " (" + display_name(graph, *found) +
-           "); it takes int8 as pairs of QuantizeLinear and DequantizeLinear";
+  for (const Node& node : run.model.main().nodes)
+    if (node.domain.empty() && is_one_of(node.op_type, kUnsupported))
+      return cat("TensorRT has no ", node.op_type, " (", display_name(run.model.main(), node),
+                 "); it takes int8 as pairs of QuantizeLinear and DequantizeLinear");
   if (holds(run.analysis, {ElementType::Float8e4m3fn, ElementType::Float8e5m2}) &&
       run.device.peak(Precision::Float8, Unit::Tensor) == nullptr)
     return run.device.id + " has no float8 tensor units, and the file has numbers in float8";
@@ -58,9 +52,9 @@ std::string not_built(const EngineRun& run) {
 std::vector<std::string> names(const EngineRun& run, const Analysis& analysis, const std::vector<std::int32_t>& rows) {
   std::vector<std::string> list;
   for (const std::int32_t id : rows) {
-    const NodeReport& row = analysis.nodes[static_cast<std::size_t>(id)];
+    const NodeReport& row = analysis.nodes[index(id)];
     const Node& node = run.model.graph(row.graph).node(row.node);
-    list.push_back(node.name.empty() ? node.op_type + " " + std::to_string(id) : std::string(node.name));
+    list.push_back(node.name.empty() ? cat(node.op_type, " ", id) : std::string(node.name));
   }
   return list;
 }
@@ -69,45 +63,38 @@ std::vector<std::string> names(const EngineRun& run, const Analysis& analysis, c
 Prediction predict_tensorrt(const EngineRun& run) {
   const Calibration& fitted = run.calibration;
   if (const std::string why = not_built(run); !why.empty()) return not_predicted(why);
-  Prediction result;
-  const bool lacks_int8 = run.precision == Precision::Int8 && run.device.peak(Precision::Int8, Unit::Tensor) == nullptr;
-  if (lacks_int8)
-    result.notes.push_back(run.device.id +
-                           " has no int8 tensor units: products stay in float16, in which an engine runs them");
   std::string lacks;
   const auto rates = tensorrt_rates(run.device, &lacks);
-  if (!rates) {
-    result.notes.push_back(lacks_rates(run, lacks).notes.front());
-    return result;
-  }
+  if (!rates) return lacks_rates(run, lacks);
+  const bool lacks_int8 = run.precision == Precision::Int8 && run.device.peak(Precision::Int8, Unit::Tensor) == nullptr;
   const bool is_as_run = run.precision && !lacks_int8;
   const Analysis half = is_as_run ? Analysis() : analyzed_as(run, Precision::Float16);
   const Analysis& analysis = is_as_run ? run.analysis : half;
   const TensorRtKernels lowered = tensorrt_kernels(run.model, analysis);
   const TensorRtCoefficients coefficients = tensorrt_coefficients(fitted);
-  result.seconds = 0;
-  result.unknown_rows = lowered.unknown_rows;
-  result.kernels = static_cast<std::int64_t>(lowered.kernels.size());
-  result.row_seconds.assign(analysis.nodes.size(), 0);
+  std::vector<double> seconds;
   std::vector<std::int32_t> wide = lowered.float_products;
   for (const TensorRtKernel& kernel : lowered.kernels) {
-    add_seconds(result, kernel.rows.front(), tensorrt_seconds(kernel, lowered.weight_bytes, *rates, coefficients));
+    seconds.push_back(tensorrt_seconds(kernel, lowered.weight_bytes, *rates, coefficients));
     if (lacks_int8 && kernel.kind != TensorRtKernel::Kind::Other) wide.push_back(kernel.rows.front());
   }
+  Prediction result = summed(lowered, seconds, analysis);
+  if (lacks_int8)
+    result.notes.push_back(run.device.id +
+                           " has no int8 tensor units: products stay in float16, in which an engine runs them");
   result.float_products = names(run, analysis, wide);
   result.unfused_conversions = names(run, analysis, lowered.unfused_conversions);
   if (lowered.unknown_rows > 0)
-    result.notes.push_back(std::to_string(lowered.unknown_rows) +
-                           " kernels hold operators that are not modelled: the prediction covers the rest");
+    result.notes.push_back(
+        cat(lowered.unknown_rows, " kernels hold operators that are not modelled: the prediction covers the rest"));
   // The interval holds for generations between or near those that were measured.
   const bool is_near = rates->flagship_flops_per_joule > 0;
   set_interval(result, is_near ? fitted.interval : std::nullopt, fitted.coverage,
-               fitted.interval ? "no runs on such a device judged the calibration" : kTooFewFamilies);
+               fitted.interval ? kNoSuchDevice : kTooFewFamilies);
   return result;
 }
 
 constexpr Precision kTensorRtPrecisions[] = {Precision::Float16, Precision::Int8};
-constexpr Precision kTensorRtProducts[] = {Precision::Float16};
 
 }  // namespace
 
@@ -119,7 +106,7 @@ constinit const Engine kTensorRt = {
     .precisions = kTensorRtPrecisions,
     .covers = "`predict` `engine=tensorrt` covers fp16 and int8, which its calibration was fitted to",
     .fuses = true,
-    .products = kTensorRtProducts,
+    .products = kFloat16,
     .coefficients = rows_of<TensorRtCoefficients>,
     .predict = predict_tensorrt};
 

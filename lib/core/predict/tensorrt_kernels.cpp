@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/index.h"
 #include "pagoda/core/tensorrt.h"
 #include "pagoda/core/traffic.h"
+#include "predict/links.h"
 #include "predict/number.h"
 
 namespace pagoda::inline core {
@@ -14,15 +14,8 @@ using Kind = TensorRtKernel::Kind;
 
 class TensorRtLowering {
  public:
-  TensorRtLowering(const Model& model, const Analysis& analysis) : graph_(model.main()), analysis_(analysis) {
-    constant_.assign(graph_.values.size(), false);
-    for (std::size_t i = 0; i < graph_.values.size(); ++i) constant_[i] = graph_.values[i].initializer >= 0;
-    for (const NodeReport& row : analysis.nodes) {
-      if (row.graph != 0 || row.cost.mark != Mark::Folded) continue;
-      for (const ValueId output : graph_.nodes[index(row.node)].outputs)
-        if (output != kAbsent) constant_[index(output)] = true;
-    }
-  }
+  TensorRtLowering(const Model& model, const Analysis& analysis)
+      : graph_(model.main()), analysis_(analysis), constant_(constants_by_mark(graph_, analysis, {Mark::Folded})) {}
 
   TensorRtKernels lower(const Traffic& fused) {
     for (const TrafficGroup& group : fused.groups) {
@@ -46,8 +39,8 @@ class TensorRtLowering {
   // Sizes of a value; empty if they are not known.
   std::vector<double> sizes(ValueId value) const {
     std::vector<double> result;
-    if (value == kAbsent || !analysis_.types[index(value)].shape) return result;
-    for (const Dim& dim : *analysis_.types[index(value)].shape) result.push_back(number(dim));
+    if (const Shape* shape = shape_of(analysis_, value))
+      for (const Dim& dim : *shape) result.push_back(number(dim));
     return result;
   }
 
@@ -70,10 +63,7 @@ class TensorRtLowering {
         group.rule == Fusion::Attention ||
         std::any_of(products.begin(), products.end(), [&](auto id) { return row(id).facts.kind == OpKind::Attention; });
     if (!products.empty() && is_main(products.front())) {
-      if (is_attention)
-        as_attention(kernel, products);
-      else
-        as_product(kernel, products);
+      is_attention ? as_attention(kernel, products) : as_product(kernel, products);
     }
     kernel.shares_launch = kernel.kind == Kind::Other && !result_.kernels.empty() &&
                            result_.kernels.back().kind == Kind::Other && group.rule != Fusion::Normalisation &&
@@ -92,8 +82,7 @@ class TensorRtLowering {
       const ProductForm form = row(id).facts.form;
       const bool is_conv = form == ProductForm::Convolution || form == ProductForm::Deconvolution;
       const double groups = is_conv ? static_cast<double>(node(id).integer("group", 1)) : 1;
-      const bool is_weighted =
-          node(id).inputs.size() > 1 && node(id).inputs[1] != kAbsent && constant_[index(node(id).inputs[1])];
+      const bool is_weighted = node(id).input(1) != kAbsent && constant_[index(node(id).input(1))];
       const double n = is_conv ? output[1] / groups : output.back();
       const double k = number(row(id).cost.macs) / elements;
       double batch = groups;

@@ -45,19 +45,17 @@ std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::strin
   const MemoryLevel* l2 = device.level("l2");
   Needs needs;
   needs.require(!device.compute_capability.empty(), "CUDA compute capability");
-  const TensorRtRates rates = {
-      .float16 = needs(device.peak(Precision::Float16, Unit::Tensor, Precision::Float32), "float16 rate of tensor units"),
-      .int8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
-      .vector = needs(device.peak(Precision::Float32, Unit::Vector), "float32 rate"),
-      .bandwidth = needs(bandwidth_of(device.level("dram")), "memory bandwidth"),
-      .l2_bytes = needs(l2 == nullptr ? nullptr : &l2->capacity_bytes, "L2 capacity"),
-      .units = needs(&device.units, "number of units"),
-      .clock = needs(&device.boost_clock_hz, "clock"),
-      .watts = needs(&device.watts, "power"),
-      .flagship_flops_per_joule = device.flagship_flops_per_joule.value.value_or(0)};
-  if (needs.are_met()) return rates;
-  if (lacks != nullptr) *lacks = needs.text();
-  return std::nullopt;
+  const TensorRtRates rates = {.float16 = needs(device.peak(Precision::Float16, Unit::Tensor, Precision::Float32),
+                                                "float16 rate of tensor units"),
+                               .int8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
+                               .vector = needs(device.peak(Precision::Float32, Unit::Vector), "float32 rate"),
+                               .bandwidth = needs(bandwidth_of(device.level("dram")), "memory bandwidth"),
+                               .l2_bytes = needs(l2 == nullptr ? nullptr : &l2->capacity_bytes, "L2 capacity"),
+                               .units = needs(&device.units, "number of units"),
+                               .clock = needs(&device.boost_clock_hz, "clock"),
+                               .watts = needs(&device.watts, "power"),
+                               .flagship_flops_per_joule = device.flagship_flops_per_joule.value.value_or(0)};
+  return needs.met_by(rates, lacks);
 }
 
 double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, const TensorRtRates& rates,

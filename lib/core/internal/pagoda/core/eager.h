@@ -78,21 +78,20 @@ Place place_of(KernelClass kind);
 bool is_convolution(KernelClass kind);  // on tensor units
 inline constexpr std::size_t kKernelClasses = static_cast<std::size_t>(KernelClass::Other) + 1;
 std::string_view to_string(KernelClass kind);  // "conv_pointwise"
-std::optional<KernelClass> kernel_class(std::string_view name);
 
 // A kernel launch. Sizes are numbers: a prediction is for one set of sizes.
 struct KernelLaunch {
   KernelClass kind = KernelClass::Other;
-  std::int32_t row = 0;  // in Analysis::nodes
-  double macs = 0;       // multiply-accumulates; taps for pooling
-  double bytes = 0;      // read and written, in the widths of mixed precision
-  double width = 0;      // N; 0 outside products
-  double depth = 0;      // K
-  double tiles = 0;      // 128 × 128 blocks of output; 0 outside products
-  double written = 0;    // written part of `bytes`; 0 if unknown
-  double fresh = 0;      // part of `bytes` that reads an earlier kernel's output
-  double distance = 0;   // bytes that all kernels move between that write and this read
-  double rows = 0;       // M, output positions or rows of a product; 0: unknown
+  std::int32_t row = 0;    // in Analysis::nodes
+  double macs = 0;         // multiply-accumulates; taps for pooling
+  double bytes = 0;        // read and written, in the widths of mixed precision
+  double width = 0;        // N; 0 outside products
+  double depth = 0;        // K
+  double tiles = 0;        // 128 × 128 blocks of output; 0 outside products
+  double written = 0;      // written part of `bytes`; 0 if unknown
+  double fresh = 0;        // part of `bytes` that reads an earlier kernel's output
+  double distance = 0;     // bytes that all kernels move between that write and this read
+  double rows = 0;         // M, output positions or rows of a product; 0: unknown
   bool is_inside = false;  // launched by the same call as the kernel before
   bool on_host = false;    // no kernel: the CPU computes sizes
 };
@@ -106,13 +105,14 @@ struct EagerKernels {
 // A way to run operators one by one.
 struct EagerEngine {
   std::string_view id = "pytorch-amp";
-  // Float16 by autocast; or as the file has it, without casts: Float32, or Tf32 on tensor units where the device has them.
+  // Float16 by autocast; or as the file has it, without casts: Float32, or Tf32 on tensor units where the device has
+  // them.
   Precision products = Precision::Float16, convolutions = products;
   bool on_cpu = false;     // oneDNN adds the bias within a convolution
   bool optimizes = false;  // rewrites the graph before it runs: ONNX Runtime's CUDA provider
-  // Predicts only the machine whose runs its calibration was fitted to. What few rows cost is a coefficient (`rows`), and
-  // a byte costs what it cost these runs, cached or not; to count idle units and hits in a cache as well makes it worse:
-  // 22 % instead of 18 % with families left out on data/measured/nvidia-h200-runs.csv.
+  // Predicts only the machine whose runs its calibration was fitted to. What few rows cost is a coefficient (`rows`),
+  // and a byte costs what it cost these runs, cached or not; to count idle units and hits in a cache as well makes it
+  // worse: 22 % instead of 18 % with families left out on data/measured/nvidia-h200-runs.csv.
   bool is_of_one_machine = false;
 };
 const EagerEngine& eager_engine(std::string_view id);  // an Error names the known ones
@@ -178,13 +178,13 @@ std::optional<Factors> interval(const Calibration& calibration, std::string_view
 // The rates that kernels run at; kernel_rates() is empty where the device lacks one, such as a CPU without float16
 // products. `lacks` then receives what it does not state, "states no memory bandwidth".
 struct KernelRates {
-  double tensor = 0;     // FLOP/s of products: float16 with float32 accumulation, tf32, or float32
+  double tensor = 0;       // FLOP/s of products: float16 with float32 accumulation, tf32, or float32
   double convolution = 0;  // the same of convolutions
-  double vector = 0;     // FLOP/s, float32
-  double bandwidth = 0;  // B/s of the outermost memory
-  double launch = 0;     // s; a microsecond, as a unit, for float32 on a device that states no overhead
-  double units = 1;      // SMs
-  double cache = 0;      // B in the level inside the outermost memory; 0 if not stated
+  double vector = 0;       // FLOP/s, float32
+  double bandwidth = 0;    // B/s of the outermost memory
+  double launch = 0;       // s; a microsecond, as a unit, for float32 on a device that states no overhead
+  double units = 1;        // SMs
+  double cache = 0;        // B in the level inside the outermost memory; 0 if not stated
 };
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEngine& engine = {},
                                         std::string* lacks = nullptr);

@@ -1,12 +1,12 @@
 // The kernels of a model under ONNX Runtime, and their times on a CPU.
 //
-//   CpuCoefficients here = cpu_coefficients(documents::load_calibration("here.json").fitted);  // by pagoda-calibrate --here
-//   OrtKernels lowered = ort_cpu_kernels(model, analysis, here.channel_block);
-//   cpu_run_seconds(lowered, here, here);
+//   CpuCoefficients here = cpu_coefficients(documents::load_calibration("here.json").fitted);  // by pagoda-calibrate
+//   --here OrtKernels lowered = ort_cpu_kernels(model, analysis, here.channel_block); cpu_run_seconds(lowered, here,
+//   here);
 //
-// The model is lowered to the kernels that the engine runs after its own optimisations (ort_cpu_kernels): constants folded,
-// activations and sums fused into convolutions, convolutions in blocked channel layout with a reorder at each border. A
-// kernel takes
+// The model is lowered to the kernels that the engine runs after its own optimisations (ort_cpu_kernels): constants
+// folded, activations and sums fused into convolutions, convolutions in blocked channel layout with a reorder at each
+// border. A kernel takes
 //   launch + start + ((flops / (R · curve))^(1+v) + (cached / B + cold / M)^(1+v))^(1/(1+v)),
 //   curve = rows/(rows + m0) · width/(width + n0) · depth/(depth + k0) · line/(line + l0)
 // where start, R, B, v, m0, n0, k0 and l0 belong to its class and M is the memory's rate. Arithmetic and traffic follow
@@ -26,9 +26,9 @@
 #include <string_view>
 #include <vector>
 
+#include "pagoda/core/engine.h"
 #include "pagoda/core/graph.h"
 #include "pagoda/core/op_facts.h"
-#include "pagoda/core/engine.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
@@ -80,10 +80,9 @@ enum class OrtKernelClass : std::uint8_t {
 };
 inline constexpr std::size_t kOrtKernelClasses = static_cast<std::size_t>(OrtKernelClass::Small) + 1;
 std::string_view to_string(OrtKernelClass kind);  // "conv_pointwise"
-std::optional<OrtKernelClass> ort_kernel_class(std::string_view name);
 bool is_product(OrtKernelClass kind);
 bool is_bound_by_work(OrtKernelClass kind);  // a product, except of one row, which uses each weight once
-bool is_quantized(OrtKernelClass kind);  // a product of integers
+bool is_quantized(OrtKernelClass kind);      // a product of integers
 
 struct OrtKernel {
   OrtKernelClass kind = OrtKernelClass::Small;
@@ -146,11 +145,12 @@ struct CpuMachine {
   double cache_speed = 1;  // of cached bytes, as a factor of the classes' rates
 };
 
-// The machine while its processors have different last-level caches, as a host may place those of a virtual machine: two
-// caches hold more and serve fewer cores each, and activations that one processor wrote cross from one cache to the other.
+// The machine while its processors have different last-level caches, as a host may place those of a virtual machine:
+// two caches hold more and serve fewer cores each, and activations that one processor wrote cross from one cache to the
+// other.
 struct CpuApart {
   CpuMachine machine;
-  double share = 0;  // of the calibration's rounds
+  double share = 0;                 // of the calibration's rounds
   double runs = 0, mean_error = 0;  // of the ratio to the time with one cache
 };
 
@@ -185,8 +185,10 @@ struct OrtKernels {
 // products of one and two rows, ONNX Runtime 1.32 on a Zen 4 with 32 MiB of last-level and 2 of private caches: from 25
 // to 134 MB of weights, the rate falls from 120 to 34 GB/s as this and a C of 35 MB say, within 10 % for two rows.
 double cold_share(const OrtKernels& model, double cache_bytes);
-// Seconds of a whole run: all its kernels on a machine in the one placement or the other.
-double cpu_run_seconds(const OrtKernels& kernels, const CpuCoefficients& coefficients, const CpuMachine& machine);
+// Seconds of each kernel of a run on a machine in the one placement or the other, and their sum.
+std::vector<double> cpu_seconds(const OrtKernels& lowered, const CpuCoefficients& coefficients,
+                                const CpuMachine& machine);
+double cpu_run_seconds(const OrtKernels& lowered, const CpuCoefficients& coefficients, const CpuMachine& machine);
 // The kernels of ONNX Runtime's CPU provider at its highest level of optimisation. All dims must be bound.
 OrtKernels ort_cpu_kernels(const Model& model, const Analysis& analysis, double channel_block);
 
