@@ -243,12 +243,12 @@ std::string calibration(const Request& request) {
   });
 }
 
-struct Table {
+struct CsvTable {
   std::string_view name;
   std::string (*write)(const Request&);
 };
 // In the order of ResultColumns.
-constexpr Table kTables[] = {
+constexpr CsvTable kTables[] = {
     {"tidy", tidy},       {"tidy-layers", tidy_layers},     {"overall", overall},        {"layers", layers},
     {"latency", latency}, {"metric_report", metric_report}, {"calibration", calibration}};
 
@@ -257,7 +257,7 @@ constexpr Table kTables[] = {
 std::span<const results::NumberColumn> results::number_columns() { return kTidy; }
 
 std::optional<ResultColumns> result_columns(std::string_view name) {
-  for (const Table& table : kTables)
+  for (const CsvTable& table : kTables)
     if (table.name == name) return static_cast<ResultColumns>(&table - kTables);
   return std::nullopt;
 }

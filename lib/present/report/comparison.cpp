@@ -70,7 +70,7 @@ struct Pair {
     return difference(of(before), of(after));
   }
   Cell delta(const documents::ResultColumn* column) const {
-    return delta(column->cell, column->kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0}));
+    return column->kind == CellKind::Seconds ? delta(column->cell, Cell(0.0)) : delta(column->cell);
   }
   Cell delta(Count EstimateCounts::*counter) const {
     return delta([&](const Row& row) { return cell_of(row.counts->*counter); });
