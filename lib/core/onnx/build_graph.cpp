@@ -7,6 +7,7 @@
 #include "onnx/load.h"
 #include "onnx/stored_attribute.h"
 #include "onnx/value_names.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -27,18 +28,9 @@ struct StoredValue {
 StoredValue read_value_info(File& file, Range body, int depth) {
   StoredValue value;
   std::optional<Range> type;
-  for_each_field(file, Message::ValueInfo, body, depth, [&](const Field& field) {
-    switch (field.tag()) {
-      case bytes_tag(1):
-        value.name = name_in(file, field);
-        return true;
-      case bytes_tag(2):
-        take_once(type, field);
-        return true;
-      default:
-        return false;
-    }
-  });
+  for_each_field(file, Message::ValueInfo, body, depth,
+                 on(bytes_tag(1), [&](const Field& field) { value.name = name_in(file, field); }),
+                 on(bytes_tag(2), [&](const Field& field) { take_once(type, field); }));
   if (type) value.type = read_type(file, *type, depth + 1);
   return value;
 }
@@ -81,39 +73,21 @@ class GraphBuilder {
     std::vector<StoredValue> inputs, outputs, others;
     std::vector<Tensor> tensors, sparse;
     StoredNodes nodes;
-    for_each_field(file_, Message::Graph, body, depth, [&](const Field& field) {
-      file_.passed(field.whole.end);
-      switch (field.tag()) {
-        case bytes_tag(1):
-          nodes.add(file_, field);
-          return true;
-        case bytes_tag(2):
-          graph_.name = name_in(file_, field);
-          return true;
-        case bytes_tag(5):
-          file_.count(Entry::Initializer);
-          tensors.push_back(loader_.tensors.read(field.payload, depth + 1));
-          return true;
-        case bytes_tag(11):
-          file_.count(Entry::Input);
-          inputs.push_back(read_value_info(file_, field.payload, depth + 1));
-          return true;
-        case bytes_tag(12):
-          file_.count(Entry::Output);
-          outputs.push_back(read_value_info(file_, field.payload, depth + 1));
-          return true;
-        case bytes_tag(13):
-          file_.count(Entry::ValueType);
-          others.push_back(read_value_info(file_, field.payload, depth + 1));
-          return true;
-        case bytes_tag(15):
-          file_.count(Entry::SparseInitializer);
-          sparse.push_back(loader_.tensors.read_sparse(field.payload, depth + 1));
-          return true;
-        default:
-          return false;
-      }
-    });
+    const auto value_info = [&](Entry entry, std::uint32_t number, std::vector<StoredValue>& values) {
+      return on_each(file_, entry, bytes_tag(number), [this, depth, &values](const Field& field) {
+        values.push_back(read_value_info(file_, field.payload, depth + 1));
+      });
+    };
+    for_each_field(
+        file_, Message::Graph, body, depth, [&](const Field& field) { return file_.passed(field.whole.end), false; },
+        on(bytes_tag(1), [&](const Field& field) { nodes.add(file_, field); }),
+        on(bytes_tag(2), [&](const Field& field) { graph_.name = name_in(file_, field); }),
+        on_each(file_, Entry::Initializer, bytes_tag(5),
+                [&](const Field& field) { tensors.push_back(loader_.tensors.read(field.payload, depth + 1)); }),
+        value_info(Entry::Input, 11, inputs), value_info(Entry::Output, 12, outputs),
+        value_info(Entry::ValueType, 13, others),
+        on_each(file_, Entry::SparseInitializer, bytes_tag(15),
+                [&](const Field& field) { sparse.push_back(loader_.tensors.read_sparse(field.payload, depth + 1)); }));
     if (id_ == 0)  // the main graph's sizes keep their names
       for (const auto* values : {&inputs, &others, &outputs})
         for (const StoredValue& value : *values)
@@ -153,14 +127,14 @@ class GraphBuilder {
   std::string where() const { return "graph " + quoted_name(graph_.name); }
   ValueId known(const NameKey& key) const { return names_.find(key, graph_.values); }
   ValueId known(std::string_view name) const { return known(NameKey(name)); }
-  Value& value(ValueId id) { return graph_.values[static_cast<std::size_t>(id)]; }
+  Value& value(ValueId id) { return graph_.values[index(id)]; }
 
   // `producer` is for messages; `shared` is the name where another part of the model has it.
   ValueId define(std::string_view name, std::string_view producer, const Name& shared = {}) {
     const NameKey key(name);
     if (known(key) != kAbsent)
-      throw Error("value " + quoted_name(name) + " of " + where() + " is produced twice, the second time by " +
-                  std::string(producer) + ", expected one producer of each value" + std::string(kExportAgain));
+      throw Error(cat("value ", quoted_name(name), " of ", where(), " is produced twice, the second time by ", producer,
+                      ", expected one producer of each value", kExportAgain));
     return shared.empty() ? append(key) : append(key, shared);
   }
 
@@ -240,8 +214,8 @@ class GraphBuilder {
     if (outer == kAbsent) return kAbsent;
     outer_->captured_.push_back(outer);
     if (++loader_.captures > Loader::kMostCaptures)
-      throw Error("the bodies of " + outer_->where() + " use more than " + std::to_string(Loader::kMostCaptures) +
-                  " values of the graphs around them, expected at most that many");
+      throw Error(cat("the bodies of ", outer_->where(), " use more than ", Loader::kMostCaptures,
+                      " values of the graphs around them, expected at most that many"));
     const ValueId id = append(key, outer_->value(outer).name);
     value(id).outer = outer;
     return id;
@@ -260,39 +234,24 @@ class GraphBuilder {
     std::vector<Range> attributes = std::move(attributes_);
     inputs.clear();
     attributes.clear();
-    for_each_field(file_, Message::Node, body, depth, [&](const Field& field) {
-      switch (field.tag()) {
-        case bytes_tag(1):
-          file_.count(Entry::NodeInput);
-          inputs.push_back(name_in(file_, field));
-          return true;
-        case bytes_tag(2):
-          file_.count(Entry::NodeOutput);
-          node.outputs.push_back(field.payload.size() == 0 ? kAbsent : outputs_[next_output_++]);
-          return true;
-        case bytes_tag(3):
-          node.name = loader_.names.add(name_in(file_, field));
-          return true;
-        case bytes_tag(4):
-          node.op_type = loader_.names.shared(name_in(file_, field));
-          return true;
-        case bytes_tag(5):
-          file_.count(Entry::Attribute);
-          attributes.push_back(field.payload);
-          return true;
-        case bytes_tag(7):
-          node.domain = loader_.names.shared(plain_domain(name_in(file_, field)));
-          return true;
-        case bytes_tag(8):  // since ONNX 1.16
-          node.overload = loader_.names.shared(name_in(file_, field));
-          return true;
-        case bytes_tag(9):  // metadata, since ONNX 1.16
-          scope.read(file_, field.payload, depth + 1);
-          return true;
-        default:
-          return false;
-      }
-    });
+    const auto text = [&](std::uint32_t number, Name& name) {
+      return on(bytes_tag(number), [this, &name](const Field& f) { name = loader_.names.shared(name_in(file_, f)); });
+    };
+    const auto output = [&](const Field& field) {
+      node.outputs.push_back(field.payload.size() == 0 ? kAbsent : outputs_[next_output_++]);
+    };
+    for_each_field(file_, Message::Node, body, depth,
+                   on_each(file_, Entry::NodeInput, bytes_tag(1),
+                           [&](const Field& field) { inputs.push_back(name_in(file_, field)); }),
+                   on_each(file_, Entry::NodeOutput, bytes_tag(2), output),
+                   on(bytes_tag(3), [&](const Field& field) { node.name = loader_.names.add(name_in(file_, field)); }),
+                   text(4, node.op_type),
+                   on_each(file_, Entry::Attribute, bytes_tag(5),
+                           [&](const Field& field) { attributes.push_back(field.payload); }),
+                   text(7, node.domain), text(8, node.overload),  // since ONNX 1.16
+                   // metadata, since ONNX 1.16
+                   on(bytes_tag(9), [&](const Field& field) { scope.read(file_, field.payload, depth + 1); }));
+    node.domain = loader_.names.shared(plain_domain(node.domain));
     node.scope = loader_.names.shared(scope.of(node.name));
     captured_.clear();
     node.attributes.reserve(attributes.size());
@@ -304,9 +263,9 @@ class GraphBuilder {
     for (const std::string_view input : inputs) {
       const ValueId id = input.empty() ? kAbsent : find(input);
       if (id == kAbsent && !input.empty())
-        throw Error("input " + quoted_name(input) + " of node " + quoted_name(node.name) + " (" +
-                    quoted_name(node.op_type) + ") in " + where() +
-                    " is not an output of any node, nor an input or initializer" + std::string(kExportAgain));
+        throw Error(cat("input ", quoted_name(input), " of node ", quoted_name(node.name), " (",
+                        quoted_name(node.op_type), ") in ", where(),
+                        " is not an output of any node, nor an input or initializer", kExportAgain));
       node.inputs.push_back(id);
       if (id != kAbsent) reads_.add(id);
     }
@@ -319,14 +278,13 @@ class GraphBuilder {
   void add_output(std::string_view name) {
     const ValueId id = find(name);
     if (id == kAbsent)
-      throw Error("output " + quoted_name(name) + " of " + where() + " is produced by no node" +
-                  std::string(kExportAgain));
+      throw Error(cat("output ", quoted_name(name), " of ", where(), " is produced by no node", kExportAgain));
     graph_.outputs.push_back(id);
   }
 
   GraphId finish() {
     sort_topologically(graph_, reads_);
-    loader_.model.graphs[static_cast<std::size_t>(id_)] = std::move(graph_);
+    loader_.model.graphs[index(id_)] = std::move(graph_);
     return id_;
   }
 
@@ -412,46 +370,27 @@ void build_function(Loader& loader, Range body, int depth) {
   Function function;
   GraphBuilder::FunctionBody parts;
   std::vector<Range> defaults;
-  for_each_field(file, Message::Function, body, depth, [&](const Field& field) {
-    switch (field.tag()) {
-      case bytes_tag(1):
-        parts.name = name_in(file, field);
-        return true;
-      case bytes_tag(4):
-        file.count(Entry::Input);
-        parts.inputs.push_back(name_in(file, field));
-        return true;
-      case bytes_tag(5):
-        file.count(Entry::Output);
-        parts.outputs.push_back(name_in(file, field));
-        return true;
-      case bytes_tag(7):
-        parts.nodes.add(file, field);
-        return true;
-      case bytes_tag(9): {
-        file.count(Entry::FunctionOpset);
-        Opset opset = read_opset(file, field.payload, depth + 1);
-        function.opsets[std::move(opset.domain)] = opset.version;
-        return true;
-      }
-      case bytes_tag(10):
-        function.domain = plain_domain(name_in(file, field));
-        return true;
-      case bytes_tag(11):  // since ONNX 1.13
-        file.count(Entry::Attribute);
-        defaults.push_back(field.payload);
-        return true;
-      case bytes_tag(12):  // since ONNX 1.15
-        file.count(Entry::ValueType);
-        parts.values.push_back(read_value_info(file, field.payload, depth + 1));
-        return true;
-      case bytes_tag(13):  // since ONNX 1.16
-        function.overload = name_in(file, field);
-        return true;
-      default:
-        return false;
-    }
-  });
+  const auto import = [&](const Field& field) {
+    Opset opset = read_opset(file, field.payload, depth + 1);
+    function.opsets[std::move(opset.domain)] = opset.version;
+  };
+  const auto value = [&](const Field& field) {
+    parts.values.push_back(read_value_info(file, field.payload, depth + 1));
+  };
+  for_each_field(
+      file, Message::Function, body, depth,
+      on(bytes_tag(1), [&](const Field& field) { parts.name = name_in(file, field); }),
+      on_each(file, Entry::Input, bytes_tag(4),
+              [&](const Field& field) { parts.inputs.push_back(name_in(file, field)); }),
+      on_each(file, Entry::Output, bytes_tag(5),
+              [&](const Field& field) { parts.outputs.push_back(name_in(file, field)); }),
+      on(bytes_tag(7), [&](const Field& field) { parts.nodes.add(file, field); }),
+      on_each(file, Entry::FunctionOpset, bytes_tag(9), import),
+      on(bytes_tag(10), [&](const Field& field) { function.domain = plain_domain(name_in(file, field)); }),
+      on_each(file, Entry::Attribute, bytes_tag(11),  // since ONNX 1.13
+              [&](const Field& field) { defaults.push_back(field.payload); }),
+      on_each(file, Entry::ValueType, bytes_tag(12), value),                                      // since ONNX 1.15
+      on(bytes_tag(13), [&](const Field& field) { function.overload = name_in(file, field); }));  // since ONNX 1.16
   function.name = parts.name;
   for (const Range attribute : defaults)
     function.defaults.push_back(build_attribute(loader, nullptr, attribute, depth + 1));

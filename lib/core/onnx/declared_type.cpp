@@ -2,6 +2,7 @@
 #include "onnx/declared_type.h"
 
 #include "onnx/stored_tensor.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -30,64 +31,46 @@ bool is_hyphenated(std::string_view name) {
 
 StoredDim read_dim(File& file, Range body, int depth) {
   StoredDim dim;
-  for_each_field(file, Message::Dimension, body, depth, [&](const Field& field) {
-    switch (field.tag()) {
-      case varint_tag(1):
-        dim = {.value = static_cast<std::int64_t>(field.varint), .name = {}};
-        return true;
-      case bytes_tag(2):
-        dim = {.value = std::nullopt, .name = name_in(file, field)};
-        return true;
-      default:
-        return false;
-    }
-  });
+  for_each_field(
+      file, Message::Dimension, body, depth,
+      on(varint_tag(1), [&](const Field& f) { dim = {.value = static_cast<std::int64_t>(f.varint), .name = {}}; }),
+      on(bytes_tag(2), [&](const Field& f) { dim = {.value = std::nullopt, .name = name_in(file, f)}; }));
   return dim;
 }
 
 std::vector<StoredDim> read_shape(File& file, Range body, int depth) {
   std::vector<StoredDim> dims;
-  for_each_field(file, Message::Shape, body, depth, [&](const Field& field) {
-    if (field.tag() != bytes_tag(1)) return false;
-    if (dims.size() == ElementCounter::kMaxRank)
-      damaged(body, "a shape of more than " + std::to_string(ElementCounter::kMaxRank) + " dims", "at most that many");
-    dims.push_back(read_dim(file, field.payload, depth + 1));
-    return true;
-  });
+  for_each_field(file, Message::Shape, body, depth, on(bytes_tag(1), [&](const Field& field) {
+                   if (dims.size() == ElementCounter::kMaxRank)
+                     damaged(body, cat("a shape of more than ", ElementCounter::kMaxRank, " dims"),
+                             "at most that many");
+                   dims.push_back(read_dim(file, field.payload, depth + 1));
+                 }));
   return dims;
+}
+
+// The type of elements or keys that the message states.
+auto on_element(ElementType& type) {
+  return on(varint_tag(1),
+            [&type](const Field& field) { type = known_element(static_cast<std::int32_t>(field.varint)); });
 }
 
 // TypeProto.Tensor and TypeProto.SparseTensor.
 void read_tensor_type(File& file, Message kind, Range body, int depth, StoredType& type) {
   std::optional<Range> shape;
-  for_each_field(file, kind, body, depth, [&](const Field& field) {
-    switch (field.tag()) {
-      case varint_tag(1):
-        type.element = known_element(static_cast<std::int32_t>(field.varint));
-        return true;
-      case bytes_tag(2):
-        take_once(shape, field);
-        return true;
-      default:
-        return false;
-    }
-  });
+  for_each_field(file, kind, body, depth, on_element(type.element),
+                 on(bytes_tag(2), [&](const Field& field) { take_once(shape, field); }));
   if (shape) type.dims = read_shape(file, *shape, depth + 1);
 }
 
 // The member's type in a sequence, an optional or a map; also notes the type of a map's keys.
 std::optional<Range> member_type(File& file, Message kind, Range body, int depth, StoredType& type) {
-  const std::uint32_t number = kind == Message::TypeMap ? 2 : 1;
   std::optional<Range> member;
-  for_each_field(file, kind, body, depth, [&](const Field& field) {
-    if (kind == Message::TypeMap && field.tag() == varint_tag(1)) {
-      type.key = known_element(static_cast<std::int32_t>(field.varint));
-      return true;
-    }
-    if (field.tag() != bytes_tag(number)) return false;
-    take_once(member, field);
-    return true;
-  });
+  const auto take = [&](const Field& field) { take_once(member, field); };
+  if (kind == Message::TypeMap)
+    for_each_field(file, kind, body, depth, on_element(type.key), on(bytes_tag(2), take));
+  else
+    for_each_field(file, kind, body, depth, on(bytes_tag(1), take));
   return member;
 }
 
@@ -135,8 +118,7 @@ void DimNames::reserve(const StoredType& type) {
 }
 
 TensorType DimNames::resolve(const StoredType& type, std::string_view value) {
-  TensorType result{
-      .element = type.element, .shape = std::nullopt, .container = type.container, .key = type.key};
+  TensorType result{.element = type.element, .shape = std::nullopt, .container = type.container, .key = type.key};
   if (!type.dims) return result;
   result.shape.emplace().reserve(type.dims->size());
   for (std::size_t axis = 0; axis < type.dims->size(); ++axis) {

@@ -232,7 +232,8 @@ void write_filled(const std::string& model_path, const std::string& output_path,
   const std::string skeleton = wire::about(model_path, wire::as_text(file.bytes()), [&] {
     return wire::rewrite(file.bytes(), wire::skeleton_policy(options, external));
   });
-  const auto uses = wire::weight_uses(parse_model(std::as_bytes(std::span(skeleton.data(), skeleton.size())), model_path));
+  const auto uses =
+      wire::weight_uses(parse_model(std::as_bytes(std::span(skeleton.data(), skeleton.size())), model_path));
   const auto filler = [&](const std::string& data_location) {
     return wire::about(model_path, wire::as_text(file.bytes()),
                        [&] { return wire::Filler(skeleton, uses, seed, data_location); });

@@ -7,6 +7,7 @@
 
 #include "onnx/file_kind.h"
 #include "onnx/regular_file.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
@@ -19,8 +20,8 @@ void build_functions(Loader& loader, const std::vector<Range>& bodies) {
     build_function(loader, body, 1);
     const Function& built = loader.model.functions.back();
     if (!names.emplace(built.domain, built.name, built.overload).second)
-      throw Error("function " + quoted_name(built.name) + " of domain " + quoted_name(built.domain) +
-                  " is defined twice, expected once; the file is damaged, export it again");
+      throw Error(cat("function ", quoted_name(built.name), " of domain ", quoted_name(built.domain),
+                      " is defined twice, expected once; the file is damaged, export it again"));
   }
 }
 
@@ -31,37 +32,24 @@ Model build_model(File& file, const ExternalData& external) {
   Model& model = loader.model;
   std::optional<Range> graph;
   std::vector<Range> functions;
-  for_each_field(file, Message::Model, {0, file.size()}, 0, [&](const Field& field) {
-    switch (field.tag()) {
-      case varint_tag(1):
-        model.ir_version = static_cast<std::int64_t>(field.varint);
-        return true;
-      case bytes_tag(2):
-        model.producer = name_in(file, field);
-        return true;
-      case bytes_tag(3):
-        model.producer_version = name_in(file, field);
-        return true;
-      case bytes_tag(7):
-        take_once(graph, field);
-        return true;
-      case bytes_tag(8): {
-        if (model.opsets.size() == Loader::kMostOpsets)
-          throw Error("more than " + std::to_string(Loader::kMostOpsets) +
-                      " opset imports, expected at most that many");
-        Opset opset = read_opset(file, field.payload, 1);
-        std::int64_t& version = model.opsets[std::move(opset.domain)];
-        version = std::max(version, opset.version);
-        return true;
-      }
-      case bytes_tag(25):
-        expect_few_graphs(functions.size());
-        functions.push_back(field.payload);
-        return true;
-      default:
-        return false;
-    }
-  });
+  const auto import = [&](const Field& field) {
+    if (model.opsets.size() == Loader::kMostOpsets)
+      throw Error(cat("more than ", Loader::kMostOpsets, " opset imports, expected at most that many"));
+    Opset opset = read_opset(file, field.payload, 1);
+    std::int64_t& version = model.opsets[std::move(opset.domain)];
+    version = std::max(version, opset.version);
+  };
+  const auto function = [&](const Field& field) {
+    expect_few_graphs(functions.size());
+    functions.push_back(field.payload);
+  };
+  for_each_field(
+      file, Message::Model, {0, file.size()}, 0,
+      on(varint_tag(1), [&](const Field& field) { model.ir_version = static_cast<std::int64_t>(field.varint); }),
+      on(bytes_tag(2), [&](const Field& field) { model.producer = name_in(file, field); }),
+      on(bytes_tag(3), [&](const Field& field) { model.producer_version = name_in(file, field); }),
+      on(bytes_tag(7), [&](const Field& field) { take_once(graph, field); }), on(bytes_tag(8), import),
+      on(bytes_tag(25), function));
   if (!graph)
     throw Error(
         "there is no graph in it, expected an ONNX model with one; a model of another framework, such as "
@@ -86,8 +74,7 @@ Model load(File file, const std::string& path, const ExternalData& external) {
 
 void expect_few_graphs(std::size_t graphs) {
   if (graphs >= Loader::kMostGraphs)
-    throw Error("more than " + std::to_string(Loader::kMostGraphs) +
-                " graphs of bodies and functions, expected at most that many");
+    throw Error(cat("more than ", Loader::kMostGraphs, " graphs of bodies and functions, expected at most that many"));
 }
 
 Opset read_opset(File& file, Range body, int depth) {

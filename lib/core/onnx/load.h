@@ -75,9 +75,4 @@ struct RecordedScope {
   std::string of(std::string_view node_name) const;
 };
 
-// "ai.onnx" is the long name of the default domain.
-inline std::string plain_domain(std::string_view domain) {
-  return domain == "ai.onnx" ? std::string() : std::string(domain);
-}
-
 }  // namespace pagoda::inline core::wire

@@ -76,10 +76,8 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
       case bytes_tag(8):
         if (const std::size_t count = packed_count(file, field, depth); count > attribute.integers.size())
           attribute.integers.reserve(attribute.integers.size() + count);
-        for (Reader packed(file, field.payload, depth); !packed.at_end();) {
-          file.count_fields(1);
-          attribute.integers.push_back(static_cast<std::int64_t>(packed.varint("a packed number")));
-        }
+        for_each_number(file, field, depth, "a packed number",
+                        [&](std::uint64_t number) { attribute.integers.push_back(static_cast<std::int64_t>(number)); });
         file.passed(field.whole.end);
         return true;
       case bytes_tag(9):

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "onnx/message.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/core/model.h"
 
@@ -64,12 +66,8 @@ class TensorScan {
   }
 
   void read_dims(const Field& field) {
-    if (field.type == Type::Varint) return add_dim(field.varint);
-    if (field.type != Type::Bytes) return;
-    for (Reader packed(file_, field.payload, depth_); !packed.at_end();) {
-      file_.count_fields(1);
-      add_dim(packed.varint("a dim"));
-    }
+    if (field.type == Type::Varint || field.type == Type::Bytes)
+      for_each_number(file_, field, depth_, "a dim", [&](std::uint64_t number) { add_dim(number); });
   }
 
   void add_dim(std::uint64_t varint) {
@@ -129,33 +127,27 @@ class TensorScan {
   }
 
   [[noreturn]] void corrupt(const std::string& found) const {
-    throw Error("tensor " + quoted_name(tensor_.name) + " at byte " + std::to_string(tensor_.body.begin) + ": " +
-                found + "; the file is damaged, export or download it again");
+    throw Error(cat("tensor ", quoted_name(tensor_.name), " at byte ", tensor_.body.begin, ": ", found,
+                    "; the file is damaged, export or download it again"));
   }
 
   void check_data() const {
     if (tensor_.data_field == 0) return;
-    const auto elements = [&] {
-      return std::to_string(tensor_.elements) + " elements of " + std::string(to_string(tensor_.element));
-    };
+    const auto elements = [&] { return cat(tensor_.elements, " elements of ", to_string(tensor_.element)); };
+    const char* const name = data_field_name(tensor_.data_field);
     if (wrong_ != 0 && tensor_.elements != 0)
-      corrupt(std::string("its data lie in ") + data_field_name(wrong_) + ", expected " +
-              data_field_name(tensor_.data_field) + " for " + elements());
+      corrupt(cat("its data lie in ", data_field_name(wrong_), ", expected ", name, " for ", elements()));
     if (bits(tensor_.element) == 0 && tensor_.element != ElementType::String) return;
     const DataField& data = data_[tensor_.data_field];
-    const auto found = [&] {
-      return std::string(data_field_name(tensor_.data_field)) + " holds " + std::to_string(data.bytes) +
-             " bytes, expected " + elements();
-    };
+    const auto found = [&] { return cat(name, " holds ", data.bytes, " bytes, expected ", elements()); };
     if (tensor_.data_field == kRawData) {
       const std::optional<std::uint64_t> bytes = raw_bytes(tensor_.element, tensor_.elements);
-      if (bytes && *bytes != data.bytes) corrupt(found() + " in " + std::to_string(*bytes) + " bytes");
+      if (bytes && *bytes != data.bytes) corrupt(cat(found(), " in ", *bytes, " bytes"));
       return;
     }
     const std::uint64_t values = typed_values(tensor_.element, tensor_.elements);
     const auto differ = [&](std::uint64_t there) {
-      corrupt(std::string(data_field_name(tensor_.data_field)) + " holds " + std::to_string(there) + " values" +
-              ", expected " + elements());
+      corrupt(cat(name, " holds ", there, " values, expected ", elements()));
     };
     if (tensor_.data_field == kStringData) {
       if (data.unpacked != values) differ(data.unpacked);
@@ -178,24 +170,13 @@ class TensorScan {
 }  // namespace
 
 const char* data_field_name(std::uint32_t number) {
-  switch (number) {
-    case kFloatData:
-      return "float_data";
-    case kInt32Data:
-      return "int32_data";
-    case kStringData:
-      return "string_data";
-    case kInt64Data:
-      return "int64_data";
-    case kRawData:
-      return "raw_data";
-    case kDoubleData:
-      return "double_data";
-    case kUint64Data:
-      return "uint64_data";
-    default:
-      return "data";
-  }
+  constexpr std::pair<std::uint32_t, const char*> kNames[] = {
+      {kFloatData, "float_data"},  {kInt32Data, "int32_data"}, {kStringData, "string_data"},
+      {kInt64Data, "int64_data"},  {kRawData, "raw_data"},     {kDoubleData, "double_data"},
+      {kUint64Data, "uint64_data"}};
+  for (const auto& [field, name] : kNames)
+    if (field == number) return name;
+  return "data";
 }
 
 bool is_data_field(std::uint32_t number) {
@@ -218,16 +199,15 @@ void ElementCounter::add(std::int64_t dim) {
 
 std::uint64_t ElementCounter::elements(std::string_view tensor_name) const {
   if (rank_ > kMaxRank)
-    throw Error("tensor " + quoted_name(tensor_name) + " has " + std::to_string(rank_) + " dims, expected at most " +
-                std::to_string(kMaxRank));
+    throw Error(cat("tensor ", quoted_name(tensor_name), " has ", rank_, " dims, expected at most ", kMaxRank));
   if (negative_)
-    throw Error("tensor " + quoted_name(tensor_name) + " has a dim of " + std::to_string(*negative_) +
-                ", expected at least 0; the file is damaged, export or download it again");
+    throw Error(cat("tensor ", quoted_name(tensor_name), " has a dim of ", *negative_,
+                    ", expected at least 0; the file is damaged, export or download it again"));
   if (has_zero_) return 0;
   if (overflows_)
-    throw Error(
-        "tensor " + quoted_name(tensor_name) +
-        " has dims of more than 2^63 elements, which no tensor has; the file is damaged, export or download it again");
+    throw Error(cat("tensor ", quoted_name(tensor_name),
+                    " has dims of more than 2^63 elements, which no tensor has; "
+                    "the file is damaged, export or download it again"));
   return product_;
 }
 
@@ -275,8 +255,7 @@ void read_external_entry(std::string_view key, std::string_view value, Extent& e
   const auto number = [&](std::uint64_t& target) {
     const auto bytes = base::parse_number<std::uint64_t>(value);
     target = bytes.value_or(target);
-    if (!bytes)
-      problem = "its external " + std::string(key) + " is " + quoted_name(value) + ", expected a number of bytes";
+    if (!bytes) problem = cat("its external ", key, " is ", quoted_name(value), ", expected a number of bytes");
   };
   if (key == "location") extent.location = value;
   if (key == "offset") number(extent.offset);

@@ -7,6 +7,7 @@
 
 #include "onnx/skeleton.h"
 #include "onnx/small_float.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -70,9 +71,9 @@ TensorValue decode_typed(ElementType type, std::uint64_t elements, const std::ve
 }
 
 [[noreturn]] void corrupt(const StoredTensor& tensor, std::uint64_t found, std::uint64_t expected) {
-  throw Error("tensor " + quoted_name(tensor.name) + ": " + data_field_name(tensor.data_field) + " holds " +
-              std::to_string(found) + " values, expected " + std::to_string(expected) + " for " +
-              std::string(to_string(tensor.element)) + "; the file is damaged, export or download it again");
+  throw Error(cat("tensor ", quoted_name(tensor.name), ": ", data_field_name(tensor.data_field), " holds ", found,
+                  " values, expected ", expected, " for ", to_string(tensor.element),
+                  "; the file is damaged, export or download it again"));
 }
 
 }  // namespace
@@ -113,27 +114,11 @@ Tensor TensorReader::read_sparse(Range body, int depth) {
     counter.add(dim);
     if (shape.size() < ElementCounter::kMaxRank) shape.push_back(dim);
   };
-  for_each_field(file_, Message::SparseTensor, body, depth, [&](const Field& field) {
-    switch (field.tag()) {
-      case bytes_tag(1):
-        take_once(values, field);
-        return true;
-      case bytes_tag(2):
-        take_once(indices, field);
-        return false;
-      case varint_tag(3):
-        add(field.varint);
-        return true;
-      case bytes_tag(3):
-        for (Reader packed(file_, field.payload, depth); !packed.at_end();) {
-          file_.count_fields(1);
-          add(packed.varint("a dim"));
-        }
-        return true;
-      default:
-        return false;
-    }
-  });
+  const auto add_all = [&](const Field& field) { for_each_number(file_, field, depth, "a dim", add); };
+  for_each_field(file_, Message::SparseTensor, body, depth,
+                 on(bytes_tag(1), [&](const Field& field) { take_once(values, field); }),
+                 on(bytes_tag(2), [&](const Field& field) { return take_once(indices, field), false; }),
+                 on(varint_tag(3), add_all), on(bytes_tag(3), add_all));
   Tensor tensor = read(values.value_or(Range{body.end, body.end}), depth + 1);
   counter.elements(tensor.name);
   tensor.value.reset();
