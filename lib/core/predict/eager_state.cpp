@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "predict/links.h"
 #include "predict/names.h"
 
 namespace pagoda::inline core {
@@ -10,7 +11,8 @@ namespace {
 const Tile kUnknown = {};
 
 // A network of many convolutions without one norm or bias is not built; onnxscript's optimizer makes it of one whose
-// norms have their initial values (torch.export of PyTorch 2.15, exports of mobilenet_v2 and resnet18 without training).
+// norms have their initial values (torch.export of PyTorch 2.15, exports of mobilenet_v2 and resnet18 without
+// training).
 bool lost_biases(const Model& model) {
   constexpr std::string_view kNorms[] = {"BatchNormalization", "GroupNormalization", "InstanceNormalization",
                                          "LayerNormalization"};
@@ -31,11 +33,9 @@ EagerState::EagerState(const Model& model, const Analysis& analysis, const Eager
     : model_(model),
       analysis_(analysis),
       options_(options),
-      rows_(model.main().nodes.size()),
+      rows_(rows_of_nodes(model.main(), analysis)),
       tiles_(model.main().values.size()),
       lacks_biases_(lost_biases(model)) {
-  for (const NodeReport& row : analysis.nodes)
-    if (row.graph == 0) rows_[static_cast<std::size_t>(row.node)] = &row;
   for (std::size_t i = 0; i < tiles_.size(); ++i) {
     const Value& value = graph().values[i];
     if (value.initializer < 0 && !value.is_input) continue;
@@ -116,15 +116,13 @@ Tile EagerState::copy(Tile tile, Strides strides) {
 
 Tile EagerState::make_contiguous(Tile tile) {
   if (is_contiguous(tile.sizes, tile.strides)) return tile;
-  Strides strides = contiguous(tile.sizes);
-  return copy(std::move(tile), std::move(strides));
+  return copy(tile, contiguous(tile.sizes));
 }
 
 Tile EagerState::make_packed(Tile tile) {
   if (!is_channels_last(tile.sizes, tile.strides)) return make_contiguous(std::move(tile));
   if (is_dense(tile.sizes, tile.strides)) return tile;
-  Strides strides = channels_last(tile.sizes);
-  return copy(std::move(tile), std::move(strides));
+  return copy(tile, channels_last(tile.sizes));
 }
 
 Tile EagerState::reshaped(Tile tile, const Sizes& sizes) {

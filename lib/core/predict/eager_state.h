@@ -81,7 +81,8 @@ class EagerState {
 bool lower_call(EagerState& state, const Idiom& idiom);
 bool lower_node(EagerState& state, const Node& node, const NodeReport& row);
 // Convolutions, products and attention.
-bool lower_conv(EagerState& state, const Node& node, const NodeReport& row);
+// `is_merged`: its norm and those of its parallel branches are in its weights.
+bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool is_merged = false);
 // Of the node `convolution`, which also computes what its parallel branches add, into `result`.
 bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result);
 bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs);

@@ -6,14 +6,25 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/core/graph.h"
 #include "pagoda/core/eager.h"
+#include "pagoda/core/graph.h"
 #include "predict/strides.h"
 
 namespace pagoda::inline core {
 
 // Of 128 × 128 elements.
 inline double blocks(double rows, double columns) { return std::ceil(rows / 128) * std::ceil(columns / 128); }
+
+// [rows, depth] × [depth, columns], for each of `matrices`.
+inline KernelLaunch batched_matmul(double macs, double bytes, double matrices, double rows, double columns,
+                                   double depth) {
+  return {.kind = KernelClass::BatchedMatmul,
+          .macs = macs,
+          .bytes = bytes,
+          .width = std::min(rows, columns),
+          .depth = depth,
+          .tiles = matrices * blocks(rows, columns)};
+}
 
 inline std::vector<std::int64_t> integers(const Node& node, std::string_view name) {
   const auto* value = node.integers(name);

@@ -132,13 +132,9 @@ class CudaLowering {
     const double queries = kFloatBytes * batch * rows * hidden, values = kFloatBytes * batch * keys * hidden;
     const double scores = kFloatBytes * batch * heads * rows * keys;
     const auto batched = [&](double width, double inner, double bytes) {
-      return KernelLaunch{.kind = KernelClass::BatchedMatmul,
-                          .macs = batch * rows * keys * hidden,
-                          .bytes = bytes,
-                          .width = std::min(rows, width),
-                          .depth = inner,
-                          .tiles = batch * heads * blocks(rows, width),
-                          .rows = batch * heads * rows};
+      KernelLaunch product = batched_matmul(batch * rows * keys * hidden, bytes, batch * heads, rows, width, inner);
+      product.rows = batch * heads * rows;
+      return product;
     };
     std::vector<KernelLaunch> steps;
     if (projects) {

@@ -1,9 +1,9 @@
 // Everything but products: element-wise kernels, norms, pools, and views that cost nothing until a kernel needs a copy.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "predict/eager_state.h"
+#include "predict/gpu_products.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {
@@ -44,6 +44,17 @@ Tile result_of(const EagerState& state, ValueId value, ElementType type) {
   return tile;
 }
 
+// Sets the node's result to what `lower` makes of its first operand and of its declared sizes, in the operand's type.
+// False if either is not known, or `lower` returns false.
+template <typename Function>
+bool lower_first(EagerState& state, const Node& node, const Function& lower) {
+  const Tile input = state.tile(node.inputs[0]);
+  Tile output = result_of(state, node.outputs[0], input.type);
+  if (!input.known || !output.known || !lower(input, output)) return false;
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
 // --- views ---
 
 bool lower_transpose(EagerState& state, const Node& node) {
@@ -61,43 +72,40 @@ bool lower_transpose(EagerState& state, const Node& node) {
 }
 
 bool lower_reshape(EagerState& state, const Node& node) {
-  const Tile input = state.tile(node.inputs[0]);
-  const Tile wanted = state.declared(node.outputs[0]);
-  if (!input.known || !wanted.known || input.elements() != wanted.elements()) return false;
-  state.set(node.outputs[0], state.reshaped(input, wanted.sizes));
-  return true;
+  return lower_first(state, node, [&](const Tile& input, Tile& output) {
+    if (input.elements() != output.elements()) return false;
+    output = state.reshaped(input, output.sizes);
+    return true;
+  });
 }
 
 bool lower_expand(EagerState& state, const Node& node) {
-  const Tile input = state.tile(node.inputs[0]);
-  Tile output = state.declared(node.outputs[0]);
-  if (!input.known || !output.known || input.sizes.size() > output.sizes.size()) return false;
-  output.type = input.type;
-  output.strides = aligned(input, output.sizes);
-  state.set(node.outputs[0], std::move(output));
-  return true;
+  return lower_first(state, node, [](const Tile& input, Tile& output) {
+    if (input.sizes.size() > output.sizes.size()) return false;
+    output.strides = aligned(input, output.sizes);
+    return true;
+  });
 }
 
 bool lower_slice(EagerState& state, const Node& node) {
-  const Tile input = state.tile(node.inputs[0]);
-  Tile output = state.declared(node.outputs[0]);
-  if (!input.known || !output.known || input.sizes.size() != output.sizes.size()) return false;
-  output.type = input.type;
-  output.strides = input.strides;
-  for (std::size_t i = 0; node.inputs.size() > 4 && i < input.sizes.size(); ++i) {
-    const auto step = integer(state, node.inputs[4], i);
-    auto axis = integer(state, node.inputs[3], i).value_or(static_cast<std::int64_t>(i));
-    if (!step) break;
-    if (axis < 0) axis += static_cast<std::int64_t>(input.sizes.size());
-    if (*step < 0) {  // flip
-      state.launch({.kind = KernelClass::Copy, .bytes = 2 * output.bytes()});
-      output.strides = contiguous(output.sizes);
-      break;
+  return lower_first(state, node, [&](const Tile& input, Tile& output) {
+    const std::size_t rank = input.sizes.size();
+    if (rank != output.sizes.size()) return false;
+    output.strides = input.strides;
+    for (std::size_t i = 0; node.inputs.size() > 4 && i < rank; ++i) {
+      const auto step = integer(state, node.inputs[4], i);
+      auto axis = integer(state, node.inputs[3], i).value_or(static_cast<std::int64_t>(i));
+      if (!step) break;
+      if (axis < 0) axis += static_cast<std::int64_t>(rank);
+      if (*step < 0) {  // flip
+        state.launch({.kind = KernelClass::Copy, .bytes = 2 * output.bytes()});
+        output.strides = contiguous(output.sizes);
+        break;
+      }
+      output.strides[static_cast<std::size_t>(axis)] *= *step;
     }
-    output.strides[static_cast<std::size_t>(axis)] *= *step;
-  }
-  state.set(node.outputs[0], std::move(output));
-  return true;
+    return true;
+  });
 }
 
 bool lower_split(EagerState& state, const Node& node) {
@@ -114,20 +122,18 @@ bool lower_split(EagerState& state, const Node& node) {
 }
 
 bool lower_gather(EagerState& state, const Node& node) {
-  const Tile input = state.tile(node.inputs[0]), picked = state.declared(node.inputs[1]);
-  Tile output = state.declared(node.outputs[0]);
-  if (!input.known || !output.known) return false;
-  output.type = input.type;
-  if (picked.known && picked.sizes.empty()) {  // a single index: a view
-    std::int64_t axis = node.integer("axis", 0);
-    if (axis < 0) axis += static_cast<std::int64_t>(input.sizes.size());
-    output.strides = input.strides;
-    output.strides.erase(output.strides.begin() + axis);
-  } else {
-    state.launch({.kind = KernelClass::Gather, .bytes = 2 * output.bytes()});
-  }
-  state.set(node.outputs[0], std::move(output));
-  return true;
+  const Tile picked = state.declared(node.inputs[1]);
+  return lower_first(state, node, [&](const Tile& input, Tile& output) {
+    if (picked.known && picked.sizes.empty()) {  // a single index: a view
+      std::int64_t axis = node.integer("axis", 0);
+      if (axis < 0) axis += static_cast<std::int64_t>(input.sizes.size());
+      output.strides = input.strides;
+      output.strides.erase(output.strides.begin() + axis);
+    } else {
+      state.launch({.kind = KernelClass::Gather, .bytes = 2 * output.bytes()});
+    }
+    return true;
+  });
 }
 
 // --- kernels that move ---
@@ -145,54 +151,45 @@ bool lower_concat(EagerState& state, const Node& node) {
   }
   Tile output = result_of(state, node.outputs[0], type);
   if (!output.known) return false;
-  if (all_channels_last) {
-    const std::array<Strides, 1> like = {state.tile(node.inputs[0]).strides};
-    output.strides = strides_like(output.sizes, like);
-  }
+  if (all_channels_last) output.strides = strides_like(output.sizes, {&state.tile(node.inputs[0]).strides, 1});
   state.launch({.kind = KernelClass::Concat, .bytes = read + output.bytes()});
   state.set(node.outputs[0], std::move(output));
   return true;
 }
 
 bool lower_pad(EagerState& state, const Node& node) {
-  const Tile input = state.tile(node.inputs[0]);
-  Tile output = result_of(state, node.outputs[0], input.type);
-  if (!input.known || !output.known) return false;
-  if (output.sizes == input.sizes) {
-    state.set(node.outputs[0], input);
+  return lower_first(state, node, [&](const Tile& input, Tile& output) {
+    if (output.sizes == input.sizes) {
+      output = input;
+      return true;
+    }
+    // The result is filled, then the input is copied into the middle.
+    state.launch({.kind = KernelClass::Pad, .bytes = output.bytes() + 2 * input.bytes()});
+    if (is_channels_last(input.sizes, input.strides)) output.strides = strides_like(output.sizes, {&input.strides, 1});
     return true;
-  }
-  // The result is filled, then the input is copied into the middle.
-  state.launch({.kind = KernelClass::Pad, .bytes = output.bytes() + 2 * input.bytes()});
-  const std::array<Strides, 1> like = {input.strides};
-  if (is_channels_last(input.sizes, input.strides)) output.strides = strides_like(output.sizes, like);
-  state.set(node.outputs[0], std::move(output));
-  return true;
+  });
 }
 
 bool lower_move(EagerState& state, const Node& node, KernelClass kind) {
-  const Tile input = state.tile(node.inputs[0]);
-  Tile output = result_of(state, node.outputs[0], input.type);
-  if (!input.known || !output.known) return false;
-  state.launch({.kind = kind, .bytes = input.bytes() + output.bytes()});
-  state.set(node.outputs[0], std::move(output));
-  return true;
+  return lower_first(state, node, [&](const Tile& input, const Tile& output) {
+    state.launch({.kind = kind, .bytes = input.bytes() + output.bytes()});
+    return true;
+  });
 }
 
 // Bilinear and bicubic kernels of row-major tensors have one thread per position in an image, which loops over all
 // images and channels: small images leave most of the device idle.
 bool lower_resize(EagerState& state, const Node& node) {
-  const Tile input = state.tile(node.inputs[0]);
-  Tile output = result_of(state, node.outputs[0], input.type);
-  if (!input.known || !output.known || output.sizes.size() < 3) return false;
-  KernelLaunch kernel{.kind = KernelClass::Resize, .bytes = input.bytes() + output.bytes()};
-  const std::string_view mode = node.text("mode");
-  const bool interpolates = !mode.empty() && mode != "nearest";
-  if (interpolates && !is_channels_last(input.sizes, input.strides))
-    kernel.tiles = output.elements() / static_cast<double>(output.sizes[0] * output.sizes[1]) / 512;
-  state.launch(kernel);
-  state.set(node.outputs[0], std::move(output));
-  return true;
+  return lower_first(state, node, [&](const Tile& input, const Tile& output) {
+    if (output.sizes.size() < 3) return false;
+    KernelLaunch kernel{.kind = KernelClass::Resize, .bytes = input.bytes() + output.bytes()};
+    const std::string_view mode = node.text("mode");
+    const bool interpolates = !mode.empty() && mode != "nearest";
+    if (interpolates && !is_channels_last(input.sizes, input.strides))
+      kernel.tiles = output.elements() / static_cast<double>(output.sizes[0] * output.sizes[1]) / 512;
+    state.launch(kernel);
+    return true;
+  });
 }
 
 // In place: only what is assigned moves.
@@ -223,17 +220,13 @@ bool lower_recurrent(EagerState& state, const Node& node, const NodeReport& row)
 }
 
 bool lower_pool(EagerState& state, const Node& node, KernelClass kind) {
-  Tile input = state.tile(node.inputs[0]);
-  Tile output = result_of(state, node.outputs[0], input.type);
-  if (!input.known || !output.known) return false;
-  input = state.make_packed(std::move(input));
-  double taps = 1;
-  if (const auto* sizes = node.integers("kernel_shape")) taps = element_count(*sizes);
-  const std::array<Strides, 1> like = {input.strides};
-  output.strides = strides_like(output.sizes, like);
-  state.launch({.kind = kind, .macs = output.elements() * taps, .bytes = input.bytes() + output.bytes()});
-  state.set(node.outputs[0], std::move(output));
-  return true;
+  return lower_first(state, node, [&](const Tile& operand, Tile& output) {
+    const Tile input = state.make_packed(operand);
+    const double taps = element_count(integers(node, "kernel_shape"));
+    output.strides = strides_like(output.sizes, {&input.strides, 1});
+    state.launch({.kind = kind, .macs = output.elements() * taps, .bytes = input.bytes() + output.bytes()});
+    return true;
+  });
 }
 
 bool lower_reduce(EagerState& state, ValueId operand, ValueId result, ElementType type) {
@@ -246,9 +239,8 @@ bool lower_reduce(EagerState& state, ValueId operand, ValueId result, ElementTyp
 }
 
 bool lower_softmax(EagerState& state, const Node& node) {
-  Tile input = state.tile(node.inputs[0]);
-  if (!input.known) return false;
-  input = state.make_contiguous(std::move(input));
+  if (!state.tile(node.inputs[0]).known) return false;
+  const Tile input = state.make_contiguous(state.tile(node.inputs[0]));
   Tile output = input;
   output.type = kSingle;  // autocast: the kernel reads either type and writes float32
   state.launch({.kind = KernelClass::Softmax, .bytes = input.bytes() + output.bytes()});
@@ -382,6 +374,7 @@ template <ElementType Type>
 bool lower_reduction(EagerState& state, const Node& node, const NodeReport&) {
   return lower_reduce(state, node.inputs[0], node.outputs[0], Type);
 }
+bool lower_own_conv(EagerState& state, const Node& node, const NodeReport& row) { return lower_conv(state, node, row); }
 bool lower_matmul(EagerState& state, const Node& node, const NodeReport& row) {
   return lower_product(state, node.inputs, node.outputs[0], state.number(row.cost.macs));
 }
@@ -398,7 +391,7 @@ constexpr OpLowering kLowerings[] = {
     {"Cast",                  lower_with<lower_cast>},
     {"CastLike",              lower_with<lower_cast>},
     {"Concat",                lower_with<lower_concat>},
-    {"Conv",                  lower_conv},
+    {"Conv",                  lower_own_conv},
     {"DepthToSpace",          lower_as<lower_move, KernelClass::CopyTransposing>},
     {"Dropout",               lower_with<lower_reshape>},
     {"Expand",                lower_with<lower_expand>},

@@ -41,10 +41,9 @@ KernelClass conv_class(const Node& node, const Tile& input, const Tile& weight, 
 
 // Whether the exporter folded the batch norm after a convolution into its weights; eager execution runs the norm.
 bool has_folded_norm(const EagerState& state, const Node& node) {
-  if (node.inputs.size() < 3 || node.inputs[2] == kAbsent) return state.lacks_biases();
-  const Graph& graph = state.graph();
-  const std::string_view weight = graph.values[static_cast<std::size_t>(node.inputs[1])].name;
-  std::string_view bias = graph.values[static_cast<std::size_t>(node.inputs[2])].name;
+  if (node.input(2) == kAbsent) return state.lacks_biases();
+  const std::string_view weight = state.graph().value(node.inputs[1]).name;
+  std::string_view bias = state.graph().value(node.inputs[2]).name;
   if (weight.starts_with(pytorch::kFoldedConv) && bias.starts_with(pytorch::kFoldedConv)) return true;
   if (!bias.starts_with(weight)) return false;
   bias.remove_prefix(weight.size());
@@ -53,8 +52,7 @@ bool has_folded_norm(const EagerState& state, const Node& node) {
 
 }  // namespace
 
-// `is_merged`: its norm and those of its parallel branches are in its weights.
-static bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool is_merged) {
+bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool is_merged) {
   Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
   Tile output = state.declared(node.outputs[0]);
   if (!input.known || !weight.known || !output.known || input.sizes.size() < 3) return false;
@@ -72,22 +70,18 @@ static bool lower_conv(EagerState& state, const Node& node, const NodeReport& ro
   kernel.rows = output.elements() / channels;
   kernel.width = channels / groups;
   kernel.depth = output.elements() > 0 ? kernel.macs / output.elements() : 0;
-  kernel.tiles = groups * blocks(output.elements() / channels, kernel.width);
+  kernel.tiles = groups * blocks(kernel.rows, kernel.width);
   state.launch(kernel);
   state.set(node.outputs[0], output);
   if (!is_merged && has_folded_norm(state, node))
     return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
   // A separate kernel adds the bias, except with PyTorch's own depthwise kernel and with oneDNN.
   // Without its optimizer, torch.export gives convolutions without a bias one of zeros.
-  const bool has_bias = is_merged || (node.inputs.size() > 2 && node.inputs[2] != kAbsent &&
-                                      !is_all(state.graph(), state.analysis(), node.inputs[2], 0));
+  const bool has_bias =
+      is_merged || (node.input(2) != kAbsent && !is_all(state.graph(), state.analysis(), node.input(2), 0));
   if (has_bias && kernel.kind != KernelClass::Depthwise && !state.on_cpu())
     state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
   return true;
-}
-
-bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
-  return lower_conv(state, node, row, false);
 }
 
 bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result) {
@@ -119,26 +113,23 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
     const bool is_exchange = a.sizes.size() == 3 && a.strides.back() == 1 && output.type == ElementType::Float32;
     folds = is_exchange || view_as(a.sizes, a.strides, flat).has_value();
   }
+  kernel.rows = output.elements() / columns;
   if (is_weight && folds) {
     kernel.kind = KernelClass::Linear;
-    kernel.rows = output.elements() / columns;
     kernel.width = columns;
-    kernel.tiles = blocks(output.elements() / columns, columns);
+    kernel.tiles = blocks(kernel.rows, columns);
   } else {
     const std::size_t rank = output.sizes.size();
     const double rows = rank < 2 ? 1 : static_cast<double>(output.sizes[rank - 2]);
     // Several batch axes are folded into one: a copy if strides do not allow a view, or the operand is broadcast.
     for (Tile* tile : {&a, &b}) {
       if (tile->sizes.size() <= 3) continue;
-      Sizes folded(tile->sizes.end() - 2, tile->sizes.end());
-      folded.insert(
-          folded.begin(),
-          static_cast<std::int64_t>(tile->elements()) /
-              std::max<std::int64_t>(tile->sizes[tile->sizes.size() - 1] * tile->sizes[tile->sizes.size() - 2], 1));
-      *tile = state.reshaped(std::move(*tile), folded);
+      const std::int64_t outer = *(tile->sizes.end() - 2), inner = tile->sizes.back();
+      const std::int64_t matrices =
+          static_cast<std::int64_t>(tile->elements()) / std::max<std::int64_t>(outer * inner, 1);
+      *tile = state.reshaped(std::move(*tile), {matrices, outer, inner});
     }
     kernel.kind = KernelClass::BatchedMatmul;
-    kernel.rows = output.elements() / columns;
     kernel.width = std::min(rows, columns);
     kernel.tiles = output.elements() / std::max(rows * columns, 1.0) * blocks(rows, columns);
   }
@@ -163,23 +154,13 @@ static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom, Tile
   scores[rank - 1] = value.sizes[rank - 2];
   const double rows = static_cast<double>(scores[rank - 2]), keys = static_cast<double>(scores[rank - 1]);
   const double head = static_cast<double>(output.sizes[rank - 1]), heads = element_count(scores) / (rows * keys);
-  const double bytes = element_count(scores) * bits(state.product_type()) / 8;
+  const double bytes = element_count(scores) * bits(state.product_type()) / 8, macs = heads * rows * keys * head;
   output.type = state.product_type();
-  state.launch({.kind = KernelClass::BatchedMatmul,
-                .macs = heads * rows * keys * head,
-                .bytes = query.bytes() + key.bytes() + bytes,
-                .width = std::min(rows, keys),
-                .depth = head,
-                .tiles = heads * blocks(rows, keys)});
+  state.launch(batched_matmul(macs, query.bytes() + key.bytes() + bytes, heads, rows, keys, head));
   if (idiom.mask != kAbsent) state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * bytes});
   state.launch({.kind = KernelClass::Softmax, .bytes = 2 * bytes});
   if (!is_contiguous(value.sizes, value.strides)) value = state.make_contiguous(std::move(value));
-  state.launch({.kind = KernelClass::BatchedMatmul,
-                .macs = heads * rows * keys * head,
-                .bytes = value.bytes() + output.bytes() + bytes,
-                .width = std::min(rows, head),
-                .depth = keys,
-                .tiles = heads * blocks(rows, head)});
+  state.launch(batched_matmul(macs, value.bytes() + output.bytes() + bytes, heads, rows, head, keys));
   state.set(idiom.result, std::move(output));
   return true;
 }
@@ -187,11 +168,10 @@ static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom, Tile
 // As the dynamo exporter writes the call from opset 23 on.
 bool lower_attention_operator(EagerState& state, const Node& node) {
   if (!plain_domain(node.domain).empty() || state.declared(node.outputs[0]).sizes.size() != 4) return false;
-  const auto input = [&](std::size_t i) { return i < node.inputs.size() ? node.inputs[i] : kAbsent; };
   return lower_attention(state, {.call = Call::Attention,
-                                 .operands = {input(0), input(1), input(2)},
+                                 .operands = {node.input(0), node.input(1), node.input(2)},
                                  .result = node.outputs[0],
-                                 .mask = input(3)});
+                                 .mask = node.input(3)});
 }
 
 bool lower_attention(EagerState& state, const Idiom& idiom) {
