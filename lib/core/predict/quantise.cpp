@@ -8,7 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "graph/index.h"
+#include "pagoda/base/cat.h"
+#include "predict/links.h"
 #include "predict/names.h"
 #include "predict/number.h"
 
@@ -16,11 +17,13 @@ namespace pagoda::inline core {
 namespace {
 
 // Operators around whose tensors quantize_static puts pairs (its registry of Q/DQ operators).
+// clang-format off
 constexpr std::string_view kStatic[] = {
     "Add",        "ArgMax",  "AveragePool",  "BatchNormalization", "Clip",      "Concat",    "Conv",      "ConvTranspose",
     "Gather",     "Gemm",    "GlobalAveragePool", "InstanceNormalization", "LayerNormalization", "LeakyRelu",
     "MatMul",     "MaxPool", "Mul",          "Pad",                "Relu",      "Reshape",   "Resize",    "Sigmoid",
     "Slice",      "Softmax", "Split",        "Squeeze",            "Transpose", "Unsqueeze", "Where"};
+// clang-format on
 // They only move elements: quantised if their operand is.
 constexpr std::string_view kMovers[] = {"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"};
 // Removed behind a quantised result, whose range they only cut.
@@ -33,25 +36,19 @@ constexpr std::string_view kContrib = "com.microsoft";
 class Quantiser {
  public:
   Quantiser(const Model& model, const Analysis& analysis)
-      : model_(model), graph_(model_.graphs.front()), analysis_(analysis), readers_(graph_.values.size(), 0) {
-    for (const Node& node : graph_.nodes)
-      for (const ValueId input : node.inputs)
-        if (input != kAbsent) ++readers_[index(input)];
+      : model_(model), graph_(model_.graphs.front()), analysis_(analysis), links_(model.graphs.front(), Reads::Uses) {
     for (const Graph& body : model_.graphs)
       if (body.parent == 0)
         for (const Value& value : body.values)
-          if (value.outer != kAbsent) ++readers_[index(value.outer)];
-    for (const ValueId output : graph_.outputs) ++readers_[index(output)];
-    produced_by_.resize(graph_.values.size(), -1);
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-      for (const ValueId output : graph_.nodes[n].outputs)
-        if (output != kAbsent) produced_by_[index(output)] = static_cast<std::int32_t>(n);
+          if (value.outer != kAbsent) captured_.insert(value.outer);
   }
 
   std::optional<QuantisedForm> run() {
-    count_products();
+    double in_convolutions = 0, others = 0;  // multiply-accumulates
+    for (const NodeReport& row : analysis_.nodes)
+      (row.facts.form == ProductForm::Convolution ? in_convolutions : others) += number(row.cost.macs);
     QuantisedForm form;
-    form.is_static = in_convolutions_ > others_;
+    form.is_static = in_convolutions > others;
     form.is_static ? write_static(form) : write_dynamic(form);
     if (form.quantised.empty()) return std::nullopt;
     model_.opsets.try_emplace(std::string(kContrib), 1);
@@ -77,26 +74,16 @@ class Quantiser {
   }
   const Name& name_of(const Node& node) const { return display_name(graph_, node); }
 
-  void count_products() {
-    for (const NodeReport& row : analysis_.nodes) {
-      const double macs = number(row.cost.macs);
-      (row.facts.form == ProductForm::Convolution ? in_convolutions_ : others_) += macs;
-    }
-  }
-
   // --- values and nodes of the new graph ---
 
   ValueId add_value(const std::string& name) {
-    Value value;
-    value.name = name;
-    graph_.values.push_back(std::move(value));
+    graph_.values.emplace_back().name = name;
     return static_cast<ValueId>(graph_.values.size() - 1);
   }
   ValueId add_stored(const std::string& name, ElementType element, Shape shape) {
-    Tensor tensor;
+    Tensor& tensor = graph_.initializers.emplace_back();
     tensor.name = name;
     tensor.type = {.element = element, .shape = std::move(shape)};
-    graph_.initializers.push_back(std::move(tensor));
     const ValueId value = add_value(name);
     graph_.values.back().initializer = static_cast<std::int32_t>(graph_.initializers.size() - 1);
     return value;
@@ -109,27 +96,24 @@ class Quantiser {
     if (is_transposed) std::swap(shape.front(), shape.back());
     return narrowed_[key] = add_stored(graph_.value(weight).name + "_quantized", element, std::move(shape));
   }
-  ValueId scale_of(ValueId value) {
-    return add_stored(graph_.value(value).name + "_scale", ElementType::Float32, {});
-  }
+  ValueId scale_of(ValueId value) { return add_stored(graph_.value(value).name + "_scale", ElementType::Float32, {}); }
   ValueId zero_of(ValueId value, ElementType element) {
     return add_stored(graph_.value(value).name + "_zero_point", element, {});
   }
   Node& add_node(const Node& like, std::string_view op, ValueIds inputs, ValueIds outputs,
                  std::string_view domain = "") {
-    Node node;
-    node.name = name_of(like) + "_" + std::string(op);
-    node.op_type = std::string(op);
-    node.domain = std::string(domain);
+    Node& node = nodes_.emplace_back();
+    node.name = cat(name_of(like), "_", op);
+    node.op_type = op;
+    node.domain = domain;
     node.scope = like.scope;
     node.inputs = std::move(inputs);
     node.outputs = std::move(outputs);
-    return nodes_.emplace_back(std::move(node));
+    return node;
   }
   void set_integer(Node& node, std::string name, std::int64_t number) {
     node.attributes.push_back({.name = std::move(name), .value = number, .reference = {}});
   }
-  void finish() { graph_.nodes = std::move(nodes_); }
 
   // --- dynamic ---
 
@@ -141,7 +125,8 @@ class Quantiser {
     const auto found = dynamic_.find(value);
     if (found != dynamic_.end()) return found->second;
     const std::string name = graph_.value(value).name;
-    const Dynamic result = {add_value(name + "_quantized"), add_value(name + "_scale"), add_value(name + "_zero_point")};
+    const Dynamic result = {add_value(name + "_quantized"), add_value(name + "_scale"),
+                            add_value(name + "_zero_point")};
     add_node(reader, "DynamicQuantizeLinear", {value}, {result.narrow, result.scale, result.zero});
     return dynamic_.emplace(value, result).first->second;
   }
@@ -159,22 +144,24 @@ class Quantiser {
         form.left_in_floats.push_back(name);
       if (!node.op_type.empty()) nodes_.push_back(std::move(node));
     }
-    finish();
+    graph_.nodes = std::move(nodes_);
   }
 
   // Writes the quantised form of a product and clears `node`; false if there is none.
   bool write_dynamic(Node& node) {
     if (!is_float32(node.input(0))) return false;
     const bool is_gemm = is_standard(node) && node.op_type == "Gemm" && node.integer("transA", 0) == 0;
-    if ((is_gemm || (is_standard(node) && node.op_type == "MatMul")) && is_weight(node.input(1), 2)) {
+    const auto is = [&](std::string_view op, std::size_t rank) {
+      return is_standard(node) && node.op_type == op && is_weight(node.input(1), rank);
+    };
+    if (is("MatMul", 2) || (is_gemm && is_weight(node.input(1), 2)))
       write_product(node, is_gemm);
-    } else if (is_standard(node) && node.op_type == "LSTM" && is_weight(node.input(1), 3) && is_weight(node.input(2), 3)) {
+    else if (is("LSTM", 3) && is_weight(node.input(2), 3))
       write_lstm(node);
-    } else if (node.domain == kContrib && node.op_type == "Attention" && is_weight(node.input(1), 2)) {
+    else if (node.domain == kContrib && node.op_type == "Attention" && is_weight(node.input(1), 2))
       write_attention(node);
-    } else {
+    else
       return false;
-    }
     node.op_type = {};
     return true;
   }
@@ -215,11 +202,9 @@ class Quantiser {
   void write_attention(const Node& node) {
     const Dynamic from = dynamic(node.input(0), node);
     const ValueId weight = node.input(1);
-    ValueIds inputs = {from.narrow,      narrowed(weight, ElementType::Int8),
-                       node.input(2),    from.scale,
-                       scale_of(weight), node.input(3),
-                       from.zero,        zero_of(weight, ElementType::Int8),
-                       node.input(4)};
+    ValueIds inputs = {
+        from.narrow, narrowed(weight, ElementType::Int8), node.input(2), from.scale, scale_of(weight), node.input(3),
+        from.zero,   zero_of(weight, ElementType::Int8),  node.input(4)};
     add_node(node, "QAttention", std::move(inputs), node.outputs, kContrib).attributes = node.attributes;
   }
 
@@ -233,12 +218,12 @@ class Quantiser {
       if (!is_supported(node) || !is_float32(node.output(0))) continue;
       const bool is_mover = is_one_of(node.op_type, kMovers);
       if (is_mover && !paired_.contains(node.input(0))) continue;
-      const std::int32_t from = node.input(0) == kAbsent ? -1 : produced_by_[index(node.input(0))];
-      if (is_one_of(node.op_type, kCuts) && from >= 0 && readers_[index(node.input(0))] == 1 &&
-          paired_.contains(node.input(0))) {
-        paired_.erase(node.input(0));
+      const ValueId operand = node.input(0);
+      if (is_one_of(node.op_type, kCuts) && links_.writer(operand) >= 0 && links_.only_reader_id(operand) >= 0 &&
+          !captured_.contains(operand) && paired_.contains(operand)) {
+        paired_.erase(operand);
         cut_.insert(static_cast<std::int32_t>(n));
-        cut_result_[node.input(0)] = node.output(0);
+        cut_result_[operand] = node.output(0);
       } else {
         for (const ValueId input : node.inputs)
           if (is_float32(input) && !graph_.is_stored(input)) paired_.insert(input);
@@ -300,20 +285,19 @@ class Quantiser {
     }
     for (ValueId& output : graph_.outputs)
       if (const auto found = behind_.find(output); found != behind_.end()) output = found->second;
-    finish();
+    graph_.nodes = std::move(nodes_);
   }
 
   Model model_;
   Graph& graph_;
   const Analysis& analysis_;
-  std::vector<std::int32_t> readers_;  // by value: how many nodes, bodies and outputs read it
-  std::vector<std::int32_t> produced_by_;
+  const Links links_;
+  std::set<ValueId> captured_;  // values that bodies read
   std::vector<Node> nodes_;
-  double in_convolutions_ = 0, others_ = 0;  // multiply-accumulates
   std::map<std::pair<ValueId, bool>, ValueId> narrowed_;
   std::map<ValueId, Dynamic> dynamic_;
-  std::set<ValueId> paired_;            // tensors that get a pair
-  std::set<std::int32_t> cut_;          // nodes that are removed
+  std::set<ValueId> paired_;               // tensors that get a pair
+  std::set<std::int32_t> cut_;             // nodes that are removed
   std::map<ValueId, ValueId> cut_result_;  // operand of a removed node → its result, which the operand's node writes
   std::map<ValueId, ValueId> behind_;      // the tensor behind the pair
 };

@@ -1,15 +1,15 @@
-// Fits a CPU's calibration. The engine's profiler says how a run divides among its kernels. Total time and profiler
-// overhead come from the unprofiled runs.
+// Fits a CPU's calibration. The engine's profiler times each kernel of a run. Total time and profiler overhead come
+// from the unprofiled runs.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
 
-#include "pagoda/lab/fit.h"
 #include "fit/log_fit.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/statistics.h"
+#include "pagoda/lab/fit.h"
 
 namespace pagoda::lab {
 namespace {
@@ -38,11 +38,6 @@ struct Profiler {
   std::vector<double> pace = {};
 };
 
-// The pseudo-Huber loss of an error.
-double huber(double error) {
-  return 2 * kLogTolerance * kLogTolerance * (std::sqrt(1 + std::pow(error / kLogTolerance, 2)) - 1);
-}
-
 // The machine and the coefficients of one class; of products of one row, the memory's rate is fitted, too.
 struct Solution {
   CpuClassCoefficients coefficients;
@@ -66,11 +61,7 @@ Solution fitted_class(OrtKernelClass kind, std::vector<CpuSample> samples, const
   for (const CpuSample& sample : samples) fit.weights.push_back(sample.weight / weights);
   Solution solution{.coefficients = {}, .machine = machine};
   CpuClassCoefficients& c = solution.coefficients;
-  std::vector<double*> places;
-  const auto add = [&](double& place, double centre) {  // give or take a factor of e
-    places.push_back(&place);
-    fit.add(centre, 1, kPrior);
-  };
+  const auto add = [&](double& place, double centre) { fit.add(place, centre, 1, kPrior); };  // give or take a factor e
   const auto has = [&](double OrtKernel::*size) {
     return std::any_of(samples.begin(), samples.end(),
                        [&](const CpuSample& sample) { return sample.kernel.*size > 0; });
@@ -93,18 +84,12 @@ Solution fitted_class(OrtKernelClass kind, std::vector<CpuSample> samples, const
   if (has(&OrtKernel::line)) add(c.line, 4);
   if (kind == OrtKernelClass::ProductVector)
     add(solution.machine.memory_bytes_per_second, machine.memory_bytes_per_second);
-  const auto set = [&](const Eigen::VectorXd& x) {
-    for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::exp(x[static_cast<Eigen::Index>(i)]);
+  fit.error = [&](std::size_t i) {
+    const CpuSample& sample = samples[i];
+    const double seconds = cpu_kernel_seconds(sample.kernel, c, solution.machine, sample.cold);
+    return std::log((profiler + seconds) / sample.seconds);
   };
-  fit.errors = [&](const Eigen::VectorXd& x, Eigen::VectorXd& errors) {
-    set(x);
-    for (std::size_t i = 0; i < samples.size(); ++i)
-      errors[static_cast<Eigen::Index>(i)] =
-          std::log((profiler + cpu_kernel_seconds(samples[i].kernel, c, solution.machine, samples[i].cold)) /
-                   samples[i].seconds);
-  };
-  const Eigen::VectorXd best = fit.solve(fit.centre);
-  solution.cost = fit.cost(best);
+  solution.cost = fit.cost(fit.solve(fit.centre));
   return solution;
 }
 
@@ -114,9 +99,7 @@ double profiled_launch(std::span<const TimedCpuRun> runs, const std::vector<bool
   for (std::size_t r = 0; r < runs.size(); ++r)
     for (const TimedOrtKernel& timed : runs[r].timed)
       if (taken[r] && timed.kernel.kind == OrtKernelClass::Small && timed.seconds > 0) seconds.push_back(timed.seconds);
-  if (seconds.empty()) return 1e-6;
-  std::sort(seconds.begin(), seconds.end());
-  return base::quantile(seconds, 0.5);
+  return seconds.empty() ? 1e-6 : base::median(seconds);
 }
 
 // The overhead of the profiler that best explains the times of runs without it by those of runs with it.
@@ -132,7 +115,7 @@ Profiler profiler_of(std::span<const TimedCpuRun> runs, const std::vector<bool>&
     const double each = most * i / kSteps;
     double cost = 0;
     for (std::size_t r = 0; r < runs.size(); ++r)
-      if (taken[r]) cost += huber(std::log(pace(runs[r], each)));
+      if (taken[r]) cost += pseudo_huber(1, std::log(pace(runs[r], each)), kLogTolerance);
     if (cost < least) least = cost, best.seconds = each;
   }
   for (const TimedCpuRun& run : runs) best.pace.push_back(pace(run, best.seconds));
@@ -142,37 +125,27 @@ Profiler profiler_of(std::span<const TimedCpuRun> runs, const std::vector<bool>&
 std::vector<CpuSample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
                                   const Profiler& profiler, double cache_bytes) {
   using Key = std::tuple<OrtKernelClass, double, double, double, double, double, double, double, double>;
-  std::map<Key, std::pair<std::vector<double>, double>> alike;
+  std::map<Key, std::pair<CpuSample, std::vector<double>>> alike;  // with the times of all
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (!taken[r]) continue;
-    const double cold = cold_share(runs[r].lowered, cache_bytes);
+    const double cold_weights = cold_share(runs[r].lowered, cache_bytes);
     double total = 0;
     for (const TimedOrtKernel& timed : runs[r].timed) total += timed.seconds;
     for (const auto& [k, seconds] : runs[r].timed) {
       if (!(seconds > 0)) continue;
-      auto& entry = alike[{k.kind, k.flops, k.bytes, k.weight_bytes, k.rows, k.width, k.depth, k.line,
-                           k.weight_bytes > 0 ? cold : 0}];
+      const double cold = k.weight_bytes > 0 ? cold_weights : 0;
+      auto& [sample, times] = alike[{k.kind, k.flops, k.bytes, k.weight_bytes, k.rows, k.width, k.depth, k.line, cold}];
       const double paced = profiler.seconds + (seconds - profiler.seconds) * profiler.pace[r];
-      entry.first.push_back(std::max(paced, seconds / 10));  // what the profiler adds may exceed what it reports
-      entry.second += seconds / total;
+      times.push_back(std::max(paced, seconds / 10));  // what the profiler adds may exceed what it reports
+      sample.kernel = k;
+      sample.weight += seconds / total;
+      sample.cold = cold;
     }
   }
   std::vector<CpuSample> samples;
-  for (auto& [key, entry] : alike) {
-    const auto& [kind, flops, bytes, weights, rows, width, depth, line, cold] = key;
-    CpuSample& sample = samples.emplace_back();
-    sample.kernel = {.kind = kind,
-                     .flops = flops,
-                     .bytes = bytes,
-                     .weight_bytes = weights,
-                     .rows = rows,
-                     .width = width,
-                     .depth = depth,
-                     .line = line};
-    std::sort(entry.first.begin(), entry.first.end());
-    sample.seconds = base::quantile(entry.first, 0.5);
-    sample.weight = entry.second;
-    sample.cold = cold;
+  for (auto& [key, equal] : alike) {
+    samples.push_back(equal.first);
+    samples.back().seconds = base::median(equal.second);
   }
   return samples;
 }
@@ -183,9 +156,7 @@ double memory_rate(const std::vector<CpuSample>& samples, double launch) {
   for (const CpuSample& s : samples)
     if (s.kernel.kind == OrtKernelClass::ProductVector && s.cold > kMostlyCold && s.seconds > 8 * launch)
       rates.push_back(s.cold * s.kernel.weight_bytes / (s.seconds - launch));
-  if (rates.empty()) return 0;
-  std::sort(rates.begin(), rates.end());
-  return base::quantile(rates, 0.5);
+  return rates.empty() ? 0 : base::median(rates);
 }
 
 // A fit with a cache of the given capacity. Empty if no product of one row reads weights beyond it, which determines
@@ -264,11 +235,10 @@ double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, co
     if (taken[r])
       for (const TimedOrtKernel& timed : runs[r].timed) is_seen[static_cast<std::size_t>(timed.kernel.kind)] = true;
   double unseen = 0, total = 0;
-  const double cold = cold_share(run.lowered, coefficients.cache_bytes);
-  for (const OrtKernel& kernel : run.lowered.kernels) {
-    const double seconds = cpu_kernel_seconds(kernel, coefficients, cold);
-    total += seconds;
-    if (!is_seen[static_cast<std::size_t>(kernel.kind)]) unseen += seconds;
+  const std::vector<double> seconds = cpu_seconds(run.lowered, coefficients, coefficients);
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    total += seconds[i];
+    if (!is_seen[static_cast<std::size_t>(run.lowered.kernels[i].kind)]) unseen += seconds[i];
   }
   return total > 0 ? unseen / total : 0;
 }
@@ -292,32 +262,23 @@ std::optional<CpuApart> fit_apart(std::span<const TimedCpuRun> runs, const CpuCo
   CpuApart apart{.machine = coefficients, .runs = static_cast<double>(pairs.size())};
   CpuMachine& machine = apart.machine;
   LogFit fit;
-  std::vector<double*> places;
-  const auto add = [&](double& place, double centre, double spread) {
-    places.push_back(&place);
-    fit.add(centre, spread, kPrior);
-  };
   // Two caches hold twice as much, and serve fewer cores each. A core takes lines from another cache at its latency: 10
   // lines in flight at 150 ns are 4 GB/s, several times that with what prefetchers add.
-  add(machine.handoff_bytes_per_second, 20e9, 2);
-  add(machine.memory_bytes_per_second, coefficients.memory_bytes_per_second, 0.5);
-  add(machine.cache_bytes, 2 * coefficients.cache_bytes, 0.5);
-  add(machine.cache_speed, 1, 0.5);
+  fit.add(machine.handoff_bytes_per_second, 20e9, 2, kPrior);
+  fit.add(machine.memory_bytes_per_second, coefficients.memory_bytes_per_second, 0.5, kPrior);
+  fit.add(machine.cache_bytes, 2 * coefficients.cache_bytes, 0.5, kPrior);
+  fit.add(machine.cache_speed, 1, 0.5, kPrior);
   fit.tolerance = kRatioTolerance;
   fit.step = 1e-3;
   fit.weights.assign(pairs.size(), 1 / apart.runs);
   // The log of predicted over measured ratio.
-  fit.errors = [&](const Eigen::VectorXd& x, Eigen::VectorXd& errors) {
-    for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::exp(x[static_cast<Eigen::Index>(i)]);
-    for (std::size_t i = 0; i < pairs.size(); ++i)
-      errors[static_cast<Eigen::Index>(i)] =
-          std::log(cpu_run_seconds(pairs[i].run->lowered, coefficients, machine) / pairs[i].base_seconds *
-                   pairs[i].run->seconds / *pairs[i].run->apart_seconds);
+  fit.error = [&](std::size_t i) {
+    const auto& [run, base_seconds] = pairs[i];
+    return std::log(cpu_run_seconds(run->lowered, coefficients, machine) / base_seconds * run->seconds /
+                    *run->apart_seconds);
   };
-  const Eigen::VectorXd best = fit.solve(fit.centre);
-  Eigen::VectorXd errors(static_cast<Eigen::Index>(pairs.size()));
-  fit.errors(best, errors);
-  for (const double error : errors) apart.mean_error += std::abs(std::expm1(error)) / apart.runs;
+  for (const double error : fit.errors(fit.solve(fit.centre)))
+    apart.mean_error += std::abs(std::expm1(error)) / apart.runs;
   return apart;
 }
 
@@ -351,18 +312,13 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCoefficients& machine
       if (unseen_part(runs[r], runs, taken, all) < kMostUnseen)
         fit.predicted[r] = cpu_run_seconds(runs[r].lowered, without, without);
   }
-  std::vector<double> measured;
-  std::vector<std::string> names;
-  for (const TimedCpuRun& run : runs) {
-    measured.push_back(run.seconds);
-    names.push_back(run.family);
-  }
   Calibration& calibration = fit.file.fitted;
   calibration.engine = "onnxruntime-cpu";
   calibration.coefficients = written_coefficients(all);
-  judge(measured, names, coverage, fit);
+  judge(runs, &TimedCpuRun::family, coverage, fit);
   for (std::size_t r = 0; r < runs.size(); ++r)
-    if (!names[r].empty()) fit.file.runs.push_back({runs[r].name, names[r], runs[r].seconds, fit.predicted[r]});
+    if (const TimedCpuRun& run = runs[r]; !run.family.empty())
+      fit.file.runs.push_back({run.name, run.family, run.seconds, fit.predicted[r]});
   return fit;
 }
 

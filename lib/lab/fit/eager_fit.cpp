@@ -8,11 +8,11 @@
 #include <set>
 #include <tuple>
 
-#include "pagoda/lab/fit.h"
 #include "fit/log_fit.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/launch_queue.h"
+#include "pagoda/lab/fit.h"
 
 namespace pagoda::lab {
 namespace {
@@ -83,10 +83,8 @@ class EagerFit {
     const auto whole = static_cast<double>(std::count(taken.begin(), taken.end(), true));
     for (double& weight : fit_.weights) weight *= whole / sum;
     fit_.tolerance = options.tolerance;
-    fit_.errors = [this](const Eigen::VectorXd& x, Eigen::VectorXd& errors) { evaluate(x, errors, nullptr); };
-    fit_.slopes = [this](const Eigen::VectorXd& x, Eigen::VectorXd& errors, Eigen::MatrixXd& slopes) {
-      evaluate(x, errors, &slopes);
-    };
+    fit_.error = [this](std::size_t i) { return error(samples_[i]); };
+    fit_.error_and_slope = [this](std::size_t i, Eigen::VectorXd& slope) { return error(samples_[i], slope); };
   }
   EagerFit(const EagerFit&) = delete;  // its rows point into it
   EagerFit& operator=(const EagerFit&) = delete;
@@ -105,7 +103,7 @@ class EagerFit {
         const Eigen::VectorXd found = fit_.solve(start);
         if (fit_.cost(found) < fit_.cost(best)) best = found;
       }
-    set(best);
+    fit_.set(best);
     return coefficients_;
   }
 
@@ -127,8 +125,7 @@ class EagerFit {
       if (row.place == &coefficients_.classes[static_cast<std::size_t>(KernelClass::MaxPool)].work)
         prior.centre = options_.pool_issues;
       at[row.place] = fit_.centre.size();
-      places_.push_back(row.place);
-      fit_.add(prior.centre, prior.spread, options_.prior);
+      fit_.add(*row.place, prior.centre, prior.spread, options_.prior);
     }
     fit_.precision.array() += 1e-12;
     const auto slot = [&](const double& place) {
@@ -147,25 +144,17 @@ class EagerFit {
     fit_.weights.push_back(weight);
   }
 
-  void set(const Eigen::VectorXd& x) {
-    for (std::size_t i = 0; i < places_.size(); ++i) *places_[i] = std::exp(x[static_cast<Index>(i)]);
+  double error(const Sample& sample) const {
+    double seconds = sample.is_queue ? total_seconds(*sample.run, coefficients_) : 0;
+    for (const Counted& entry : sample.kernels)
+      seconds += entry.count * kernel_seconds(entry.kernel, sample.run->rates, coefficients_);
+    return std::log(seconds / sample.seconds);
   }
-
-  void evaluate(const Eigen::VectorXd& x, Eigen::VectorXd& errors, Eigen::MatrixXd* slopes) {
-    set(x);
-    Eigen::VectorXd row(x.size());
-    for (std::size_t i = 0; i < samples_.size(); ++i) {
-      const Sample& sample = samples_[i];
-      row.setZero();
-      double seconds = !sample.is_queue    ? 0
-                       : slopes != nullptr ? add_queue(*sample.run, row)
-                                           : total_seconds(*sample.run, coefficients_);
-      for (const Counted& entry : sample.kernels)
-        seconds += slopes != nullptr ? add_kernel(entry, sample.run->rates, row)
-                                     : entry.count * kernel_seconds(entry.kernel, sample.run->rates, coefficients_);
-      errors[static_cast<Index>(i)] = std::log(seconds / sample.seconds);
-      if (slopes != nullptr) slopes->col(static_cast<Index>(i)) = row / seconds;
-    }
+  double error(const Sample& sample, Eigen::VectorXd& slope) const {
+    double seconds = sample.is_queue ? add_queue(*sample.run, slope) : 0;
+    for (const Counted& entry : sample.kernels) seconds += add_kernel(entry, sample.run->rates, slope);
+    slope /= seconds;
+    return std::log(seconds / sample.seconds);
   }
 
   // Adds the derivatives of kernels' time, and returns it.
@@ -204,7 +193,6 @@ class EagerFit {
   const EagerFitOptions& options_;
   LogFit fit_;
   EagerCoefficients coefficients_;
-  std::vector<double*> places_;                // of the fitted coefficients
   Index launch_ = -1, norm_ = -1, host_ = -1;  // host_: of the first of kHostCosts
   std::vector<Slots> slots_;                   // by class
   std::vector<Sample> samples_;
@@ -281,15 +269,10 @@ Fit fit_eager(std::span<const TimedRun> runs, const EagerFitOptions& options, st
 
   Calibration& calibration = result.file.fitted;
   const EagerCoefficients coefficients = eager_coefficients(calibration);
-  std::vector<double> measured;
-  std::vector<std::string> families;
-  for (const TimedRun& run : runs) {
-    measured.push_back(run.seconds);
-    families.push_back(run.family);
+  for (const TimedRun& run : runs)
     result.fitted_mean_error +=
         std::abs(total_seconds(run, coefficients) / run.seconds - 1) / static_cast<double>(runs.size());
-  }
-  judge(measured, families, options.coverage, result);
+  judge(runs, &TimedRun::family, options.coverage, result);
   if (!elsewhere.empty()) judge_elsewhere(elsewhere, options.coverage, calibration);
   return result;
 }

@@ -9,20 +9,26 @@
 
 namespace pagoda::lab {
 
+// The pseudo-Huber loss of an error: quadratic below the tolerance, linear above it.
+double pseudo_huber(double weight, double error, double tolerance);
+
 struct LogFit {
-  Eigen::VectorXd centre, precision;                           // of the prior
-  std::vector<double> weights;                                 // of the samples
+  Eigen::VectorXd centre = {}, precision = {};                 // of the prior
+  std::vector<double*> places = {};                            // of the coefficients
+  std::vector<double> weights = {};                            // of the samples
   double tolerance = std::numeric_limits<double>::infinity();  // larger errors count linearly
-  // Sets log(predicted / measured) of every sample.
-  std::function<void(const Eigen::VectorXd& x, Eigen::VectorXd& errors)> errors;
-  // Also sets their derivatives, a column per sample; empty: by differences of `step`.
-  std::function<void(const Eigen::VectorXd& x, Eigen::VectorXd& errors, Eigen::MatrixXd& slopes)> slopes = {};
+  // log(predicted / measured) of a sample, by the coefficients at their places.
+  std::function<double(std::size_t sample)> error = {};
+  // The same, and its derivatives in `slope`, which is zero before; empty: derivatives are differences over `step`.
+  std::function<double(std::size_t sample, Eigen::VectorXd& slope)> error_and_slope = {};
   double step = 1e-4;
 
   // Adds a coefficient with a log-normal prior. `weight`: of the prior.
-  void add(double centre_of_prior, double spread, double weight);
+  void add(double& place, double centre_of_prior, double spread, double weight);
+  void set(const Eigen::VectorXd& x) const;  // writes the coefficients to their places
+  Eigen::VectorXd errors(const Eigen::VectorXd& x) const;
   double cost(const Eigen::VectorXd& x) const;
-  // Levenberg-Marquardt; steps are at most 1 in each coordinate.
+  // Levenberg-Marquardt; steps are at most 1 in each coordinate. Sets the coefficients that it returns.
   Eigen::VectorXd solve(Eigen::VectorXd start) const;
 
  private:

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <map>
 
-#include "pagoda/lab/fit.h"
 #include "fit/log_fit.h"
 #include "pagoda/base/statistics.h"
+#include "pagoda/lab/fit.h"
 
 namespace pagoda::lab {
 namespace {
@@ -35,15 +35,14 @@ std::vector<double> predicted_by(const TensorRtCoefficients& coefficients, std::
 documents::GroupErrors errors_of(const std::string& name, std::span<const TensorRtRun> runs,
                                  const std::vector<std::size_t>& members, const std::vector<double>& predicted) {
   documents::GroupErrors errors{.of = name, .runs = static_cast<std::int64_t>(members.size())};
-  std::vector<double> sorted;
+  std::vector<double> sizes;  // of the errors
   for (std::size_t i = 0; i < members.size(); ++i) {
     const double error = predicted[i] / runs[members[i]].seconds - 1;
     errors.bias += error / static_cast<double>(members.size());
-    sorted.push_back(std::abs(error));
-    errors.mean_error += sorted.back() / static_cast<double>(members.size());
+    sizes.push_back(std::abs(error));
+    errors.mean_error += sizes.back() / static_cast<double>(members.size());
   }
-  std::sort(sorted.begin(), sorted.end());
-  errors.median_error = base::quantile(sorted, 0.5);
+  errors.median_error = base::median(sizes);
   return errors;
 }
 
@@ -81,22 +80,16 @@ TensorRtCoefficients fit_coefficients(std::span<const TensorRtRun> runs, const T
   const CoefficientRows rows = coefficient_rows(fitted), given = coefficient_rows(start);
   LogFit fit;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    fit.add(centre == nullptr ? rows[i].prior.centre : *given[i].place, rows[i].prior.spread, 1);
+    fit.add(*rows[i].place, centre == nullptr ? rows[i].prior.centre : *given[i].place, rows[i].prior.spread, 1);
   const Groups devices = by(runs, &TensorRtRun::device);
   for (const TensorRtRun& run : runs) {
     const auto count = static_cast<double>(devices.at(run.device).size());
     fit.weights.push_back(kObservations / std::max(count, kObservations) / (kTolerance * kTolerance));
   }
-  const auto set = [&](const Eigen::VectorXd& x) {
-    for (std::size_t i = 0; i < rows.size(); ++i) *rows[i].place = std::exp(x[static_cast<Eigen::Index>(i)]);
+  fit.error = [&](std::size_t i) {
+    return std::log(tensorrt_seconds(runs[i].kernels, runs[i].rates, fitted) / runs[i].seconds);
   };
-  fit.errors = [&](const Eigen::VectorXd& x, Eigen::VectorXd& errors) {
-    set(x);
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      errors[static_cast<Eigen::Index>(i)] =
-          std::log(tensorrt_seconds(runs[i].kernels, runs[i].rates, fitted) / runs[i].seconds);
-  };
-  set(fit.solve(fit.centre));
+  fit.solve(fit.centre);
   return fitted;
 }
 
@@ -125,13 +118,7 @@ Fit fit_tensorrt(std::span<const TensorRtRun> runs, double coverage, const Tenso
   for (const auto& [device, members] : devices) leave_out(device, members, has_devices);
   for (const auto& [group, members] : groups) leave_out(group, members, !has_devices);
   judge_pairs(runs, fit);
-  std::vector<double> measured;
-  std::vector<std::string> families;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    measured.push_back(runs[i].seconds);
-    families.push_back(has_devices ? runs[i].device : runs[i].group);
-  }
-  judge(measured, families, coverage, fit);
+  judge(runs, has_devices ? &TensorRtRun::device : &TensorRtRun::group, coverage, fit);
   if (has_devices) set_interval_of_devices(runs, coverage, fit);
   if (!devices.empty()) fit.fitted_mean_error = fit.file.groups.front().mean_error;
   return fit;

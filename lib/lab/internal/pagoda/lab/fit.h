@@ -123,6 +123,16 @@ std::optional<Factors> claimed_interval(std::span<const double> log_errors, std:
                                         double coverage);
 // Sets errors, interval and coverage of a fit from its `predicted`. Runs without a prediction are not judged.
 void judge(std::span<const double> measured, std::span<const std::string> families, double coverage, Fit& fit);
+template <typename Run>
+void judge(std::span<const Run> runs, std::string Run::*family, double coverage, Fit& fit) {
+  std::vector<double> measured;
+  std::vector<std::string> families;
+  for (const Run& run : runs) {
+    measured.push_back(run.seconds);
+    families.push_back(run.*family);
+  }
+  judge(measured, families, coverage, fit);
+}
 
 // Spearman's rank correlation; ties share their mean rank.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
