@@ -1,12 +1,13 @@
 #include "plot/chart.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
@@ -31,14 +32,10 @@ bool is_same_device(const ChartEstimate& estimate, const Chart& chart) {
   return true;
 }
 
+std::string base_name(const std::string& path) { return path.substr(path.find_last_of("/\\") + 1); }  // npos + 1 is 0
 std::string stem(const std::string& path) {
-  const std::string name = path.substr(path.find_last_of("/\\") + 1);  // npos + 1 is 0
+  const std::string name = base_name(path);
   return name.substr(0, name.rfind('.'));
-}
-
-std::string base_name(std::string path) {
-  if (const std::size_t slash = path.find_last_of("/\\"); slash != std::string::npos) path.erase(0, slash + 1);
-  return path;
 }
 
 // The estimate of a measurement: the one that its join names, else the one at the same position.
@@ -63,9 +60,9 @@ Series estimate_series(Chart& chart, std::size_t at) {
   series.items = estimate_items(estimate, chart.roofs, same);
   if (estimate.document().roofline && !same)
     chart.warnings.push_back(
-        estimate.source->name + ": its time bounds are for " + estimate.document().roofline->device_name +
-        "; here they are taken anew, from the FLOPs, bytes and types of its file under the roofs of " +
-        chart.device.name);
+        cat(estimate.source->name, ": its time bounds are for ", estimate.document().roofline->device_name,
+            "; here they are taken anew, from the FLOPs, bytes and types of its file under the roofs of ",
+            chart.device.name));
   return series;
 }
 
@@ -80,9 +77,9 @@ Series run_series(Chart& chart, std::size_t at, const PlotInput& input) {
   const std::string& file = input.measured[at].name;
   const std::optional<std::size_t> estimate = estimate_of(chart, at);
   if (!estimate)
-    throw Error(file +
-                ": holds times of whole runs and no kernels; a run is drawn at the FLOPs and bytes of its model: "
-                "give the model's estimate with --estimate");
+    throw Error(cat(file,
+                    ": holds times of whole runs and no kernels; a run is drawn at the FLOPs and bytes of its "
+                    "model: give the model's estimate with --estimate"));
   Series series = estimate_series(chart, *estimate);
   series.run_file = at;
   add_runs(series, chart, chart.measured[at], file);
@@ -98,13 +95,10 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   series.measured = series.run_file = at;
   series.estimate = estimate_of(chart, at);
   if (series.estimate && !is_joined(measured)) measured::join(measured, chart.estimates[*series.estimate].document());
-  series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
-  if (series.estimate) {
-    const ChartEstimate& estimate = chart.estimates[*series.estimate];
-    series.items = joined_items(estimate, measured, chart.roofs, is_same_device(estimate, chart));
-  } else {
-    series.items = kernel_items(measured);
-  }
+  const ChartEstimate* const estimate = chart.estimate_of(series);
+  series.label = estimate == nullptr ? measured.source : estimate->label();
+  series.items = estimate == nullptr ? kernel_items(measured)
+                                     : joined_items(*estimate, measured, chart.roofs, is_same_device(*estimate, chart));
   if (measured.seconds.value_or(0) > 0) series.run_seconds = measured.seconds;
   double joined = 0, all = 0;
   for (const Item& item : series.items) {
@@ -122,7 +116,7 @@ void add_trajectory(const Chart& chart, Series& series) {
   if (estimate.sweep->points.size() > 1) series.label = estimate.label_without_free();
   const bool has_runs = !series.runs.empty();  // of a file of whole runs; those of the sweep are then the same
   for (const documents::EstimatePoint& point : estimate.sweep->points) {
-    Star star{.label = estimate.sweep->dims.front() + "=" + base::shortest(static_cast<double>(point.sizes.front())),
+    Star star{.label = cat(estimate.sweep->dims.front(), "=", base::shortest(static_cast<double>(point.sizes.front()))),
               .flops = documents::real(point.counts.flops).value_or(0),
               .bytes = documents::real(point.counts.bytes).value_or(0)};
     if (star.flops <= 0 || star.bytes <= 0) continue;
@@ -140,16 +134,15 @@ void add_path(Chart& chart) {
   if (chart.series.size() < 2) return;
   std::optional<std::string> dim;
   std::vector<std::pair<double, Star>> points;
-  const Series& first = chart.series.front();
-  if (!first.estimate) return;
-  const ChartEstimate& base = chart.estimates[*first.estimate];
+  const ChartEstimate* const base = chart.estimate_of(chart.series.front());
   for (const Series& series : chart.series) {
-    if (!series.estimate) return;
-    const ChartEstimate& other = chart.estimates[*series.estimate];
-    if (other.model() != base.model() || other.document().bindings.size() != base.document().bindings.size()) return;
-    for (const auto& [name, size] : base.document().bindings) {
-      const auto found = other.document().bindings.find(name);
-      if (found == other.document().bindings.end()) return;
+    const ChartEstimate* const other = chart.estimate_of(series);
+    if (base == nullptr || other == nullptr || other->model() != base->model()) return;
+    const auto &sizes = base->document().bindings, &others = other->document().bindings;
+    if (sizes.size() != others.size()) return;
+    for (const auto& [name, size] : sizes) {
+      const auto found = others.find(name);
+      if (found == others.end()) return;
       if (found->second == size) continue;
       if (dim && *dim != name) return;
       dim = name;
@@ -160,11 +153,15 @@ void add_path(Chart& chart) {
     const auto& star = series.measured_star ? series.measured_star : series.bound_star;
     if (!star) continue;
     const double size = static_cast<double>(chart.estimates[*series.estimate].document().bindings.at(*dim).value_or(1));
-    points.emplace_back(size, Star{*dim + "=" + base::shortest(size), star->flops, star->bytes, star->seconds});
+    points.emplace_back(size, Star{cat(*dim, "=", base::shortest(size)), star->flops, star->bytes, star->seconds});
   }
   std::ranges::stable_sort(points, {}, &std::pair<double, Star>::first);
   chart.path_dim = *dim;
   for (auto& [size, star] : points) chart.path.push_back(std::move(star));
+}
+
+Change change_of(const std::string& name, const Star& from, const Star& to) {
+  return {name, from.x(), from.y(), to.x(), to.y(), from.seconds, to.seconds};
 }
 
 // The moves from the first series to the second: measured items by name, with identical moves merged. Estimated items
@@ -187,13 +184,8 @@ void add_changes(Chart& chart) {
     if (old.seconds.has_value() != item.seconds.has_value() || !old.time() || !item.time()) continue;
     if (std::abs(*item.time() / *old.time() - 1) < 0.05) continue;
     is_estimate = is_estimate && !item.seconds;
-    const Change change{item.name,
-                        *old.work() / *old.traffic(),
-                        *old.work() / *old.time(),
-                        *item.work() / *item.traffic(),
-                        *item.work() / *item.time(),
-                        *old.time(),
-                        *item.time()};
+    const Star from{"", *old.work(), *old.traffic(), *old.time()}, to{"", *item.work(), *item.traffic(), *item.time()};
+    const Change change = change_of(item.name, from, to);
     const auto same = std::ranges::find_if(chart.changes, [&](const Change& other) {
       return other.before_x == change.before_x && other.before_y == change.before_y &&
              other.after_x == change.after_x && other.after_y == change.after_y;
@@ -206,13 +198,10 @@ void add_changes(Chart& chart) {
     same->before_seconds += change.before_seconds;
     same->after_seconds += change.after_seconds;
   }
-  if (is_estimate && !chart.changes.empty() && before.bound_star && after.bound_star) {
-    const Star &from = *before.bound_star, &to = *after.bound_star;
-    chart.changes = {{after.label, from.x(), from.y(), to.x(), to.y(), from.seconds, to.seconds}};
-  }
-  std::ranges::stable_sort(chart.changes, [](const Change& a, const Change& b) {
-    return std::abs(a.after_seconds - a.before_seconds) > std::abs(b.after_seconds - b.before_seconds);
-  });
+  if (is_estimate && !chart.changes.empty() && before.bound_star && after.bound_star)
+    chart.changes = {change_of(after.label, *before.bound_star, *after.bound_star)};
+  std::ranges::stable_sort(chart.changes, std::greater(),
+                           [](const Change& change) { return std::abs(change.after_seconds - change.before_seconds); });
   if (chart.changes.size() > kMaxChanges) chart.changes.resize(kMaxChanges);
 }
 
@@ -230,10 +219,10 @@ void choose_roofs(Chart& chart) {
   if (sum > 0) chart.roofs.main = static_cast<std::size_t>(std::ranges::max_element(share) - share.begin());
   for (std::size_t i = 0; i < share.size(); ++i) chart.roofs.compute[i].shown = sum <= 0 || share[i] > 0.01 * sum;
   if (chart.options.precision) {
-    std::optional<std::size_t> wanted = roof_named(chart.roofs, *chart.options.precision, Unit::Tensor);
-    if (!wanted) wanted = roof_named(chart.roofs, *chart.options.precision, Unit::Vector);
-    if (!wanted)
-      throw Error(chart.device.name + ": no peak of " + std::string(to_string(*chart.options.precision)) + " is known");
+    const Precision precision = *chart.options.precision;
+    std::optional<std::size_t> wanted = roof_named(chart.roofs, precision, Unit::Tensor);
+    if (!wanted) wanted = roof_named(chart.roofs, precision, Unit::Vector);
+    if (!wanted) throw Error(cat(chart.device.name, ": no peak of ", to_string(precision), " is known"));
     chart.roofs.main = *wanted;
   }
   chart.roofs.compute[chart.roofs.main].shown = true;
@@ -250,63 +239,56 @@ void choose_roofs(Chart& chart) {
   }
 }
 
-std::string setting_text(const base::Setting& setting) {
-  if (const auto* text = std::get_if<std::string>(&setting)) return *text;
-  if (const auto* value = std::get_if<double>(&setting)) return number(*value, 4);
-  if (const auto* value = std::get_if<std::int64_t>(&setting)) return std::to_string(*value);
-  if (const auto* value = std::get_if<bool>(&setting)) return *value ? "yes" : "no";
-  return "";
-}
-
-// "observed_hz": 4e9 reads as "observed 4 GHz".
-std::string named_setting(const std::string& key, const base::Setting& setting) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kUnits = {
-      {{"_hz", "Hz"}, {"_watts", "W"}, {"_bytes", "B"}}};
+// "observed_hz": 4e9 reads as "observed_hz 4 GHz" without its unit, other settings as they are; empty if it has no
+// value.
+std::string setting_text(const std::string& key, const base::Setting& setting) {
+  if (const auto* text = std::get_if<std::string>(&setting)) return text->empty() ? "" : cat(key, " ", *text);
+  if (const auto* is_set = std::get_if<bool>(&setting)) return cat(key, *is_set ? " yes" : " no");
   const auto* real = std::get_if<double>(&setting);
   const auto* whole = std::get_if<std::int64_t>(&setting);
-  for (const auto& [ending, unit] : kUnits)
-    if (key.ends_with(ending) && (real != nullptr || whole != nullptr))
-      return key.substr(0, key.size() - ending.size()) + " " +
-             base::si_text(real != nullptr ? *real : static_cast<double>(*whole), std::string(unit));
-  const std::string shown = setting_text(setting);
-  return shown.empty() ? shown : key + " " + shown;
+  if (real == nullptr && whole == nullptr) return "";
+  for (const auto& [ending, unit] : {std::pair{"_hz", "Hz"}, {"_watts", "W"}, {"_bytes", "B"}})
+    if (key.ends_with(ending))
+      return cat(key.substr(0, key.rfind('_')), " ",
+                 base::si_text(real != nullptr ? *real : static_cast<double>(*whole), unit));
+  return cat(key, " ", real != nullptr ? number(*real, 4) : std::to_string(*whole));
 }
 
 std::string settings_text(const base::Settings& settings) {
-  std::string text;
+  std::vector<std::string> texts;
   for (const auto& [key, value] : settings)
-    if (const std::string shown = named_setting(key, value); !shown.empty()) text += (text.empty() ? "" : ", ") + shown;
+    if (std::string text = setting_text(key, value); !text.empty()) texts.push_back(std::move(text));
+  std::string text = base::joined(texts);
   std::ranges::replace(text, '_', ' ');
   return text;
 }
 
 void add_provenance(Chart& chart, const PlotInput& input) {
-  auto& facts = chart.provenance;
-  facts.emplace_back(
-      "machine", chart.device.name + (chart.device.measured ? " (measured ceilings)" : " (as the vendor states it)"));
-  if (!chart.device.power_mode.empty()) facts.emplace_back("power mode", chart.device.power_mode);
-  const auto hashed = [&](const char* kind, const std::string& name, const std::string& sha256,
-                          const std::string& more) {
-    facts.emplace_back(kind, base_name(name) + (more.empty() ? "" : " by " + more) +
-                                 (sha256.empty() ? "" : ", sha256 " + sha256.substr(0, 12)));
+  const auto add = [&](const char* name, const std::string& fact) {
+    if (!fact.empty()) chart.provenance.emplace_back(name, fact);
+  };
+  add("machine", chart.device.name + (chart.device.measured ? " (measured ceilings)" : " (as the vendor states it)"));
+  add("power mode", chart.device.power_mode);
+  const auto add_file = [&](const char* kind, const std::string& name, const std::string& sha256,
+                            const std::string& tool) {
+    add(kind, cat(base_name(name), tool.empty() ? "" : " by ", tool, sha256.empty() ? "" : ", sha256 ",
+                  sha256.substr(0, 12)));
   };
   const auto hash = [](const PlotFile& file) { return base::hex(base::sha256(file.text)); };
   if (input.ceilings && chart.ceilings) {
-    hashed("ceilings", input.ceilings->name, hash(*input.ceilings), chart.ceilings->tool);
-    if (const std::string text = settings_text(chart.ceilings->clocks); !text.empty())
-      facts.emplace_back("clocks", text);
-    if (const std::string text = settings_text(chart.ceilings->env); !text.empty())
-      facts.emplace_back("environment", text);
+    add_file("ceilings", input.ceilings->name, hash(*input.ceilings), chart.ceilings->tool);
+    add("clocks", settings_text(chart.ceilings->clocks));
+    add("environment", settings_text(chart.ceilings->env));
   }
   for (const ChartEstimate& estimate : chart.estimates)
-    hashed("estimate", estimate.source->name, estimate.source->sha256, estimate.document().tool);
+    add_file("estimate", estimate.source->name, estimate.source->sha256, estimate.document().tool);
   for (std::size_t i = 0; i < input.measured.size(); ++i) {
     const documents::Measured& measured = chart.measured[i];
-    hashed("measured", input.measured[i].name, hash(input.measured[i]),
-           measured.tool.empty() ? measured.source : measured.tool);
-    if (const std::string text = settings_text(measured.clocks); !text.empty()) facts.emplace_back("measured at", text);
+    add_file("measured", input.measured[i].name, hash(input.measured[i]),
+             measured.tool.empty() ? measured.source : measured.tool);
+    add("measured at", settings_text(measured.clocks));
   }
-  if (!chart.options.tool.empty()) facts.emplace_back("chart", chart.options.tool);
+  add("chart", chart.options.tool);
 }
 
 // Sets by_model for several models, unless they are one model before and after a change.
@@ -321,32 +303,35 @@ void find_models(Chart& chart) {
 }
 
 void add_warnings(Chart& chart) {
+  const auto warn = [&](const std::string& subject, const auto&... text) {
+    chart.warnings.push_back(cat(subject, ": ", text...));
+  };
   for (const std::vector<std::string>* remarks : {&chart.device.cautions, &chart.device.notes})
-    for (const std::string& remark : *remarks) chart.warnings.push_back(chart.device.name + ": " + remark);
+    for (const std::string& remark : *remarks) warn(chart.device.name, remark);
+  const auto count_of = [](const ChartEstimate& estimate) { return estimate.document().count; };
   for (const ChartEstimate& estimate : chart.estimates) {
-    for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.source->name + ": " + note);
+    const std::string& name = estimate.source->name;
+    for (const std::string& note : estimate.notes) warn(name, note);
     // Only once if all estimates agree.
-    const bool is_common = std::ranges::all_of(chart.estimates, [&](const ChartEstimate& other) {
-      return other.document().count == estimate.document().count;
-    });
-    if (estimate.document().count != Convention::Flops && (!is_common || &estimate == &chart.estimates.front()))
-      chart.warnings.push_back((is_common && chart.estimates.size() > 1 ? "" : estimate.source->name + ": ") +
-                               "FLOPs are counted as \"" + std::string(to_string(estimate.document().count)) + "\"");
+    const Convention count = count_of(estimate);
+    const bool is_common = std::ranges::all_of(
+        chart.estimates, [&](Convention other) { return other == count; }, count_of);
+    if (count != Convention::Flops && (!is_common || &estimate == &chart.estimates.front()))
+      chart.warnings.push_back(cat(is_common && chart.estimates.size() > 1 ? "" : name + ": ",
+                                   "FLOPs are counted as \"", to_string(count), "\""));
     if (const std::int64_t unmodelled = estimate.document().totals.unmodelled_nodes; unmodelled > 0)
-      chart.warnings.push_back(estimate.source->name + ": " +
-                               count_text(static_cast<std::size_t>(unmodelled), "node is", "nodes are") +
-                               " not modelled; totals are lower bounds");
+      warn(name, count_text(static_cast<std::size_t>(unmodelled), "node is", "nodes are"),
+           " not modelled; totals are lower bounds");
   }
   for (const Series& series : chart.series) {
     std::size_t above = 0;
     for (const Dot& dot : series.dots) above += dot.above_roof ? dot.items.size() : 0;
     if (above > 0)
-      chart.warnings.push_back(
-          series.label + ": " + count_text(above, "operator is", "operators are") +
-          " above the roof by more than 5%; check units, precision, FLOP counts, bytes that stayed in a cache");
+      warn(series.label, count_text(above, "operator is", "operators are"),
+           " above the roof by more than 5%; check units, precision, FLOP counts, bytes that stayed in a cache");
     if (series.joined_share && *series.joined_share < 0.995)
-      chart.warnings.push_back(series.label + ": kernels of " + percent_text(1 - *series.joined_share) +
-                               " of the measured time joined no node of the estimate");
+      warn(series.label, "kernels of ", percent_text(1 - *series.joined_share),
+           " of the measured time joined no node of the estimate");
   }
 }
 
@@ -356,10 +341,11 @@ void tell_apart(Chart& chart, const PlotInput& input) {
   for (const Series& series : chart.series) ++count[series.label];
   for (Series& series : chart.series) {
     if (count[series.label] < 2) continue;
-    if (series.run_file)
-      series.label += " (" + stem(input.measured[*series.run_file].name) + ")";
-    else if (series.estimate)
-      series.label += " (" + stem(chart.estimates[*series.estimate].source->name) + ")";
+    if (series.run_file || series.estimate)
+      series.label += cat(" (",
+                          stem(series.run_file ? input.measured[*series.run_file].name
+                                               : chart.estimates[*series.estimate].source->name),
+                          ")");
   }
 }
 
@@ -369,13 +355,11 @@ std::string default_title(const Chart& chart) {
   if (chart.path.size() > 1) {
     // "resnet50, batch=1 … 256": one size differs.
     const ChartEstimate& base = chart.estimates[*chart.series.front().estimate];
-    const std::string last = chart.path.back().label;
-    return base.label(chart.path_dim) + ", " + chart.path.front().label + " … " +
-           last.substr(chart.path_dim.size() + 1) + machine;
+    return cat(base.label(chart.path_dim), ", ", chart.path.front().label, " … ",
+               chart.path.back().label.substr(chart.path_dim.size() + 1), machine);
   }
   for (const Series& series : chart.series) {
-    if (title.find(series.label) != std::string::npos) continue;
-    title += (title.empty() ? "" : " · ") + series.label;
+    if (title.find(series.label) == std::string::npos) title += (title.empty() ? "" : " · ") + series.label;
   }
   return title.empty() ? "Roofline of " + chart.device.name : title + machine;
 }
@@ -435,8 +419,8 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
     if (!is_covered[i]) chart.series.push_back(estimate_series(chart, i));
   std::move(measured.begin(), measured.end(), std::back_inserter(chart.series));
   if (chart.series.size() > kMaxSeries)
-    throw Error(std::to_string(chart.series.size()) + " models or runs; a chart holds at most " +
-                std::to_string(kMaxSeries) + "; make several charts (their frames are equal)");
+    throw Error(cat(chart.series.size(), " models or runs; a chart holds at most ", kMaxSeries,
+                    "; make several charts (their frames are equal)"));
   for (Series& series : chart.series) add_trajectory(chart, series);
   tell_apart(chart, input);
   for (Series& series : chart.series) {

@@ -85,6 +85,11 @@ struct Dot {
   bool above_roof = false;              // measured more than 5% above its roof
   bool rail = false;                    // no FLOPs: y is then B/s
   std::size_t color = 0;                // index in Series::types; kColors is "other"
+
+  // Where one dot stands for both: measured, else estimated.
+  std::pair<std::optional<double>, std::optional<double>> place() const {
+    return {measured_x ? measured_x : x, measured_y ? measured_y : y};
+  }
 };
 
 struct TypeTime {
@@ -123,6 +128,8 @@ struct Series {
   std::vector<Star> runs;        // measured runs of the whole model, the best of each size, in order of their work
   std::vector<Star> other_runs;  // measured runs of a size that has a better one, such as in other power modes
   bool has_time() const { return measured.has_value(); }
+  // In a measured series, an unmeasured item has no time: a bound among measured times would mislead.
+  double seconds_of(const Item& item) const { return (has_time() ? item.seconds : item.bound_seconds).value_or(0); }
 };
 
 // A change from the first series to the second.
@@ -167,6 +174,9 @@ struct Chart {
   bool is_energy = false;         // Star::seconds are joules; rates of roofs and dots are per joule (energy_view())
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> provenance;
+
+  // The estimate of a series; null if it has none.
+  const ChartEstimate* estimate_of(const Series& of) const { return of.estimate ? &estimates[*of.estimate] : nullptr; }
 };
 
 // The chart refers to the estimates of `input`.
@@ -185,6 +195,8 @@ void keep_best(Series& series);
 // Adds the file's runs to the series of an estimate. Throws Error if no run has the estimate's sizes.
 void add_runs(Series& series, Chart& chart, const documents::Measured& measured, const std::string& file);
 
+// Sets Series::outside and outside_share; dots of the rail are neither.
+void count_outside(Series& series, const Frame& frame);
 // Fits the frame of a still picture, unless the options set it; recounts the dots outside.
 void fit_frame(Chart& chart);
 // The same for an energy view: its marks, the balances and the best of the machine. Without a mark nothing changes.

@@ -2,9 +2,11 @@
 // place.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 
+#include "pagoda/base/enum_names.h"
 #include "plot/chart.h"
 #include "report/folded.h"
 
@@ -54,12 +56,12 @@ Same same_key(const Item& item) {
           item.absence};
 }
 
-// Sum of a member over the dot's items; empty if one item lacks it.
+// Of a member or a function of items, over the dot's items; empty if one item lacks it.
 template <typename Get>
 std::optional<double> total(const Series& series, const Dot& dot, Get get) {
   double result = 0;
   for (const std::size_t i : dot.items) {
-    const std::optional<double> value = get(series.items[i]);
+    const std::optional<double> value = std::invoke(get, series.items[i]);
     if (!value) return std::nullopt;
     result += *value;
   }
@@ -72,28 +74,21 @@ std::optional<double> ratio(const std::optional<double>& a, const std::optional<
 }
 
 void place(const Series& series, const Frame& frame, Dot& dot) {
-  const auto sum = [&](std::optional<double> Item::*member) {
-    return total(series, dot, [member](const Item& item) { return item.*member; });
-  };
-  const std::optional<double> flops = sum(&Item::flops), bytes = sum(&Item::bytes), bound = sum(&Item::bound_seconds);
-  const std::optional<double> seconds = sum(&Item::seconds);
-  const std::optional<double> work = total(series, dot, [](const Item& item) { return item.work(); });
-  const std::optional<double> traffic = total(series, dot, [](const Item& item) { return item.traffic(); });
-  if (dot.rail) {
-    dot.x = dot.measured_x = frame.x0;
-    dot.y = ratio(bytes, bound);
-    dot.measured_y = ratio(traffic, seconds);
-    if (!dot.measured_y) dot.measured_x.reset();
-    if (!dot.y) dot.x.reset();
+  const auto sum = [&](auto member) { return total(series, dot, member); };
+  const std::optional<double> flops = sum(&Item::flops), bytes = sum(&Item::bytes), bound = sum(&Item::bound_seconds),
+                              seconds = sum(&Item::seconds), work = sum(&Item::work), traffic = sum(&Item::traffic);
+  dot.x = dot.rail ? frame.x0 : ratio(flops, bytes);
+  dot.y = ratio(dot.rail ? bytes : flops, bound);
+  dot.measured_x = dot.rail ? frame.x0 : ratio(work, traffic);
+  dot.measured_y = ratio(dot.rail ? traffic : work, seconds);
+  if (!dot.x || !dot.y) dot.x.reset();
+  if (!dot.measured_x || !dot.measured_y) dot.measured_x.reset();
+  if (dot.rail) return;
+  if (!dot.x) dot.y.reset();
+  if (!dot.measured_x) {
+    dot.measured_y.reset();
     return;
   }
-  dot.x = ratio(flops, bytes);
-  dot.y = ratio(flops, bound);
-  if (!dot.x || !dot.y) dot.x.reset(), dot.y.reset();
-  dot.measured_x = ratio(work, traffic);
-  dot.measured_y = ratio(work, seconds);
-  if (!dot.measured_x || !dot.measured_y) dot.measured_x.reset(), dot.measured_y.reset();
-  if (!dot.measured_x) return;
   dot.low_y = ratio(work, sum(&Item::max_seconds));
   dot.high_y = ratio(work, sum(&Item::min_seconds));
   dot.l2_x = ratio(work, sum(&Item::l2_bytes));
@@ -114,8 +109,7 @@ void group_types(Series& series) {
     TypeTime& type = types[item.type];
     type.type = item.type;
     ++type.items;
-    // In a measured series, unmeasured items have no time: a bound among measured times would mislead.
-    type.seconds += (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
+    type.seconds += series.seconds_of(item);
     type.bound_seconds += item.bound_seconds.value_or(0);
     type.flops += item.work().value_or(0);
     type.bytes += item.traffic().value_or(0);
@@ -133,8 +127,7 @@ void limit_dots(Series& series, const Frame& frame, std::size_t limit) {
   std::map<std::tuple<std::string, int, int, bool>, Dot> cells;
   for (std::size_t i = limit; i < series.dots.size(); ++i) {
     const Dot& dot = series.dots[i];
-    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
-    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
+    const auto [x, y] = dot.place();
     Dot& joined = cells[{dot.type, cell(x), cell(y), dot.rail}];
     joined.aggregate = true;
     joined.rail = dot.rail;
@@ -172,43 +165,15 @@ std::optional<double> Item::roof_share() const {
 }
 
 std::string_view to_string(Absence absence) {
-  switch (absence) {
-    case Absence::None:
-      return "drawn";
-    case Absence::NoWork:
-      return "no work on the device";
-    case Absence::ZeroFlops:
-      return "no FLOPs: left rail";
-    case Absence::Unmodelled:
-      return "work not known";
-    case Absence::NoRoof:
-      return "no bound for its type";
-    case Absence::Unmeasured:
-      return "no kernel measured";
-    case Absence::ZeroTime:
-      return "measured as 0 s";
-    case Absence::Unjoined:
-      return "joined no operator";
-  }
-  return "?";
+  constexpr base::EnumNames<Absence::Unjoined> kNames("drawn", "no work on the device", "no FLOPs: left rail",
+                                                      "work not known", "no bound for its type", "no kernel measured",
+                                                      "measured as 0 s", "joined no operator");
+  return kNames[absence];
 }
 
 std::string_view to_string(Limit limit) {
-  switch (limit) {
-    case Limit::None:
-      return "none";
-    case Limit::Compute:
-      return "compute";
-    case Limit::Memory:
-      return "memory";
-    case Limit::Neither:
-      return "neither";
-    case Limit::Unknown:
-      return "unknown";
-    case Limit::Latency:
-      return "latency";
-  }
-  return "?";
+  constexpr base::EnumNames<Limit::Latency> kNames("none", "compute", "memory", "neither", "unknown", "latency");
+  return kNames[limit];
 }
 
 void finish_series(Series& series, const Chart& chart) {
@@ -216,7 +181,7 @@ void finish_series(Series& series, const Chart& chart) {
   for (Item& item : series.items) {
     item.absence = absence_of(item, series.has_time());
     item.limit = limit_of(item, chart.device.launch_overhead_seconds.value.value_or(0));
-    const double seconds = (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
+    const double seconds = series.seconds_of(item);
     series.seconds += seconds;
     series.bound_seconds += item.bound_seconds.value_or(0);
     if (item.limit == Limit::Memory) memory_seconds += seconds;
@@ -231,7 +196,7 @@ void finish_series(Series& series, const Chart& chart) {
   std::map<Same, std::size_t> dot_at;
   for (std::size_t i = 0; i < series.items.size(); ++i) {
     const Item& item = series.items[i];
-    const double seconds = (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
+    const double seconds = series.seconds_of(item);
     const double share = series.seconds > 0 ? seconds / series.seconds : 0;
     auto& absent = series.absent[static_cast<std::size_t>(item.absence)];
     ++absent.first;
@@ -264,13 +229,7 @@ void finish_series(Series& series, const Chart& chart) {
     if (named[dot.name] > 1) dot.name = series.items[dot.items.front()].name;
   std::ranges::stable_sort(series.dots, std::greater(), &Dot::seconds);
   limit_dots(series, chart.frame, chart.options.max_dots);
-  for (const Dot& dot : series.dots) {
-    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
-    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
-    if (!x || !y || dot.rail || chart.frame.holds(*x, *y)) continue;
-    series.outside += dot.items.size();
-    series.outside_share += dot.share;
-  }
+  count_outside(series, chart.frame);
   series.bound_star = whole(series, false);
   if (!series.has_time()) return;
   series.measured_star = whole(series, true);

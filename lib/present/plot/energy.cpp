@@ -114,7 +114,7 @@ void set_series(Series& series, const std::optional<EnergyModel>& model) {
   }
 }
 
-Frame frame_of(const Chart& chart) {
+Frame energy_frame(const Chart& chart) {
   Frame frame = chart.frame;
   double low = INFINITY, high = 0;
   const auto take = [&](const std::optional<double>& value) {
@@ -186,7 +186,7 @@ Chart energy_view(const Chart& chart) {
   view.path.clear();
   for (Series& series : view.series) set_series(series, chart.energy->model);
   view.roofs = asymptotes(chart);
-  view.frame = frame_of(view);
+  view.frame = energy_frame(view);
   fit_energy_frame(view);
   view.warnings.clear();
   if (chart.energy->without_joules > 0)

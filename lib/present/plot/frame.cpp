@@ -18,6 +18,7 @@ struct Span {
   void take(double value) {
     if (value > 0) low = std::min(low, std::log10(value)), high = std::max(high, std::log10(value));
   }
+  bool is_empty() const { return !(high >= low); }
   bool is_near(double value) const { return std::log10(value) > low - kReach && std::log10(value) < high + kReach; }
   // The ends with a margin, at least `least` decades apart, extended to the next 1, 2 or 5 on both sides.
   std::pair<double, double> ends(double least) const {
@@ -47,79 +48,74 @@ void add_dots(const Series& series, Span& xs, Span& ys, bool& has_rail) {
   }
 }
 
+void take_stars(const Series& series, Span& xs, Span& ys) {
+  const auto take = [&](const Star& star) { xs.take(star.x()), ys.take(star.y()); };
+  for (const auto* star : {&series.bound_star, &series.measured_star})
+    if (*star) take(**star);
+  for (const std::vector<Star>* stars : {&series.trajectory, &series.runs, &series.other_runs})
+    for (const Star& star : *stars) take(star);
+}
+
+bool is_fixed(const PlotOptions& options) { return options.machine_frame || options.x_limits || options.y_limits; }
+
+Frame frame_of(const std::pair<double, double>& x, const std::pair<double, double>& y) {
+  return {std::pow(10, x.first), std::pow(10, x.second), std::pow(10, y.first), std::pow(10, y.second)};
+}
+
+}  // namespace
+
 void count_outside(Series& series, const Frame& frame) {
   series.outside = 0;
   series.outside_share = 0;
-  for (Dot& dot : series.dots) {
-    if (dot.rail) {
-      if (dot.x) dot.x = frame.x0;
-      if (dot.measured_x) dot.measured_x = frame.x0;
-      continue;
-    }
-    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
-    const auto& y = dot.measured_x ? dot.measured_y : dot.y;
-    if (!x || frame.holds(*x, *y)) continue;
+  for (const Dot& dot : series.dots) {
+    const auto [x, y] = dot.place();
+    if (dot.rail || !x || !y || frame.holds(*x, *y)) continue;
     series.outside += dot.items.size();
     series.outside_share += dot.share;
   }
 }
 
-}  // namespace
-
 void fit_frame(Chart& chart) {
-  const PlotOptions& options = chart.options;
-  if (options.machine_frame || options.x_limits || options.y_limits) return;
+  if (is_fixed(chart.options)) return;
   Span xs, ys;
   bool has_rail = false;
-  const auto take = [&](const Star& star) { xs.take(star.x()), ys.take(star.y()); };
   for (const Series& series : chart.series) {
     if (!chart.by_model) add_dots(series, xs, ys, has_rail);  // charts of several models compare whole models
-    for (const auto* star : {&series.bound_star, &series.measured_star})
-      if (*star) take(**star);
-    for (const std::vector<Star>* stars : {&series.trajectory, &series.runs, &series.other_runs})
-      for (const Star& star : *stars) take(star);
+    take_stars(series, xs, ys);
   }
-  for (const Star& star : chart.path) take(star);
-  if (!(xs.high >= xs.low)) return;
+  for (const Star& star : chart.path) xs.take(star.x()), ys.take(star.y());
+  if (xs.is_empty()) return;
   const double ridge = chart.roofs.ridge(chart.roofs.main), peak = chart.roofs.compute[chart.roofs.main].value;
   if (xs.is_near(ridge)) xs.take(ridge), ys.take(peak);
-  for (const Machine& machine : chart.machines) {
-    xs.take(machine.peak / machine.bandwidth);
-    ys.take(machine.peak);
-  }
-  const auto [x0, x1] = xs.ends(1);
+  for (const Machine& machine : chart.machines) xs.take(machine.peak / machine.bandwidth), ys.take(machine.peak);
+  const auto x = xs.ends(1);
   // Work without FLOPs is drawn at the left end, at the height where its bytes per second meet the roof.
-  if (has_rail) ys.take(std::pow(10, x0) * chart.roofs.bandwidth.front().value);
-  const auto [y0, y1] = ys.ends(1);
-  chart.frame = {std::pow(10, x0), std::pow(10, x1), std::pow(10, y0), std::pow(10, y1)};
-  for (Series& series : chart.series) count_outside(series, chart.frame);
+  if (has_rail) ys.take(std::pow(10, x.first) * chart.roofs.bandwidth.front().value);
+  chart.frame = frame_of(x, ys.ends(1));
+  for (Series& series : chart.series) {
+    for (Dot& dot : series.dots)
+      for (std::optional<double>* at : {&dot.x, &dot.measured_x})
+        if (dot.rail && *at) *at = chart.frame.x0;
+    count_outside(series, chart.frame);
+  }
 }
 
 void fit_energy_frame(Chart& view) {
-  const PlotOptions& options = view.options;
-  if (options.machine_frame || options.x_limits || options.y_limits) return;
+  if (is_fixed(view.options)) return;
   Span xs, ys;
-  const auto take = [&](double x, double y) { xs.take(x), ys.take(y); };
   for (const Series& series : view.series) {
-    for (const auto* star : {&series.bound_star, &series.measured_star})
-      if (*star) take((*star)->x(), (*star)->y());
-    for (const std::vector<Star>* stars : {&series.trajectory, &series.runs, &series.other_runs})
-      for (const Star& star : *stars) take(star.x(), star.y());
     for (const Dot& dot : series.dots)
-      if (dot.measured_x && dot.measured_y) take(*dot.measured_x, *dot.measured_y);
+      if (dot.measured_x && dot.measured_y) xs.take(*dot.measured_x), ys.take(*dot.measured_y);
+    take_stars(series, xs, ys);
   }
-  if (!(xs.high >= xs.low)) return;
+  if (xs.is_empty()) return;
   const std::optional<EnergyModel>& model = view.energy->model;
   if (model)
     for (const double balance : {time_balance(*model), energy_balance(*model), half_peak_intensity(*model)})
-      if (balance > 0) xs.take(balance);
-  const auto [x0, x1] = xs.ends(2);
-  if (model) {
-    ys.take(flops_per_joule(*model, std::pow(10, x0)));
-    ys.take(peak_flops_per_joule(*model));
-  }
-  const auto [y0, y1] = ys.ends(1);
-  view.frame = {std::pow(10, x0), std::pow(10, x1), std::pow(10, y0), std::pow(10, y1)};
+      xs.take(balance);
+  const auto x = xs.ends(2);
+  if (model) ys.take(flops_per_joule(*model, std::pow(10, x.first))), ys.take(peak_flops_per_joule(*model));
+  view.frame = frame_of(x, ys.ends(1));
 }
 
 }  // namespace pagoda::present::plot

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "plot/verdict.h"
 
@@ -78,18 +79,16 @@ void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lin
   std::vector<Box> obstacles = taken;
   const std::vector<Box> others = around(lines, &line);
   obstacles.insert(obstacles.end(), others.begin(), others.end());
-  const std::string value = base::si_text(mark.roof->value, mark.roof->unit_text());
-  const std::string whole = mark.is_spec ? mark.roof->name + " spec" : mark.roof->label();
-  const std::string brief = mark.is_spec ? whole : mark.roof->name + " " + value;
+  const std::string whole = mark.roof->label(),
+                    brief = cat(mark.roof->name, " ", base::si_text(mark.roof->value, mark.roof->unit_text()));
   // First shorten the label, then let it cross lines, then let it cover dots; only then drop it.
   const std::vector<Box> roofs(texts.begin() + static_cast<std::ptrdiff_t>(first_roof), texts.end());
-  const std::array<std::pair<const std::string*, const std::vector<Box>*>, 6> choices = {{{&whole, &obstacles},
-                                                                                          {&brief, &obstacles},
-                                                                                          {&whole, &taken},
-                                                                                          {&brief, &taken},
-                                                                                          {&brief, &texts},
-                                                                                          {&brief, &roofs}}};
-  for (const auto& [text, blocked] : choices) {
+  for (const auto& [text, blocked] : {std::pair{&whole, &std::as_const(obstacles)},
+                                      {&brief, &obstacles},
+                                      {&whole, &taken},
+                                      {&brief, &taken},
+                                      {&brief, &texts},
+                                      {&brief, &roofs}}) {
     const double width = text_width(*text, kLabelText);
     // A label longer than a level roof begins before it: in a narrow picture, too, the roof has its number.
     const bool is_level = mark.roof->kind == Roof::Kind::Compute;
@@ -127,6 +126,22 @@ DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
   return mark;
 }
 
+struct Point {
+  double x, y;
+};
+
+// The label at the first of `places`, its middle, where it covers nothing; takes that place.
+std::optional<StarLabel> placed(const Box& plot, const std::string& text, double half, const std::vector<Point>& places,
+                                std::vector<Box>& taken) {
+  for (const auto& [x, y] : places) {
+    const Box box{x - half, y - 8, x + half, y + 8};
+    if (!is_free(plot, {box}, taken)) continue;
+    taken.push_back(box);
+    return StarLabel{text, x, y, box};
+  }
+  return std::nullopt;
+}
+
 // Labels the ends first, then the stars between them where space is left, nearest places first.
 std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& stars, std::vector<Box>& taken) {
   std::vector<std::size_t> order;
@@ -137,33 +152,27 @@ std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& s
   for (const std::size_t i : order) {
     const double x = scale.x(stars[i].x()), y = scale.y(stars[i].y()),
                  half = text_width(stars[i].label, kLabelText) / 2 + 2;
+    std::vector<Point> places;
     for (const double far : {0.0, 12.0, 24.0, 40.0}) {
-      bool is_placed = false;
-      for (const auto& [dx, dy] : {std::pair{0.0, 18.0 + far},
-                                   {0.0, -18.0 - far},
-                                   {half + 12 + far, 0.0},
-                                   {-half - 12 - far, 0.0},
-                                   {half + far / 2, 18.0 + far / 2},
-                                   {-half - far / 2, -18.0 - far / 2},
-                                   {half + far / 2, -18.0 - far / 2},
-                                   {-half - far / 2, 18.0 + far / 2}}) {
-        const Box box{x + dx - half, y + dy - 8, x + dx + half, y + dy + 8};
-        if (!is_free(scale.plot, {box}, taken)) continue;
-        taken.push_back(box);
-        labels.push_back({stars[i].label, x + dx, y + dy, box});
-        is_placed = true;
-        break;
-      }
-      if (is_placed) break;
+      const double up = 18 + far, side = half + 12 + far, across = half + far / 2, down = 18 + far / 2;
+      for (const auto& [dx, dy] : {Point{0, up},
+                                   {0, -up},
+                                   {side, 0},
+                                   {-side, 0},
+                                   {across, down},
+                                   {-across, -down},
+                                   {across, -down},
+                                   {-across, down}})
+        places.push_back({x + dx, y + dy});
     }
+    if (auto label = placed(scale.plot, stars[i].label, half, places, taken)) labels.push_back(std::move(*label));
   }
   return labels;
 }
 
 // "8" of "batch=8": with several models there is no space for more.
 std::string size_alone(const std::string& label) {
-  const std::size_t equals = label.rfind('=');
-  return equals == std::string::npos ? label : label.substr(equals + 1);
+  return label.substr(label.rfind('=') + 1);  // npos + 1 is 0
 }
 
 // Places labels beside their arrows, in the middle first.
@@ -174,17 +183,11 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
     const double x1 = scale.x(change.after_x), y1 = scale.y(change.after_y);
     const std::string text = gain_text(change);
     const double half = text_width(text, kLabelText) / 2 + 2;
-    StarLabel label;
-    for (const double part : {0.5, 0.35, 0.65, 0.2, 0.8}) {
-      for (const double side : {1.0, -1.0}) {
-        const double x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0);
-        const Box box{x - half, y - 8, x + half, y + 8};
-        if (!label.text.empty() || !is_free(scale.plot, {box}, taken)) continue;
-        label = {text, x, y, box};
-        taken.push_back(box);
-      }
-    }
-    labels.push_back(std::move(label));
+    std::vector<Point> places;
+    for (const double part : {0.5, 0.35, 0.65, 0.2, 0.8})
+      for (const double side : {1.0, -1.0})
+        places.push_back({x0 + part * (x1 - x0) + side * (half + 5), y0 + part * (y1 - y0)});
+    labels.push_back(placed(scale.plot, text, half, places, taken).value_or(StarLabel()));
   }
   return labels;
 }
@@ -221,10 +224,6 @@ void place_name(NamePlace& place, const Box& plot, const std::string& name, doub
   place.is_left = x + 14 + width > plot.x1;
 }
 
-}  // namespace
-
-namespace {
-
 // Labels at the right ends of the lines, side by side, so that names of close lines do not overlap.
 std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
   std::vector<StarLabel> labels;
@@ -248,9 +247,8 @@ std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
 
 // "32" to stand behind "batch=16, "; the whole label if the setting before it is another.
 std::string after(const std::string& first, const std::string& label) {
-  const std::size_t equals = first.rfind('=');
-  const bool is_same = equals != std::string::npos && label.starts_with(first.substr(0, equals + 1));
-  return is_same ? label.substr(equals + 1) : label;
+  const std::string setting = first.substr(0, first.rfind('=') + 1);  // npos + 1 is 0
+  return label.starts_with(setting) ? label.substr(setting.size()) : label;
 }
 
 // Stars that lie on each other share a label: "batch=16, 32, 64", or "batch=1 … 1024" if they are many.
@@ -264,12 +262,11 @@ std::vector<Star> labelled_together(const Scale& scale, const std::vector<Star>&
                                             scale.y(stars[end].y()) - scale.y(stars[first].y())) < kOverlap)
       ++end;
     Star together = stars[end - 1];
-    if (end - first > kMostNames) {
-      together.label = stars[first].label + " … " + after(stars[first].label, stars[end - 1].label);
-    } else {
-      together.label = stars[first].label;
-      for (std::size_t i = first + 1; i < end; ++i) together.label += ", " + after(stars[first].label, stars[i].label);
-    }
+    const std::string label = stars[first].label;
+    const bool is_range = end - first > kMostNames;
+    together.label = label;
+    for (std::size_t i = is_range ? end - 1 : first + 1; i < end; ++i)
+      together.label += (is_range ? " … " : ", ") + after(label, stars[i].label);
     result.push_back(std::move(together));
     first = end;
   }
@@ -313,9 +310,9 @@ double dot_radius(double share) {
 
 std::string gain_text(const Change& change) {
   const double factor = change.before_seconds / change.after_seconds;
-  const std::string alike = change.count > 1 ? ", of " + std::to_string(change.count) : "";
-  if (factor >= 2 || factor <= 0.5) return plain(factor) + "×" + alike;
-  return (factor >= 1 ? "+" : "−") + percent_text(std::abs(factor - 1)) + alike;
+  const std::string alike = change.count > 1 ? cat(", of ", change.count) : "";
+  if (factor >= 2 || factor <= 0.5) return cat(plain(factor), "×", alike);
+  return cat(factor >= 1 ? "+" : "−", percent_text(std::abs(factor - 1)), alike);
 }
 
 std::vector<PathMark> paths_of(const Chart& chart, std::size_t at) {
@@ -353,13 +350,12 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   for (const Roof& roof : roofs.compute)
     if (roof.shown) top = std::max(top, roof.value);
   for (const Roof& roof : roofs.bandwidth) fastest = std::max(fastest, roof.value);
-  const auto add = [&](const Roof& roof, bool is_main) {
-    RoofMark mark{.roof = &roof, .is_main = is_main};
-    mark.line = roof.kind == Roof::Kind::Compute ? flat(scale, roof.value, fastest) : slope(scale, roof.value, top);
-    layout.roofs.push_back(std::move(mark));
-  };
-  for (std::size_t i = 0; i < roofs.compute.size(); ++i) add(roofs.compute[i], i == roofs.main);
-  for (std::size_t i = 0; i < roofs.bandwidth.size(); ++i) add(roofs.bandwidth[i], i == 0);
+  for (const Roof& roof : roofs.compute)
+    layout.roofs.push_back(
+        {.roof = &roof, .is_main = &roof == &roofs.compute[roofs.main], .line = flat(scale, roof.value, fastest)});
+  for (const Roof& roof : roofs.bandwidth)
+    layout.roofs.push_back(
+        {.roof = &roof, .is_main = &roof == &roofs.bandwidth.front(), .line = slope(scale, roof.value, top)});
 
   const double ridge = roofs.ridge(roofs.main), peak = roofs.compute[roofs.main].value;
   if (!chart.is_energy && chart.frame.holds(ridge, peak)) {
@@ -367,37 +363,38 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     layout.ridge_y = scale.y(peak);
   }
 
-  std::vector<Box> taken;
-  if (at < chart.series.size()) {
-    const Series& series = chart.series[at];
-    for (std::size_t i = 0; i < series.dots.size(); ++i) {
-      layout.dots.push_back(dot_mark(scale, series.dots[i], i));
-      const DotMark& mark = layout.dots.back();
-      // Thousands of dots would leave no free place: labels only avoid the first 400, the largest.
-      if (i >= 400) continue;
-      if (mark.x) taken.push_back(box_of(*mark.x, *mark.y, mark.radius));
-      if (mark.measured_x) taken.push_back(box_of(*mark.measured_x, *mark.measured_y, mark.radius));
-    }
+  const auto append = [](std::vector<Box>& to, const std::vector<Box>& boxes) {
+    to.insert(to.end(), boxes.begin(), boxes.end());
+  };
+  const auto append_labels = [](std::vector<Box>& to, const std::vector<StarLabel>& labels) {
+    for (const StarLabel& label : labels) to.push_back(label.box);
+  };
+  std::vector<Box> dot_boxes;
+  for (std::size_t i = 0; at < chart.series.size() && i < chart.series[at].dots.size(); ++i) {
+    layout.dots.push_back(dot_mark(scale, chart.series[at].dots[i], i));
+    const DotMark& mark = layout.dots.back();
+    // Thousands of dots would leave no free place: labels only avoid the first 400, the largest.
+    if (i >= 400) continue;
+    if (mark.x) dot_boxes.push_back(box_of(*mark.x, *mark.y, mark.radius));
+    if (mark.measured_x) dot_boxes.push_back(box_of(*mark.measured_x, *mark.measured_y, mark.radius));
   }
-  const std::vector<Box> dot_boxes = taken;
   layout.machine_labels = label_machines(chart, scale);
-  for (const StarLabel& label : layout.machine_labels) taken.push_back(label.box);
-  std::vector<Box> star_boxes;
-  for (const Series& series : chart.series)
-    for (const auto* star : {&series.bound_star, &series.measured_star})
-      if (const bool is_path = star == &series.bound_star && is_on_path(chart, series);
-          *star && !is_path && chart.frame.holds((*star)->x(), (*star)->y()))
-        star_boxes.push_back(box_of(scale.x((*star)->x()), scale.y((*star)->y()), 10));
-  taken.insert(taken.end(), star_boxes.begin(), star_boxes.end());
-  const std::size_t path_begin = star_boxes.size();
   layout.paths = paths_of(chart, at);
+  std::vector<Box> names;  // and stars, of which they must keep clear
+  const auto add_star = [&](const Star& star, double radius) {
+    if (chart.frame.holds(star.x(), star.y())) names.push_back(box_of(scale.x(star.x()), scale.y(star.y()), radius));
+  };
+  for (const Series& series : chart.series) {
+    if (series.bound_star && !is_on_path(chart, series)) add_star(*series.bound_star, 10);
+    if (series.measured_star) add_star(*series.measured_star, 10);
+  }
   for (const PathMark& path : layout.paths)
-    for (const Star& star : path.stars)
-      if (chart.frame.holds(star.x(), star.y())) star_boxes.push_back(box_of(scale.x(star.x()), scale.y(star.y()), 7));
-  taken.insert(taken.end(), star_boxes.begin() + static_cast<std::ptrdiff_t>(path_begin), star_boxes.end());
+    for (const Star& star : path.stars) add_star(star, 7);
+  std::vector<Box> taken = dot_boxes;
+  append_labels(taken, layout.machine_labels);
+  append(taken, names);
   // Names first: there are more places for a size than for a name.
-  std::vector<Box> names = star_boxes;
-  for (const StarLabel& label : layout.machine_labels) names.push_back(label.box);
+  append_labels(names, layout.machine_labels);
   const std::size_t name_begin = names.size();
   const std::vector<Box> drawn_lines = around(lines_of(layout), nullptr);
   for (const Series& series : chart.series) {
@@ -409,24 +406,19 @@ Layout make_layout(const Chart& chart, std::size_t at) {
                drawn_lines, names);
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(name_begin));
-  taken.insert(taken.end(), names.begin(), names.end());
+  append(taken, names);
   for (PathMark& path : layout.paths) label_sizes(layout, path, chart, taken);
   layout.change_labels = label_changes(scale, chart, taken);
-  std::vector<Segment> lines;
-  lines.reserve(layout.roofs.size() + 1);
-  for (const RoofMark& mark : layout.roofs)
-    if (mark.line && mark.roof->shown) lines.push_back(*mark.line);
-  if (layout.ridge_x) {
-    // The ridge's own label is at the foot of the drop line.
-    const double width = 60;
-    taken.push_back({*layout.ridge_x - width, scale.plot.y1 - 42, *layout.ridge_x + width, scale.plot.y1});
-  }
-  std::vector<Box> roof_texts = names;
-  for (const PathMark& path : layout.paths)
-    for (const StarLabel& label : path.labels) roof_texts.push_back(label.box);
+  // The ridge's own label is at the foot of the drop line.
+  if (layout.ridge_x) taken.push_back({*layout.ridge_x - 60, scale.plot.y1 - 42, *layout.ridge_x + 60, scale.plot.y1});
+  std::vector<Box> roof_texts = std::move(names);
+  for (const PathMark& path : layout.paths) append_labels(roof_texts, path.labels);
   for (const StarLabel& label : layout.change_labels)
     if (!label.text.empty()) roof_texts.push_back(label.box);
   const std::size_t first_roof = roof_texts.size();
+  std::vector<Segment> lines;
+  for (const RoofMark& mark : layout.roofs)
+    if (mark.line && mark.roof->shown) lines.push_back(*mark.line);
   std::size_t line = 0;
   for (RoofMark& mark : layout.roofs) {
     if (!mark.line || !mark.roof->shown) continue;
@@ -452,8 +444,8 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
   for (const DotMark& mark : dots) {
     if (labels.size() >= count) break;
     const Dot& dot = series.dots[mark.dot];
-    const std::optional<double> x = mark.measured_x ? mark.measured_x : mark.x,
-                                y = mark.measured_x ? mark.measured_y : mark.y;
+    const auto& x = mark.measured_x ? mark.measured_x : mark.x;
+    const auto& y = mark.measured_x ? mark.measured_y : mark.y;
     if (!x || dot.aggregate || dot.share <= 0) continue;
     std::string text = short_name(dot.name, 26);
     if (dot.items.size() > 1) text += " ×" + std::to_string(dot.items.size());
@@ -479,8 +471,6 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
             const double distance = std::hypot(label.to_x - *x, label.to_y - *y);
             label.from_x = *x + (label.to_x - *x) * mark.radius / std::max(distance, 1.0);
             label.from_y = *y + (label.to_y - *y) * mark.radius / std::max(distance, 1.0);
-          }
-          if (label.has_leader) {
             // A leader through another label would look like that label's leader.
             const std::vector<Box> leader = around({{label.from_x, label.from_y, label.to_x, label.to_y}}, nullptr);
             if (!is_free(plot, leader, texts)) continue;

@@ -31,7 +31,7 @@ struct Segment {
 
 struct RoofMark {
   const Roof* roof = nullptr;
-  bool is_main = false, is_spec = false;
+  bool is_main = false;
   std::optional<Segment> line = {};            // empty: outside the frame
   std::string text = {};                       // empty: no free space
   double text_x = 0, text_y = 0, degrees = 0;  // middle of the text, and its slope

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "draw/text.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/roofline.h"
 
@@ -42,31 +43,9 @@ std::string level_name(std::string_view level) {
 }
 
 std::string short_name(Precision precision) {
-  switch (precision) {
-    case Precision::Float64:
-      return "FP64";
-    case Precision::Float32:
-      return "FP32";
-    case Precision::Tf32:
-      return "TF32";
-    case Precision::Float16:
-      return "FP16";
-    case Precision::Bfloat16:
-      return "BF16";
-    case Precision::Float8:
-      return "FP8";
-    case Precision::Float4:
-      return "FP4";
-    case Precision::Int32:
-      return "INT32";
-    case Precision::Int16:
-      return "INT16";
-    case Precision::Int8:
-      return "INT8";
-    case Precision::Int4:
-      return "INT4";
-  }
-  return "?";
+  constexpr base::EnumNames<Precision::Int4> kNames("FP64", "FP32", "TF32", "FP16", "BF16", "FP8", "FP4", "INT32",
+                                                    "INT16", "INT8", "INT4");
+  return std::string(kNames[precision]);
 }
 
 std::string Roof::unit_text() const {

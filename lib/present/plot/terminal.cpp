@@ -136,8 +136,7 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
   // The rows of the table, marked by their letters.
   for (std::size_t i = std::min(listed(chart, series), series.dots.size()); i-- > 0;) {
     const Dot& dot = series.dots[i];
-    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
-    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
+    const auto [x, y] = dot.place();
     if (x && y && !dot.rail && chart.frame.holds(*x, *y))
       canvas.put(canvas.column(*x), canvas.line(*y), letter(i), kAnsi[dot.color]);
   }
@@ -210,8 +209,7 @@ std::string table(const Chart& chart, const Series& series) {
   for (std::size_t i = 0; i < count; ++i) {
     const Dot& dot = series.dots[i];
     const Item& item = series.items[dot.items.front()];
-    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
-    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
+    const auto [x, y] = dot.place();
     std::vector<std::string> row = {letter(i),
                                     names[i],
                                     base::elide(dot.type, 24),

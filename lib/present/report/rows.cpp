@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/enum_names.h"
 #include "pagoda/core/engine.h"
 
 namespace pagoda::present::report {
@@ -37,19 +38,9 @@ std::string device_text(const documents::EstimateRoofline& roofline) {
 }
 
 std::string_view meaning(Convention count) {
-  switch (count) {
-    case Convention::Flops:
-      return "2·MACs + arith + special";
-    case Convention::Macs:
-      return "MACs";
-    case Convention::Contraction:
-      return "2·MACs";
-    case Convention::Hardware:
-      return "2·MACs + arith − comparisons";
-    case Convention::Pagoda:
-      return "the published Pagoda rules";
-  }
-  return "";
+  constexpr base::EnumNames<Convention::Pagoda> kMeanings("2·MACs + arith + special", "MACs", "2·MACs",
+                                                          "2·MACs + arith − comparisons", "the published Pagoda rules");
+  return kMeanings[count];
 }
 
 std::string operation(Convention count) { return count == Convention::Macs ? "MAC" : "FLOP"; }
