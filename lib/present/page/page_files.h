@@ -2,6 +2,7 @@
 // requests, under a content security policy that allows exactly its script and its style.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -9,9 +10,10 @@ namespace pagoda::present::plot {
 
 std::string page_script();         // of charts
 std::string report_page_script();  // of results
-std::string page_style();
+// A file with its holes, as in {{title}}, filled.
+std::string page_file(std::string_view name, const std::map<std::string_view, std::string>& values = {});
 
 // `body`: the text between <body> and the script.
-std::string page_of(std::string_view title, std::string_view body, std::string_view script);
+std::string page_of(std::string_view title, const std::string& body, std::string_view script);
 
 }  // namespace pagoda::present::plot
