@@ -7,6 +7,7 @@
 #include "plot/draw.h"
 #include "plot/outputs.h"
 #include "plot/verdict.h"
+#include "report/rows.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -155,22 +156,8 @@ std::string share_of_roof(const Series& series, const Dot& dot) {
   return percent_text(bound / seconds);
 }
 
-// Breaks lines at the separators.
-std::string wrapped(const std::string& text, std::size_t columns) {
-  constexpr std::string_view kSeparator = " · ";
-  std::string result, row;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(kSeparator, at), text.size());
-    const std::string part = text.substr(at, end - at);
-    if (!row.empty() && base::display_width(row) + 3 + base::display_width(part) > columns) {
-      result += row + "\n";
-      row = part;
-    } else {
-      row += (row.empty() ? "" : std::string(kSeparator)) + part;
-    }
-    at = end + kSeparator.size();
-  }
-  return result + row + "\n";
+std::string lines_of(const std::string& text, int columns) {
+  return base::joined(report::wrapped(text, static_cast<std::size_t>(columns)), "\n") + "\n";
 }
 
 // The times of the verdict as bars on one linear scale.
@@ -236,15 +223,15 @@ std::string chart_text(const Chart& chart) {
   const std::optional<Verdict> verdict = verdict_of(chart);
   std::string text;
   if (verdict) {
-    text += wrapped(verdict->headline(" · "), columns_of_text);
+    text += lines_of(verdict->headline(" · "), chart.options.columns);
     for (const std::string& action : verdict->actions) text += base::elide("- " + action, columns_of_text) + "\n";
     text += ladder_text(verdict->ladder, columns_of_text);
   } else {
     text += base::elide(chart.title, columns_of_text) + "\n";
   }
   for (const Series& series : chart.series)
-    text += wrapped((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series),
-                    static_cast<std::size_t>(chart.options.columns));
+    text +=
+        lines_of((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series), chart.options.columns);
   int next = static_cast<int>(std::floor(std::log10(chart.frame.y1) + 1e-9));
   for (int line = 0; line < lines; ++line) {
     std::string tick;

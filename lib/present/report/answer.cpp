@@ -1,7 +1,10 @@
 // The answer to the first questions: how much work and memory, does it fit, how fast, what to do next, where the time
 // goes.
 #include <algorithm>
+#include <utility>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/estimate/measured_runs.h"
 #include "report/folded.h"
 #include "report/rows.h"
@@ -23,30 +26,50 @@ struct Line {
   std::string what, value, remark;
 };
 
-std::string percent_of(double part, double whole) { return share_cell(whole > 0 ? part / whole : 0) + " %"; }
+std::string percent_of(double part, double whole) { return cat(share_cell(whole > 0 ? part / whole : 0), " %"); }
 
 std::string bytes(const Count& value) { return cell(value, "B"); }
+std::string bytes_rate(double value) { return base::si_rate(value, "B/s"); }
+std::string joules(double value, std::string_view unit = "J") { return base::si_text(value, unit); }
+
+std::string at_least(double seconds) { return cat("≥ ", base::si_seconds(seconds)); }
+
+// The texts that are not empty.
+std::string dotted(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts)
+    if (!text.empty()) joined += cat(joined.empty() ? "" : " · ", text);
+  return joined;
+}
+
+// "1 kernel", "12 kernels".
+std::string counted(std::int64_t count, std::string_view what) {
+  return cat(base::grouped(count), " ", what, count == 1 ? "" : "s");
+}
+
+std::string joules_an_item(const std::optional<double>& value, const EstimateDocument& estimate) {
+  return value ? joules(*value, estimate.phase ? "J a token" : "J an item") : "";
+}
+
+std::string of_forward(const EstimateDocument& estimate) { return estimate.training ? "of the forward pass" : ""; }
 
 Line work_line(const Data& data) {
-  const EstimateCounts& counts = data.estimate.totals.counts;
-  const std::string at_least = data.estimate.totals.partial ? "≥ " : "";
-  std::string remark = data.estimate.training ? "of the forward pass · " : "";
-  if (!data.counts_macs()) remark += cell(counts.macs) + " multiply-accumulates · ";
-  remark += cell(counts.params) + " parameters";
-  if (!data.counts_macs() && data.estimate.count != Convention::Flops)
-    remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
-  if (data.estimate.totals.unmodelled_nodes > 0) {
-    remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
-              (data.estimate.totals.unmodelled_nodes == 1 ? " node not modelled: " : " nodes not modelled: ") +
-              base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
-  }
+  const EstimateTotals& totals = data.estimate.totals;
+  const Convention count = data.estimate.count;
+  const bool has_flops = !data.counts_macs();
+  std::string unmodelled, once;
+  if (totals.unmodelled_nodes > 0)
+    unmodelled = cat(counted(totals.unmodelled_nodes, "node"),
+                     " not modelled: ", base::joined(totals.unmodelled_ops, ", ", base::printable));
   // Do not mention shapes or masks made of constants.
   constexpr int kLeastFlops = 1'000'000;
-  if (const auto& once = data.estimate.totals.at_load; once && once->flops.value_or(0) >= kLeastFlops)
-    remark += " · once at load: " + (once->macs.value_or(0) > 0
-                                         ? cell(once->macs) + " MACs"
-                                         : cell(once->flops) + " " + operation(data.estimate.count) + "s");
-  return {"work", at_least + cell(counts.flops, operation(data.estimate.count)), remark};
+  if (const auto& load = totals.at_load; load && load->flops.value_or(0) >= kLeastFlops)
+    once = cat("once at load: ", load->macs.value_or(0) > 0 ? cat(cell(load->macs), " MACs")
+                                                            : cat(cell(load->flops), " ", operation(count), "s"));
+  return {"work", cat(totals.partial ? "≥ " : "", cell(totals.counts.flops, operation(count))),
+          dotted({of_forward(data.estimate), has_flops ? cat(cell(totals.counts.macs), " multiply-accumulates") : "",
+                  cat(cell(totals.counts.params), " parameters"),
+                  has_flops && count != Convention::Flops ? cat("FLOPs: ", meaning(count)) : "", unmodelled, once})};
 }
 
 // The memory of a training step, else of a run, with the parts that add up to it.
@@ -54,67 +77,63 @@ Line memory_line(const EstimateDocument& estimate) {
   const EstimateTotals& totals = estimate.totals;
   if (estimate.fit) {
     const EstimateFit& fit = *estimate.fit;
-    std::string parts = "weights " + bytes(fit.weight_bytes) + " + activations " + bytes(fit.activation_bytes);
-    if (fit.cache_bytes && *fit.cache_bytes > 0) parts += " + cache " + bytes(fit.cache_bytes);
-    if (fit.gradient_bytes) parts += " + gradients " + bytes(fit.gradient_bytes);
-    if (fit.optimizer_bytes && *fit.optimizer_bytes > 0) parts += " + optimizer " + bytes(fit.optimizer_bytes);
+    std::string parts = cat("weights ", bytes(fit.weight_bytes), " + activations ", bytes(fit.activation_bytes));
+    if (fit.cache_bytes && *fit.cache_bytes > 0) parts += cat(" + cache ", bytes(fit.cache_bytes));
+    if (fit.gradient_bytes) parts += cat(" + gradients ", bytes(fit.gradient_bytes));
+    if (fit.optimizer_bytes && *fit.optimizer_bytes > 0) parts += cat(" + optimizer ", bytes(fit.optimizer_bytes));
     if (estimate.roofline && estimate.roofline->parallel) parts += " · of each device";
-    return {"memory", (fit.at_least ? "≥ " : "") + bytes(fit.total_bytes), parts};
+    return {"memory", cat(fit.at_least ? "≥ " : "", bytes(fit.total_bytes)), parts};
   }
   if (estimate.training)
     return {"memory", bytes(estimate.training->peak_bytes), "of a training step, at its peak; parts below"};
-  const Count& weights = totals.counts.param_bytes;
-  const Count& peak = totals.activation_peak_bytes;
-  std::string parts = "weights " + bytes(weights) + " + activations " + bytes(peak);
-  if (estimate.phase) parts += ", the cache among them";
-  return {"memory", weights && peak ? base::si(*weights + *peak, "B") : "?", parts};
+  const Count &weights = totals.counts.param_bytes, &peak = totals.activation_peak_bytes;
+  return {
+      "memory", weights && peak ? base::si(*weights + *peak, "B") : "?",
+      cat("weights ", bytes(weights), " + activations ", bytes(peak), estimate.phase ? ", the cache among them" : "")};
 }
 
 Line traffic_line(const Data& data) {
-  const documents::EstimateTotals& totals = data.estimate.totals;
-  const std::string at_least = totals.partial ? "≥ " : "";
-  std::string remark = data.estimate.training ? "of the forward pass · " : "";
-  if (totals.intensity) remark += intensity_text(*totals.intensity) + " " + operation(data.estimate.count) + "/B · ";
-  switch (data.traffic()) {
-    case TrafficModel::Unfused:
-      remark += "every node reads its inputs and writes its outputs";
-      break;
-    case TrafficModel::Fused:
-      remark += "fused: what stays within a kernel moves nothing";
-      break;
-    case TrafficModel::Resident:
-      remark += "fused, and tensors stay in the cache of the device while they fit";
-  }
-  return {"traffic", at_least + bytes(totals.counts.bytes), remark};
+  const EstimateTotals& totals = data.estimate.totals;
+  constexpr base::EnumNames<TrafficModel::Resident> kMeanings(
+      "every node reads its inputs and writes its outputs", "fused: what stays within a kernel moves nothing",
+      "fused, and tensors stay in the cache of the device while they fit");
+  return {
+      "traffic", cat(totals.partial ? "≥ " : "", bytes(totals.counts.bytes)),
+      dotted({of_forward(data.estimate),
+              totals.intensity ? cat(intensity_text(*totals.intensity), " ", operation(data.estimate.count), "/B") : "",
+              std::string(kMeanings[data.traffic()])})};
 }
 
 // The phase of a language model: new tokens per run, growth of the cache, bytes per token.
 Line phase_line(const EstimateDocument& estimate) {
   const documents::EstimatePhase& phase = *estimate.phase;
-  std::string remark;
-  const auto add = [&](const std::string& part) { remark += (remark.empty() ? "" : " · ") + part; };
-  if (phase.tokens) add(base::grouped(*phase.tokens) + (*phase.tokens == 1 ? " new token" : " new tokens") + " a run");
-  if (phase.cache_bytes_per_token && *phase.cache_bytes_per_token > 0)
-    add("the cache grows by " + bytes(phase.cache_bytes_per_token) + " a position");
-  if (phase.bytes_per_token) add(base::si_rate(*phase.bytes_per_token, "B") + " moved a token");
-  return {"phase", std::string(to_string(phase.phase)), remark};
+  const bool grows = phase.cache_bytes_per_token && *phase.cache_bytes_per_token > 0;
+  return {"phase", std::string(to_string(phase.phase)),
+          dotted({phase.tokens ? cat(counted(static_cast<std::int64_t>(*phase.tokens), "new token"), " a run") : "",
+                  grows ? cat("the cache grows by ", bytes(phase.cache_bytes_per_token), " a position") : "",
+                  phase.bytes_per_token ? cat(base::si_rate(*phase.bytes_per_token, "B"), " moved a token") : ""})};
 }
 
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
-  if (!fit.device_bytes) return {"fits", "?", "the memory of " + device + " is not known"};
-  std::string remark = memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
-                       " of the " + bytes(fit.device_bytes) + " of " + device;
+  if (!fit.device_bytes) return {"fits", "?", cat("the memory of ", device, " is not known")};
   const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
-  if (fit.largest_batch)
-    remark += (has_users ? " · most users " : " · largest batch ") + base::grouped(*fit.largest_batch);
-  if (fit.longest_context) remark += " · longest context " + base::grouped(*fit.longest_context);
-  if (fit.position_table && fit.longest_context == Count(fit.position_table->positions)) {
-    remark += ", the rows of " + base::printable(fit.position_table->name);
-    if (fit.memory_context) remark += " · memory alone holds " + base::grouped(*fit.memory_context);
-  }
-  return {"fits", !fit.fits ? "?" : *fit.fits ? "yes" : "does not fit", remark};
+  std::string context;
+  if (fit.longest_context) context = cat("longest context ", base::grouped(*fit.longest_context));
+  if (fit.position_table && fit.longest_context == Count(fit.position_table->positions))
+    context = dotted({cat(context, ", the rows of ", base::printable(fit.position_table->name)),
+                      fit.memory_context ? cat("memory alone holds ", base::grouped(*fit.memory_context)) : ""});
+  return {
+      "fits",
+      !fit.fits   ? "?"
+      : *fit.fits ? "yes"
+                  : "does not fit",
+      dotted({cat(memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
+                  " of the ", bytes(fit.device_bytes), " of ", device),
+              fit.largest_batch ? cat(has_users ? "most users " : "largest batch ", base::grouped(*fit.largest_batch))
+                                : "",
+              context})};
 }
 
 }  // namespace
@@ -133,21 +152,21 @@ std::string split_text(const EstimateRoofline& roofline) {
 std::string split_text(double memory_share, double latency_share) {
   const double rest = 1 - memory_share - latency_share;
   const bool is_latency = latency_share > memory_share && latency_share > rest;
-  const char* const what = is_latency ? "latency" : memory_share > rest ? "memory" : "arithmetic";
-  return std::string(what) + " bounds " + percent_of(is_latency ? latency_share : std::max(memory_share, rest), 1) +
-         " of it";
+  return cat(is_latency            ? "latency"
+             : memory_share > rest ? "memory"
+                                   : "arithmetic",
+             " bounds ", percent_of(is_latency ? latency_share : std::max(memory_share, rest), 1), " of it");
 }
 
 std::string rate_text(const EstimateDocument& estimate, double seconds) {
   const Count& items = estimate.roofline->items;
   const char* unit = !items ? "runs/s" : estimate.phase ? "tokens/s" : "items/s";
-  std::string text = "at most " + base::si_rate(documents::real(items).value_or(1) / seconds, unit);
+  std::string text = cat("at most ", base::si_rate(documents::real(items).value_or(1) / seconds, unit));
   if (!estimate.phase) return text;
   const documents::EstimatePhase& phase = *estimate.phase;
-  const bool has_groups = estimate.roofline->parallel.has_value();
-  if (phase.user_tokens_per_second) text += ", " + base::si_rate(*phase.user_tokens_per_second, "") + " a user";
-  if (phase.device_tokens_per_second && has_groups)
-    text += ", " + base::si_rate(*phase.device_tokens_per_second, "") + " a device";
+  if (phase.user_tokens_per_second) text += cat(", ", base::si_rate(*phase.user_tokens_per_second, ""), " a user");
+  if (phase.device_tokens_per_second && estimate.roofline->parallel)
+    text += cat(", ", base::si_rate(*phase.device_tokens_per_second, ""), " a device");
   return text;
 }
 
@@ -160,19 +179,19 @@ std::string predicted_rate(const EstimateDocument& estimate) {
   const documents::EstimatePhase& phase = *estimate.phase;
   const double steps = 1 / roofline.predicted->seconds;
   double tokens = static_cast<double>(*roofline.items), own = documents::real(phase.sequence_tokens).value_or(0);
-  std::string text;
+  std::string accepted;
   if (phase.speculated) {  // only the accepted tokens of a step count
     const double part = phase.speculated->tokens_per_step / static_cast<double>(phase.speculated->tokens + 1);
     tokens *= part;
     own *= part;
-    text = base::rounded(phase.speculated->tokens_per_step) + " tokens of a user's step stay · ";
+    accepted = cat(base::rounded(phase.speculated->tokens_per_step), " tokens of a user's step stay");
   }
-  text += base::si_rate(tokens * steps, "tokens/s");
-  if (own > 0) text += ", " + base::si_rate(own * steps, "") + " a user";
+  std::string rate = base::si_rate(tokens * steps, "tokens/s");
+  if (own > 0) rate += cat(", ", base::si_rate(own * steps, ""), " a user");
   if (roofline.parallel)
-    text += ", " + base::si_rate(tokens * steps / static_cast<double>(roofline.parallel->devices.devices()), "") +
-            " a device";
-  return text + " · ";
+    rate += cat(", ", base::si_rate(tokens * steps / static_cast<double>(roofline.parallel->devices.devices()), ""),
+                " a device");
+  return dotted({accepted, rate});
 }
 
 // The number of collectives, and the bytes that they move in total.
@@ -180,59 +199,55 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   const documents::EstimateParallel& parallel = *estimate.roofline->parallel;
   const ParallelOptions& devices = parallel.devices;
   std::string split;
-  const auto add = [&](std::int64_t count, const char* what) {
-    if (count > 1) split += (split.empty() ? "" : " × ") + std::to_string(count) + what;
-  };
-  add(devices.tensor, " by columns and rows");
-  add(devices.pipeline, " stages");
-  add(devices.expert, " groups of experts");
-  std::string remark = split;
-  if (devices.pipeline == 1) remark += " · each " + cell(parallel.macs) + " multiply-accumulates";
+  for (const auto& [count, what] : {std::pair{devices.tensor, " by columns and rows"},
+                                    {devices.pipeline, " stages"},
+                                    {devices.expert, " groups of experts"}})
+    if (count > 1) split += cat(split.empty() ? "" : " × ", count, what);
+  if (devices.pipeline == 1) split += cat(" · each ", cell(parallel.macs), " multiply-accumulates");
   if (parallel.whole_weight_bytes && *parallel.whole_weight_bytes > 0)
-    remark += " · " + bytes(parallel.whole_weight_bytes) +
-              " of weights on every device: " + base::printable(parallel.whole_reason);
-  lines.push_back({"devices", std::to_string(devices.devices()), remark});
+    split += cat(" · ", bytes(parallel.whole_weight_bytes),
+                 " of weights on every device: ", base::printable(parallel.whole_reason));
+  lines.push_back({"devices", std::to_string(devices.devices()), split});
   std::map<CollectiveKind, std::pair<std::int64_t, double>> kinds;
   for (const auto& each : parallel.collectives) {
     auto& [count, sum] = kinds[each.kind];
     ++count;
     sum += documents::real(each.bytes).value_or(0);
   }
-  std::string moved;
+  std::vector<std::string> moved;
   for (const auto& [kind, sum] : kinds) {
     std::string name(to_string(kind));
     std::ranges::replace(name, '_', '-');
-    moved += std::string(moved.empty() ? "" : " · ") + std::to_string(sum.first) + " " + name +
-             (sum.first == 1 ? "" : "s") + ", " + base::si_rate(sum.second, "B");
+    moved.push_back(cat(sum.first, " ", name, sum.first == 1 ? "" : "s", ", ", base::si_rate(sum.second, "B")));
   }
   if (moved.empty()) return;
-  lines.push_back({"link", "≥ " + base::si_seconds(parallel.time.link_seconds),
-                   moved + " · " + base::printable(parallel.link.name) + ", " +
-                       base::si_rate(parallel.link.bytes_per_second, "B/s") + " in one direction · work takes ≥ " +
-                       base::si_seconds(parallel.time.work_seconds)});
+  const auto& time = parallel.time;
+  lines.push_back({"link", at_least(time.link_seconds),
+                   dotted({dotted(moved),
+                           cat(base::printable(parallel.link.name), ", ", bytes_rate(parallel.link.bytes_per_second),
+                               " in one direction"),
+                           cat("work takes ", at_least(time.work_seconds))})});
   if (devices.pipeline > 1)
-    lines.push_back({"stages", percent_of(parallel.time.bubble, 1),
-                     "of the time a stage waits, with the step in " + std::to_string(parallel.time.parts) +
-                         (parallel.time.parts == 1 ? " part" : " parts") + " · a step each ≥ " +
-                         base::si_seconds(parallel.time.interval_seconds) + " where " +
-                         std::to_string(devices.pipeline) + " are on their way"});
+    lines.push_back(
+        {"stages", percent_of(time.bubble, 1),
+         cat("of the time a stage waits, with the step in ", time.parts, time.parts == 1 ? " part" : " parts",
+             " · a step each ", at_least(time.interval_seconds), " where ", devices.pipeline, " are on their way")});
 }
 
 // The energy at the least time by the device's constants, its balance points, and whether finishing early saves energy.
 void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
   if (!estimate.roofline->energy) return;
   const documents::EstimateEnergy& energy = *estimate.roofline->energy;
-  std::string remark = "at the least time: work " + percent_of(energy.work_joules, energy.joules) + ", traffic " +
-                       percent_of(energy.traffic_joules, energy.joules) + ", constant power " +
-                       percent_of(energy.constant_joules, energy.joules);
-  if (energy.flops_per_joule) remark += " · " + base::si_rate(*energy.flops_per_joule, "FLOP/J");
-  if (energy.joules_per_item)
-    remark += " · " + base::si_text(*energy.joules_per_item, estimate.phase ? "J a token" : "J an item");
-  lines.push_back({"energy", "≈ " + base::si_text(energy.joules, "J"), remark});
+  const auto share = [&](double part) { return percent_of(part, energy.joules); };
+  lines.push_back({"energy", cat("≈ ", joules(energy.joules)),
+                   dotted({cat("at the least time: work ", share(energy.work_joules), ", traffic ",
+                               share(energy.traffic_joules), ", constant power ", share(energy.constant_joules)),
+                           energy.flops_per_joule ? base::si_rate(*energy.flops_per_joule, "FLOP/J") : "",
+                           joules_an_item(energy.joules_per_item, estimate)})});
   lines.push_back({"", "",
-                   std::string("balance of time ") + intensity_text(energy.time_balance) + " FLOP/B, of energy " +
-                       intensity_text(energy.energy_balance) +
-                       (energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
+                   cat("balance of time ", intensity_text(energy.time_balance), " FLOP/B, of energy ",
+                       intensity_text(energy.energy_balance),
+                       energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
 }
 
 // The precision assumed for the time, if engines may use a different one.
@@ -243,12 +258,31 @@ std::string precision_remark(const Data& data) {
   const auto quantised = std::ranges::find_if(
       estimate.nodes, [](const EstimateNode& node) { return node.dequantized_from != ElementType::Undefined; });
   if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
-    return "in " + std::string(to_string(quantised->precision)) + " unfused, in " +
-           std::string(to_string(quantised->dequantized_from)) + " with --traffic fused";
+    return cat("in ", to_string(quantised->precision), " unfused, in ", to_string(quantised->dequantized_from),
+               " with --traffic fused");
   // If the device has TF32, the engine chooses whether float32 products use it.
   const bool has_tf32 =
       std::ranges::any_of(estimate.advice, [](const auto& advice) { return advice.precision == Precision::Tf32; });
   return has_tf32 ? "in float32, where many engines take TF32" : "";
+}
+
+void add_prediction(std::vector<Line>& lines, const EstimateDocument& estimate) {
+  const EstimateRoofline& roofline = *estimate.roofline;
+  const documents::EstimatePrediction& predicted = *roofline.predicted;
+  lines.push_back(
+      {"predicted", base::si_seconds(predicted.seconds),
+       dotted({interval_text(roofline), predicted_rate(estimate)}) + " · " + base::printable(predicted.calibration)});
+  if (predicted.other_placement)
+    lines.push_back(
+        {"", base::si_seconds(predicted.other_placement->seconds), placement_text(*predicted.other_placement)});
+  if (predicted.joules)
+    lines.push_back({"", cat("≈ ", joules(*predicted.joules)),
+                     dotted({"in the predicted time", joules_an_item(predicted.joules_per_item, estimate)})});
+  if (const auto& memory = predicted.memory)
+    lines.push_back({"process", cat("+", bytes(memory->bytes)),
+                     cat(bytes(memory->low), " … ", bytes(memory->high), " for ", percent_of(memory->coverage, 1),
+                         " of networks · resident memory that loading and running add · ", bytes(memory->load_bytes),
+                         " while it loads")});
 }
 
 void add_times(std::vector<Line>& lines, const Data& data) {
@@ -261,62 +295,44 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     lines.push_back({"time", "?", "no row's least time is known"});
     return;
   }
-  const std::string kernels = base::grouped(totals.launches) + (totals.launches == 1 ? " kernel" : " kernels") +
-                              (data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
-  lines.push_back({"time", "≥ " + base::si_seconds(time.seconds),
-                   std::string(time.at_least ? "of the modelled part · " : "") +
-                       (is_training ? "a training step" : split_text(roofline) + " · " + kernels) + " · " +
-                       rate_text(estimate, time.seconds)});
+  const std::string kernels = cat(counted(totals.launches, "kernel"),
+                                  data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
+  lines.push_back({"time", at_least(time.seconds),
+                   dotted({time.at_least ? "of the modelled part" : "",
+                           is_training ? "a training step" : dotted({split_text(roofline), kernels}),
+                           rate_text(estimate, time.seconds)})});
   if (time.eager_seconds && *time.eager_seconds > time.seconds * kWorthALine)
-    lines.push_back({"", "≥ " + base::si_seconds(*time.eager_seconds),
-                     "each kernel launched in " + base::si_seconds(*roofline.launch_overhead_seconds) +
-                         (roofline.launch_is_assumed ? " (assumed)" : "") + " · CUDA graphs and the like hide that"});
-  lines.push_back({"", "≥ " + base::si_seconds(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
+    lines.push_back({"", at_least(*time.eager_seconds),
+                     cat("each kernel launched in ", base::si_seconds(*roofline.launch_overhead_seconds),
+                         roofline.launch_is_assumed ? " (assumed)" : "", " · CUDA graphs and the like hide that")});
+  lines.push_back({"", at_least(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
   if (const std::string remark = precision_remark(data); !remark.empty()) lines.push_back({"", "", remark});
   if (const auto& handover = roofline.handover)
     lines.push_back(
-        {"handover", "≥ " + base::si_seconds(handover->transfer_seconds),
-         "a cache of " + bytes(handover->cache_bytes) + " to " + base::printable(handover->device) + " over " +
-             base::printable(handover->link.name) + ", " + base::si_rate(handover->link.bytes_per_second, "B/s") +
-             " in one direction · decodes there, ≥ " + base::si_seconds(handover->decode_seconds) + " a step"});
+        {"handover", at_least(handover->transfer_seconds),
+         cat("a cache of ", bytes(handover->cache_bytes), " to ", base::printable(handover->device), " over ",
+             base::printable(handover->link.name), ", ", bytes_rate(handover->link.bytes_per_second),
+             " in one direction · decodes there, ", at_least(handover->decode_seconds), " a step")});
   if (const auto& run = estimate.measured) {
-    std::string remark = run->bound_share ? percent_of(*run->bound_share, 1) + " of that speed" : "";
+    std::string range, rate;
     if (run->shortest && run->longest)
-      remark +=
-          (remark.empty() ? "" : " · ") + base::si_seconds(*run->shortest) + " … " + base::si_seconds(*run->longest);
-    if (run->joules) remark += (remark.empty() ? "" : " · ") + base::si_text(*run->joules, "J");
+      range = cat(base::si_seconds(*run->shortest), " … ", base::si_seconds(*run->longest));
     if (const auto flops = estimate::total_work(estimate).flops; run->joules && flops && *run->joules > 0)
-      remark += " · " + base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
-    lines.push_back({"measured", base::si_seconds(run->seconds), remark + " · " + base::printable(run->source)});
+      rate = base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
+    lines.push_back({"measured", base::si_seconds(run->seconds),
+                     cat(dotted({run->bound_share ? cat(percent_of(*run->bound_share, 1), " of that speed") : "", range,
+                                 run->joules ? joules(*run->joules) : "", rate}),
+                         " · ", base::printable(run->source))});
   }
-  if (roofline.predicted)
-    lines.push_back({"predicted", base::si_seconds(roofline.predicted->seconds),
-                     interval_text(roofline) + " · " + predicted_rate(estimate) +
-                         base::printable(roofline.predicted->calibration)});
-  if (roofline.predicted && roofline.predicted->other_placement)
-    lines.push_back({"", base::si_seconds(roofline.predicted->other_placement->seconds),
-                     placement_text(*roofline.predicted->other_placement)});
-  if (roofline.predicted && roofline.predicted->joules)
-    lines.push_back({"", "≈ " + base::si_text(*roofline.predicted->joules, "J"),
-                     "in the predicted time" + (roofline.predicted->joules_per_item
-                                                    ? " · " + base::si_text(*roofline.predicted->joules_per_item,
-                                                                            estimate.phase ? "J a token" : "J an item")
-                                                    : std::string())});
-  if (roofline.predicted && roofline.predicted->memory) {
-    const documents::EstimateEngineMemory& memory = *roofline.predicted->memory;
-    lines.push_back({"process", "+" + bytes(memory.bytes),
-                     bytes(memory.low) + " … " + bytes(memory.high) + " for " + percent_of(memory.coverage, 1) +
-                         " of networks · resident memory that loading and running add · " + bytes(memory.load_bytes) +
-                         " while it loads"});
-  }
+  if (roofline.predicted) add_prediction(lines, estimate);
 }
 
 void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
   for (std::size_t i = 0; i < std::min(estimate.advice.size(), kAdvice); ++i) {
     const documents::EstimateAdvice& advice = estimate.advice[i];
-    lines.push_back({i == 0 ? "faster" : "", base::rounded(advice.gain) + "×",
-                     advice.change + ": ≥ " + base::si_seconds(advice.seconds) +
-                         (advice.batch ? " a run · the gain is in time per item" : "")});
+    lines.push_back({i == 0 ? "faster" : "", cat(base::rounded(advice.gain), "×"),
+                     cat(advice.change, ": ", at_least(advice.seconds),
+                         advice.batch ? " a run · the gain is in time per item" : "")});
   }
 }
 
@@ -364,18 +380,6 @@ std::vector<Line> answer_lines(const Data& data) {
   return lines;
 }
 
-// Splits a remark where a line may break.
-std::vector<std::string> pieces_of(const std::string& remark) {
-  constexpr std::string_view kSeparator = " · ";
-  std::vector<std::string> pieces;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = remark.find(kSeparator, begin);
-    pieces.push_back(remark.substr(begin, end == std::string::npos ? end : end - begin));
-    if (end == std::string::npos) return pieces;
-    begin = end + kSeparator.size();
-  }
-}
-
 }  // namespace
 
 std::string answer(const Data& data) {
@@ -386,27 +390,18 @@ std::string answer(const Data& data) {
     value = std::max(value, base::display_width(line.value));
   }
   const auto padded = [](const std::string& text, std::size_t width) {
-    return text + std::string(width - base::display_width(text), ' ');
+    return text + std::string(width - base::display_width(text) + 2, ' ');
   };
   std::string text;
   for (const Line& line : lines) {
-    std::string row = padded(line.what, what) + "  " + padded(line.value, value) + "  ";
-    const std::size_t margin = base::display_width(row);
-    bool is_first = true;
-    for (const std::string& piece : pieces_of(line.remark)) {
-      const bool fits =
-          data.options.width == 0 || base::display_width(row) + base::display_width(piece) + 3 <= data.options.width;
-      if (!is_first && !fits) {
-        text += row + "\n";
-        row = std::string(margin, ' ');
-        is_first = true;
-      }
-      row += (is_first ? "" : " · ") + piece;
-      is_first = false;
+    const std::string margin(what + value + 4, ' ');
+    std::string begin = padded(line.what, what) + padded(line.value, value);
+    for (const std::string& part : wrapped(line.remark, data.options.width, margin.size())) {
+      std::string row = std::exchange(begin, margin) + part;
+      if (data.options.width > 0) row = base::elide(row, data.options.width);
+      row.erase(row.find_last_not_of(' ') + 1);
+      text += row + "\n";
     }
-    if (data.options.width > 0) row = base::elide(row, data.options.width);
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + "\n";
   }
   return text;
 }

@@ -75,6 +75,24 @@ std::string memory_share(double used, double whole) {
   return text + " %";
 }
 
+std::vector<std::string> wrapped(const std::string& text, std::size_t width, std::size_t margin) {
+  constexpr std::string_view kSeparator = " · ";
+  std::vector<std::string> rows;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(kSeparator, begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    begin = end + kSeparator.size();
+    const bool fits =
+        !rows.empty() &&
+        (width == 0 || margin + base::display_width(rows.back()) + 3 + base::display_width(part) <= width);
+    if (fits)
+      rows.back().append(kSeparator).append(part);
+    else
+      rows.push_back(part);
+  }
+  return rows;
+}
+
 std::string cell(const Count& value, std::string_view unit) { return value ? base::si(*value, unit) : "?"; }
 
 }  // namespace pagoda::present::report

@@ -68,6 +68,8 @@ std::string split_text(double memory_share, double latency_share);  // the rest 
 // "at most 3.81 kitems/s": the rate if a run takes `seconds`.
 std::string rate_text(const EstimateDocument& estimate, double seconds);
 
+// Rows of at most `width` columns, of which the first `margin` are taken, broken at " · "; one row if `width` is 0.
+std::vector<std::string> wrapped(const std::string& text, std::size_t width, std::size_t margin = 0);
 // The answer to the first questions (work, memory, fit, time …), as lines and as cells.
 std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);
