@@ -39,9 +39,9 @@ struct Bench {
     config.try_emplace("measure.budget_seconds", 0.2);
     config.try_emplace("measure.warmup_seconds", 0.2);
     Workers all;
-    all.commands["fake"] = {PAGODA_FAKE_WORKER};
-    all.commands["ort"] = {PAGODA_FAKE_WORKER};
-    all.commands["missing"] = {"/nowhere/worker"};
+    all["fake"] = {PAGODA_FAKE_WORKER};
+    all["ort"] = {PAGODA_FAKE_WORKER};
+    all["missing"] = {"/nowhere/worker"};
     const documents::Experiment experiment{documents::config_key(config), config};
     const auto result = run_experiment(
         experiment, all, {.limits = limits, .folder = folder, .shows_stage = shows_stage, .metadata = {{"m", "1"}}});
@@ -160,7 +160,7 @@ TEST_CASE("an interrupt ends the worker and leaves no record") {
   const Bench bench;
   const std::string file = bench.folder + "/worker.pid";
   Workers all;
-  all.commands["fake"] = {PAGODA_FAKE_WORKER};
+  all["fake"] = {PAGODA_FAKE_WORKER};
   const Config config = {{"backend", "fake"}, {"behave", "hang"}, {"pid_file", file}};
   std::thread interrupter([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -2,6 +2,7 @@
 #include "arguments.h"
 
 #include "cuda_driver.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
@@ -76,9 +77,8 @@ Setting plain(const std::string& text) {
 
 // The values of an axis, given by one or several flags.
 std::vector<Setting> axis_values(const AxisFlag& flag, const std::vector<std::string>& given) {
-  const lab::bench::AxisRow* row = lab::bench::find_axis(flag.axis);
   try {
-    return lab::bench::axis_values(*row, base::joined(given, ","));
+    return lab::bench::axis_values(*lab::bench::find_axis(flag.axis), base::joined(given, ","));
   } catch (const Error& error) {
     throw CLI::ValidationError(flag.flag, error.what());
   }
@@ -121,15 +121,9 @@ lab::Study study_of_flags(const RunFlags& flags) {
   lab::Study study;
   study.name = "command line";
   std::vector<Axis> block;
-  if (!flags.targets.empty()) {
-    Axis models{"model", {}};
-    for (const std::string& target : flags.targets) models.second.emplace_back(target);
-    block.push_back(std::move(models));
-  }
-  for (std::size_t i = 0; i < std::size(kAxisFlags); ++i) {
-    if (flags.axes[i].empty()) continue;
-    block.emplace_back(kAxisFlags[i].axis, axis_values(kAxisFlags[i], flags.axes[i]));
-  }
+  if (!flags.targets.empty()) block.push_back({"model", {flags.targets.begin(), flags.targets.end()}});
+  for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
+    if (!flags.axes[i].empty()) block.emplace_back(kAxisFlags[i].axis, axis_values(kAxisFlags[i], flags.axes[i]));
   if (!flags.command.empty()) block.push_back({"command", {flags.command}});
   std::map<std::string, std::vector<Setting>> options;
   for (const std::string& text : flags.sets) {
@@ -152,13 +146,12 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("--worker", flags.workers, "NAME=COMMAND: a backend of your own (see the workers' README)");
   run.add_option("--repeat", flags.repeats, "rounds, each in a random order of its own")->check(CLI::PositiveNumber);
   run.add_option("--seed", flags.seed, "of the order, inputs and weights")->check(CLI::PositiveNumber);
-  auto* budget = run.add_option("--budget", flags.budget, "seconds of measured runs, an experiment");
-  budget->check(CLI::PositiveNumber);
+  auto* budget =
+      run.add_option("--budget", flags.budget, "seconds of measured runs, an experiment")->check(CLI::PositiveNumber);
   auto* half_width =
-      run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction");
-  half_width->check(CLI::PositiveNumber);
-  auto* warmup = run.add_option("--warmup", flags.warmup, "seconds of warm-up at most");
-  warmup->check(CLI::NonNegativeNumber);
+      run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction")
+          ->check(CLI::PositiveNumber);
+  auto* warmup = run.add_option("--warmup", flags.warmup, "seconds of warm-up at most")->check(CLI::NonNegativeNumber);
   run.add_option("--runs", flags.runs, "exactly N measured runs")
       ->excludes(budget)
       ->excludes(half_width)
@@ -225,16 +218,15 @@ std::vector<Setting> models_of_list(const std::string& name, const std::string& 
     path = scripts + "/suites/" + name.substr(kSuite.size()) + ".txt";
     std::error_code error;
     if (!std::filesystem::exists(path, error))
-      throw Error(name + ": no such suite; there are " + base::joined(suite_names(scripts)) +
-                  ", and FILE.txt with a name a line");
+      throw Error(cat(name, ": no such suite; there are ", base::joined(suite_names(scripts)),
+                      ", and FILE.txt with a name a line"));
   }
   std::istringstream lines(base::read_file(path, "names of models, one a line"));
   std::vector<Setting> models;
   for (std::string line; std::getline(lines, line);)
     if (const std::vector<std::string> found = words(line.substr(0, line.find('#'))); !found.empty())
-      models.emplace_back(found[0].ends_with(".onnx")
-                              ? (std::filesystem::path(path).parent_path() / found[0]).string()
-                              : found[0]);
+      models.emplace_back(found[0].ends_with(".onnx") ? (std::filesystem::path(path).parent_path() / found[0]).string()
+                                                      : found[0]);
   if (models.empty()) throw Error(path + ": found no names of models, expected one a line");
   return models;
 }
@@ -268,9 +260,7 @@ std::vector<std::string> backends_to_list(const RunFlags& flags) {
 }
 
 void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arguments) {
-  const bool has_study = std::any_of(flags.targets.begin(), flags.targets.end(),
-                                     [](const std::string& t) { return t.ends_with(".toml"); });
-  if (has_study) {
+  if (std::ranges::any_of(flags.targets, [](const std::string& target) { return target.ends_with(".toml"); })) {
     if (flags.targets.size() > 1) throw CLI::ValidationError("TARGET", "a study runs alone, without other targets");
     for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
       if (!flags.axes[i].empty())
@@ -279,21 +269,20 @@ void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arg
   } else {
     arguments.study = study_of_flags(flags);
     const auto& block = arguments.study.blocks[0];
-    if (std::none_of(block.begin(), block.end(), [](const Axis& axis) { return axis.first == "backend"; }))
+    if (std::ranges::find(block, "backend", &Axis::first) == block.end())
       throw CLI::ValidationError("--backend", "say what is to run the models: ort, torch, cmd, conv");
   }
   lab::Study& study = arguments.study;
   for (const std::string& text : flags.workers) {
     const std::pair<std::string, std::string> worker = named(text, "--worker");
     const auto& [name, command] = worker;
-    study.backends[name].command = words(command);
-    if (study.backends[name].command.empty()) throw CLI::ValidationError("--worker", name + ": expected a command");
+    study.backends[name] = words(command);
+    if (study.backends[name].empty()) throw CLI::ValidationError("--worker", name + ": expected a command");
     const auto runs = [&](const Axis& axis) {
-      return axis.first == "backend" &&
-             std::find(axis.second.begin(), axis.second.end(), Setting(worker.first)) != axis.second.end();
+      return axis.first == "backend" && std::ranges::find(axis.second, Setting(worker.first)) != axis.second.end();
     };
-    if (std::none_of(study.blocks.begin(), study.blocks.end(),
-                     [&](const std::vector<Axis>& block) { return std::any_of(block.begin(), block.end(), runs); }))
+    if (std::ranges::none_of(study.blocks,
+                             [&](const std::vector<Axis>& block) { return std::ranges::any_of(block, runs); }))
       throw CLI::ValidationError("--worker", name + ": no --backend of this name runs it");
   }
   if (flags.repeats) study.repeats = *flags.repeats;
@@ -375,20 +364,21 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   refuse_beside(*run, "--list-models", {"--backend"});
   if (flags.list_models) {
     arguments.listed = backends_to_list(flags);
-    arguments.command = Command::ListModels;
+    arguments.command = list_models_command;
     return arguments;
   }
   if (*run || *submit) {
     finish_study(flags, (*run ? run : submit)->count("--threshold") > 0, arguments);
     resolve_values(arguments.study, arguments.worker_scripts, run->parsed());
   }
-  arguments.command = *run      ? Command::Run
-                      : *resume ? Command::Resume
-                      : *status ? Command::Status
-                      : *one    ? Command::One
-                      : *task   ? Command::Task
-                      : *submit ? Command::Submit
-                                : Command::Worker;
+  for (const auto& [subcommand, command] : {std::pair{run, &run_command},
+                                            {resume, &resume_command},
+                                            {status, &status_command},
+                                            {one, &one_command},
+                                            {task, &task_command},
+                                            {submit, &submit_command},
+                                            {worker, &worker_command}})
+    if (*subcommand) arguments.command = command;
   return arguments;
 }
 

@@ -1,4 +1,4 @@
-// The command line of pagoda-bench.
+// The command line of pagoda-bench, and its commands.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,32 @@
 
 namespace pagoda::tools::bench {
 
-enum class Command { Run, Resume, Status, One, Worker, Task, Submit, ListModels };
-
 struct Arguments {
-  Command command = Command::Run;
+  int (*command)(const Arguments&) = nullptr;  // returns the exit code and throws Error
   lab::Study study;
   lab::StudySelection selection;
   bool list = false, dry_run = false, strict = false, resume = true;
   bool prints_workers = false;  // run, resume, one: also copy the workers' output to standard error
   std::vector<std::string> retry;
   double threshold = 0.02;
-  std::string folder;          // of results
-  std::string python;          // runs ort and torch
-  std::string worker_scripts;  // folder of their scripts
-  std::string config;          // of the command `one`
-  std::string worker;          // of the command `worker`
+  std::string folder;               // of results
+  std::string python;               // runs ort and torch
+  std::string worker_scripts;       // folder of their scripts
+  std::string config;               // of the command `one`
+  std::string worker;               // of the command `worker`
   std::vector<std::string> listed;  // run --list-models: the backends
   std::int64_t task = 0;            // of the command `task`
   SlurmOptions slurm;               // of the command `submit`
 };
+
+int run_command(const Arguments& arguments);
+int resume_command(const Arguments& arguments);
+int list_models_command(const Arguments& arguments);
+int one_command(const Arguments& arguments);
+int task_command(const Arguments& arguments);
+int submit_command(const Arguments& arguments);
+int status_command(const Arguments& arguments);
+int worker_command(const Arguments& arguments);
 
 // Names of the model lists installed with the workers, sorted, without "suite:".
 std::vector<std::string> suite_names(const std::string& worker_scripts);

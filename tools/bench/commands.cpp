@@ -1,5 +1,3 @@
-#include "commands.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +6,11 @@
 #include <iostream>
 #include <sstream>
 
+#include "arguments.h"
+#include "cmd_worker.h"
+#include "conv_command.h"
 #include "machine_state.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
@@ -30,46 +32,53 @@ constexpr double kGraceSeconds = 3;
 std::string self() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) throw Error("/proc/self/exe: " + error.message() + "; expected the path of this program: mount /proc");
+  if (error) throw Error(cat("/proc/self/exe: ", error.message(), "; expected the path of this program: mount /proc"));
   return path.string();
 }
 
-RunOptions run_options(const Arguments& arguments, const lab::ExperimentLimits& limits,
-                       const std::string& folder) {
-  RunOptions options;
-  options.limits = limits;
+RunOptions run_options(const Arguments& arguments, const lab::ExperimentLimits& limits, const std::string& folder) {
+  RunOptions options{.limits = limits,
+                     .folder = std::filesystem::absolute(folder).string(),
+                     .threshold = arguments.threshold,
+                     .prints_workers = arguments.prints_workers,
+                     .metadata = metadata()};
   // Nine tenths of memory: the rest is for the system and the runner, which must still write the record.
   if (options.limits.memory_bytes == 0)
     options.limits.memory_bytes = std::min(usable_bytes(), allocated_bytes().value_or(usable_bytes())) / 10 * 9;
-  options.folder = std::filesystem::absolute(folder).string();
-  options.threshold = arguments.threshold;
-  options.metadata = metadata();
-  options.prints_workers = arguments.prints_workers;
   return options;
 }
 
-void list(const lab::StudyPlan& plan, const std::vector<documents::Experiment>& experiments) {
+// "LABEL: why it is not run".
+std::string unsupported_text(const lab::UnsupportedExperiment& each) {
+  return cat(base::printable(documents::config_label(each.config)), ": ", base::printable(each.reason), "\n");
+}
+
+int list(const lab::StudyPlan& plan, const std::vector<documents::Experiment>& experiments) {
   for (const documents::Experiment& e : experiments)
     std::cout << e.key << "  " << base::printable(documents::config_label(e.config)) << '\n';
-  for (const lab::UnsupportedExperiment& u : plan.unsupported)
-    std::cout << "unsupported  " << base::printable(documents::config_label(u.config)) << ": "
-              << base::printable(u.reason) << '\n';
+  for (const lab::UnsupportedExperiment& u : plan.unsupported) std::cout << "unsupported  " << unsupported_text(u);
   std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
+  return kDone;
 }
 
 PlanFile plan_to_run(const Arguments& arguments, const lab::StudyPlan& plan,
                      std::vector<documents::Experiment> experiments) {
   for (const lab::UnsupportedExperiment& u : plan.unsupported)
-    std::cerr << "pagoda-bench: not run: " << base::printable(documents::config_label(u.config)) << ": "
-              << base::printable(u.reason) << '\n';
+    std::cerr << "pagoda-bench: not run: " << unsupported_text(u);
   if (experiments.empty()) throw Error("there is nothing to run; --list says what was asked for");
   return lab::plan_file(arguments.study, plan, std::move(experiments));
 }
 
-lab::Study backends_of(const PlanFile& plan) {
-  lab::Study study;
-  for (const auto& [name, command] : plan.backends) study.backends[name].command = command;
-  return study;
+std::set<std::string> retry_of(const Arguments& arguments) { return {arguments.retry.begin(), arguments.retry.end()}; }
+
+// Runs the experiments of a plan that have no record.
+StudyOutcome run_experiments(const PlanFile& plan, const Arguments& arguments, StudyOptions options,
+                             const std::string& work) {
+  watch_interrupts();
+  options.folder = arguments.folder;
+  options.retry = retry_of(arguments);
+  options.run = run_options(arguments, plan.limits, arguments.folder + work);
+  return run_study(plan, workers(plan.backends, arguments.python, arguments.worker_scripts, self()), options);
 }
 
 // The plan's records as a table; empty if none has a time.
@@ -85,13 +94,7 @@ std::string times_text(const PlanFile& plan, const documents::ResultSet& set) {
 
 // Runs the experiments without a record, then prints the plan's progress and results.
 int run_plan(const PlanFile& plan, const Arguments& arguments) {
-  watch_interrupts();
-  const StudyOutcome outcome =
-      run_study(plan, workers(backends_of(plan), arguments.python, arguments.worker_scripts, self()),
-                {.folder = arguments.folder,
-                 .resume = arguments.resume,
-                 .retry = {arguments.retry.begin(), arguments.retry.end()},
-                 .run = run_options(arguments, plan.limits, arguments.folder + "/work")});
+  const StudyOutcome outcome = run_experiments(plan, arguments, {.resume = arguments.resume}, "/work");
   const documents::ResultSet results = documents::load_results(arguments.folder);
   std::cout << times_text(plan, results) << status_text(plan, results);
   if (outcome.interrupted) {
@@ -107,30 +110,25 @@ int run_plan(const PlanFile& plan, const Arguments& arguments) {
   return arguments.strict && status.ok < status.total ? kPartial : kDone;
 }
 
-std::string text_of(double number) {
-  std::ostringstream text;
-  text << number;
-  return text.str();
+// The experiments of the command line, in the order in which they run.
+std::vector<documents::Experiment> experiments_of(const Arguments& arguments, lab::StudyPlan& plan) {
+  plan = lab::expand(arguments.study);
+  lab::select_experiments(plan, arguments.selection);
+  return lab::run_order(plan, arguments.study);
 }
 
 }  // namespace
 
 int run_command(const Arguments& arguments) {
-  lab::StudyPlan plan = lab::expand(arguments.study);
-  lab::select_experiments(plan, arguments.selection);
-  std::vector<documents::Experiment> experiments = lab::run_order(plan, arguments.study);
-  if (arguments.list) {
-    list(plan, experiments);
-    return kDone;
-  }
+  lab::StudyPlan plan;
+  std::vector<documents::Experiment> experiments = experiments_of(arguments, plan);
+  if (arguments.list) return list(plan, experiments);
   if (arguments.dry_run) {
     if (!arguments.folder.empty() && arguments.resume) {
-      const std::set<std::string> done =
-          recorded_keys(arguments.folder, {arguments.retry.begin(), arguments.retry.end()});
+      const std::set<std::string> done = recorded_keys(arguments.folder, retry_of(arguments));
       std::erase_if(experiments, [&](const documents::Experiment& e) { return done.contains(e.key); });
     }
-    list(plan, experiments);
-    return kDone;
+    return list(plan, experiments);
   }
   const PlanFile file = plan_to_run(arguments, plan, std::move(experiments));
   std::filesystem::create_directories(arguments.folder);
@@ -150,7 +148,7 @@ int list_models_command(const Arguments& arguments) {
       has_any = true;
       continue;
     }
-    Session session(all.commands.at(backend), {.seconds = 300});
+    Session session(all.at(backend), {.seconds = 300});
     try {
       const JsonValue answer = session.ask(request("models"), "models");
       const base::JsonDocument document(backend + "'s models", answer);
@@ -173,11 +171,11 @@ int one_command(const Arguments& arguments) {
   experiment.key = documents::config_key(experiment.config);
   watch_interrupts();
   const bool keeps = !arguments.folder.empty();
-  const std::string folder =
-      keeps ? arguments.folder + "/work"
-            : (std::filesystem::temp_directory_path() / ("pagoda-bench-" + std::to_string(::getpid()))).string();
+  const std::string folder = keeps
+                                 ? arguments.folder + "/work"
+                                 : (std::filesystem::temp_directory_path() / cat("pagoda-bench-", ::getpid())).string();
   const std::optional<documents::Result> result =
-      run_experiment(experiment, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
+      run_experiment(experiment, workers(arguments.study.backends, arguments.python, arguments.worker_scripts, self()),
                      run_options(arguments, arguments.study.limits, folder));
   if (!keeps) std::filesystem::remove_all(folder);
   if (!result) return kInterrupted;
@@ -192,28 +190,18 @@ int task_command(const Arguments& arguments) {
   PlanFile plan = lab::load_plan(arguments.folder);
   const auto index = static_cast<std::size_t>(arguments.task);
   if (index >= plan.experiments.size())
-    throw Error("--index: found " + std::to_string(index) + ", the plan has " +
-                std::to_string(plan.experiments.size()) + " experiments, from 0");
+    throw Error(cat("--index: found ", index, ", the plan has ", plan.experiments.size(), " experiments, from 0"));
   plan.experiments = {plan.experiments[index]};
-  watch_interrupts();
-  const StudyOutcome outcome =
-      run_study(plan, workers(backends_of(plan), arguments.python, arguments.worker_scripts, self()),
-                {.folder = arguments.folder,
-                 .results = "results-" + std::to_string(index) + ".jsonl",
-                 .retry = {arguments.retry.begin(), arguments.retry.end()},
-                 .grace_seconds = in_slurm() ? kGraceSeconds : 0,
-                 .run = run_options(arguments, plan.limits, arguments.folder + "/work/" + std::to_string(index))});
+  const StudyOutcome outcome = run_experiments(
+      plan, arguments, {.results = cat("results-", index, ".jsonl"), .grace_seconds = in_slurm() ? kGraceSeconds : 0},
+      cat("/work/", index));
   return outcome.interrupted ? kInterrupted : kDone;
 }
 
 int submit_command(const Arguments& arguments) {
-  lab::StudyPlan plan = lab::expand(arguments.study);
-  lab::select_experiments(plan, arguments.selection);
-  std::vector<documents::Experiment> experiments = lab::run_order(plan, arguments.study);
-  if (arguments.list) {
-    list(plan, experiments);
-    return kDone;
-  }
+  lab::StudyPlan plan;
+  std::vector<documents::Experiment> experiments = experiments_of(arguments, plan);
+  if (arguments.list) return list(plan, experiments);
   const PlanFile file = plan_to_run(arguments, plan, std::move(experiments));
   const std::string folder =
       std::filesystem::absolute(arguments.folder.empty() ? "." : arguments.folder).lexically_normal().string();
@@ -221,12 +209,12 @@ int submit_command(const Arguments& arguments) {
   options.start_folder = std::filesystem::current_path().string();
   options.command = {self(), "--python", arguments.python, "--worker-scripts",
                      std::filesystem::absolute(arguments.worker_scripts).lexically_normal().string()};
-  options.task_options = {"--threshold", text_of(arguments.threshold)};
-  for (const std::string& status : arguments.retry) {
-    options.task_options.push_back("--retry");
-    options.task_options.push_back(status);
-  }
-  const std::vector<bool> recorded = has_record(file, folder, {arguments.retry.begin(), arguments.retry.end()});
+  std::ostringstream threshold;
+  threshold << arguments.threshold;
+  options.task_options = {"--threshold", threshold.str()};
+  for (const std::string& status : arguments.retry)
+    options.task_options.insert(options.task_options.end(), {"--retry", status});
+  const std::vector<bool> recorded = has_record(file, folder, retry_of(arguments));
   std::vector<std::int64_t> left;
   for (std::size_t i = 0; i < recorded.size(); ++i)
     if (!recorded[i]) left.push_back(static_cast<std::int64_t>(i));
@@ -240,6 +228,12 @@ int submit_command(const Arguments& arguments) {
   for (const SlurmArray& array : arrays)
     std::cout << "job " << array.job << ": " << array.tasks.size() << " experiments\n";
   return kDone;
+}
+
+int worker_command(const Arguments& arguments) {
+  if (arguments.worker == "cmd") return cmd_worker();
+  if (arguments.worker == "conv") return conv::conv_worker(std::cin, std::cout);
+  throw Error("there is no built-in worker \"" + arguments.worker + "\"");
 }
 
 int status_command(const Arguments& arguments) {

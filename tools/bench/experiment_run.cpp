@@ -14,6 +14,7 @@
 #include "machine_state.h"
 #include "meters.h"
 #include "outputs.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
@@ -52,13 +53,17 @@ ProcessLimits process_limits(const RunOptions& options) {
 // Timing options of the experiment's config.
 base::TimingOptions timing_options(const Config& config) {
   base::TimingOptions options;
-  options.budget_seconds = documents::number_of(config, "measure.budget_seconds").value_or(options.budget_seconds);
-  options.half_width = documents::number_of(config, "measure.half_width").value_or(options.half_width);
-  options.warmup_seconds = documents::number_of(config, "measure.warmup_seconds").value_or(options.warmup_seconds);
-  options.settle = documents::number_of(config, "measure.settle").value_or(options.settle);
-  options.min_iterations = documents::integer_of(config, "measure.min_iterations").value_or(options.min_iterations);
-  options.max_iterations = documents::integer_of(config, "measure.max_iterations").value_or(options.max_iterations);
-  options.warmup_iterations = documents::integer_of(config, "measure.warmup_iterations").value_or(0);
+  const auto number = [&](const char* name, double& into) { into = documents::number_of(config, name).value_or(into); };
+  const auto count = [&](const char* name, std::int64_t& into) {
+    into = documents::integer_of(config, name).value_or(into);
+  };
+  number("measure.budget_seconds", options.budget_seconds);
+  number("measure.half_width", options.half_width);
+  number("measure.warmup_seconds", options.warmup_seconds);
+  number("measure.settle", options.settle);
+  count("measure.min_iterations", options.min_iterations);
+  count("measure.max_iterations", options.max_iterations);
+  count("measure.warmup_iterations", options.warmup_iterations);
   return options;
 }
 
@@ -75,7 +80,7 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
         session.ask(request("run", [&](JsonWriter& json) { json.member("iterations", n); }), "times");
     std::vector<double> seconds = numbers(answer, "seconds");
     std::erase_if(seconds, [](double value) { return value < 0; });
-    if (const std::string said = text(answer, "clock"); !said.empty()) clock = said;
+    if (const std::string named = text(answer, "clock"); !named.empty()) clock = named;
     return seconds;
   };
   note_handoff(result);
@@ -96,28 +101,21 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
 
 void read_layers(Session& session, Result& result) {
   const JsonValue answer = session.ask_if_known(request("layers"), "layers");
-  const JsonValue* list = answer.find("layers");
-  if (!list || !list->is_array()) return;
-  for (const JsonValue& entry : std::get<JsonValue::Array>(list->content)) {
-    if (!entry.is_object()) continue;
-    result.layers.push_back({.name = text(entry, "name"),
-                             .op_type = text(entry, "op_type"),
-                             .seconds = number(entry, "seconds"),
-                             .facts = settings(entry, "facts"),
-                             .note = text(entry, "note")});
-  }
+  for (const JsonValue& entry : array(answer, "layers"))
+    if (entry.is_object())
+      result.layers.push_back({text(entry, "name"), text(entry, "op_type"), number(entry, "seconds"),
+                               settings(entry, "facts"), text(entry, "note")});
 }
 
 // "signal 9 (Killed)".
-std::string signal_text(int signal) { return "signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")"; }
+std::string signal_text(int signal) { return cat("signal ", signal, " (", ::strsignal(signal), ")"); }
 
 bool is_crash(int signal) {
-  for (const int own : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP})
-    if (signal == own) return true;
-  return false;
+  constexpr int kCrashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+  return std::ranges::find(kCrashes, signal) != std::end(kCrashes);
 }
 
-void say(Result& result, ResultStatus status, std::string reason) {
+void set_status(Result& result, ResultStatus status, std::string reason) {
   result.status = status;
   result.reason = std::move(reason);
 }
@@ -129,32 +127,30 @@ bool explain(const Ended& ended, const Exit& exit, const lab::ExperimentLimits& 
     case End::Interrupted:
       return false;
     case End::Timeout:
-      say(result, ResultStatus::Timeout, "not done after " + base::shortest(limits.seconds) + " s");
-      return true;
+      set_status(result, ResultStatus::Timeout, cat("not done after ", base::shortest(limits.seconds), " s"));
+      break;
     case End::Memory:
-      say(result, ResultStatus::OutOfMemory,
-          "held " + std::to_string(seen) + " bytes, the limit is " + std::to_string(limits.memory_bytes));
-      return true;
-    case End::Line: {
-      say(result,
-          ended.event != "error"           ? ResultStatus::NotAvailable
-          : ended.kind == "out_of_memory" ? ResultStatus::OutOfMemory
-                                           : ResultStatus::Failed,
-          ended.message);
-      return true;
-    }
+      set_status(result, ResultStatus::OutOfMemory, cat("held ", seen, " bytes, the limit is ", limits.memory_bytes));
+      break;
+    case End::Line:
+      set_status(result,
+                 ended.event != "error"          ? ResultStatus::NotAvailable
+                 : ended.kind == "out_of_memory" ? ResultStatus::OutOfMemory
+                                                 : ResultStatus::Failed,
+                 ended.message);
+      break;
     case End::Closed:
+      if (!exit.signal)
+        set_status(result, ResultStatus::Failed,
+                   cat("exited with ", exit.code.value_or(-1), " before it had answered"));
+      else if (is_crash(*exit.signal))
+        set_status(result, ResultStatus::Failed, "crashed with " + signal_text(*exit.signal));
+      else if (exit.kernel_out_of_memory)
+        set_status(result, ResultStatus::OutOfMemory, "killed by the kernel for want of memory");
+      else
+        set_status(result, ResultStatus::Killed, "ended by " + signal_text(*exit.signal));
       break;
   }
-  if (exit.signal && is_crash(*exit.signal))
-    say(result, ResultStatus::Failed, "crashed with " + signal_text(*exit.signal));
-  else if (exit.signal && exit.kernel_out_of_memory)
-    say(result, ResultStatus::OutOfMemory, "killed by the kernel for want of memory");
-  else if (exit.signal)
-    say(result, ResultStatus::Killed, "ended by " + signal_text(*exit.signal));
-  else
-    say(result, ResultStatus::Failed,
-        "exited with " + std::to_string(exit.code.value_or(-1)) + " before it had answered");
   return true;
 }
 
@@ -171,7 +167,7 @@ Reference reference_outputs(const Config& config, const Workers& workers, const 
   try {
     if (!std::filesystem::exists(index)) {
       std::filesystem::create_directories(folder);
-      Session session(workers.commands.at(text_of(config, "backend")), process_limits(options), options.shows_stage);
+      Session session(workers.at(text_of(config, "backend")), process_limits(options), options.shows_stage);
       Ended ended;
       try {
         session.stage("reference run");
@@ -199,15 +195,15 @@ Reference reference_outputs(const Config& config, const Workers& workers, const 
 Verification verify(Session& session, const Config& config, const Reference& reference, const RunOptions& options) {
   Verification v;
   v.threshold = options.threshold;
-  const std::string path = options.folder + "/outputs-" + std::to_string(::getpid()) + ".bin";
+  const std::string path = options.folder + cat("/outputs-", ::getpid(), ".bin");
   try {
     const JsonValue event = session.ask(outputs_request(path), "outputs");
-    if (reference.failure.empty()) {
-      v = compare_outputs(load_outputs(event), reference.outputs, options.threshold);
-    } else {
-      v.code = VerificationCode::ReferenceFailed;
-      v.detail = reference.failure;
-    }
+    v = reference.failure.empty() ? compare_outputs(load_outputs(event), reference.outputs, options.threshold)
+                                  : Verification{.code = VerificationCode::ReferenceFailed,
+                                                 .reference = "",
+                                                 .error = {},
+                                                 .threshold = options.threshold,
+                                                 .detail = reference.failure};
   } catch (const Error& error) {
     v.code = VerificationCode::UnsupportedOutput;
     v.detail = error.what();
@@ -219,9 +215,7 @@ Verification verify(Session& session, const Config& config, const Reference& ref
 }
 
 void read_inputs(const JsonValue& ready, Result& result) {
-  const JsonValue* list = ready.find("inputs");
-  if (!list || !list->is_array()) return;
-  for (const JsonValue& entry : std::get<JsonValue::Array>(list->content)) {
+  for (const JsonValue& entry : array(ready, "inputs")) {
     documents::InputTensor input{.name = text(entry, "name"), .type = text(entry, "type"), .shape = {}};
     for (const double size : numbers(entry, "shape"))
       if (size >= 0) input.shape.push_back(static_cast<std::int64_t>(size));
@@ -246,14 +240,22 @@ void read_rest(Session& session, Result& result) {
     result.metadata[name] = value;
 }
 
+// Whether a run equals its own reference, so that a PASS would mean nothing. Axes that are not given equal the
+// reference, except ONNX Runtime's optimisation, which is on by default.
+bool is_own_reference(const Config& config, const Config& reference) {
+  return std::ranges::all_of(reference, [&](const auto& axis) {
+    const auto it = config.find(axis.first);
+    return it == config.end() ? axis.first != "optimization" : it->second == axis.second;
+  });
+}
+
 }  // namespace
 
-Workers workers(const lab::Study& study, const std::string& python, const std::string& folder,
-                const std::string& self) {
-  Workers all;
-  for (const char* name : {"ort", "torch", "jax"}) all.commands[name] = {python, folder + "/" + name + "_worker.py"};
-  for (const char* name : {"cmd", "conv"}) all.commands[name] = {self, "worker", name};
-  for (const auto& [name, backend] : study.backends) all.commands[name] = backend.command;
+Workers workers(const Workers& of_user, const std::string& python, const std::string& folder, const std::string& self) {
+  Workers all = of_user;
+  for (const std::string name : {"ort", "torch", "jax"})
+    all.emplace(name, std::vector{python, cat(folder, "/", name, "_worker.py")});
+  for (const std::string name : {"cmd", "conv"}) all.emplace(name, std::vector{self, std::string("worker"), name});
   return all;
 }
 
@@ -275,19 +277,6 @@ std::optional<Config> reference_config(const Config& config) {
   return reference;
 }
 
-namespace {
-
-// Whether a run equals its own reference, so that a PASS would mean nothing. Axes that are not given equal the
-// reference, except ONNX Runtime's optimisation, which is on by default.
-bool is_own_reference(const Config& config, const Config& reference) {
-  return std::all_of(reference.begin(), reference.end(), [&](const auto& axis) {
-    const auto it = config.find(axis.first);
-    return it == config.end() ? axis.first != "optimization" : it->second == axis.second;
-  });
-}
-
-}  // namespace
-
 std::optional<Result> run_experiment(const documents::Experiment& experiment, const Workers& workers,
                                      const RunOptions& options) {
   const Clock::time_point start = Clock::now();
@@ -297,28 +286,26 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   result.metadata = options.metadata;
   result.metadata["time"] = base::utc_now();
   const std::string backend = text_of(experiment.config, "backend");
-  const auto command = workers.commands.find(backend);
-  if (command == workers.commands.end()) {
-    say(result, ResultStatus::NotAvailable, "there is no worker for the backend \"" + backend + "\"");
+  const auto command = workers.find(backend);
+  if (command == workers.end()) {
+    set_status(result, ResultStatus::NotAvailable, cat("there is no worker for the backend \"", backend, "\""));
     return result;
   }
   std::filesystem::create_directories(options.folder);
 
   std::optional<Reference> reference;
-  const std::optional<Config> plain =
-      is_set(experiment.config, "verify") ? reference_config(experiment.config) : std::nullopt;
-  if (plain && is_own_reference(experiment.config, *plain)) {
-    result.verification = Verification{.code = VerificationCode::NoReference,
-                                       .reference = "",
-                                       .error = {},
-                                       .detail = "this run is the reference of the others"};
-  } else if (plain) {
+  const bool verifies = is_set(experiment.config, "verify");
+  const std::optional<Config> plain = verifies ? reference_config(experiment.config) : std::nullopt;
+  const bool is_reference = plain && is_own_reference(experiment.config, *plain);
+  if (plain && !is_reference) {
     bool stopped = false;
     reference = reference_outputs(*plain, workers, options, stopped);
     if (stopped) return std::nullopt;
-  } else if (is_set(experiment.config, "verify")) {
-    result.verification =
-        Verification{.code = VerificationCode::NoReference, .reference = "", .error = {}, .detail = ""};
+  } else if (verifies) {
+    result.verification = Verification{.code = VerificationCode::NoReference,
+                                       .reference = "",
+                                       .error = {},
+                                       .detail = is_reference ? "this run is the reference of the others" : ""};
   }
 
   const std::optional<int> gpu = cuda_index(text_of(experiment.config, "device"));
@@ -353,19 +340,18 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
       result.stderr_tail = session.process().stderr_tail();
     }
   } catch (const Error& error) {
-    say(result, ResultStatus::NotAvailable, error.what());
+    set_status(result, ResultStatus::NotAvailable, error.what());
   }
   if (interrupted) return std::nullopt;
   // On a GPU, record only the GPU's clock and temperature: the CPU's could be mistaken for them.
   documents::Interference around = interference(before, machine_state());
-  around.handoff_seconds = result.interference.handoff_seconds;
   if (gpu) {
-    around.clock_hz_before = result.interference.clock_hz_before;
-    around.clock_hz_after = result.interference.clock_hz_after;
-    around.temperature_celsius = result.interference.temperature_celsius;
-    around.throttle = result.interference.throttle;
+    result.interference.steal_seconds = around.steal_seconds;
+    result.interference.load = around.load;
+  } else {
+    around.handoff_seconds = std::move(result.interference.handoff_seconds);
+    result.interference = std::move(around);
   }
-  result.interference = std::move(around);
   result.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
 }

@@ -12,21 +12,18 @@
 
 namespace pagoda::tools::bench {
 
-// The commands that start workers.
-struct Workers {
-  std::map<std::string, std::vector<std::string>> commands;  // by backend
-};
-// Built-in workers and those of the study. `python` runs ort, torch and jax; `folder` contains their scripts; `self` is
+// The commands that start workers, by backend.
+using Workers = std::map<std::string, std::vector<std::string>>;
+// Built-in workers and those of the user. `python` runs ort, torch and jax; `folder` contains their scripts; `self` is
 // the path of this program.
-Workers workers(const lab::Study& study, const std::string& python, const std::string& folder,
-                const std::string& self);
+Workers workers(const Workers& of_user, const std::string& python, const std::string& folder, const std::string& self);
 
 struct RunOptions {
   lab::ExperimentLimits limits;
   std::string folder;  // for files of workers and references; created if missing
   double threshold = 0.02;
   bool prints_workers = false;  // also copy the workers' output to standard error
-  ShowStage shows_stage = {};  // may be empty
+  ShowStage shows_stage = {};   // may be empty
   base::Settings metadata;
 };
 

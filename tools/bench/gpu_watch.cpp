@@ -7,6 +7,7 @@
 
 #include "cuda_driver.h"
 #include "disturbance.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "tool.h"
 
@@ -17,11 +18,8 @@ constexpr const char* kTooShort = "none: measured runs took less than a second, 
 
 // Records the number of samples in a window and their interval.
 void note_sampling(std::span<const PowerSample> samples, double start, double end, Energy& into) {
-  const auto first =
-      std::lower_bound(samples.begin(), samples.end(), start,
-                       [](const PowerSample& sample, double seconds) { return sample.seconds < seconds; });
-  const auto last = std::upper_bound(
-      first, samples.end(), end, [](double seconds, const PowerSample& sample) { return seconds < sample.seconds; });
+  const auto first = std::ranges::lower_bound(samples, start, {}, &PowerSample::seconds),
+             last = std::ranges::upper_bound(first, samples.end(), end, {}, &PowerSample::seconds);
   into.samples = last - first;
   if (last - first > 1)
     into.period_seconds = ((last - 1)->seconds - first->seconds) / static_cast<double>(last - first - 1);
@@ -71,14 +69,10 @@ Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::Tra
   if (!counts && !sampled) return {};
   const double seconds = last.end - first.start, runs = static_cast<double>(runs_of(measured));
   if (seconds < kEnergySeconds) return {.source = std::string(kTooShort) + "NVML"};
-  if (counts && *last.after > *first.before)
-    return {.joules = (*last.after - *first.before) / runs,
-            .watts = (*last.after - *first.before) / seconds,
-            .source = "energy counter of the GPU (NVML), the whole board"};
+  const double counted = counts ? *last.after - *first.before : 0;
+  if (counted > 0) return {counted / runs, counted / seconds, "energy counter of the GPU (NVML), the whole board"};
   if (!sampled) return {.source = "none: the GPU's energy counter (NVML) did not move"};
-  Energy energy{.joules = *sampled / runs,
-                .watts = *sampled / seconds,
-                .source = "trapezoid over sampled power of the GPU (NVML), the whole board"};
+  Energy energy{*sampled / runs, *sampled / seconds, "trapezoid over sampled power of the GPU (NVML), the whole board"};
   note_sampling(samples, first.start, last.end, energy);
   return energy;
 }
@@ -88,16 +82,15 @@ Energy rail_energy(std::span<const Chunk> measured, const RailTrace& rails) {
   const double start = measured.front().start, end = measured.back().end, seconds = end - start;
   if (seconds < kEnergySeconds) return {.source = std::string(kTooShort) + "samples of its power"};
   Energy energy{.source = rails.source()};
+  const std::vector<std::string>& counted = rails.total().rails;
   for (const std::string& name : rails.names()) {
     const std::vector<PowerSample> samples = rails.samples(name);
     if (!energy.samples) note_sampling(samples, start, end, energy);
     const std::optional<double> joules = trapezoid(samples, start, end);
-    const std::vector<std::string>& counted = rails.total().rails;
-    energy.rails.push_back({.name = name,
-                            .watts = joules ? std::optional(*joules / seconds) : std::nullopt,
-                            .is_counted = std::find(counted.begin(), counted.end(), name) != counted.end()});
+    energy.rails.push_back({name, joules ? std::optional(*joules / seconds) : std::nullopt,
+                            std::ranges::find(counted, name) != counted.end()});
   }
-  if (rails.total().rails.empty()) return energy;
+  if (counted.empty()) return energy;
   if (const auto joules = trapezoid(rails.total_samples(), start, end)) {
     energy.joules = *joules / static_cast<double>(runs_of(measured));
     energy.watts = *joules / seconds;
@@ -136,7 +129,8 @@ std::optional<int> cuda_index(const std::string& device) {
 std::optional<int> gpu_of(const std::string& device) {
   if (device == "cpu") return std::nullopt;
   if (const auto index = cuda_index(device); index && device.starts_with("cuda")) return index;
-  throw UsageError("device '" + device + "' is not known; expected cpu, cuda, or cuda:N for GPU number N, as cuda:1");
+  throw UsageError(
+      cat("device '", device, "' is not known; expected cpu, cuda, or cuda:N for GPU number N, as cuda:1"));
 }
 
 std::string pci_bus_id(int index) {

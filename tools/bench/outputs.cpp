@@ -5,9 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -37,41 +38,37 @@ constexpr TypeRow kTypes[] = {
 };
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) text.append(text.size() > 1 ? "," : "").append(std::to_string(size));
-  return text + "]";
+  return cat("[", base::joined(shape, ",", [](std::int64_t size) { return cat(size); }), "]");
 }
 
 bool all_finite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
 }  // namespace
 
 std::vector<OutputTensor> load_outputs(const base::JsonValue& event) {
-  const auto fail = [](const std::string& what) -> Error {
-    return Error("outputs of a worker: " + what + "; see \"outputs\" in the workers' README");
+  const auto error = [](const std::string& what) {
+    return Error(cat("outputs of a worker: ", what, "; see \"outputs\" in the workers' README"));
   };
   const base::JsonDocument document("outputs of a worker", event);
   const base::JsonField root = document.root();
   const std::string path = root.at("path").text();
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw fail(path + " cannot be read");
+  if (!file) throw error(path + " cannot be read");
   std::vector<OutputTensor> tensors;
   for (const base::JsonField& entry : root.array("tensors")) {
     OutputTensor tensor{.name = entry.at("name").text(), .type = entry.at("type").text(), .shape = {}, .values = {}};
     for (const base::JsonField& size : entry.array("shape")) tensor.shape.push_back(size.integer());
-    const auto* row =
-        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return tensor.type == r.name; });
+    const auto* row = std::ranges::find(kTypes, tensor.type, &TypeRow::name);
     const std::int64_t bytes = entry.at("bytes").integer();
     if (row != std::end(kTypes)) {
-      if (bytes < 0) throw fail("a negative size");
+      if (bytes < 0) throw error("a negative size");
       file.seekg(0, std::ios::end);
       const std::int64_t offset = entry.at("offset").integer();
-      if (offset < 0 || bytes > static_cast<std::int64_t>(file.tellg()) - offset) throw fail(path + " is too short");
+      if (offset < 0 || bytes > static_cast<std::int64_t>(file.tellg()) - offset) throw error(path + " is too short");
       std::string content(static_cast<std::size_t>(bytes), '\0');
-      file.seekg(offset);
-      file.read(content.data(), bytes);
+      file.seekg(offset).read(content.data(), bytes);
       row->read(content, tensor.values);
       tensor.readable = true;
     }
@@ -92,17 +89,16 @@ Verification compare_outputs(const std::vector<OutputTensor>& got, const std::ve
   };
   if (reference.empty()) return with(VerificationCode::UnsupportedOutput, "the reference has no tensors");
   if (got.size() != reference.size())
-    return with(VerificationCode::CountDiffers,
-                std::to_string(got.size()) + " outputs, the reference has " + std::to_string(reference.size()));
+    return with(VerificationCode::CountDiffers, cat(got.size(), " outputs, the reference has ", reference.size()));
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const OutputTensor &a = got[i], &b = reference[i];
-    const std::string name = b.name.empty() ? std::to_string(i) : b.name;
+    const std::string name = b.name.empty() ? cat(i) : b.name;
     if (!a.readable || !b.readable)
       return with(VerificationCode::UnsupportedOutput, name + ": " + (a.readable ? b.type : a.type));
     if (a.shape != b.shape || a.values.size() != b.values.size())
       return with(VerificationCode::ShapesDiffer,
-                  name + ": " + shape_text(a.shape) + ", the reference has " + shape_text(b.shape));
+                  cat(name, ": ", shape_text(a.shape), ", the reference has ", shape_text(b.shape)));
     if (!all_finite(b.values)) return with(VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
     if (!all_finite(a.values)) return with(VerificationCode::NonFinite, name);
     double difference = 0, size = 0;

@@ -4,19 +4,17 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
-#include "pagoda/present/report.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -51,13 +49,12 @@ std::string last_line(const std::string& text) {
   return last;
 }
 
+// The parts between "|", without the blanks before them.
 std::vector<std::string> fields(const std::string& line) {
   std::vector<std::string> result;
   std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, '|');) {
-    const std::size_t begin = field.find_first_not_of(' ');
-    result.push_back(begin == std::string::npos ? "" : field.substr(begin));
-  }
+  for (std::string field; std::getline(stream, field, '|');)
+    result.push_back(field.substr(std::min(field.find_first_not_of(' '), field.size())));
   return result;
 }
 
@@ -67,8 +64,8 @@ constexpr auto integer = base::parse_number<std::int64_t>;
 std::string quoted(const std::string& text) {
   for (const char c : text)
     if (c == '\'' || static_cast<unsigned char>(c) < ' ')
-      throw Error("\"" + base::printable(text) +
-                  "\": quotes and control characters cannot stand in a job script; use another name");
+      throw Error(cat("\"", base::printable(text),
+                      "\": quotes and control characters cannot stand in a job script; use another name"));
   return "'" + text + "'";
 }
 
@@ -80,17 +77,15 @@ std::string without_patterns(const std::string& path) {
 }
 
 std::string job_name(const std::string& study) {
-  std::string name = "pagoda";
-  if (!study.empty()) name += "-";
+  std::string name = study.empty() ? "pagoda" : "pagoda-";
   for (const char c : study) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
   return name;
 }
 
 // Minutes for one experiment, including a run of its reference if outputs are verified.
 std::int64_t minutes(const PlanFile& plan) {
-  const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(), [](const auto& experiment) {
-    return documents::is_set(experiment.config, "verify");
-  });
+  const bool verifies = std::ranges::any_of(
+      plan.experiments, [](const auto& experiment) { return documents::is_set(experiment.config, "verify"); });
   return static_cast<std::int64_t>(std::ceil((plan.limits.seconds * (verifies ? 2 : 1) + kExtraSeconds) / 60));
 }
 
@@ -107,10 +102,9 @@ void write_submission(const std::string& folder, const std::vector<SlurmArray>& 
 
 // Whether sbatch's message means that Slurm cannot be reached.
 bool is_absence(const std::string& words) {
-  for (const char* part : {"contact slurm controller", "configuration source", "authentication error", "Munge",
-                           "Socket timed out", "Connection refused"})
-    if (words.find(part) != std::string::npos) return true;
-  return false;
+  constexpr const char* kSigns[] = {"contact slurm controller", "configuration source", "authentication error", "Munge",
+                                    "Socket timed out",         "Connection refused"};
+  return std::ranges::any_of(kSigns, [&](const char* sign) { return words.find(sign) != std::string::npos; });
 }
 
 std::string sbatch(const std::string& script) {
@@ -123,7 +117,7 @@ std::string sbatch(const std::string& script) {
   const std::string job = output->out.substr(0, output->out.find_first_of(";\n"));
   if (output->end.succeeded() && integer(job)) return job;
   const std::string words = base::printable(last_line(output->err.empty() ? output->out : output->err));
-  const std::string message = script + ": sbatch " + to_string(output->end) + ": " + words;
+  const std::string message = cat(script, ": sbatch ", to_string(output->end), ": ", words);
   if (is_absence(output->err)) throw NoSlurm(message + "; see that slurmctld and munged run (scontrol ping)");
   throw Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
 }
@@ -136,8 +130,7 @@ void take_state(const SlurmArray& array, const std::vector<std::string>& line, b
   if (underscore == std::string::npos || line[0].substr(0, underscore) != array.job) return;
   const auto task = integer(std::string_view(line[0]).substr(underscore + 1));
   if (!task || !std::binary_search(array.tasks.begin(), array.tasks.end(), *task)) return;
-  SlurmTask state;
-  state.state = line[1].substr(0, line[1].find(' '));  // "CANCELLED by 0"
+  SlurmTask state{.state = line[1].substr(0, line[1].find(' '))};  // "CANCELLED by 0"
   if (is_squeue && line.size() > 2) state.restarts = integer(line[2]).value_or(0);
   if (line.size() > 3 && line[3] != "None") state.reason = line[3];
   const std::int64_t index = array.offset + *task;
@@ -160,9 +153,7 @@ std::string ranges(const std::vector<std::int64_t>& sorted) {
   std::string text;
   for (std::size_t i = 0, end; i < sorted.size(); i = end) {
     for (end = i + 1; end < sorted.size() && sorted[end] == sorted[end - 1] + 1;) ++end;
-    if (!text.empty()) text += ",";
-    text += std::to_string(sorted[i]);
-    if (end - i > 1) text += "-" + std::to_string(sorted[end - 1]);
+    text += cat(text.empty() ? "" : ",", sorted[i], end - i > 1 ? cat("-", sorted[end - 1]) : "");
   }
   return text;
 }
@@ -180,13 +171,14 @@ std::string array_script(const SlurmArray& array, const PlanFile& plan, const st
   out << "\n#SBATCH --ntasks=1\n#SBATCH --requeue\n#SBATCH --open-mode=append\n"
       << "#SBATCH --chdir=" << quoted(options.start_folder) << '\n'
       << "#SBATCH --output=" << quoted(without_patterns(folder) + "/slurm/%A_%a.out") << '\n'
-      << "#SBATCH --time=" << (options.time.empty() ? std::to_string(minutes(plan)) : quoted(options.time)) << '\n';
+      << "#SBATCH --time=" << (options.time.empty() ? cat(minutes(plan)) : quoted(options.time)) << '\n';
   // The experiment's limit is nine tenths; the rest is for the runner and the file cache.
   if (plan.limits.memory_bytes > 0)
     out << "#SBATCH --mem=" << (plan.limits.memory_bytes / 9 * 10 + (1 << 20) - 1) / (1 << 20) << "M\n";
-  if (!options.partition.empty()) out << "#SBATCH --partition=" << quoted(options.partition) << '\n';
-  if (!options.account.empty()) out << "#SBATCH --account=" << quoted(options.account) << '\n';
-  if (!options.gpus_per_task.empty()) out << "#SBATCH --gpus-per-task=" << quoted(options.gpus_per_task) << '\n';
+  for (const auto& [name, value] : {std::pair{"partition", &options.partition},
+                                    {"account", &options.account},
+                                    {"gpus-per-task", &options.gpus_per_task}})
+    if (!value->empty()) out << "#SBATCH --" << name << '=' << quoted(*value) << '\n';
   for (std::string option : options.more) {
     if (option.starts_with("--")) option.erase(0, 2);
     const std::size_t equals = option.find('=');
@@ -219,7 +211,7 @@ std::vector<SlurmArray> load_submission(const std::string& folder) {
   if (!std::filesystem::exists(path)) return arrays;
   const base::JsonDocument document =
       base::parse_json(base::read_file(path, "a submission"), path, "expected what pagoda-bench submit wrote");
-  if (document.schema() != kSchema) throw Error(path + ": expected schema " + kSchema);
+  if (document.schema() != kSchema) throw Error(cat(path, ": expected schema ", kSchema));
   for (const base::JsonField& array : document.root().array("arrays")) {
     SlurmArray read{.job = array.at("job").text(), .offset = array.at("offset").integer(), .tasks = {}};
     for (const base::JsonField& task : array.array("tasks")) read.tasks.push_back(task.integer());
@@ -229,11 +221,10 @@ std::vector<SlurmArray> load_submission(const std::string& folder) {
 }
 
 bool is_queued(const SlurmTask& task) {
-  for (const char* state :
-       {"PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING",
-        "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
-    if (task.state == state) return true;
-  return false;
+  constexpr std::string_view kQueued[] = {"PENDING",      "RUNNING",     "CONFIGURING",  "COMPLETING",   "REQUEUED",
+                                          "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING",     "SUSPENDED",    "STOPPED",
+                                          "SIGNALING",    "STAGE_OUT",   "SPECIAL_EXIT", "RESV_DEL_HOLD"};
+  return std::ranges::find(kQueued, task.state) != std::end(kQueued);
 }
 
 std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arrays, std::string& note) {
@@ -253,7 +244,7 @@ std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arr
       note = "squeue: " + base::printable(last_line(queue->err));
     // The controller forgets jobs some minutes after their end; accounting, if enabled, does not.
     const auto has_state = [&](std::int64_t task) { return states.contains(array.offset + task); };
-    if (std::all_of(array.tasks.begin(), array.tasks.end(), has_state)) continue;
+    if (std::ranges::all_of(array.tasks, has_state)) continue;
     const auto account = output_of({"sacct", "--noheader", "--parsable2", "--allocations", "--array",
                                     "--format=JobID,State", "--jobs=" + array.job});
     if (account && account->end.succeeded()) take(account->out, false);
@@ -273,28 +264,27 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
   if (!queued.empty()) {
     // Queued tasks refer to experiments by index in plan.json: with another plan, they would run the wrong ones.
     const PlanFile before = lab::load_plan(folder);
-    const bool same = std::equal(before.experiments.begin(), before.experiments.end(), plan.experiments.begin(),
-                                 plan.experiments.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
-    if (!same)
-      throw Error(folder + ": " + std::to_string(queued.size()) +
-                  " tasks of another plan are still queued there; wait for them, scancel them, or choose "
-                  "another folder");
+    if (!std::ranges::equal(before.experiments, plan.experiments, {}, &documents::Experiment::key,
+                            &documents::Experiment::key))
+      throw Error(cat(folder, ": ", queued.size(),
+                      " tasks of another plan are still queued there; wait for them, scancel them, or choose another ",
+                      "folder"));
     std::erase_if(wanted, [&](std::int64_t index) { return queued.contains(index); });
   } else {
     if (!known.empty() && !note.empty())
-      throw NoSlurm(folder + ": holds a submission whose state cannot be read (" + note +
-                    "); two tasks of one experiment must not be queued");
+      throw NoSlurm(cat(folder, ": holds a submission whose state cannot be read (", note,
+                        "); two tasks of one experiment must not be queued"));
     known.clear();
   }
   std::vector<SlurmArray> arrays = split_arrays(wanted, max_array_size());
   if (arrays.empty()) return arrays;
   fs::create_directories(folder + "/slurm");
   base::write_file(folder + "/plan.json", write_plan(plan));
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const std::string script = folder + "/slurm/array-" + std::to_string(arrays[i].offset) + ".sh";
-    base::write_file(script, array_script(arrays[i], plan, folder, options));
-    arrays[i].job = sbatch(script);
-    known.push_back(arrays[i]);
+  for (SlurmArray& array : arrays) {
+    const std::string script = cat(folder, "/slurm/array-", array.offset, ".sh");
+    base::write_file(script, array_script(array, plan, folder, options));
+    array.job = sbatch(script);
+    known.push_back(array);
     write_submission(folder, known);
   }
   return arrays;
@@ -311,7 +301,7 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
     jobs += (jobs.empty() ? "" : ", ") + array.job;
     for (const std::int64_t task : array.tasks) {
       const std::int64_t index = array.offset + task;
-      const std::string name = array.job + "_" + std::to_string(task);
+      const std::string name = cat(array.job, "_", task);
       const auto it = states.find(index);
       const bool has_record = static_cast<std::size_t>(index) < recorded.size() && recorded[index];
       if (it != states.end() && is_queued(it->second)) {
@@ -327,36 +317,30 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
       }
     }
   }
-  std::ostringstream out;
-  out << "Slurm        jobs " << jobs << '\n';
+  std::string out = cat("Slurm        jobs ", jobs, "\n");
   const auto row = [&](std::string name, const std::string& text) {
     name.resize(std::max<std::size_t>(13, name.size() + 1), ' ');
-    out << name << text << '\n';
+    out += cat(name, text, "\n");
   };
-  const auto some = [](const std::vector<std::string>& names) {
-    std::string text = std::to_string(names.size()) + ":";
-    for (std::size_t i = 0; i < names.size() && i < 8; ++i) text += " " + names[i];
-    return text + (names.size() > 8 ? " …" : "");
+  const auto some = [](std::vector<std::string> names) {
+    const std::size_t count = names.size();
+    names.resize(std::min<std::size_t>(count, 8));
+    return cat(count, ": ", base::joined(names, " "), count > 8 ? " …" : "");
   };
   for (const auto& [state, count] : queued) {
-    std::string name = state, text = std::to_string(count), why;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (state == "PENDING")
-      for (const auto& [reason, tasks] : reasons)
-        why += (why.empty() ? "" : ", ") + base::printable(reason) + " " + std::to_string(tasks);
-    row(name, text + (why.empty() ? "" : " (" + why + ")"));
+    const std::string why = state != "PENDING" ? "" : base::joined(reasons, ", ", [](const auto& reason) {
+      return cat(base::printable(reason.first), " ", reason.second);
+    });
+    row(base::lower(state), why.empty() ? cat(count) : cat(count, " (", why, ")"));
   }
-  if (requeued > 0) row("requeued", std::to_string(requeued) + " of these, once or more");
-  for (const auto& [state, names] : ended) {
-    std::string name = state;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    row(name, some(names) + " (without a record; slurm/TASK.out says why; submit again)");
-  }
+  if (requeued > 0) row("requeued", cat(requeued, " of these, once or more"));
+  for (const auto& [state, names] : ended)
+    row(base::lower(state), some(names) + " (without a record; slurm/TASK.out says why; submit again)");
   if (!note.empty())
     row("state", "unknown: " + note);
   else if (!unknown.empty())
     row("forgotten", some(unknown) + " (without a record, and Slurm no longer knows them; submit again)");
-  return out.str();
+  return out;
 }
 
 bool in_slurm() { return std::getenv("SLURM_JOB_ID") != nullptr; }

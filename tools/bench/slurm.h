@@ -59,8 +59,8 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
 
 // State of one task.
 struct SlurmTask {
-  std::string state;  // "PENDING", "RUNNING", "COMPLETED", "FAILED", …
-  std::string reason;
+  std::string state = {};  // "PENDING", "RUNNING", "COMPLETED", "FAILED", …
+  std::string reason = {};
   std::int64_t restarts = 0;
 };
 

@@ -13,9 +13,9 @@
 #include <sstream>
 #include <thread>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/study.h"
-#include "pagoda/present/report.h"
 #include "process.h"
 
 namespace pagoda::tools::bench {
@@ -26,9 +26,8 @@ namespace fs = std::filesystem;
 // "2 h 5 min", "40 s".
 std::string duration(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-  if (whole >= 3600) return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
-  if (whole >= 60) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
-  return std::to_string(whole) + " s";
+  if (whole >= 3600) return cat(whole / 3600, " h ", whole % 3600 / 60, " min");
+  return whole >= 60 ? cat(whole / 60, " min ", whole % 60, " s") : cat(whole, " s");
 }
 
 // Rewrites one line on a terminal; prints nothing elsewhere.
@@ -36,9 +35,8 @@ class Progress {
  public:
   bool is_shown() const { return is_terminal_; }
   void show(std::size_t at, std::size_t of, const std::string& what, std::int64_t not_ok, double left) {
-    line_ = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + base::printable(what);
-    if (not_ok > 0) line_ += ", " + std::to_string(not_ok) + " not ok";
-    if (left > 0) line_ += ", " + duration(left) + " left";
+    line_ = cat("[", at, "/", of, "] ", base::printable(what), not_ok > 0 ? cat(", ", not_ok, " not ok") : "",
+                left > 0 ? cat(", ", duration(left), " left") : "");
     show_stage("");
   }
   // The line, and what its worker is doing.
@@ -66,10 +64,10 @@ void await_interrupt(double seconds) {
 FolderLock::FolderLock(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/." + name + ".lock";
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw Error(path + ": cannot be opened: " + std::strerror(errno));
+  if (fd_ < 0) throw Error(cat(path, ": cannot be opened: ", std::strerror(errno)));
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd_);
-    throw Error(folder + ": another pagoda-bench writes " + name + " there; wait for it or choose another folder");
+    throw Error(cat(folder, ": another pagoda-bench writes ", name, " there; wait for it or choose another folder"));
   }
 }
 
@@ -88,16 +86,14 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
   Progress progress;
   RunOptions run = options.run;
   if (progress.is_shown()) run.shows_stage = [&](const std::string& stage) { progress.show_stage(stage); };
-  std::size_t at = 0;
   for (const documents::Experiment& experiment : plan.experiments) {
-    ++at;
     if (finished.contains(experiment.key)) {
       ++outcome.skipped;
       continue;
     }
     const lab::StudyStatus status = lab::study_status(plan.experiments, done);
-    progress.show(at, plan.experiments.size(), documents::config_label(experiment.config), outcome.not_ok,
-                  status.seconds_left.value_or(0));
+    progress.show(static_cast<std::size_t>(&experiment - plan.experiments.data()) + 1, plan.experiments.size(),
+                  documents::config_label(experiment.config), outcome.not_ok, status.seconds_left.value_or(0));
     std::optional<documents::Result> result = run_experiment(experiment, workers, run);
     if (result && options.grace_seconds > 0 &&
         (result->status == documents::ResultStatus::Killed || result->status == documents::ResultStatus::Failed)) {
@@ -140,10 +136,9 @@ std::string why_not_ok(const PlanFile& plan, const documents::ResultSet& results
   std::vector<std::pair<const documents::Result*, std::size_t>> reasons;  // the first, and their number
   for (const documents::Result& r : results.results) {
     if (r.status == documents::ResultStatus::Ok || !keys.contains(r.key)) continue;
-    const auto same = [&](const auto& known) {
-      return known.first->status == r.status && known.first->reason == r.reason;
-    };
-    if (const auto found = std::find_if(reasons.begin(), reasons.end(), same); found != reasons.end())
+    const auto found = std::ranges::find_if(
+        reasons, [&](const auto& known) { return known.first->status == r.status && known.first->reason == r.reason; });
+    if (found != reasons.end())
       ++found->second;
     else
       reasons.emplace_back(&r, 1);

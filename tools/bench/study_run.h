@@ -28,14 +28,14 @@ class FolderLock {
 };
 
 struct StudyOptions {
-  std::string folder;
+  std::string folder = {};
   std::string results = "results.jsonl";  // in the folder; each task of a cluster writes its own
   bool resume = true;
-  std::set<std::string> retry;  // run experiments again whose records have these statuses
+  std::set<std::string> retry = {};  // run experiments again whose records have these statuses
   // How long to wait for a signal to the runner after a worker failed or was killed: if a whole job is being ended, the
   // worker may die first, and its failure is not a result. 0: do not wait.
   double grace_seconds = 0;
-  RunOptions run;
+  RunOptions run = {};
 };
 
 struct StudyOutcome {

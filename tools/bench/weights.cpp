@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/sha256.h"
 
@@ -26,9 +27,8 @@ bool lacks_weights(const Model& model) {
     present = extent.location;
     return true;
   };
-  return std::any_of(model.graphs.begin(), model.graphs.end(), [&](const Graph& graph) {
-    return std::any_of(graph.initializers.begin(), graph.initializers.end(),
-                       [&](const Tensor& tensor) { return !is_there(tensor.extent); });
+  return std::ranges::any_of(model.graphs, [&](const Graph& graph) {
+    return std::ranges::any_of(graph.initializers, [&](const Tensor& tensor) { return !is_there(tensor.extent); });
   });
 }
 
@@ -53,7 +53,7 @@ documents::Config with_weights(const documents::Config& config, const RunOptions
   std::string content = documents::text_of(config, "model_sha256");
   if (content.empty()) content = base::hex(base::sha256(base::read_file(file, "an ONNX model")));
   const std::string folder = options.folder + "/filled";
-  const std::string filled = folder + "/" + content.substr(0, 32) + "-" + std::to_string(seed) + ".onnx";
+  const std::string filled = cat(folder, "/", content.substr(0, 32), "-", seed, ".onnx");
   if (!fs::exists(filled)) {
     fs::create_directories(folder);
     write_filled(file, filled, static_cast<std::uint64_t>(seed));

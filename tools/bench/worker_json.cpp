@@ -18,6 +18,12 @@ std::string line(std::string_view key, std::string_view name, const std::functio
   return std::move(json).line();
 }
 
+std::optional<double> number(const JsonValue& value) {
+  if (!value.is_number()) return std::nullopt;
+  return value.is_integer() ? static_cast<double>(std::get<std::int64_t>(value.content))
+                            : std::get<double>(value.content);
+}
+
 }  // namespace
 
 std::string request(std::string_view op, const std::function<void(JsonWriter&)>& add) { return line("op", op, add); }
@@ -66,19 +72,18 @@ std::string text(const JsonValue& object, std::string_view key) {
 
 std::optional<double> number(const JsonValue& object, std::string_view key) {
   const JsonValue* value = object.find(key);
-  if (!value || !value->is_number()) return std::nullopt;
-  return value->is_integer() ? static_cast<double>(std::get<std::int64_t>(value->content))
-                             : std::get<double>(value->content);
+  return value ? number(*value) : std::nullopt;
+}
+
+JsonValue::Array array(const JsonValue& object, std::string_view key) {
+  const JsonValue* value = object.find(key);
+  return value && value->is_array() ? std::get<JsonValue::Array>(value->content) : JsonValue::Array();
 }
 
 std::vector<double> numbers(const JsonValue& object, std::string_view key) {
   std::vector<double> list;
-  const JsonValue* value = object.find(key);
-  if (!value || !value->is_array()) return list;
-  for (const JsonValue& item : std::get<JsonValue::Array>(value->content)) {
-    if (item.is_integer()) list.push_back(static_cast<double>(std::get<std::int64_t>(item.content)));
-    if (const auto* real = std::get_if<double>(&item.content)) list.push_back(*real);
-  }
+  for (const JsonValue& item : array(object, key))
+    if (const auto value = number(item)) list.push_back(*value);
   return list;
 }
 

@@ -35,6 +35,8 @@ std::string text(const JsonValue& object, std::string_view key);
 std::optional<double> number(const JsonValue& object, std::string_view key);
 // The numbers in a member that is an array; skips other elements.
 std::vector<double> numbers(const JsonValue& object, std::string_view key);
+// A member that is an array; empty if missing or of a different type.
+JsonValue::Array array(const JsonValue& object, std::string_view key);
 // A member that is an object, as settings; skips its arrays and objects.
 base::Settings settings(const JsonValue& object, std::string_view key);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -35,8 +36,8 @@ void refuse_unresolved(const Study& study) {
         const auto* text = std::get_if<std::string>(&value);
         if (!text) continue;
         if (name == "model" && (text->starts_with("suite:") || text->ends_with(".txt")))
-          throw Error("model: found the list " + *text +
-                      ", which only the command line pagoda-bench run takes; name its models");
+          throw Error(cat("model: found the list ", *text,
+                          ", which only the command line pagoda-bench run takes; name its models"));
         if (name == "device" && *text == "auto")
           throw Error(
               "device: found auto, which only the command line pagoda-bench run takes; name cpu, cuda or another");
@@ -82,13 +83,11 @@ PlanFile load_plan(const std::string& folder) {
 }
 
 PlanFile plan_file(const Study& study, const StudyPlan& plan, std::vector<documents::Experiment> experiments) {
-  PlanFile file{.name = study.name,
-                .experiments = std::move(experiments),
-                .unsupported = plan.unsupported,
-                .limits = study.limits,
-                .backends = {}};
-  for (const auto& [name, backend] : study.backends) file.backends[name] = backend.command;
-  return file;
+  return {.name = study.name,
+          .experiments = std::move(experiments),
+          .unsupported = plan.unsupported,
+          .limits = study.limits,
+          .backends = study.backends};
 }
 
 StudyRun run_study(const Study& study, const StudyRunOptions& options) {
@@ -110,8 +109,8 @@ StudyRun run_study(const Study& study, const StudyRunOptions& options) {
     try {
       return base::run_and_capture(words);
     } catch (const base::CannotStart& error) {
-      throw Error(std::string(error.what()) +
-                  "; install pagoda-bench beside the other programs or on the PATH, or name it in PAGODA_BENCH");
+      throw Error(cat(error.what(),
+                      "; install pagoda-bench beside the other programs or on the PATH, or name it in PAGODA_BENCH"));
     }
   }();
   std::map<std::string, documents::Result> records;
@@ -120,8 +119,8 @@ StudyRun run_study(const Study& study, const StudyRunOptions& options) {
   for (const documents::Experiment& experiment : file.experiments) {
     const auto found = records.find(experiment.key);
     if (found == records.end())
-      throw Error(program + " resume " + options.folder + " " + to_string(output.end) + " without a record of " +
-                  documents::config_label(experiment.config) + ": " + output.err);
+      throw Error(cat(program, " resume ", options.folder, " ", to_string(output.end), " without a record of ",
+                      documents::config_label(experiment.config), ": ", output.err));
     run.not_ok += found->second.status != documents::ResultStatus::Ok;
     run.results.push_back(found->second);
   }

@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <initializer_list>
+#include <functional>
 
 #define TOML_ENABLE_FORMATTERS 0
 namespace pagoda::lab {
 
-// What toml++ takes for impossible and 3.3 meets in damaged files: a table's header that begins with a control character,
-// and some characters where it looks for white space (it is none). It stops the program there, or, where assertions are
-// off, its behaviour is undefined.
+// What toml++ takes for impossible and 3.3 meets in damaged files: a table's header that begins with a control
+// character, and some characters where it looks for white space (it is none). It stops the program there, or, where
+// assertions are off, its behaviour is undefined.
 struct UnexpectedToml {};
 [[noreturn]] static void refuse_toml() { throw UnexpectedToml(); }
 
@@ -42,133 +42,151 @@ namespace {
 
 using namespace bench;
 
-// The table being read, for messages: "study.toml:12: [measure]".
+// The table being read, for messages: "study.toml", "[measure]".
 struct Place {
-  std::string subject, section;
+  std::string subject, section = {};
+};
 
-  [[noreturn]] void fail(const toml::node& node, const std::string& what) const {
+// A value of the study. Its readers throw Error: "study.toml:12: [measure]: half_width: expected a number above 0".
+struct Field {
+  const toml::node& node;
+  const Place& place;
+  std::string name;
+
+  [[noreturn]] void fail_here(const std::string& what) const {
     const auto line = node.source().begin.line;
-    throw Error(subject + (line ? ":" + std::to_string(line) : "") + ": " + (section.empty() ? "" : section + ": ") +
-                what);
+    throw Error(
+        cat(place.subject, line ? cat(":", line) : "", ": ", place.section, place.section.empty() ? "" : ": ", what));
+  }
+  [[noreturn]] void fail(const std::string& what) const { fail_here(cat(name, ": ", what)); }
+
+  double positive(bool zero_allowed = false) const {
+    const auto value = node.value<double>();
+    if (!value || !std::isfinite(*value) || *value < 0 || (*value == 0 && !zero_allowed))
+      fail("expected a number above 0");
+    return *value;
+  }
+  std::int64_t count() const {
+    const auto value = node.value_exact<std::int64_t>();
+    if (!value || *value < 1) fail("expected an integer of at least 1");
+    return *value;
+  }
+  std::string text() const {
+    const auto value = node.value_exact<std::string>();
+    if (!value) fail("expected a text");
+    return *value;
+  }
+  bool truth() const {
+    const auto value = node.value_exact<bool>();
+    if (!value) fail("expected true or false");
+    return *value;
+  }
+  base::Setting setting() const {
+    if (const auto value = node.value_exact<bool>()) return *value;
+    if (const auto value = node.value_exact<std::int64_t>()) return *value;
+    if (const auto value = node.value_exact<double>(); value && std::isfinite(*value)) return *value;
+    if (const auto value = node.value_exact<std::string>()) return *value;
+    fail(node.is_floating_point() ? "found no finite number"
+                                  : "found a table or a date, expected a text, a number, true or false");
+  }
+  std::vector<base::Setting> settings() const {
+    const toml::array* list = node.as_array();
+    if (!list) return {setting()};
+    std::vector<base::Setting> values;
+    for (const toml::node& item : *list) values.push_back(Field{item, place, name}.setting());
+    if (values.empty()) fail("found an empty list, which would leave no experiment");
+    return values;
   }
 };
 
-base::Setting setting(const toml::node& node, const Place& place, const std::string& name) {
-  if (const auto value = node.value_exact<bool>()) return *value;
-  if (const auto value = node.value_exact<std::int64_t>()) return *value;
-  if (const auto value = node.value_exact<double>()) {
-    if (!std::isfinite(*value)) place.fail(node, name + ": found no finite number");
-    return *value;
-  }
-  if (const auto value = node.value_exact<std::string>()) return *value;
-  place.fail(node, name + ": found a table or a date, expected a text, a number, true or false");
-}
-
-std::vector<base::Setting> settings(const toml::node& node, const Place& place, const std::string& name) {
-  std::vector<base::Setting> values;
-  if (const toml::array* list = node.as_array()) {
-    for (const toml::node& item : *list) values.push_back(setting(item, place, name));
-    if (values.empty()) place.fail(node, name + ": found an empty list, which would leave no experiment");
-  } else {
-    values.push_back(setting(node, place, name));
-  }
-  return values;
-}
-
-// Expands the values of an axis: a text on an integer or size axis is a list with ranges.
-std::vector<base::Setting> with_ranges(const AxisRow& axis, std::vector<base::Setting> values, const toml::node& node,
-                                       const Place& place) {
-  if (axis.type == AxisType::Text) return values;
-  std::vector<base::Setting> all;
-  for (base::Setting& value : values) {
-    const auto* text = std::get_if<std::string>(&value);
-    if (!text) {
-      all.push_back(std::move(value));
-      continue;
-    }
-    try {
-      for (base::Setting& one : axis_values(axis, *text)) all.push_back(std::move(one));
-    } catch (const Error& error) {
-      place.fail(node, error.what());
-    }
-  }
-  return all;
-}
-
-void check_type(const AxisRow& axis, const std::vector<base::Setting>& values, const toml::node& node,
-                const Place& place) {
-  for (const base::Setting& value : values) {
-    const bool fits = axis.type == AxisType::Text   ? std::holds_alternative<std::string>(value)
-                      : axis.type == AxisType::Size ? height_and_width(value).has_value()
-                                                    : std::holds_alternative<std::int64_t>(value);
-    if (!fits)
-      place.fail(node, std::string(axis.name) + ": found " + base::setting_text(value) + ", expected " +
-                           (axis.type == AxisType::Text   ? "a text"
-                            : axis.type == AxisType::Size ? "an integer or HEIGHTxWIDTH"
-                                                          : "an integer"));
-    const auto* number = std::get_if<std::int64_t>(&value);
-    if (number && *number < 1)
-      place.fail(node, std::string(axis.name) + ": found " + base::setting_text(value) + ", expected at least 1");
-  }
-}
-
-double positive(const toml::node& node, const Place& place, const std::string& name, bool zero_allowed = false) {
-  const auto value = node.value<double>();
-  if (!value || !std::isfinite(*value) || *value < 0 || (*value == 0 && !zero_allowed))
-    place.fail(node, name + ": expected a number above 0");
-  return *value;
-}
-
-std::int64_t count(const toml::node& node, const Place& place, const std::string& name) {
-  const auto value = node.value_exact<std::int64_t>();
-  if (!value || *value < 1) place.fail(node, name + ": expected an integer of at least 1");
-  return *value;
-}
-
-std::string text(const toml::node& node, const Place& place, const std::string& name) {
-  const auto value = node.value_exact<std::string>();
-  if (!value) place.fail(node, name + ": expected a text");
-  return *value;
-}
-
-// The keys of a table. With a name that may be meant, the message ends there.
-[[noreturn]] void unknown(const toml::node& node, const Place& place, std::string_view name,
-                          std::vector<std::string_view> known, bool or_axis = false) {
-  std::string expected = base::joined(known);
-  if (or_axis) {
-    for (const AxisRow& axis : kAxes) known.push_back(axis.name);
-    expected += ", or an axis: " + base::joined(kAxes, ", ", &AxisRow::name);
-  }
-  const std::string_view meant = base::nearest(name, known);
-  place.fail(node, cat("unknown key \"", name, "\"; ",
-                       meant.empty() ? "expected " + expected : cat("did you mean \"", meant, "\"?")));
-}
-
 using Axes = std::map<std::string, std::vector<base::Setting>>;
 
-void read_options(Axes& axes, const toml::node& node, const Place& place) {
-  const toml::table* table = node.as_table();
-  if (!table) place.fail(node, "options: expected a table");
-  for (const auto& [name, value] : *table) {
-    const std::string axis(name.str());
-    if (find_axis(axis) || !documents::is_axis(axis))
-      place.fail(value, "options: \"" + axis + "\" has a meaning of its own");
-    axes[axis] = settings(value, place, axis);
+void read_options(Axes& axes, const Field& options) {
+  const toml::table* table = options.node.as_table();
+  if (!table) options.fail("expected a table");
+  for (const auto& [key, node] : *table) {
+    const Field option{node, options.place, std::string(key.str())};
+    if (find_axis(option.name) || !documents::is_axis(option.name))
+      option.fail_here(cat("options: \"", option.name, "\" has a meaning of its own"));
+    axes[option.name] = option.settings();
   }
 }
 
-// True if `name` is an axis or "options".
-bool read_axis(Axes& axes, const std::string& name, const toml::node& value, const Place& place) {
-  if (name == "options") {
-    read_options(axes, value, place);
-    return true;
+// Adds values of an axis; a text on an integer or size axis is a list with ranges.
+void read_values(const AxisRow& axis, const Field& field, std::vector<base::Setting>& values) {
+  constexpr const char* kExpected[] = {"a text", "an integer", "an integer or HEIGHTxWIDTH"};
+  for (base::Setting& value : field.settings()) {
+    const auto* text = std::get_if<std::string>(&value);
+    const auto* number = std::get_if<std::int64_t>(&value);
+    const auto fail = [&](const std::string& expected) {
+      field.fail_here(cat(axis.name, ": found ", base::setting_text(value), ", expected ", expected));
+    };
+    if (text && axis.type != AxisType::Text) {
+      try {
+        for (base::Setting& one : axis_values(axis, *text)) values.push_back(std::move(one));
+      } catch (const Error& error) {
+        field.fail_here(error.what());
+      }
+      continue;
+    }
+    if (axis.type == AxisType::Text ? !text : !number) fail(kExpected[static_cast<std::size_t>(axis.type)]);
+    if (number && *number < 1) fail("at least 1");
+    values.push_back(std::move(value));
   }
-  const AxisRow* axis = find_axis(name);
+}
+
+// False if the field is neither an axis nor "options".
+bool read_axis(Axes& axes, const Field& field) {
+  if (field.name == "options") return read_options(axes, field), true;
+  const AxisRow* axis = find_axis(field.name);
   if (!axis) return false;
-  std::vector<base::Setting> values = with_ranges(*axis, settings(value, place, name), value, place);
-  check_type(*axis, values, value, place);
+  std::vector<base::Setting> values;
+  read_values(*axis, field, values);
   axes[std::string(axis->name)] = std::move(values);
   return true;
+}
+
+struct Key {
+  std::string_view name;
+  std::function<void(const Field&)> read;
+};
+
+// Reads a table by its keys; other members are axes if `axes` are given, else mistakes.
+void read_table(const toml::table& table, const Place& place, const std::vector<Key>& keys, Axes* axes = nullptr) {
+  for (const auto& [key, node] : table) {
+    const Field field{node, place, std::string(key.str())};
+    const auto found = std::ranges::find(keys, field.name, &Key::name);
+    if (found != keys.end()) {
+      found->read(field);
+      continue;
+    }
+    if (axes && read_axis(*axes, field)) continue;
+    std::vector<std::string_view> known;
+    for (const Key& each : keys) known.push_back(each.name);
+    std::string expected = base::joined(known);
+    if (axes) {
+      for (const AxisRow& axis : kAxes) known.push_back(axis.name);
+      expected += ", or an axis: " + base::joined(kAxes, ", ", &AxisRow::name);
+    }
+    // With a name that may be meant, the message ends there.
+    const std::string_view meant = base::nearest(field.name, known);
+    field.fail_here(cat("unknown key \"", field.name, "\"; ",
+                        meant.empty() ? "expected " + expected : cat("did you mean \"", meant, "\"?")));
+  }
+}
+
+// Reads the table [NAME] of the study.
+void read_section(const Field& section, const std::vector<Key>& keys) {
+  const Place place{section.place.subject, cat("[", section.name, "]")};
+  const toml::table* table = section.node.as_table();
+  if (!table) Field{section.node, place, ""}.fail_here("expected a table");
+  read_table(*table, place, keys);
+}
+
+// Calls `read` with each member of the table [NAME].
+void read_each(const Field& section, const std::function<void(const Field&)>& read) {
+  const Place place{section.place.subject, cat("[", section.name, "]")};
+  for (const auto& [key, node] : *section.node.as_table()) read({node, place, std::string(key.str())});
 }
 
 // The axes in the order of kAxes, then options by name.
@@ -181,82 +199,36 @@ std::vector<Axis> ordered(const Axes& axes) {
   return block;
 }
 
-ModelForms model_forms(const toml::node& node, const Place& place, const std::string& name, const std::string& folder) {
+ModelForms model_forms(const Field& model, const std::string& folder) {
   const auto in_folder = [&](const std::string& path) {
     return folder.empty() ? path : (std::filesystem::path(folder) / path).string();
   };
-  if (const auto file = node.value_exact<std::string>()) return {.onnx = in_folder(*file), .named = ""};
-  const toml::table* table = node.as_table();
-  if (!table) place.fail(node, name + ": expected a path, or a table of onnx and named");
+  if (const auto file = model.node.value_exact<std::string>()) return {.onnx = in_folder(*file), .named = ""};
+  const toml::table* table = model.node.as_table();
+  if (!table) model.fail("expected a path, or a table of onnx and named");
+  const auto text = [&](const Field& form) {
+    return Field{form.node, form.place, cat(model.name, ".", form.name)}.text();
+  };
   ModelForms forms;
-  for (const auto& [key, value] : *table) {
-    if (key.str() == "onnx")
-      forms.onnx = in_folder(text(value, place, name + ".onnx"));
-    else if (key.str() == "named")
-      forms.named = text(value, place, name + ".named");
-    else
-      unknown(value, place, key.str(), {"onnx", "named"});
-  }
+  read_table(*table, model.place,
+             {{"onnx", [&](const Field& form) { forms.onnx = in_folder(text(form)); }},
+              {"named", [&](const Field& form) { forms.named = text(form); }}});
   return forms;
 }
 
-UserBackend user_backend(const toml::node& node, const Place& place, const std::string& name) {
-  if (is_built_in(name)) place.fail(node, name + ": is a built-in backend; give yours another name");
-  const toml::table* table = node.as_table();
-  if (!table) place.fail(node, name + ": expected a table with a command");
-  UserBackend backend;
-  for (const auto& [key, value] : *table) {
-    if (key.str() != "command") unknown(value, place, key.str(), {"command"});
-    if (const toml::array* list = value.as_array())
-      for (const toml::node& item : *list) backend.command.push_back(text(item, place, name + ".command"));
-  }
-  if (backend.command.empty()) place.fail(node, name + ": command: expected a list of the program and its arguments");
-  return backend;
-}
-
-struct Number {
-  const char* name;
-  double base::TimingOptions::*field;
-};
-constexpr Number kTimingNumbers[] = {{"budget_seconds", &base::TimingOptions::budget_seconds},
-                                     {"half_width", &base::TimingOptions::half_width},
-                                     {"warmup_seconds", &base::TimingOptions::warmup_seconds},
-                                     {"settle", &base::TimingOptions::settle}};
-
-void read_measure(base::TimingOptions& options, const toml::node& node, const Place& place) {
-  const toml::table* table = node.as_table();
-  if (!table) place.fail(node, "expected a table");
-  for (const auto& [key, value] : *table) {
-    const std::string name(key.str());
-    const auto* number = std::find_if(std::begin(kTimingNumbers), std::end(kTimingNumbers),
-                                      [&](const Number& n) { return n.name == name; });
-    if (number != std::end(kTimingNumbers))
-      options.*number->field = positive(value, place, name, name == "warmup_seconds");
-    else if (name == "min_iterations")
-      options.min_iterations = count(value, place, name);
-    else if (name == "max_iterations")
-      options.max_iterations = count(value, place, name);
-    else if (name == "warmup_iterations")
-      options.warmup_iterations = count(value, place, name);
-    else
-      unknown(value, place, name,
-              {"budget_seconds", "half_width", "warmup_seconds", "settle", "min_iterations", "max_iterations",
-               "warmup_iterations"});
-  }
-}
-
-void read_limits(ExperimentLimits& limits, const toml::node& node, const Place& place) {
-  const toml::table* table = node.as_table();
-  if (!table) place.fail(node, "expected a table");
-  for (const auto& [key, value] : *table) {
-    if (key.str() == "seconds")
-      limits.seconds = positive(value, place, "seconds");
-    else if (key.str() == "memory")
-      limits.memory_bytes =
-          value.is_integer() ? count(value, place, "memory") : parse_bytes(text(value, place, "memory"), place.subject);
-    else
-      unknown(value, place, key.str(), {"seconds", "memory"});
-  }
+std::vector<std::string> backend_command(const Field& backend) {
+  if (is_built_in(backend.name)) backend.fail("is a built-in backend; give yours another name");
+  const toml::table* table = backend.node.as_table();
+  if (!table) backend.fail("expected a table with a command");
+  std::vector<std::string> words;
+  read_table(*table, backend.place,
+             {{"command", [&](const Field& command) {
+                 if (const toml::array* list = command.node.as_array())
+                   for (const toml::node& item : *list)
+                     words.push_back(Field{item, backend.place, backend.name + ".command"}.text());
+               }}});
+  if (words.empty()) backend.fail("command: expected a list of the program and its arguments");
+  return words;
 }
 
 // Makes paths of models, model lists and data relative to the study's folder.
@@ -284,8 +256,7 @@ std::int64_t parse_bytes(std::string_view text, std::string_view subject) {
   for (const auto& [name, factor] : kUnits)
     if (error == std::errc() && unit == name && number > 0 && number * factor < 9e18)
       return static_cast<std::int64_t>(number * factor);
-  throw Error(std::string(subject) + ": found \"" + std::string(text) +
-              "\", expected bytes like 8GiB, 512MB or 1000000");
+  throw Error(cat(subject, ": found \"", text, "\", expected bytes like 8GiB, 512MB or 1000000"));
 }
 
 Study parse_study(std::string_view source, std::string_view subject, const std::string& folder) {
@@ -293,66 +264,69 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
   try {
     root = toml::parse(source, subject);
   } catch (const toml::parse_error& error) {
-    throw Error(std::string(subject) + ":" + std::to_string(error.source().begin.line) +
-                ": no TOML: " + std::string(error.description()));
+    throw Error(cat(subject, ":", error.source().begin.line, ": no TOML: ", error.description()));
   } catch (const UnexpectedToml&) {
-    throw Error(std::string(subject) + ": no TOML: found a table's header or a key without a name");
+    throw Error(cat(subject, ": no TOML: found a table's header or a key without a name"));
   }
-  const Place top{std::string(subject), ""};
+  const Place top{std::string(subject)};
   Study study;
   study.name = subject;
   Axes shared;
   const toml::array* experiments = nullptr;
-  for (const auto& [key, value] : root) {
-    const std::string name(key.str());
-    const Place section{top.subject, "[" + name + "]"};
-    if (name == "name") {
-      study.name = text(value, top, name);
-    } else if (name == "repeats") {
-      study.repeats = count(value, top, name);
-    } else if (name == "seed") {
-      study.seed = count(value, top, name);
-    } else if (name == "layers" || name == "verify") {
-      const auto wanted = value.value_exact<bool>();
-      if (!wanted) top.fail(value, name + ": expected true or false");
-      (name == "layers" ? study.layers : study.verify) = *wanted;
-    } else if (name == "measure") {
-      read_measure(study.measure, value, section);
-    } else if (name == "limits") {
-      read_limits(study.limits, value, section);
-    } else if (name == "models" && value.is_table()) {
-      for (const auto& [model, forms] : *value.as_table())
-        study.models[std::string(model.str())] = model_forms(forms, section, std::string(model.str()), folder);
-    } else if (name == "backends" && value.is_table()) {
-      for (const auto& [backend, table] : *value.as_table())
-        study.backends[std::string(backend.str())] = user_backend(table, section, std::string(backend.str()));
-    } else if (name == "experiments") {
-      experiments = value.as_array();
-      if (!experiments || !experiments->is_array_of_tables())
-        top.fail(value, "experiments: expected [[experiments]] tables");
-    } else if (!read_axis(shared, name, value, top)) {
-      unknown(value, top, name,
-              {"name", "repeats", "seed", "layers", "verify", "measure", "limits", "models", "backends", "experiments"},
-              true);
-    }
+  const auto number = [](double& into) { return [to = &into](const Field& f) { *to = f.positive(); }; };
+  const auto count = [](std::int64_t& into) { return [to = &into](const Field& f) { *to = f.count(); }; };
+  const auto truth = [](bool& into) { return [to = &into](const Field& f) { *to = f.truth(); }; };
+  base::TimingOptions& measure = study.measure;
+  const std::vector<Key> measure_keys = {
+      {"budget_seconds", number(measure.budget_seconds)},
+      {"half_width", number(measure.half_width)},
+      {"warmup_seconds", [&](const Field& f) { measure.warmup_seconds = f.positive(true); }},
+      {"settle", number(measure.settle)},
+      {"min_iterations", count(measure.min_iterations)},
+      {"max_iterations", count(measure.max_iterations)},
+      {"warmup_iterations", count(measure.warmup_iterations)}};
+  const std::vector<Key> limit_keys = {{"seconds", number(study.limits.seconds)},
+                                       {"memory", [&](const Field& f) {
+                                          study.limits.memory_bytes =
+                                              f.node.is_integer() ? f.count() : parse_bytes(f.text(), subject);
+                                        }}};
+  const std::vector<Key> keys = {
+      {"name", [&](const Field& f) { study.name = f.text(); }},
+      {"repeats", count(study.repeats)},
+      {"seed", count(study.seed)},
+      {"layers", truth(study.layers)},
+      {"verify", truth(study.verify)},
+      {"measure", [&](const Field& f) { read_section(f, measure_keys); }},
+      {"limits", [&](const Field& f) { read_section(f, limit_keys); }},
+      // Lists of models or backends are axes.
+      {"models",
+       [&](const Field& f) {
+         if (!f.node.is_table()) return void(read_axis(shared, f));
+         read_each(f, [&](const Field& model) { study.models[model.name] = model_forms(model, folder); });
+       }},
+      {"backends",
+       [&](const Field& f) {
+         if (!f.node.is_table()) return void(read_axis(shared, f));
+         read_each(f, [&](const Field& backend) { study.backends[backend.name] = backend_command(backend); });
+       }},
+      {"experiments", [&](const Field& f) {
+         experiments = f.node.as_array();
+         if (!experiments || !experiments->is_array_of_tables()) f.fail("expected [[experiments]] tables");
+       }}};
+  read_table(root, top, keys, &shared);
+  if (!experiments) study.blocks.push_back(ordered(shared));
+  for (std::size_t i = 0; experiments && i < experiments->size(); ++i) {
+    const Place place{top.subject, "[[experiments]]"};
+    Axes axes = shared;
+    read_table(*experiments->get_as<toml::table>(i), place,
+               {{"options", [&](const Field& f) { read_options(axes, f); }}}, &axes);
+    study.blocks.push_back(ordered(axes));
   }
-  if (!experiments) {
-    study.blocks.push_back(ordered(shared));
-  } else {
-    for (const toml::node& block : *experiments) {
-      const Place place{top.subject, "[[experiments]]"};
-      Axes axes = shared;
-      for (const auto& [key, value] : *block.as_table())
-        if (!read_axis(axes, std::string(key.str()), value, place))
-          unknown(value, place, key.str(), {"options"}, true);
-      study.blocks.push_back(ordered(axes));
-    }
+  for (std::vector<Axis>& block : study.blocks) {
+    if (std::ranges::find(block, "backend", &Axis::first) == block.end())
+      throw Error(cat(subject, ": an experiment has no backend; name one of ", backend_list(), ", or of [backends]"));
+    if (!folder.empty()) place_paths(block, folder);
   }
-  for (const std::vector<Axis>& block : study.blocks)
-    if (std::none_of(block.begin(), block.end(), [](const Axis& axis) { return axis.first == "backend"; }))
-      throw Error(top.subject + ": an experiment has no backend; name one of " + backend_list() + ", or of [backends]");
-  if (!folder.empty())
-    for (std::vector<Axis>& block : study.blocks) place_paths(block, folder);
   return study;
 }
 

@@ -54,11 +54,6 @@ struct ModelForms {
   std::string named;  // as torchvision or transformers spell it
 };
 
-// A backend of the user: a command that speaks the workers' protocol (tools/bench/workers/README.md).
-struct UserBackend {
-  std::vector<std::string> command;
-};
-
 struct ExperimentLimits {
   double seconds = 600;           // wall time of one experiment
   std::int64_t memory_bytes = 0;  // resident, total over all its processes; 0: no limit
@@ -70,7 +65,8 @@ struct Study {
   std::string name;
   std::vector<std::vector<Axis>> blocks;  // one cross product each, axes in the order of kAxes, options last
   std::map<std::string, ModelForms> models;
-  std::map<std::string, UserBackend> backends;
+  // The user's: commands that speak the workers' protocol (tools/bench/workers/README.md).
+  std::map<std::string, std::vector<std::string>> backends;
   base::TimingOptions measure;
   ExperimentLimits limits;
   std::int64_t repeats = 1;
