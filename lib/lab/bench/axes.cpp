@@ -1,4 +1,4 @@
-// What the built-in backends support.
+// The axes and values that the built-in backends support.
 #include "pagoda/lab/axes.h"
 
 #include "pagoda/lab/study.h"
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/sweep.h"
@@ -55,15 +56,12 @@ constexpr std::array<ValueRow, 15> kValues = {{
 // clang-format on
 
 bool among(std::string_view list, std::string_view word) {
-  std::string wanted = " ";
-  wanted.append(word).append(" ");
-  return list.find(wanted) != std::string_view::npos;
+  return list.find(cat(" ", word, " ")) != std::string_view::npos;
 }
 
 [[noreturn]] void fail_list(const AxisRow& axis, std::string_view found) {
-  throw Error(std::string(axis.name) + ": found " + std::string(found) +
-              ", expected integers of at least 1, or ranges like 1,2,4..64" +
-              (axis.type == AxisType::Size ? ", or HEIGHTxWIDTH" : ""));
+  throw Error(cat(axis.name, ": found ", found, ", expected integers of at least 1, or ranges like 1,2,4..64",
+                  axis.type == AxisType::Size ? ", or HEIGHTxWIDTH" : ""));
 }
 
 // Sizes and ranges of a list without HEIGHTxWIDTH.
@@ -71,7 +69,7 @@ void add_sizes(const AxisRow& axis, const std::string& list, std::vector<base::S
   if (list.empty()) return;
   std::vector<std::int64_t> sizes;
   try {
-    sizes = parse_axis(std::string(axis.name) + "=" + list).sizes;
+    sizes = parse_axis(cat(axis.name, "=", list)).sizes;
   } catch (const Error&) {
     fail_list(axis, list);
   }
@@ -87,20 +85,18 @@ std::string_view kind(std::string_view device) { return device.substr(0, device.
 }  // namespace
 
 const AxisRow* find_axis(std::string_view name) {
-  const auto* row =
-      std::find_if(kAxes.begin(), kAxes.end(), [&](const AxisRow& r) { return r.name == name || r.plural == name; });
+  const auto* row = std::ranges::find_if(kAxes, [&](const AxisRow& r) { return r.name == name || r.plural == name; });
   return row == kAxes.end() ? nullptr : row;
 }
 
 bool is_built_in(std::string_view backend) {
-  return std::any_of(kBackends.begin(), kBackends.end(), [&](const BackendRow& r) { return r.name == backend; });
+  return std::ranges::find(kBackends, backend, &BackendRow::name) != kBackends.end();
 }
 
 bool has_axis(std::string_view backend, std::string_view axis) {
   if (axis == "model" || axis == "backend") return true;
-  for (const BackendRow& row : kBackends)
-    if (row.name == backend) return among(row.axes, axis) || !find_axis(axis);
-  return true;
+  const auto* row = std::ranges::find(kBackends, backend, &BackendRow::name);
+  return row == kBackends.end() || among(row->axes, axis) || !find_axis(axis);
 }
 
 std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting& size) {
@@ -157,23 +153,23 @@ std::optional<std::string> unsupported_reason(const documents::Config& config, c
   const std::string backend = documents::text_of(config, "backend"), model = documents::text_of(config, "model");
   if (study.backends.contains(backend)) return std::nullopt;
   if (!is_built_in(backend))
-    return "there is no backend \"" + backend + "\"; there are " + backend_list() + ", and those of [backends]";
+    return cat("there is no backend \"", backend, "\"; there are ", backend_list(), ", and those of [backends]");
   for (const ValueRow& row : kValues) {
     if (row.backend != backend) continue;
     const std::string value = documents::text_of(config, std::string(row.axis));
     if (value.empty() || among(row.values, row.axis == "device" ? kind(value) : std::string_view(value))) continue;
-    return std::string(row.axis) + " \"" + value + "\": " + std::string(row.reason);
+    return cat(row.axis, " \"", value, "\": ", row.reason);
   }
   const bool has_file = config.contains("model_file");
   if ((backend == "ort" || backend == "conv") && !has_file)
-    return "\"" + model + "\" is a name and " + backend + " runs ONNX files: give one by [models] or as a path";
+    return cat("\"", model, "\" is a name and ", backend, " runs ONNX files: give one by [models] or as a path");
   if (backend == "torch" && has_file && documents::text_of(config, "mode") == "training")
     return "an ONNX file has no training step in torch: give the name of a model";
   if (backend == "cmd" && documents::text_of(config, "command").empty()) return "the backend cmd needs a command";
   const std::string algorithm = documents::text_of(config, "algorithm");
   if (backend == "conv" && kind(documents::text_of(config, "device")) == "cpu" &&
       !among(" reference auto direct gemm winograd ", algorithm) && !algorithm.empty())
-    return "oneDNN has no algorithm \"" + algorithm + "\"; it has direct, gemm, winograd and auto";
+    return cat("oneDNN has no algorithm \"", algorithm, "\"; it has direct, gemm, winograd and auto");
   return std::nullopt;
 }
 

@@ -1,6 +1,5 @@
-// Expands a study into experiments: products, stages, filters, order.
+// Expands a study into experiments: products, stages, filters, order, progress.
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -9,7 +8,9 @@
 #include <set>
 #include <sstream>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/sha256.h"
+#include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
@@ -84,21 +85,19 @@ void require_used_axes(const std::vector<Axis>& block) {
   for (const Axis& each : block) {
     const std::string& axis = each.first;
     const auto has = [&](const std::string& backend) { return has_axis(backend, axis); };
-    if (!backends.empty() && std::none_of(backends.begin(), backends.end(), has))
-      throw Error(axis + ": found backend " + base::joined(backends) + ", expected " + backends_with(axis) +
-                  " or a worker of your own");
-    if (axis == "optimizer" && std::find(modes.begin(), modes.end(), "training") == modes.end())
-      throw Error("optimizer: found mode " + (modes.empty() ? "inference" : base::joined(modes)) +
-                  ", expected training");
+    if (!backends.empty() && std::ranges::none_of(backends, has))
+      throw Error(cat(axis, ": found backend ", base::joined(backends), ", expected ", backends_with(axis),
+                      " or a worker of your own"));
+    if (axis == "optimizer" && std::ranges::find(modes, "training") == modes.end())
+      throw Error(
+          cat("optimizer: found mode ", modes.empty() ? "inference" : base::joined(modes), ", expected training"));
   }
 }
 
 // Turns one point of the product into a config: leaves out axes that the backend does not have and fills in defaults.
-documents::Config make_config(const std::vector<std::pair<std::string, base::Setting>>& point, const Study& study) {
+documents::Config make_config(const documents::Config& point, const Study& study) {
   documents::Config config;
-  std::string backend;
-  for (const auto& [axis, value] : point)
-    if (axis == "backend") backend = base::setting_text(value);
+  const std::string backend = documents::text_of(point, "backend");
   for (const auto& [axis, value] : point)
     if (has_axis(backend, axis)) config[axis] = value;
   const auto fill = [&](const char* axis, const base::Setting& value) {
@@ -122,7 +121,7 @@ std::int64_t batch_of_file(const std::string& path) {
     for (const ValueId input : model.main().inputs) {
       const std::optional<Shape>& shape = model.main().value(input).declared.shape;
       if (!shape) return 1;
-      if (std::any_of(shape->begin(), shape->end(), [](const Dim& size) { return !size.is_constant(); })) return 1;
+      if (!std::ranges::all_of(*shape, &Dim::is_constant)) return 1;
       if (!shape->empty()) first.insert(shape->front().value64().value_or(1));
     }
     if (first.size() != 1 || *first.begin() <= 1) return 1;
@@ -145,8 +144,7 @@ std::optional<std::string> set_model(documents::Config& config, const Study& stu
   }
   const Named named = resolve(model, study);
   config["model"] = named.label;
-  const bool is_by_name = named.forms.onnx.empty() || (backend == "torch" && !named.forms.named.empty());
-  if (is_by_name) {
+  if (named.forms.onnx.empty() || (backend == "torch" && !named.forms.named.empty())) {
     if (named.forms.named.empty()) return "[models] has neither a file nor a name for it";
     if (named.forms.named != named.label) config["model_name"] = named.forms.named;
     return std::nullopt;
@@ -163,8 +161,8 @@ template <typename Visit>
 void product(const std::vector<Axis>& axes, Visit visit) {
   std::vector<std::size_t> at(axes.size(), 0);
   while (true) {
-    std::vector<std::pair<std::string, base::Setting>> point;
-    for (std::size_t i = 0; i < axes.size(); ++i) point.emplace_back(axes[i].first, axes[i].second[at[i]]);
+    documents::Config point;
+    for (std::size_t i = 0; i < axes.size(); ++i) point[axes[i].first] = axes[i].second[at[i]];
     visit(point);
     std::size_t i = axes.size();
     while (i > 0 && ++at[i - 1] == axes[i - 1].second.size()) at[--i] = 0;
@@ -218,8 +216,7 @@ std::optional<std::regex> expression(const std::string& text, const char* what) 
   try {
     return std::regex(text);
   } catch (const std::regex_error& error) {
-    throw Error(std::string(what) + " \"" + text + "\": " + error.what() +
-                "; expected a regular expression as ECMAScript has them");
+    throw Error(cat(what, " \"", text, "\": ", error.what(), "; expected a regular expression as ECMAScript has them"));
   }
 }
 
@@ -232,7 +229,7 @@ StudyPlan expand(const Study& study, const SupportCheck& also) {
   std::set<std::string> keys, refused;
   for (const std::vector<Axis>& block : study.blocks) {
     require_used_axes(block);
-    product(block, [&](const std::vector<std::pair<std::string, base::Setting>>& point) {
+    product(block, [&](const documents::Config& point) {
       documents::Config config = make_config(point, study);
       std::optional<std::string> reason = set_model(config, study, hashes);
       if (has_axis(documents::text_of(config, "backend"), "batch") && !config.contains("batch")) {
@@ -263,7 +260,7 @@ void select_experiments(StudyPlan& plan, const StudySelection& selection) {
   std::erase_if(plan.experiments, [&](const documents::Experiment& e) { return unwanted(e.config); });
   std::erase_if(plan.unsupported, [&](const UnsupportedExperiment& u) { return unwanted(u.config); });
   if (selection.stage == StudyStage::Sanity && !plan.experiments.empty())
-    plan.experiments = {*std::min_element(plan.experiments.begin(), plan.experiments.end(), smaller)};
+    plan.experiments = {*std::ranges::min_element(plan.experiments, smaller)};
   if (selection.stage == StudyStage::Quick) plan.experiments = representative(plan.experiments, kQuick);
 }
 
@@ -283,6 +280,38 @@ std::vector<documents::Experiment> run_order(const StudyPlan& plan, const Study&
     }
   }
   return all;
+}
+
+StudyStatus study_status(const std::vector<documents::Experiment>& experiments, const documents::ResultSet& done) {
+  std::map<std::string, const documents::Result*> by_key;
+  for (const documents::Result& result : done.results) by_key[result.key] = &result;
+  const auto group = [](const documents::Config& config) {
+    return documents::text_of(config, "model") + "\n" + documents::text_of(config, "backend");
+  };
+  StudyStatus status;
+  std::map<std::string, std::vector<double>> wall;
+  std::vector<double> all_wall;
+  std::vector<const documents::Experiment*> left;
+  for (const documents::Experiment& experiment : experiments) {
+    ++status.total;
+    const auto it = by_key.find(experiment.key);
+    if (it == by_key.end()) {
+      left.push_back(&experiment);
+      continue;
+    }
+    const documents::Result& result = *it->second;
+    ++(result.status == documents::ResultStatus::Ok ? status.ok : status.not_ok[std::string(to_string(result.status))]);
+    wall[group(result.config)].push_back(result.wall_seconds);
+    all_wall.push_back(result.wall_seconds);
+  }
+  status.left = static_cast<std::int64_t>(left.size());
+  if (!all_wall.empty() || left.empty()) status.seconds_left = 0;
+  if (all_wall.empty()) return status;
+  for (const documents::Experiment* experiment : left) {
+    const auto it = wall.find(group(experiment->config));
+    *status.seconds_left += base::median(it != wall.end() ? it->second : all_wall);
+  }
+  return status;
 }
 
 }  // namespace pagoda::lab

@@ -1,6 +1,7 @@
 // Judges pairs of measurements of ERT's kernel and our roof.
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/ceilings.h"
@@ -12,9 +13,9 @@ namespace {
 std::string percent(double share, int digits) { return base::decimal(100 * share, std::chars_format::fixed, digits); }
 
 std::string describe(const documents::ErtPoint& point) {
-  return point.level + " of a " + point.scope + " at " + std::to_string(point.flops_per_element) +
-         " FLOP per element: " + percent(point.ratio, 2) + " % [" + percent((*point.interval)[0], 2) + ", " +
-         percent((*point.interval)[1], 2) + "]";
+  return cat(point.level, " of a ", point.scope, " at ", point.flops_per_element,
+             " FLOP per element: ", percent(point.ratio, 2), " % [", percent((*point.interval)[0], 2), ", ",
+             percent((*point.interval)[1], 2), "]");
 }
 
 }  // namespace
@@ -43,9 +44,9 @@ documents::CeilingCheck judge(documents::ErtComparison& comparison) {
   if (!faster.empty()) return {"ert", false, "faster than our roof: " + faster};
   if (!undecided.empty()) return {"ert", false, "too few pairs to tell at " + undecided};
   return {"ert", true,
-          "nowhere surely faster than our roof (" + std::to_string(comparison.points.size()) + " points of at least " +
-              std::to_string(fewest) + " pairs, all together at " + percent(comparison.confidence, 0) +
-              " %; intervals up to +-" + percent(blind, 1) + " %); closest at " + describe(*highest)};
+          cat("nowhere surely faster than our roof (", comparison.points.size(), " points of at least ", fewest,
+              " pairs, all together at ", percent(comparison.confidence, 0), " %; intervals up to +-",
+              percent(blind, 1), " %); closest at ", describe(*highest))};
 }
 
 }  // namespace pagoda::lab

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/statistics.h"
 
@@ -98,9 +100,8 @@ std::vector<std::size_t> change_points(std::span<const double> values, std::size
 std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, const std::vector<KnownLevel>& levels) {
   std::vector<WorkingSetPoint> sweep(points.begin(), points.end());
   std::erase_if(sweep, [](const WorkingSetPoint& p) { return !(p.bytes > 0) || !(p.bytes_per_second > 0); });
-  std::sort(sweep.begin(), sweep.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  std::ranges::sort(sweep, {}, &WorkingSetPoint::bytes);
   std::vector<double> logs;
-  logs.reserve(sweep.size());
   for (const WorkingSetPoint& p : sweep) logs.push_back(std::log(p.bytes_per_second));
   const std::vector<Edge> found = edges(sweep, logs);
 
@@ -116,9 +117,6 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
     // stack and other users of the cache. Memory begins where caches no longer matter: at 4 times the last capacity.
     const double low = known.capacity_bytes ? inner * kEdgeFactor : inner * 4;
     const double high = known.capacity_bytes ? *known.capacity_bytes * kInside : 1e300;
-    const double outer = known.capacity_bytes.value_or(0);
-    Plateau plateau;
-    plateau.level = known.level;
     std::vector<double> rates;
     std::size_t first = sweep.size(), end = 0;
     for (std::size_t i = 0; i < sweep.size(); ++i) {
@@ -127,24 +125,21 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
       first = std::min(first, i);
       end = i + 1;
     }
-    const double before = inner;
-    inner = known.capacity_bytes.value_or(inner);
+    const double before = std::exchange(inner, known.capacity_bytes.value_or(inner));
     if (rates.size() < kFewest) continue;
-    plateau.bytes_per_second = base::median(rates);
-    plateau.low_bytes = sweep[first].bytes;
-    plateau.high_bytes = sweep[end - 1].bytes;
-    plateau.points = rates.size();
-
-    ranges.push_back({before, outer, first, end});
-    result.push_back(std::move(plateau));
+    ranges.push_back({before, known.capacity_bytes.value_or(0), first, end});
+    result.push_back({.level = known.level,
+                      .bytes_per_second = base::median(rates),
+                      .low_bytes = sweep[first].bytes,
+                      .high_bytes = sweep[end - 1].bytes,
+                      .points = rates.size()});
   }
 
   const auto near = [](double bytes, double capacity) {
     return bytes > capacity / kEdgeFactor && bytes < capacity * kEdgeFactor;
   };
   const auto edge_near = [&](double capacity) {
-    return std::any_of(found.begin(), found.end(),
-                       [&](const Edge& e) { return e.step < -kRealStep && near(e.bytes, capacity); });
+    return std::ranges::any_of(found, [&](const Edge& e) { return e.step < -kRealStep && near(e.bytes, capacity); });
   };
   for (std::size_t i = 0; i < result.size(); ++i) {
     Plateau& plateau = result[i];
@@ -159,13 +154,15 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
         edge = std::min(edge, std::abs(std::log(result[neighbour].bytes_per_second / plateau.bytes_per_second)));
     const double real = edge < 1e300 ? std::max(kRealStep, kPartOfEdge * edge) : kRealStep;
     for (const Edge& e : found) {
-      if (e.at <= first || e.at >= end || e.step > -real)
-        continue;  // rises come from prefetching: no outer level is faster
+      // Rises come from prefetching: no outer level is faster.
+      if (e.at <= first || e.at >= end || e.step > -real) continue;
       // Skip the level's own edges, within the spacing of the sweep's points.
-      if (begin > 0 && (near(sweep[e.at - 1].bytes, begin) || near(sweep[e.at].bytes, begin))) continue;
-      if (outer > 0 && (near(sweep[e.at - 1].bytes, outer) || near(sweep[e.at].bytes, outer))) continue;
-      doubt(plateau, "a step of " + base::decimal(100 * std::expm1(e.step), std::chars_format::fixed, 0) +
-                         " % inside it, at " + size_text(e.bytes));
+      const auto is_own = [&, at = e.at](double capacity) {
+        return capacity > 0 && (near(sweep[at - 1].bytes, capacity) || near(sweep[at].bytes, capacity));
+      };
+      if (is_own(ranges[i].inner) || is_own(ranges[i].outer)) continue;
+      doubt(plateau, cat("a step of ", base::decimal(100 * std::expm1(e.step), std::chars_format::fixed, 0),
+                         " % inside it, at ", size_text(e.bytes)));
     }
   }
   return result;

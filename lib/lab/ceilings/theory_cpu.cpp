@@ -1,9 +1,10 @@
-// What the pipes of CPU cores can issue per clock. Sources: AMD's "Software Optimization Guide" of each family, Intel's
-// "64 and IA-32 Architectures Optimization Reference Manual", Arm's "Software Optimization Guide" of each core: the
-// sections on execution pipes and on the load/store unit.
+// Issue rates of the pipes of CPU cores, per clock. Sources: AMD's "Software Optimization Guide" of each family,
+// Intel's "64 and IA-32 Architectures Optimization Reference Manual", Arm's "Software Optimization Guide" of each core:
+// the sections on execution pipes and on the load/store unit.
 #include <algorithm>
 #include <array>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/lab/theory.h"
 
 namespace pagoda::lab {
@@ -54,20 +55,18 @@ std::optional<CpuCore> cpu_core(const CpuIdentity& cpu) {
     if (row.vendor != cpu.vendor || row.family != cpu.family || cpu.model < row.first_model ||
         cpu.model > row.last_model)
       continue;
-    CpuCore core;
-    core.microarchitecture = row.microarchitecture;
-    core.width_bits = row.width;
-    core.fma_pipes = row.fma;
-    core.add_pipes = row.add;
-    core.adds_beside = row.beside;
-    core.load_pipes = row.loads;
-    core.load_bits = row.load_bits;
-    core.store_pipes = row.stores;
-    core.store_bits = row.store_bits;
-    core.dot_pipes = row.dots;
-    core.amx = row.amx;
-    core.source = "pipes of " + core.microarchitecture + " by its vendor's optimization guide";
-    return core;
+    return CpuCore{std::string(row.microarchitecture),
+                   row.width,
+                   row.fma,
+                   row.add,
+                   row.beside,
+                   row.loads,
+                   row.load_bits,
+                   row.stores,
+                   row.store_bits,
+                   row.dots,
+                   row.amx,
+                   cat("pipes of ", row.microarchitecture, " by its vendor's optimization guide")};
   }
   return std::nullopt;
 }
@@ -83,17 +82,13 @@ std::optional<double> work_per_clock(const CpuCore& core, Precision precision, i
   if (op == "mul_add") return (core.adds_beside ? core.fma_pipes + core.add_pipes : core.fma_pipes) * lanes;
   // Equal numbers of FMAs (2 FLOP) and adds (1 FLOP).
   if (op == "fma_add") return core.fma_pipes * lanes * (core.adds_beside ? 3 : 1.5);
-  if (op == "dot" && core.dot_pipes > 0) {
-    // Each 32-bit lane sums 4 products of bytes or 2 products of 16-bit floats.
-    const double sums = static_cast<double>(std::min(vector_bits, core.width_bits)) / 32;
-    const int products = 32 / lane_bits;
-    return 2 * core.dot_pipes * sums * products;
-  }
+  // Each 32-bit lane sums 4 products of bytes or 2 products of 16-bit floats.
+  const double sums = static_cast<double>(std::min(vector_bits, core.width_bits)) / 32;
+  const int products = 32 / lane_bits;
+  if (op == "dot" && core.dot_pipes > 0) return 2 * core.dot_pipes * sums * products;
   // A tile product of 16 × 16 results over 64 bytes of depth takes 16 clocks.
-  if (op == "amx" && core.amx) {
-    const int depth = 64 * 8 / lane_bits;
-    return 2.0 * 16 * 16 * depth / 16;
-  }
+  const int depth = 64 * 8 / lane_bits;
+  if (op == "amx" && core.amx) return 2.0 * 16 * 16 * depth / 16;
   return std::nullopt;
 }
 

@@ -1,12 +1,13 @@
 // FLOP per clock and SM of NVIDIA's compute capabilities.
 // Sources of the vector columns: results per clock and SM, "CUDA C++ Programming Guide", section "Arithmetic
-// Instructions", times the FLOP of a result; of the tensor columns (t_…): dense rates of the architecture whitepapers and
-// data sheets over SMs × clock, as the device files of data/devices source them one by one.
+// Instructions", times the FLOP of a result; of the tensor columns (t_…): dense rates of the architecture whitepapers
+// and data sheets over SMs × clock, as the device files of data/devices source them one by one.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/lab/theory.h"
 
@@ -41,20 +42,14 @@ constexpr std::array<GpuRow, 10> kGpuRows = {{
     { 120,   2, 128, 128, 128, 128,   0,    0,  512, 1024, 1024,  2048,  2048,     0,  4096, 128, 128},
 }};
 // clang-format on
-static_assert(std::is_sorted(kGpuRows.begin(), kGpuRows.end(),
-                             [](const GpuRow& a, const GpuRow& b) { return a.capability < b.capability; }));
+static_assert(std::ranges::is_sorted(kGpuRows, {}, &GpuRow::capability));
 
 const GpuRow* row_of(const GpuAttributes& gpu) {
-  const int capability = 10 * gpu.major + gpu.minor;
-  for (const GpuRow& row : kGpuRows)
-    if (row.capability == capability) return &row;
-  return nullptr;
+  const auto row = std::ranges::find(kGpuRows, 10 * gpu.major + gpu.minor, &GpuRow::capability);
+  return row == kGpuRows.end() ? nullptr : &*row;
 }
 
-std::optional<double> known(int value) {
-  if (value == kNone) return std::nullopt;
-  return value;
-}
+std::optional<double> known(int value) { return value == kNone ? std::nullopt : std::optional<double>(value); }
 
 struct Rate {
   Precision precision;
@@ -74,10 +69,9 @@ constexpr std::array<Rate, 8> kTensor = {{{Precision::Float64, &GpuRow::t_fp64},
                                           {Precision::Int4, &GpuRow::t_int4},
                                           {Precision::Float4, &GpuRow::t_fp4}}};
 
-int rate_of(const GpuRow& row, std::span<const Rate> rates, Precision precision) {
-  for (const Rate& rate : rates)
-    if (rate.precision == precision) return row.*rate.column;
-  return kNone;
+std::optional<double> rate_of(const GpuRow& row, std::span<const Rate> rates, Precision precision) {
+  const auto rate = std::ranges::find(rates, precision, &Rate::precision);
+  return rate == rates.end() ? std::nullopt : known(row.*rate->column);
 }
 
 // GeForce cards of Ampere, Ada and Blackwell run products of floats with a float32 accumulator, and tf32, at half the
@@ -85,9 +79,9 @@ int rate_of(const GpuRow& row, std::span<const Rate> rates, Precision precision)
 bool halves_float32_accumulate(const GpuAttributes& gpu, Precision precision, std::optional<Precision> accumulate) {
   if (gpu.name.find("GeForce") == std::string::npos || gpu.major < 8) return false;
   if (precision == Precision::Tf32) return true;
-  const bool floats =
+  const bool is_float =
       precision == Precision::Float16 || precision == Precision::Bfloat16 || precision == Precision::Float8;
-  return floats && accumulate.value_or(Precision::Float32) == Precision::Float32;
+  return is_float && accumulate.value_or(Precision::Float32) == Precision::Float32;
 }
 
 // Plausible clocks and bus widths. Drivers have reported values outside these ranges, which no product has.
@@ -111,26 +105,17 @@ std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, U
   const GpuRow* row = row_of(gpu);
   if (row == nullptr) return std::nullopt;
   if (op == "special") return 16;  // for every capability since 3.0 (programming guide)
-  if (op == "dp4a") {
-    const std::optional<double> rate = known(row->dp4a);
-    return rate ? std::optional(*rate * 8) : std::nullopt;  // 4 products and 4 sums
-  }
-  if (unit == Unit::Tensor) {
-    std::optional<double> rate = known(rate_of(*row, kTensor, type));
-    if (rate && halves_float32_accumulate(gpu, type, accumulate)) *rate /= 2;
-    return rate;
-  }
-  const std::optional<double> rate = known(rate_of(*row, kVector, type));
-  if (!rate) return std::nullopt;
-  return is_fused(op) ? 2 * *rate : *rate;
+  if (op == "dp4a") return row->dp4a == kNone ? std::nullopt : std::optional(row->dp4a * 8.0);  // 4 products and 4 sums
+  std::optional<double> rate = unit == Unit::Tensor ? rate_of(*row, kTensor, type) : rate_of(*row, kVector, type);
+  if (rate && unit == Unit::Tensor && halves_float32_accumulate(gpu, type, accumulate)) *rate /= 2;
+  if (rate && unit != Unit::Tensor && is_fused(op)) *rate *= 2;
+  return rate;
 }
 
 std::optional<double> bytes_per_clock(const GpuAttributes& gpu, std::string_view level) {
   const GpuRow* row = row_of(gpu);
-  if (row == nullptr) return std::nullopt;
-  if (level == "l1") return known(row->l1);
-  if (level == "shared") return known(row->shared);
-  return std::nullopt;
+  if (row == nullptr || (level != "l1" && level != "shared")) return std::nullopt;
+  return known(level == "l1" ? row->l1 : row->shared);
 }
 
 std::optional<double> dram_bytes_per_second(const GpuAttributes& gpu) {
@@ -140,8 +125,7 @@ std::optional<double> dram_bytes_per_second(const GpuAttributes& gpu) {
 
 std::optional<DeviceSpec> datasheet_of(const GpuAttributes& gpu) {
   std::optional<DeviceSpec> spec = documents::device_of_driver(gpu.name);
-  const std::string capability = std::to_string(gpu.major) + "." + std::to_string(gpu.minor);
-  return spec && spec->compute_capability == capability ? spec : std::nullopt;
+  return spec && spec->compute_capability == cat(gpu.major, ".", gpu.minor) ? spec : std::nullopt;
 }
 
 documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::Ceiling& ceiling) {
@@ -169,7 +153,7 @@ documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::C
   if (per_clock && units > 0) {
     if (credible_sm_clock(gpu.sm_clock_hz)) theory.max_clock = *per_clock * units * gpu.sm_clock_hz;
     if (ceiling.clock_hz) theory.observed_clock = *per_clock * units * *ceiling.clock_hz;
-    theory.source = std::to_string(static_cast<int>(*per_clock)) + " a clock and SM x SMs x clock";
+    theory.source = cat(static_cast<int>(*per_clock), " a clock and SM x SMs x clock");
   }
   return theory;
 }

@@ -35,7 +35,7 @@ struct Plateau {
   double low_bytes = 0, high_bytes = 0;  // working sets of those points
   std::size_t points = 0;
   bool ambiguous = false;
-  std::string why;  // reasons for doubt; empty if certain
+  std::string why = {};  // reasons for doubt; empty if certain
 };
 
 // A level with fewer than 5 points well inside it is not reported.

@@ -44,7 +44,7 @@ std::optional<DeviceSpec> datasheet_of(const GpuAttributes& gpu);
 // The theory of a ceiling by its kind, level, precision, unit_type, op, accumulate, units and clock_hz.
 documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::Ceiling& ceiling);
 
-// What the pipes of a core can issue per clock.
+// Issue rates of the pipes of a core, per clock.
 struct CpuCore {
   std::string microarchitecture;
   int width_bits = 0;                 // width of a vector pipe; wider instructions take several clocks
