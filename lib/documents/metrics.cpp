@@ -14,12 +14,14 @@ namespace {
 template <typename A>
 void formula(A& a, typename A::template Ref<MetricFormula> x) {
   a("passes", x.passes);
-  x.term_passes = x.passes;
-  x.base_passes = x.passes + 1;
+  if constexpr (A::kReads) {
+    x.term_passes = x.passes;
+    x.base_passes = x.passes + 1;
+  }
   a("term_passes", x.term_passes);
   a("base_passes", x.base_passes);
   a.required("terms");
-  a.list("terms", x.terms, [](A& inner, MetricTerm& term) {
+  a.list("terms", x.terms, [](A& inner, typename A::template Ref<MetricTerm> term) {
     inner("metric", term.metric);
     inner("weight", term.weight);
   });
@@ -32,16 +34,18 @@ void metrics_members(A& a, typename A::template Ref<ChipMetrics> x) {
   a("cupti", x.cupti);
   a("collectable", x.collectable);
   for (const char* needed : {"quantities", "groups", "missing"}) a.required(needed);
-  a.list("quantities", x.quantities, [](A& inner, MetricQuantity& quantity) {
-    inner("id", quantity.id);
+  const auto quantity = [](A& inner, typename A::template Ref<MetricQuantity> y) {
+    inner("id", y.id);
     inner.required("formulas");
-    inner.list("formulas", quantity.formulas, formula<A>);
-  });
-  a.list("groups", x.groups, [](A& inner, MetricGroup& group) {
-    inner("metrics", group.metrics);
-    inner("passes", group.passes);
-  });
-  a.list("missing", x.missing, [](A& inner, Missing& missing) {
+    inner.list("formulas", y.formulas, formula<A>);
+  };
+  a.list("quantities", x.quantities, quantity, members::Layout::Block);
+  const auto group = [](A& inner, typename A::template Ref<MetricGroup> y) {
+    inner("passes", y.passes);
+    inner.lines("metrics", y.metrics);
+  };
+  a.list("groups", x.groups, group, members::Layout::Block);
+  a.list("missing", x.missing, [](A& inner, typename A::template Ref<Missing> missing) {
     inner("what", missing.what);
     inner("why", missing.why);
   });
@@ -118,6 +122,14 @@ ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) 
       if (formula.terms.empty()) root.fail("a formula of " + quantity.id + " has no terms");
   }
   return chip;
+}
+
+std::string write_chip_metrics(const ChipMetrics& chip) {
+  base::JsonWriter json;
+  json.begin_object().member("schema", "pagoda.metrics/1");
+  members::Writer writer(json);
+  metrics_members(writer, chip);
+  return std::move(json.end_object()).text();
 }
 
 std::span<const ChipMetrics> metric_catalogue() {

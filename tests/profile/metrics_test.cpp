@@ -28,7 +28,7 @@ bool names(const std::vector<documents::Missing>& missing, const std::string& wh
   return std::any_of(missing.begin(), missing.end(), [&](const documents::Missing& m) { return m.what == what; });
 }
 
-TEST_CASE("every file of the catalogue follows its schema and is built in") {
+TEST_CASE("every file of the catalogue follows its schema, is built in, and is written as it is read") {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test::source_path("data/metrics"))) {
     const std::string path = entry.path().string();
@@ -39,6 +39,7 @@ TEST_CASE("every file of the catalogue follows its schema and is built in") {
     const documents::ChipMetrics chip = documents::parse_chip_metrics(text, path);
     CHECK(entry.path().stem() == chip.family);
     CHECK(&documents::chip_metrics(chip.family) != nullptr);
+    CHECK(documents::write_chip_metrics(chip) == text);
   }
   CHECK(files == documents::metric_catalogue().size());
   CHECK(files >= 13);

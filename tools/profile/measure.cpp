@@ -2,41 +2,27 @@
 #include "pagoda/measure.h"
 
 #include <dlfcn.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
+#include <utility>
 
-#include <nvtx3/nvToolsExt.h>
-
-#include "inject/settings.h"
+#include "injected.h"
 #include "pagoda/base/files.h"
 #include "pagoda/documents/metrics.h"
-#include "pagoda/measured/record.h"
 #include "probe.h"
 
 namespace pagoda::measure {
 namespace {
 
-namespace fs = std::filesystem;
+using documents::MetricMode;
+using tools::profile::ProbeFor;
 
 nvtxDomainHandle_t domain() {
   static const nvtxDomainHandle_t kDomain = nvtxDomainCreateA("pagoda");
   return kDomain;
-}
-
-std::string library_path(const std::string& chosen) {
-  if (!chosen.empty()) return fs::absolute(chosen).string();
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& path : {self / "libpagoda_inject.so", self / ".." / PAGODA_LIBDIR / "pagoda/libpagoda_inject.so",
-                               fs::path(PAGODA_BUILT_LIBRARY)})
-    if (fs::exists(path, error)) return fs::canonical(path).string();
-  return (self / "libpagoda_inject.so").string();
 }
 
 }  // namespace
@@ -54,9 +40,9 @@ Range::~Range() { nvtxDomainRangePop(domain()); }
 struct Session::State {
   SessionOptions options;
   std::string problem, library;
-  std::optional<pagoda::base::TemporaryFolder> folder;
-  std::vector<pagoda::documents::Missing> missing;
-  bool is_ours = false;
+  std::optional<base::TemporaryFolder> folder;
+  std::vector<std::pair<std::string, std::string>> environment;  // empty: this session measures nothing
+  std::vector<documents::Missing> missing;
 };
 
 Session::Session(const SessionOptions& options) : state_(std::make_unique<State>()) {
@@ -65,10 +51,10 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
   State& state = *state_;
   state.options = options;
   if (std::getenv(tools::profile::kSettingsVariable) != nullptr) return;  // pagoda-profile runs this program
-  state.library = library_path(options.library);
+  state.library = tools::profile::injected_library(options.library, PAGODA_BUILT_LIBRARY);
   const bool is_time = options.mode == "time";
-  const tools::profile::Probe probed = tools::profile::probe(
-      is_time ? tools::profile::ProbeFor::Times : tools::profile::ProbeFor::Counters, state.library);
+  const tools::profile::Probe probed =
+      tools::profile::probe(is_time ? ProbeFor::Times : ProbeFor::Counters, state.library);
   state.problem = probed.problem;
   if (!state.problem.empty()) return;
   tools::profile::Settings settings;
@@ -76,29 +62,22 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
   settings.replay = options.mode == "exact";
   settings.kernel = options.kernel;
   settings.nvtx = options.nvtx;
+  const MetricMode mode = settings.replay ? MetricMode::Exact : MetricMode::Quick;
   for (const tools::profile::ProbedDevice& device : probed.devices) {
     if (is_time) break;
-    const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(
-        pagoda::documents::chip_metrics(device.chip),
-        settings.replay ? pagoda::documents::MetricMode::Exact : pagoda::documents::MetricMode::Quick,
-        options.precision);
-    settings.groups[device.chip] = pagoda::measured::profile::session_metrics(
-        plan, settings.replay ? pagoda::documents::MetricMode::Exact : pagoda::documents::MetricMode::Quick);
+    const documents::MetricPlan plan =
+        documents::plan_metrics(documents::chip_metrics(device.chip), mode, options.precision);
+    settings.groups[device.chip] = measured::profile::session_metrics(plan, mode);
     state.missing = plan.missing;
   }
   try {
-    state.folder.emplace("pagoda-session");
-  } catch (const pagoda::Error& error) {
+    settings.folder = state.folder.emplace("pagoda-session").path();
+  } catch (const Error& error) {
     state.problem = error.what();
     return;
   }
-  settings.folder = state.folder->path();
-  const std::string file = state.folder->path("settings");
-  std::ofstream(file) << tools::profile::write_settings(settings);
-  setenv("CUDA_INJECTION64_PATH", state.library.c_str(), 1);
-  setenv("NVTX_INJECTION64_PATH", state.library.c_str(), 1);
-  setenv(tools::profile::kSettingsVariable, file.c_str(), 1);
-  state.is_ours = true;
+  state.environment = tools::profile::injection(state.library, settings);
+  for (const auto& [name, value] : state.environment) setenv(name.c_str(), value.c_str(), 1);
 }
 
 Session::~Session() {
@@ -110,33 +89,18 @@ Session::~Session() {
 
 const std::string& Session::problem() const { return state_->problem; }
 
-pagoda::documents::Measured Session::finish() {
+documents::Measured Session::finish() {
   State& state = *state_;
-  pagoda::documents::Measured measured;
-  if (!state.is_ours) return measured;
-  state.is_ours = false;
-  for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", tools::profile::kSettingsVariable})
-    unsetenv(name);
+  if (state.environment.empty()) return {};
+  for (const auto& [name, value] : std::exchange(state.environment, {})) unsetenv(name.c_str());
   // If the program used the driver or NVTX, the library is already loaded.
   if (void* const library = dlopen(state.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
     if (const auto end = reinterpret_cast<void (*)()>(dlsym(library, "pagoda_finish"))) end();
-  pagoda::measured::profile::RecordedRun run;
-  std::string chip;
-  for (const auto& entry : fs::directory_iterator(state.folder->path())) {
-    if (entry.path().extension() != ".record") continue;
-    std::ifstream stream(entry.path(), std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(stream), {});
-    run.push_back(pagoda::measured::profile::parse_record(text, entry.path().string()));
-    if (chip.empty() && !run.back().chips.empty()) chip = run.back().chips.front();
-  }
+  const measured::profile::RecordedRun run = tools::profile::read_records(state.folder->path());
   state.folder.reset();
-  const pagoda::measured::profile::RecordOptions how{state.options.mode, state.missing, std::nullopt};
-  measured = state.options.mode == "time" || chip.empty()
-                 ? pagoda::measured::profile::measured_of({run}, how)
-                 : pagoda::measured::profile::measured_of({run}, pagoda::documents::chip_metrics(chip), how);
+  documents::Measured measured = tools::profile::evaluated({run}, {state.options.mode, state.missing, std::nullopt});
   measured.tool = std::string("pagoda::measure::Session ") + PAGODA_VERSION;
-  if (!state.options.output.empty())
-    pagoda::base::write_file(state.options.output, pagoda::documents::write_measured(measured));
+  if (!state.options.output.empty()) base::write_file(state.options.output, documents::write_measured(measured));
   return measured;
 }
 

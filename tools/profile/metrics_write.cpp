@@ -8,7 +8,6 @@
 #include "metrics.h"
 #include "metrics_rules.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/json_writer.h"
 
 namespace pagoda::tools::profile {
 
@@ -164,40 +163,6 @@ documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<
   return result;
 }
 
-std::string written(const documents::ChipMetrics& chip) {
-  using Layout = base::JsonWriter::Layout;
-  base::JsonWriter json;
-  json.begin_object();
-  json.member("schema", "pagoda.metrics/1").member("family", chip.family);
-  json.key("chips").begin_array(Layout::Line);
-  for (const std::string& name : chip.chips) json.value(name);
-  json.end_array();
-  json.member("cupti", chip.cupti).member("collectable", chip.collectable);
-  json.key("quantities").begin_array();
-  for (const documents::MetricQuantity& quantity : chip.quantities) {
-    json.begin_object().member("id", quantity.id).key("formulas").begin_array();
-    for (const documents::MetricFormula& formula : quantity.formulas) {
-      json.begin_object(Layout::Line).member("passes", formula.passes).member("term_passes", formula.term_passes);
-      json.member("base_passes", formula.base_passes);
-      json.key("terms").begin_array();
-      for (const documents::MetricTerm& term : formula.terms)
-        json.begin_object().member("metric", term.metric).member("weight", term.weight).end_object();
-      json.end_array().end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array().key("groups").begin_array();
-  for (const documents::MetricGroup& group : chip.groups) {
-    json.begin_object().member("passes", group.passes).key("metrics").begin_array();
-    for (const std::string& metric : group.metrics) json.value(metric);
-    json.end_array().end_object();
-  }
-  json.end_array().key("missing").begin_array();
-  for (const documents::Missing& missing : chip.missing)
-    json.begin_object(Layout::Line).member("what", missing.what).member("why", missing.why).end_object();
-  return std::move(json.end_array().end_object()).text();
-}
-
 }  // namespace
 
 // A family is named by its first chip.
@@ -211,7 +176,7 @@ void write_catalogue(const CuptiLibrary& library, const std::string& folder) {
   for (auto& [metrics, chips] : families) {
     std::sort(chips.begin(), chips.end());
     const std::string path = folder + "/" + chips.front() + ".json";
-    base::write_file(path, written(described(library, chips)));
+    base::write_file(path, documents::write_chip_metrics(described(library, chips)));
     std::printf("%s\n", path.c_str());
   }
 }

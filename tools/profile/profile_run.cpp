@@ -2,19 +2,17 @@
 #include "profile_run.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 
 #include "executable.h"
-#include "inject/settings.h"
+#include "injected.h"
 #include "ncu_run.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/measured/record.h"
@@ -55,28 +53,6 @@ class Folder {
   std::optional<base::TemporaryFolder> temporary_;
 };
 
-// Looks next to this program, then in the install tree.
-std::string injected_library(const Options& options) {
-  if (!options.library.empty()) return fs::absolute(options.library).string();
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& path :
-       {self / "libpagoda_inject.so", self / ".." / PAGODA_LIBDIR / "pagoda/libpagoda_inject.so"})
-    if (fs::exists(path)) return fs::canonical(path).string();
-  return (self / "libpagoda_inject.so").string();
-}
-
-RecordedRun read_records(const std::string& folder) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".record") paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  RecordedRun run;
-  for (const fs::path& path : paths)
-    run.push_back(measured::profile::parse_record(base::read_file(path.string(), "a record"), path.string()));
-  return run;
-}
-
 struct Ran {
   RecordedRun run;
   base::ProcessEnd end;
@@ -85,14 +61,8 @@ struct Ran {
 Ran run_once(const Options& options, Settings settings, const std::string& folder) {
   fs::create_directories(folder);
   settings.folder = folder;
-  const std::string file = folder + "/settings", library = injected_library(options);
-  std::ofstream(file) << write_settings(settings);
-  Ran ran;
-  ran.end =
-      run_program(options.command,
-                  {{"CUDA_INJECTION64_PATH", library}, {"NVTX_INJECTION64_PATH", library}, {kSettingsVariable, file}});
-  ran.run = read_records(folder);
-  return ran;
+  const base::ProcessEnd end = run_program(options.command, injection(injected_library(options.library), settings));
+  return {read_records(folder), end};
 }
 
 Settings settings_of(const Options& options) {
@@ -117,28 +87,26 @@ MetricMode metric_mode(const std::string& mode) {
   return mode == "rotate" ? MetricMode::Rotate : MetricMode::Quick;
 }
 
-std::vector<std::string> metrics_of(const documents::MetricPlan& plan) {
-  std::vector<std::string> all;
-  for (const documents::MetricGroup& group : plan.groups)
-    all.insert(all.end(), group.metrics.begin(), group.metrics.end());
-  return all;
+measured::profile::NcuRequest ncu_request(const Options& options, const std::string& chip) {
+  measured::profile::NcuRequest request;
+  request.ncu = options.ncu;
+  request.chip = chip;
+  request.command = options.command;
+  request.kernel_regex = options.kernel;
+  request.launch_skip = static_cast<std::int64_t>(options.skip);
+  if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
+  return request;
 }
 
 void add_environment(const Probe& probed, const Options& options, Measured& measured) {
   measured.tool = std::string("pagoda-profile ") + PAGODA_VERSION;
-  if (probed.driver > 0)
-    measured.env["driver"] = std::to_string(probed.driver / 1000) + "." + std::to_string(probed.driver % 1000 / 10);
+  if (probed.driver > 0) measured.env["driver"] = cat(probed.driver / 1000, ".", probed.driver % 1000 / 10);
   if (options.mode == "time") return;
   measured.env["caches"] = std::string("as the kernel before left them");
   measured.env["clock control"] = std::string("none");
   measured.env["replay"] = std::string(options.mode == "exact" ? "each kernel" : "none");
   measured.env["bytes"] = std::string(options.mode == "exact" ? "replayed" : "of the run itself");
   if (measured.device.empty() && !probed.devices.empty()) measured.device = probed.devices.front().name;
-}
-
-// Notes how the program ended if it failed: the record may then be incomplete.
-void add_end(const base::ProcessEnd& end, Measured& measured) {
-  if (!end.succeeded()) measured.notes.push_back("the program " + to_string(end));
 }
 
 int report(const Options& options, Measured& measured, const std::string& csv) {
@@ -195,15 +163,11 @@ int verify(const Options& options, const Measured& ours, const Probe& probed) {
       devices[device.chip].push_back(device.index);
   bool passed = !devices.empty();
   for (const auto& [chip, indices] : devices) {
-    measured::profile::NcuRequest request;
-    request.ncu = options.ncu;
-    request.chip = chip;
-    request.metrics = metrics_of(
-        documents::plan_metrics(documents::chip_metrics(chip), metric_mode(options.mode), options.precision));
-    request.command = options.command;
-    request.kernel_regex = options.kernel;
-    request.launch_skip = static_cast<std::int64_t>(options.skip);
-    if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
+    measured::profile::NcuRequest request = ncu_request(options, chip);
+    const documents::MetricPlan plan =
+        documents::plan_metrics(documents::chip_metrics(chip), metric_mode(options.mode), options.precision);
+    for (const documents::MetricGroup& group : plan.groups)
+      request.metrics.insert(request.metrics.end(), group.metrics.begin(), group.metrics.end());
     if (devices.size() > 1) {
       request.devices = indices;
       std::printf("%s\n", chip.c_str());
@@ -245,20 +209,13 @@ int profile_study(const Options& options, const measured::profile::NcuRequest& r
 }
 
 int profile_with_ncu(const Options& options, const std::string& chip) {
-  const documents::MetricPlan plan = documents::plan_metrics(documents::chip_metrics(chip), MetricMode::Exact);
-  measured::profile::NcuRequest request;
-  request.ncu = options.ncu;
-  request.chip = chip;
+  const std::vector<documents::Missing> missing =
+      spelled(documents::plan_metrics(documents::chip_metrics(chip), MetricMode::Exact).missing);
+  measured::profile::NcuRequest request = ncu_request(options, chip);
   request.metrics = measured::profile::ncu_metrics(chip);
-  request.command = options.command;
-  request.kernel_regex = options.kernel;
   request.nvtx_include = options.nvtx;
-  request.launch_skip = static_cast<std::int64_t>(options.skip);
-  if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
-  if (!options.models.empty() || !options.batches.empty())
-    return profile_study(options, request, spelled(plan.missing));
+  if (!options.models.empty() || !options.batches.empty()) return profile_study(options, request, missing);
   Measured measured = run_ncu(request);
-  const std::vector<documents::Missing> missing = spelled(plan.missing);
   measured.missing.insert(measured.missing.end(), missing.begin(), missing.end());
   return report(options, measured, "");
 }
@@ -312,18 +269,12 @@ int profile_program(const Options& options, const Probe& probed) {
     runs.push_back(std::move(ran.run));
     if (!end.succeeded()) break;
   }
-  std::string chip;
-  for (const RecordedRun& run : runs)
-    for (const auto& process : run)
-      if (chip.empty() && !process.chips.empty()) chip = process.chips.front();
   const auto of_chips = missing_of(missing_by_chip, runs);
   missing.insert(missing.begin(), of_chips.begin(), of_chips.end());
-  const measured::profile::RecordOptions how{options.mode, missing, options.warmup};
-  Measured measured = options.mode == "time" || chip.empty()
-                          ? measured::profile::measured_of(runs, how)
-                          : measured::profile::measured_of(runs, documents::chip_metrics(chip), how);
+  Measured measured = evaluated(runs, {options.mode, missing, options.warmup});
   add_environment(probed, options, measured);
-  add_end(end, measured);
+  // The record of a program that failed may be incomplete.
+  if (!end.succeeded()) measured.notes.push_back("the program " + to_string(end));
   int code = report(options, measured, measured::profile::record_csv(runs));
   if (!end.succeeded()) return end_as(end);
   if (!options.verify.empty() && code == kDone) code = verify(options, measured, probed);
@@ -360,7 +311,7 @@ int run(const Options& options) {
   const ProbeFor what = options.mode == "time"  ? ProbeFor::Times
                         : options.mode == "ncu" ? ProbeFor::Chip
                                                 : ProbeFor::Counters;
-  const Probe probed = probe(what, injected_library(options));
+  const Probe probed = probe(what, injected_library(options.library));
   if (!probed.problem.empty()) throw ToolError(probed.is_driver_old ? kOldDriver : kNoDevice, probed.problem);
   if (options.mode != "ncu") return profile_program(options, probed);
   const std::string& chip = probed.devices.front().chip;

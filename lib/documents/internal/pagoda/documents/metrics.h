@@ -94,7 +94,8 @@ struct ChipMetrics {
 std::span<const ChipMetrics> metric_catalogue();
 // Throws Error, which lists the known chips, for an unknown name.
 const ChipMetrics& chip_metrics(std::string_view chip);
-// One file of data/metrics.
+// One file of data/metrics, and the inverse.
+std::string write_chip_metrics(const ChipMetrics& chip);
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject);
 
 enum class MetricMode : std::uint8_t {
