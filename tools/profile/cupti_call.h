@@ -46,4 +46,10 @@ int call_cupti(const CuptiLibrary& library, const char* name, Arguments... argum
   return function(arguments...);
 }
 
+// Calls a function; throws Error if it is missing or fails. `what` names the request in the message.
+template <typename... Arguments>
+void require_cupti(const CuptiLibrary& library, const std::string& what, const char* name, Arguments... arguments) {
+  check_cupti(library, call_cupti(library, name, arguments...), what);
+}
+
 }  // namespace pagoda::tools::profile

@@ -3,25 +3,22 @@
 
 #include <cupti_profiler_host.h>
 #include <cupti_result.h>
+
 #include "cupti_call.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::tools::profile {
 namespace {
 
 template <typename Params>
-int call(const CuptiLibrary& library, const char* name, Params& params) {
-  return call_cupti(library, name, &params);
-}
-
-void check(const CuptiLibrary& library, int result, const std::string& what) {
-  check_cupti(library, result, what + " by CUPTI");
+void request(const CuptiLibrary& library, const std::string& what, const char* name, Params& params) {
+  require_cupti(library, what + " by CUPTI", name, &params);
 }
 
 }  // namespace
 
-CuptiLibrary::CuptiLibrary(const std::string& path, Remedy for_user)
-    : library_(cupti_places(path)), remedy_(for_user) {
+CuptiLibrary::CuptiLibrary(const std::string& path, Remedy for_user) : library_(cupti_places(path)), remedy_(for_user) {
   if (library_)
     open_neighbours(library_);
   else
@@ -38,7 +35,7 @@ std::uint32_t CuptiLibrary::version() const {
 
 std::vector<std::string> CuptiLibrary::chips() const {
   auto params = params_to(&CUpti_Profiler_Host_GetSupportedChips_Params::ppChipNames);
-  check(*this, call(*this, "cuptiProfilerHostGetSupportedChips", params), "the list of chips");
+  request(*this, "the list of chips", "cuptiProfilerHostGetSupportedChips", params);
   return {params.ppChipNames, params.ppChipNames + params.numChips};
 }
 
@@ -89,13 +86,13 @@ class HostChip::Object {
     params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     params.pChipName = chip.chip_.c_str();
     params.pCounterAvailabilityImage = chip.availability_.empty() ? nullptr : chip.availability_.data();
-    check(library_, call(library_, "cuptiProfilerHostInitialize", params), "the description of " + chip.chip_);
+    request(library_, "the description of " + chip.chip_, "cuptiProfilerHostInitialize", params);
     object_ = params.pHostObject;
   }
   ~Object() {
     auto params = params_to(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
     params.pHostObject = object_;
-    call(library_, "cuptiProfilerHostDeinitialize", params);
+    call_cupti(library_, "cuptiProfilerHostDeinitialize", &params);
   }
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
@@ -107,7 +104,7 @@ class HostChip::Object {
     params.pHostObject = object_;
     params.ppMetricNames = names.data();
     params.numMetrics = names.size();
-    check(library_, call(library_, "cuptiProfilerHostConfigAddMetrics", params), "the choice of metrics");
+    request(library_, "the choice of metrics", "cuptiProfilerHostConfigAddMetrics", params);
   }
 
  private:
@@ -135,7 +132,7 @@ HostChip::HostChip(const CuptiLibrary& library, const std::string& chip, std::ve
     auto params = params_to(&CUpti_Profiler_Host_GetBaseMetrics_Params::numMetrics);
     params.pHostObject = object.get();
     params.metricType = type;
-    check(library_, call(library_, "cuptiProfilerHostGetBaseMetrics", params), "the list of metrics");
+    request(library_, "the list of metrics", "cuptiProfilerHostGetBaseMetrics", params);
     metrics_.insert(params.ppMetricNames, params.ppMetricNames + params.numMetrics);
   }
 }
@@ -152,10 +149,10 @@ std::string HostChip::description(const std::string& name) const {
   int result = CUPTI_ERROR_INVALID_METRIC_NAME;
   for (const std::string& full : {name, name + ".sum", name + ".ratio", name + ".avg.pct_of_peak_sustained_elapsed"}) {
     params.pMetricName = full.c_str();
-    result = call(library_, "cuptiProfilerHostGetMetricProperties", params);
+    result = call_cupti(library_, "cuptiProfilerHostGetMetricProperties", &params);
     if (result != CUPTI_ERROR_INVALID_METRIC_NAME) break;
   }
-  check(library_, result, "the description of " + name);
+  check_cupti(library_, result, cat("the description of ", name, " by CUPTI"));
   return params.pDescription ? params.pDescription : "";
 }
 
@@ -166,13 +163,13 @@ std::vector<std::uint8_t> HostChip::config(const std::vector<std::string>& full_
   object.add(full_names);
   auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
   size.pHostObject = object.get();
-  check(library_, call(library_, "cuptiProfilerHostGetConfigImageSize", size), "the size of the configuration");
+  request(library_, "the size of the configuration", "cuptiProfilerHostGetConfigImageSize", size);
   std::vector<std::uint8_t> image(size.configImageSize);
   auto get = params_to(&CUpti_Profiler_Host_GetConfigImage_Params::pConfigImage);
   get.pHostObject = object.get();
   get.configImageSize = image.size();
   get.pConfigImage = image.data();
-  check(library_, call(library_, "cuptiProfilerHostGetConfigImage", get), "the configuration");
+  request(library_, "the configuration", "cuptiProfilerHostGetConfigImage", get);
   return image;
 }
 
@@ -181,7 +178,7 @@ std::size_t HostChip::passes(const std::vector<std::string>& full_names) const {
   auto params = params_to(&CUpti_Profiler_Host_GetNumOfPasses_Params::numOfPasses);
   params.configImageSize = image.size();
   params.pConfigImage = image.data();
-  check(library_, call(library_, "cuptiProfilerHostGetNumOfPasses", params), "the number of passes");
+  request(library_, "the number of passes", "cuptiProfilerHostGetNumOfPasses", params);
   return params.numOfPasses;
 }
 
@@ -200,7 +197,7 @@ std::vector<std::vector<double>> HostChip::evaluate(const std::vector<std::uint8
     params.ppMetricNames = names.data();
     params.numMetrics = names.size();
     params.pMetricValues = values[range].data();
-    check(library_, call(library_, "cuptiProfilerHostEvaluateToGpuValues", params), "the values of a range");
+    request(library_, "the values of a range", "cuptiProfilerHostEvaluateToGpuValues", params);
   }
   return values;
 }

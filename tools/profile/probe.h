@@ -14,8 +14,8 @@ struct ProbedDevice {
 
 struct Probe {
   std::vector<ProbedDevice> devices;
-  int driver = 0;       // 13000 is 13.0
-  std::string problem;  // with its remedy; empty: none
+  int driver = 0;              // 13000 is 13.0
+  std::string problem;         // with its remedy; empty: none
   bool is_driver_old = false;  // the problem is that CUPTI is newer than the driver
 };
 

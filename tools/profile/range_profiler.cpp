@@ -11,30 +11,30 @@ namespace pagoda::tools::profile {
 
 void initialize_profiler(const CuptiLibrary& library) {
   auto params = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
-  check_cupti(library, call_cupti(library, "cuptiProfilerInitialize", &params), "starting CUPTI's profiler");
+  require_cupti(library, "starting CUPTI's profiler", "cuptiProfilerInitialize", &params);
 }
 
 std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUctx_st* context) {
   auto params = params_to(&CUpti_Profiler_GetCounterAvailability_Params::pCounterAvailabilityImage);
   params.ctx = context;
-  check_cupti(library, call_cupti(library, "cuptiProfilerGetCounterAvailability", &params), "asking for counters");
+  require_cupti(library, "asking for counters", "cuptiProfilerGetCounterAvailability", &params);
   std::vector<std::uint8_t> image(params.counterAvailabilityImageSize);
   params.pCounterAvailabilityImage = image.data();
-  check_cupti(library, call_cupti(library, "cuptiProfilerGetCounterAvailability", &params), "asking for counters");
+  require_cupti(library, "asking for counters", "cuptiProfilerGetCounterAvailability", &params);
   return image;
 }
 
 std::string chip_name(const CuptiLibrary& library, std::size_t device) {
   auto params = params_to(&CUpti_Device_GetChipName_Params::pChipName);
   params.deviceIndex = device;
-  check_cupti(library, call_cupti(library, "cuptiDeviceGetChipName", &params), "the name of the chip");
+  require_cupti(library, "the name of the chip", "cuptiDeviceGetChipName", &params);
   return params.pChipName != nullptr ? params.pChipName : "";
 }
 
 template <typename Params>
 void RangeProfiler::call(const char* name, Params& params, const char* what) {
   params.pRangeProfilerObject = object_;
-  check_cupti(library_, call_cupti(library_, name, &params), what);
+  require_cupti(library_, what, name, &params);
 }
 
 RangeProfiler::RangeProfiler(const CuptiLibrary& library, CUctx_st* context, std::vector<std::uint8_t> config,
@@ -114,7 +114,7 @@ std::size_t RangeProfiler::ranges() {
   auto params = params_to(&CUpti_RangeProfiler_GetCounterDataInfo_Params::numTotalRanges);
   params.pCounterDataImage = image_.data();
   params.counterDataImageSize = image_.size();
-  check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerGetCounterDataInfo", &params), "counting ranges");
+  require_cupti(library_, "counting ranges", "cuptiRangeProfilerGetCounterDataInfo", &params);
   return params.numTotalRanges;
 }
 

@@ -18,9 +18,12 @@
 
 #include "../cupti_call.h"
 #include "../probe.h"
+#include "cuda_driver.h"
 #include "cupti_session.h"
 #include "injection.h"
 #include "nvml_library.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 
 namespace {
 
@@ -31,10 +34,10 @@ const CuptiLibrary& library() {
   return *kLibrary;
 }
 
-template <typename Function>
-Function driver(const char* name) {
-  static const auto* const kDriver = new pagoda::tools::DynamicLibrary(pagoda::tools::cuda_places());
-  return kDriver->symbol<Function>(name);
+const pagoda::tools::CudaDriver& driver() {
+  using pagoda::tools::DynamicLibrary;
+  static const auto* const kDriver = new pagoda::tools::CudaDriver(DynamicLibrary(pagoda::tools::cuda_places()));
+  return *kDriver;
 }
 
 std::string demangled(const char* symbol) {
@@ -93,7 +96,7 @@ CUcontext context_of(Context handle) { return reinterpret_cast<CUcontext>(handle
 
 std::string device_name(CUdevice device) {
   char text[256] = {};
-  const auto get = driver<CUresult (*)(char*, int, CUdevice)>("cuDeviceGetName");
+  const auto& get = driver().device_name;
   return get && get(text, sizeof text - 1, device) == CUDA_SUCCESS ? text : "";
 }
 
@@ -114,12 +117,17 @@ std::set<std::string> loaded_copies() {
   return paths;
 }
 
-ContextFacts facts_of(Context context) {
+std::uint32_t device_of(Context context) {
   std::uint32_t device = 0;
-  check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
+  require_cupti(library(), "finding the device", "cuptiGetDeviceId", context_of(context), &device);
+  return device;
+}
+
+ContextFacts facts_of(Context context) {
+  const std::uint32_t device = device_of(context);
   ContextFacts facts{.chip = "",
                      .device = device_name(static_cast<CUdevice>(device)),
-                     .cupti = std::to_string(library().version()) + " of " + library().path(),
+                     .cupti = pagoda::cat(library().version(), " of ", library().path()),
                      .notes = {}};
   // Times need no profiler. It may be unavailable where times are not, and it changes how the device runs.
   if (settings().collect != Collect::Times) {
@@ -127,13 +135,11 @@ ContextFacts facts_of(Context context) {
     facts.chip = chip_name(library(), device);
   }
   if (const std::set<std::string> copies = loaded_copies(); copies.size() > 1) {
-    std::string all;
-    for (const std::string& path : copies) all += (all.empty() ? "" : ", ") + path;
-    facts.notes.push_back("the program has several copies of CUPTI (" + all +
+    facts.notes.push_back("the program has several copies of CUPTI (" + pagoda::base::joined(copies) +
                           "); where counters fail, give the program's own with --cupti");
   }
   char bus[32] = {};
-  const auto get = driver<CUresult (*)(char*, int, CUdevice)>("cuDeviceGetPCIBusId");
+  const auto& get = driver().bus_id;
   if (get && get(bus, sizeof bus - 1, static_cast<CUdevice>(device)) == CUDA_SUCCESS) energy().begin(bus);
   return facts;
 }
@@ -141,10 +147,8 @@ ContextFacts facts_of(Context context) {
 std::unique_ptr<CounterSession> session_of(Context context, const std::vector<std::string>& metrics) {
   initialize_profiler_once();
   static int sessions = 0;
-  std::uint32_t device = 0;
-  check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
   SessionOptions options;
-  options.chip = chip_name(library(), device);
+  options.chip = chip_name(library(), device_of(context));
   options.metrics = metrics;
   options.ranges = settings().batch;
   options.of_ranges = settings().collect == Collect::Ranges;
@@ -152,8 +156,7 @@ std::unique_ptr<CounterSession> session_of(Context context, const std::vector<st
   // A graph launch has one range per kernel. An image takes about 100 KB per range on a large chip, which a file of
   // --keep-raw should not.
   if (!options.of_ranges && !settings().keep_raw) options.ranges = std::max<std::size_t>(options.ranges, 1024);
-  if (settings().keep_raw)
-    options.raw_prefix = settings().folder + "/" + std::to_string(getpid()) + "." + std::to_string(sessions++);
+  if (settings().keep_raw) options.raw_prefix = pagoda::cat(settings().folder, "/", getpid(), ".", sessions++);
   auto session = open_cupti_session(library(), context_of(context), options);
   // Exit handlers run last in, first out, and the libraries that CUPTI has just loaded for counters have registered
   // theirs: counters that are still pending at exit must be read before those run.
@@ -161,66 +164,59 @@ std::unique_ptr<CounterSession> session_of(Context context, const std::vector<st
   return session;
 }
 
-std::string geometry(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz) {
-  const auto triple = [](unsigned x, unsigned y, unsigned z) {
-    return std::to_string(x) + "x" + std::to_string(y) + "x" + std::to_string(z);
-  };
-  return "grid " + triple(gx, gy, gz) + ", block " + triple(bx, by, bz);
+// The structure that holds the geometry and stream of a launch: the parameters, or the configuration they point to.
+template <typename Params>
+auto config_of(const void* params) {
+  const auto* const p = static_cast<const Params*>(params);
+  if constexpr (requires { p->config; })
+    return p->config;
+  else
+    return p;
 }
 
 template <typename Params>
 std::string geometry_of(const void* params) {
-  const auto* const p = static_cast<const Params*>(params);
-  return geometry(p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ);
-}
-template <typename Params>
-std::string geometry_of_config(const void* params) {
-  const CUlaunchConfig* const c = static_cast<const Params*>(params)->config;
+  const auto* const c = config_of<Params>(params);
   if (c == nullptr) return "";
-  return geometry(c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
+  return pagoda::cat("grid ", c->gridDimX, "x", c->gridDimY, "x", c->gridDimZ, ", block ", c->blockDimX, "x",
+                     c->blockDimY, "x", c->blockDimZ);
 }
 
 template <typename Params>
 CUstream stream_of(const void* params) {
-  return static_cast<const Params*>(params)->hStream;
-}
-template <typename Params>
-CUstream stream_of_config(const void* params) {
-  const CUlaunchConfig* const config = static_cast<const Params*>(params)->config;
-  return config != nullptr ? config->hStream : nullptr;
+  const auto* const c = config_of<Params>(params);
+  return c != nullptr ? c->hStream : nullptr;
 }
 
 struct LaunchCall {
   CUpti_CallbackId id;
-  bool is_graph, is_per_thread;  // per thread: a null stream means the thread's own, not the legacy stream
-  std::string (*geometry)(const void* params);
-  CUstream (*stream)(const void* params);
+  bool is_graph = false, is_per_thread = false;  // per thread: a null stream means the thread's own, not the legacy one
+  std::string (*geometry)(const void* params) = nullptr;
+  CUstream (*stream)(const void* params) = nullptr;
 };
-// clang-format off
+template <typename Params>
+constexpr LaunchCall kernel(CUpti_CallbackId id, bool is_per_thread) {
+  return {id, false, is_per_thread, geometry_of<Params>, stream_of<Params>};
+}
+template <typename Params>
+constexpr LaunchCall graph(CUpti_CallbackId id, bool is_per_thread) {
+  return {id, true, is_per_thread, nullptr, stream_of<Params>};
+}
 constexpr LaunchCall kLaunchCalls[] = {
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, false, false,
-     geometry_of<cuLaunchKernel_params>, stream_of<cuLaunchKernel_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, false, true,
-     geometry_of<cuLaunchKernel_ptsz_params>, stream_of<cuLaunchKernel_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false, false,
-     geometry_of_config<cuLaunchKernelEx_params>, stream_of_config<cuLaunchKernelEx_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, false, true,
-     geometry_of_config<cuLaunchKernelEx_ptsz_params>, stream_of_config<cuLaunchKernelEx_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, false, false,
-     geometry_of<cuLaunchCooperativeKernel_params>, stream_of<cuLaunchCooperativeKernel_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, false, true,
-     geometry_of<cuLaunchCooperativeKernel_ptsz_params>, stream_of<cuLaunchCooperativeKernel_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, true, false,
-     nullptr, stream_of<cuGraphLaunch_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, true, true,
-     nullptr, stream_of<cuGraphLaunch_ptsz_params>},
+    kernel<cuLaunchKernel_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, false),
+    kernel<cuLaunchKernel_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, true),
+    kernel<cuLaunchKernelEx_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false),
+    kernel<cuLaunchKernelEx_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, true),
+    kernel<cuLaunchCooperativeKernel_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, false),
+    kernel<cuLaunchCooperativeKernel_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, true),
+    graph<cuGraphLaunch_params>(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, false),
+    graph<cuGraphLaunch_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, true),
     // Launch functions from before CUDA 4 and for several devices at once: not counted, but recorded with their names.
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunch, false, false, nullptr, nullptr},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid, false, false, nullptr, nullptr},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync, false, false, nullptr, nullptr},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice, false, false, nullptr, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunch},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice},
 };
-// clang-format on
 
 // A launch into a stream under capture becomes part of a graph and runs with the graph; nothing runs now that could be
 // counted. The legacy stream cannot be captured, and must not be queried while another stream is under capture.
@@ -229,7 +225,8 @@ bool is_captured(const LaunchCall& call, const void* params) {
   const CUstream stream = call.stream(params);
   if (stream == CU_STREAM_LEGACY || (stream == nullptr && !call.is_per_thread)) return false;
   using Ask = CUresult (*)(CUstream, CUstreamCaptureStatus*);
-  static const Ask kAsk = driver<Ask>("cuStreamIsCapturing"), kAskPerThread = driver<Ask>("cuStreamIsCapturing_ptsz");
+  static const Ask kAsk = driver().library.symbol<Ask>("cuStreamIsCapturing"),
+                   kAskPerThread = driver().library.symbol<Ask>("cuStreamIsCapturing_ptsz");
   const Ask ask = call.is_per_thread ? kAskPerThread : kAsk;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return ask != nullptr && ask(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -350,12 +347,12 @@ void CUPTIAPI activity_done(CUcontext, std::uint32_t, std::uint8_t* buffer, std:
 }
 
 void listen_to_times() {
-  check_cupti(library(), call_cupti(library(), "cuptiActivityRegisterCallbacks", activity_buffer, activity_done),
-              "asking for kernels' times");
+  require_cupti(library(), "asking for kernels' times", "cuptiActivityRegisterCallbacks", activity_buffer,
+                activity_done);
   // Kernels have correlations only if the records of API calls are enabled.
   for (const CUpti_ActivityKind kind :
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME})
-    check_cupti(library(), call_cupti(library(), "cuptiActivityEnable", kind), "asking for kernels' times");
+    require_cupti(library(), "asking for kernels' times", "cuptiActivityEnable", kind);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -390,19 +387,14 @@ void subscribe() {
   for (const LaunchCall& call : kLaunchCalls) ids.push_back(call.id);
   for (const CaptureCall& call : kCaptureCalls) ids.push_back(call.id);
   for (const CUpti_CallbackId id : ids)
-    check_cupti(
-        library(),
-        call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
-        "listening to launches");
-  check_cupti(library(),
-              call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                         CUpti_CallbackId{CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING}),
-              "listening to contexts");
+    require_cupti(library(), "listening to launches", "cuptiEnableCallback", std::uint32_t{1}, subscriber,
+                  CUPTI_CB_DOMAIN_DRIVER_API, id);
+  require_cupti(library(), "listening to contexts", "cuptiEnableCallback", std::uint32_t{1}, subscriber,
+                CUPTI_CB_DOMAIN_RESOURCE, CUpti_CallbackId{CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING});
   // It is undocumented whether a kernel has the correlation of the runtime call or of the driver call: keep both.
   if (settings().collect == Collect::Times)
-    check_cupti(library(),
-                call_cupti(library(), "cuptiEnableDomain", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API),
-                "listening to the runtime's calls");
+    require_cupti(library(), "listening to the runtime's calls", "cuptiEnableDomain", std::uint32_t{1}, subscriber,
+                  CUPTI_CB_DOMAIN_RUNTIME_API);
 }
 
 }  // namespace
@@ -413,7 +405,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     if (!library().available()) throw pagoda::Error(library().why());
     set_device({facts_of, session_of, [] {
                   CUcontext context = nullptr;
-                  const auto get = driver<CUresult (*)(CUcontext*)>("cuCtxGetCurrent");
+                  const auto get = driver().library.symbol<CUresult (*)(CUcontext*)>("cuCtxGetCurrent");
                   return get && get(&context) == CUDA_SUCCESS ? handle_of(context) : Context{0};
                 }});
     at_end(end_of_process);
@@ -481,9 +473,9 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
     const std::string name = chip_name(library(), static_cast<std::size_t>(index));
     say(chip, chip_bytes, name);
     if (asked != ProbeFor::Counters) return 0;
-    CUcontext context = nullptr;
-    const auto retain = driver<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
-    const auto set = driver<CUresult (*)(CUcontext)>("cuCtxSetCurrent");
+    pagoda::tools::CudaHandle context = nullptr;
+    const auto& retain = driver().retain_context;
+    const auto& set = driver().set_context;
     if (!retain || !set || retain(&context, index) != CUDA_SUCCESS || set(context) != CUDA_SUCCESS)
       throw pagoda::Error("a context on device " + std::to_string(index) +
                           " cannot be made; see whether its memory is full or its mode is exclusive");
@@ -491,7 +483,7 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
     options.chip = name;
     options.metrics = {"gpu__time_duration.sum"};
     options.ranges = 1;
-    const auto session = open_cupti_session(library(), context, options);
+    const auto session = open_cupti_session(library(), static_cast<CUcontext>(context), options);
     session->start();
     try {
       session->stop();

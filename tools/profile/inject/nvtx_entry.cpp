@@ -2,11 +2,10 @@
 // file: it installs the functions that open and close ranges.
 #include <nvtx3/nvToolsExt.h>
 
-#include <atomic>
-#include <cwchar>
 #include <string>
 
 #include "injection.h"
+#include "pagoda/base/text.h"
 
 namespace {
 
@@ -18,38 +17,20 @@ struct Name {
 };
 const char kUnnamed[] = "unnamed";
 
-std::string narrow(const wchar_t* text) {
+std::string text_of(const wchar_t* text) {
   if (text == nullptr) return kUnnamed;
   std::string result;
-  for (; *text != L'\0'; ++text) {
-    const auto c = static_cast<std::uint32_t>(*text);
-    if (c < 0x80) {
-      result += static_cast<char>(c);
-    } else if (c < 0x800) {
-      result += static_cast<char>(0xC0 | (c >> 6));
-      result += static_cast<char>(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-      result += static_cast<char>(0xE0 | (c >> 12));
-      result += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-      result += static_cast<char>(0x80 | (c & 0x3F));
-    } else {
-      result += static_cast<char>(0xF0 | (c >> 18));
-      result += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
-      result += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-      result += static_cast<char>(0x80 | (c & 0x3F));
-    }
-  }
+  for (; *text != L'\0'; ++text) pagoda::base::append_utf8(result, static_cast<char32_t>(*text));
   return result;
 }
-std::string narrow(const char* text) { return text == nullptr ? kUnnamed : text; }
-
-std::string message(const nvtxEventAttributes_t* event) {
+std::string text_of(const char* text) { return text == nullptr ? kUnnamed : text; }
+std::string text_of(const nvtxEventAttributes_t* event) {
   if (event == nullptr) return kUnnamed;
   switch (event->messageType) {
     case NVTX_MESSAGE_TYPE_ASCII:
-      return narrow(event->message.ascii);
+      return text_of(event->message.ascii);
     case NVTX_MESSAGE_TYPE_UNICODE:
-      return narrow(event->message.unicode);
+      return text_of(event->message.unicode);
     case NVTX_MESSAGE_TYPE_REGISTERED: {
       const auto* const name = reinterpret_cast<const Name*>(event->message.registered);
       return name != nullptr ? name->text : kUnnamed;
@@ -94,53 +75,40 @@ int end(nvtxRangeId_t id, const std::string& domain) {
   return 0;
 }
 
-int NVTX_API push_a(const char* text) {
-  return guarded([&] { return push("", narrow(text)); }, -1);
-}
-int NVTX_API push_w(const wchar_t* text) {
-  return guarded([&] { return push("", narrow(text)); }, -1);
-}
-int NVTX_API push_ex(const nvtxEventAttributes_t* event) {
-  return guarded([&] { return push("", message(event)); }, -1);
+// `Text`: const char*, const wchar_t* or const nvtxEventAttributes_t*.
+template <typename Text>
+int NVTX_API push_default(Text text) {
+  return guarded([&] { return push("", text_of(text)); }, -1);
 }
 int NVTX_API pop_default() {
   return guarded([] { return pop(""); }, -1);
 }
-nvtxRangeId_t NVTX_API start_a(const char* text) {
-  return guarded([&] { return start("", narrow(text)); }, nvtxRangeId_t{0});
-}
-nvtxRangeId_t NVTX_API start_w(const wchar_t* text) {
-  return guarded([&] { return start("", narrow(text)); }, nvtxRangeId_t{0});
-}
-nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t* event) {
-  return guarded([&] { return start("", message(event)); }, nvtxRangeId_t{0});
+template <typename Text>
+nvtxRangeId_t NVTX_API start_default(Text text) {
+  return guarded([&] { return start("", text_of(text)); }, nvtxRangeId_t{0});
 }
 void NVTX_API end_default(nvtxRangeId_t id) {
   guarded([&] { return end(id, ""); }, 0);
 }
 int NVTX_API domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return guarded([&] { return push(domain_name(domain), message(event)); }, -1);
+  return guarded([&] { return push(domain_name(domain), text_of(event)); }, -1);
 }
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
   return guarded([&] { return pop(domain_name(domain)); }, -1);
 }
 nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return guarded([&] { return start(domain_name(domain), message(event)); }, nvtxRangeId_t{0});
+  return guarded([&] { return start(domain_name(domain), text_of(event)); }, nvtxRangeId_t{0});
 }
 void NVTX_API domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
   guarded([&] { return end(id, domain_name(domain)); }, 0);
 }
-nvtxDomainHandle_t NVTX_API create_a(const char* text) {
-  return guarded([&] { return reinterpret_cast<nvtxDomainHandle_t>(new Name{narrow(text)}); }, nvtxDomainHandle_t{});
+template <typename Text>
+nvtxDomainHandle_t NVTX_API create_domain(Text text) {
+  return guarded([&] { return reinterpret_cast<nvtxDomainHandle_t>(new Name{text_of(text)}); }, nvtxDomainHandle_t{});
 }
-nvtxDomainHandle_t NVTX_API create_w(const wchar_t* text) {
-  return guarded([&] { return reinterpret_cast<nvtxDomainHandle_t>(new Name{narrow(text)}); }, nvtxDomainHandle_t{});
-}
-nvtxStringHandle_t NVTX_API register_a(nvtxDomainHandle_t, const char* text) {
-  return guarded([&] { return reinterpret_cast<nvtxStringHandle_t>(new Name{narrow(text)}); }, nvtxStringHandle_t{});
-}
-nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t, const wchar_t* text) {
-  return guarded([&] { return reinterpret_cast<nvtxStringHandle_t>(new Name{narrow(text)}); }, nvtxStringHandle_t{});
+template <typename Text>
+nvtxStringHandle_t NVTX_API register_string(nvtxDomainHandle_t, Text text) {
+  return guarded([&] { return reinterpret_cast<nvtxStringHandle_t>(new Name{text_of(text)}); }, nvtxStringHandle_t{});
 }
 
 struct Slot {
@@ -167,15 +135,24 @@ bool fill(const NvtxExportTableCallbacks* callbacks, NvtxCallbackModule module, 
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table) {
   const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(get_table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || recorder() == nullptr) return 0;
-  const Slot core[] = {slot(NVTX_CBID_CORE_RangePushA, push_a),     slot(NVTX_CBID_CORE_RangePushW, push_w),
-                       slot(NVTX_CBID_CORE_RangePushEx, push_ex),   slot(NVTX_CBID_CORE_RangePop, pop_default),
-                       slot(NVTX_CBID_CORE_RangeStartA, start_a),   slot(NVTX_CBID_CORE_RangeStartW, start_w),
-                       slot(NVTX_CBID_CORE_RangeStartEx, start_ex), slot(NVTX_CBID_CORE_RangeEnd, end_default)};
-  const Slot domains[] = {
-      slot(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),    slot(NVTX_CBID_CORE2_DomainRangePop, domain_pop),
-      slot(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),  slot(NVTX_CBID_CORE2_DomainRangeEnd, domain_end),
-      slot(NVTX_CBID_CORE2_DomainCreateA, create_a),           slot(NVTX_CBID_CORE2_DomainCreateW, create_w),
-      slot(NVTX_CBID_CORE2_DomainRegisterStringA, register_a), slot(NVTX_CBID_CORE2_DomainRegisterStringW, register_w)};
+  using Narrow = const char*;
+  using Wide = const wchar_t*;
+  const Slot core[] = {slot(NVTX_CBID_CORE_RangePushA, push_default<Narrow>),
+                       slot(NVTX_CBID_CORE_RangePushW, push_default<Wide>),
+                       slot(NVTX_CBID_CORE_RangePushEx, push_default<const nvtxEventAttributes_t*>),
+                       slot(NVTX_CBID_CORE_RangePop, pop_default),
+                       slot(NVTX_CBID_CORE_RangeStartA, start_default<Narrow>),
+                       slot(NVTX_CBID_CORE_RangeStartW, start_default<Wide>),
+                       slot(NVTX_CBID_CORE_RangeStartEx, start_default<const nvtxEventAttributes_t*>),
+                       slot(NVTX_CBID_CORE_RangeEnd, end_default)};
+  const Slot domains[] = {slot(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),
+                          slot(NVTX_CBID_CORE2_DomainRangePop, domain_pop),
+                          slot(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),
+                          slot(NVTX_CBID_CORE2_DomainRangeEnd, domain_end),
+                          slot(NVTX_CBID_CORE2_DomainCreateA, create_domain<Narrow>),
+                          slot(NVTX_CBID_CORE2_DomainCreateW, create_domain<Wide>),
+                          slot(NVTX_CBID_CORE2_DomainRegisterStringA, register_string<Narrow>),
+                          slot(NVTX_CBID_CORE2_DomainRegisterStringW, register_string<Wide>)};
   const bool has_core = fill(callbacks, NVTX_CB_MODULE_CORE, core);
   return fill(callbacks, NVTX_CB_MODULE_CORE2, domains) || has_core ? 1 : 0;
 }
