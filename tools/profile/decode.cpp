@@ -1,5 +1,5 @@
 // Compares the values that CUPTI's host library evaluates from an image with those from the machine with the device.
-#include "decode.h"
+#include "metrics.h"
 
 #include <algorithm>
 #include <cmath>

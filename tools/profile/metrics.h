@@ -1,4 +1,4 @@
-// The work of pagoda-metrics, with CUPTI's host library.
+// The work of pagoda-metrics, with CUPTI's host library: writes and checks the catalogue, evaluates counter images.
 #pragma once
 
 #include <string>
@@ -16,6 +16,11 @@ void write_catalogue(const CuptiLibrary& library, const std::string& folder);
 // kUnusable, or kNoLibrary if catalogue and library have different versions.
 int check_catalogue(const CuptiLibrary& library);
 
+// Evaluates one image (FILE.counters with its FILE.txt), or all images of a folder, and prints one line per metric with
+// its value in each range. Returns 0 if all values equal those evaluated on the machine that took the image, 1 if any
+// differs, 77 if there is no image.
+int decode_images(const CuptiLibrary& library, const std::string& path);
+
 inline constexpr int kNoLibrary = 77;  // ctest counts it as skipped
 
 // "13.1.0" or, for the other numbering of CUDA 12, "of CUDA 12 (interface 24)".
@@ -23,5 +28,20 @@ std::string version_text(std::uint32_t version);
 std::vector<std::string> names_of(const std::vector<documents::MetricTerm>& terms);
 // Appends the names that `all` does not contain yet.
 void join(std::vector<std::string>& all, const std::vector<std::string>& more);
+
+// The metrics from which a quantity can be computed, in order of preference.
+struct QuantityRule {
+  std::string id;
+  std::vector<std::vector<documents::MetricTerm>> formulas;  // every term must exist
+};
+
+// Rules for all chips. A term whose metric ends in "?" is optional and is left out of the formula if absent. One that
+// begins with "!" is valid only on chips whose tensor units do not support sparse operands.
+std::vector<QuantityRule> quantity_rules();
+
+// Quantities of the first group; precisions of the tensor units are added to it afterwards.
+std::vector<std::string> base_quantities();
+// Cycles of the units whose peaks are per cycle: added to the first group if it still fits into one pass.
+std::vector<std::string> clock_quantities();
 
 }  // namespace pagoda::tools::profile

@@ -3,19 +3,18 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "decode.h"
 #include "metrics.h"
 #include "pagoda/base/process.h"
+#include "probe.h"
 #include "tool.h"
 
 namespace pagoda::tools::profile {
 namespace {
 
-constexpr double kSeconds = 60;  // the first context of a driver is slow to create
-
 // From CUDA 13.2 on, the library does not work without a driver. That of 13.2 crashes, so the query runs in a child.
 bool answers(const CuptiLibrary& library) {
-  return base::ask_in_child([&](int) { return library.version() != 0 && !library.chips().empty() ? 0 : 1; }, kSeconds)
+  return base::ask_in_child([&](int) { return library.version() != 0 && !library.chips().empty() ? 0 : 1; },
+                            kAnswerSeconds)
       .end.succeeded();
 }
 

@@ -1,5 +1,5 @@
 // Names are those that CUPTI's host library lists from Volta to Blackwell; weights follow from the instructions.
-#include "metrics_rules.h"
+#include "metrics.h"
 
 namespace pagoda::tools::profile {
 namespace {

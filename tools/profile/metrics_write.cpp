@@ -6,7 +6,6 @@
 #include <set>
 
 #include "metrics.h"
-#include "metrics_rules.h"
 #include "pagoda/base/files.h"
 
 namespace pagoda::tools::profile {

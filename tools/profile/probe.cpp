@@ -7,64 +7,53 @@
 #include <cstring>
 
 #include "cuda_driver.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 
 namespace pagoda::tools::profile {
 namespace {
 
-constexpr unsigned kSeconds = 60;  // the first context of a driver is slow to create
-
 void say(int to, const std::string& text) { base::write_all(to, text + "\n"); }
 
 using ProbeFunction = int (*)(int device, int what, char*, std::size_t, char*, std::size_t);
 
 int ask(int to, ProbeFor what, const std::string& library) {
+  const auto fails = [to](const std::string& problem, const char* kind = "problem") {
+    say(to, cat(kind, "\t", problem));
+    return 1;
+  };
   say(to, "stage\topening libcuda.so.1");
   const DynamicLibrary library_of_driver(cuda_places(), true);
-  if (!library_of_driver) {
-    say(to,
-        "problem\tthere is no NVIDIA driver (libcuda.so.1 cannot be opened); install it, and in containers start "
-        "with --gpus all");
-    return 1;
-  }
+  if (!library_of_driver)
+    return fails(
+        "there is no NVIDIA driver (libcuda.so.1 cannot be opened); install it, and in containers start with --gpus "
+        "all");
   const CudaDriver driver(library_of_driver);
-  if (!driver.init || !driver.device_count || !driver.device_name || !driver.version) {
-    say(to, "problem\tlibcuda.so.1 is not a CUDA driver; look at what LD_LIBRARY_PATH finds");
-    return 1;
-  }
+  if (!driver.init || !driver.device_count || !driver.device_name || !driver.version)
+    return fails("libcuda.so.1 is not a CUDA driver; look at what LD_LIBRARY_PATH finds");
   say(to, "stage\tstarting the driver");
   int devices = 0, number = 0;
-  if (const int result = driver.init(0); result != 0) {
-    say(to, "problem\t" + cuda_problem(result));
-    return 1;
-  }
-  if (driver.version(&number) == 0) say(to, "driver\t" + std::to_string(number));
-  if (const int result = driver.device_count(&devices); result != 0 || devices == 0) {
-    say(to, "problem\t" + cuda_problem(result != 0 ? result : 100));
-    return 1;
-  }
+  if (const int result = driver.init(0); result != 0) return fails(cuda_problem(result));
+  if (driver.version(&number) == 0) say(to, cat("driver\t", number));
+  if (const int result = driver.device_count(&devices); result != 0 || devices == 0)
+    return fails(cuda_problem(result != 0 ? result : 100));
   ProbeFunction chips = nullptr;
   if (what != ProbeFor::Driver) {
     say(to, "stage\topening " + library);
     chips = DynamicLibrary({library}).symbol<ProbeFunction>("pagoda_probe");
-    if (chips == nullptr) {
-      say(to,
-          "problem\t" + library + " cannot be loaded; build Pagoda where CUDA's headers are found, or give --library");
-      return 1;
-    }
+    if (chips == nullptr)
+      return fails(library + " cannot be loaded; build Pagoda where CUDA's headers are found, or give --library");
   }
   for (int device = 0; device < devices; ++device) {
     char device_name[256] = {}, chip[64] = {}, problem[1024] = {};
     driver.device_name(device_name, sizeof device_name - 1, device);
     if (chips != nullptr) {
-      say(to, "stage\tasking CUPTI for device " + std::to_string(device));
-      if (const int failed = chips(device, static_cast<int>(what), chip, sizeof chip, problem, sizeof problem)) {
-        say(to, std::string(failed == kProbeOldDriver ? "old\t" : "problem\t") + problem);
-        return 1;
-      }
+      say(to, cat("stage\tasking CUPTI for device ", device));
+      if (const int failed = chips(device, static_cast<int>(what), chip, sizeof chip, problem, sizeof problem))
+        return fails(problem, failed == kProbeOldDriver ? "old" : "problem");
     }
-    say(to, "device\t" + std::to_string(device) + "\t" + device_name + "\t" + chip);
+    say(to, cat("device\t", device, "\t", device_name, "\t", chip));
   }
   return 0;
 }
@@ -98,7 +87,7 @@ Probe probe(ProbeFor what, const std::string& library) {
           for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);  // other tools'
           return ask(to, what, library);
         },
-        kSeconds);
+        kAnswerSeconds);
   } catch (const base::CannotStart& error) {
     result.problem = error.what();
     return result;
@@ -109,7 +98,7 @@ Probe probe(ProbeFor what, const std::string& library) {
     text.erase(0, end + 1);
   }
   if (answer.end.is_late || answer.end.signal)
-    result.problem = (answer.end.is_late ? "no answer within " + std::to_string(kSeconds) + " s while "
+    result.problem = (answer.end.is_late ? "no answer within " + std::to_string(kAnswerSeconds) + " s while "
                                          : std::string(strsignal(*answer.end.signal)) + " while ") +
                      stage + "; the driver and CUPTI do not fit each other: pagoda-doctor says which are found";
   else if (result.problem.empty() && !answer.end.succeeded())

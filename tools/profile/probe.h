@@ -29,6 +29,9 @@ enum class ProbeFor {
   Counters,  // also readable counters: the privilege, and no other process that reads them
 };
 
+// Time limit of a child that asks a driver; the first context of a driver is slow to create.
+inline constexpr unsigned kAnswerSeconds = 60;
+
 // `library`: libpagoda_inject.so. Never throws and never crashes.
 Probe probe(ProbeFor what, const std::string& library);
 

@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 
-#include "executable.h"
 #include "injected.h"
 #include "ncu_run.h"
 #include "pagoda/base/cat.h"

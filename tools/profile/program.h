@@ -1,4 +1,4 @@
-// The profiled program as a child process: its environment, its signals and how it ends.
+// The profiled program: examined before it starts, then run as a child process with its environment and signals.
 #pragma once
 
 #include <string>
@@ -8,6 +8,16 @@
 #include "pagoda/base/process.h"
 
 namespace pagoda::tools::profile {
+
+struct Executable {
+  std::string path;
+  int exit_code = 0;    // a shell's code: 127, not found; 126, not executable
+  std::string problem;  // empty: it can be started
+  std::string warning;  // why recording it may fail; empty: no known reason
+};
+
+// Searches like execvp: a word with a slash is a path, any other is looked up in PATH.
+Executable find_executable(const std::string& word);
 
 // Runs the program to its end. Passes signals on to the child, except those that a terminal has sent to both processes.
 // Throws ToolError with a shell's exit code, 127 or 126, if the program cannot be started.
