@@ -122,4 +122,6 @@ std::string written(ReportFormat format, const Output& text, const Output& csv, 
   return {};
 }
 
+std::string joules_text(double joules) { return base::si_text(joules, "J", {.trims = false}); }
+
 }  // namespace pagoda::lab::results

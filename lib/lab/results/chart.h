@@ -37,4 +37,7 @@ std::string page(const Page& page);
 using Output = std::function<std::string()>;
 std::string written(ReportFormat format, const Output& text, const Output& csv, const Output& svg, const Output& html);
 
+// With trailing zeros, so that a column of energies lines up: "1.20 J".
+std::string joules_text(double joules);
+
 }  // namespace pagoda::lab::results

@@ -75,7 +75,6 @@ std::string left_out_text(const std::vector<ModeStudy>& studies) {
 }
 
 std::string percent(double part) { return base::rounded(100 * part) + " %"; }
-std::string joules_text(double joules) { return base::si_text(joules, "J", {.trims = false}); }
 
 constexpr std::string_view kOnlyOne = "the only one";
 std::string mode_name(const ModeRun& mode) { return mode.name.empty() ? std::string(kOnlyOne) : mode.name; }
@@ -100,13 +99,13 @@ std::string text_of(const std::vector<ModeStudy>& studies, const std::string& ti
     const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen],
                   &least = study.modes[study.least];
     grid.rows.push_back({base::printable(study.work), cat(study.modes.size()), base::si_seconds(fastest.seconds),
-                         joules_text(fastest.joules), base::printable(mode_name(chosen)),
+                         results::joules_text(fastest.joules), base::printable(mode_name(chosen)),
                          percent(chosen.seconds / fastest.seconds - 1), percent(study.saving()),
-                         joules_text(least.joules), base::rounded(least.seconds / fastest.seconds) + "×"});
+                         results::joules_text(least.joules), base::rounded(least.seconds / fastest.seconds) + "×"});
     fronts += cat("front", study.work.empty() ? "" : " of ", base::printable(study.work), ":\n");
     for (const ModeRun& mode : study.modes)
       if (mode.is_on_front)
-        fronts += cat("  ", base::si_seconds(mode.seconds), "  ", joules_text(mode.joules), "  ",
+        fronts += cat("  ", base::si_seconds(mode.seconds), "  ", results::joules_text(mode.joules), "  ",
                       base::printable(mode.name), "\n");
   }
   const std::string left_out = left_out_text(studies);
@@ -219,7 +218,7 @@ results::PageTable table_of(const std::vector<ModeStudy>& studies) {
       .title = "Chosen modes", .columns = {"work", "mode", "time", "energy", "longer", "energy saved"}, .rows = {}};
   for (const ModeStudy& study : studies) {
     const ModeRun& chosen = study.modes[study.chosen];
-    table.rows.push_back({study.work, mode_name(chosen), base::si_seconds(chosen.seconds), joules_text(chosen.joules),
+    table.rows.push_back({study.work, mode_name(chosen), base::si_seconds(chosen.seconds), results::joules_text(chosen.joules),
                           percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
   }
   return table;

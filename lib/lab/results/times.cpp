@@ -86,7 +86,6 @@ std::vector<std::string> varying_axes(const std::vector<Group>& rows, std::strin
 
 std::string bytes_text(double bytes) { return base::si_rate(bytes, "B"); }
 std::string rate_text(double rate) { return base::si_rate(rate, ""); }
-std::string joules_text(double joules) { return base::si_text(joules, "J", {.trims = false}); }
 std::string watts_text(double watts) { return base::si_text(watts, "W"); }
 
 struct TableColumn {
@@ -109,7 +108,7 @@ constexpr std::array<TableColumn, 8> kColumns = {{
     {"p99",     "p99_seconds",      base::si_seconds},
     {"items/s", "items_per_second", rate_text},
     {"memory",  "",                 bytes_text},
-    {"energy",  "energy_joules",    joules_text, true},
+    {"energy",  "energy_joules",    results::joules_text, true},
     {"power",   "watts",            watts_text, true},
     {"runs",    ""},
 }};
