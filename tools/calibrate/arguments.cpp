@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "here.h"
+#include "commands.h"
 #include "pagoda/base/text.h"
 #include "tool.h"
 
@@ -39,7 +39,8 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   app.set_version_flag("--version", "pagoda-calibrate " PAGODA_VERSION);
   app.footer(kExamples);
   CalibrateArguments arguments;
-  CLI::Option* runs = app.add_option("RUNS", arguments.runs, "CSV of models and their measured seconds")->expected(1, 1000);
+  CLI::Option* runs =
+      app.add_option("RUNS", arguments.runs, "CSV of models and their measured seconds")->expected(1, 1000);
   CLI::Option* here = app.add_option("--here", arguments.here,
                                      "Measure this machine and an engine on it: " + base::joined(engines_here()) +
                                          "; -o names the result")
@@ -67,8 +68,9 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
       ->check(CLI::IsMember({"pytorch-amp", "tensorrt"}));
   std::string precision;
   CLI::Option* energy = app.add_flag("--energy", arguments.energy, "Fit joules per FLOP, per byte and constant watts");
-  app.add_option("--estimate", arguments.estimates,
-                 "With --energy: the work of measured runs, a file of onnx-estimate --format json; repeatable, or among RUNS")
+  app.add_option(
+         "--estimate", arguments.estimates,
+         "With --energy: the work of measured runs, a file of onnx-estimate --format json; repeatable, or among RUNS")
       ->needs(energy)
       ->allow_extra_args(false);
   app.add_option("--each", arguments.each, "With --energy: a fit for each value of these settings, gpu_hz,mem_hz …")

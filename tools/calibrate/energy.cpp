@@ -1,7 +1,8 @@
-#include "energy.h"
+#include "commands.h"
 
 #include <filesystem>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/result.h"
@@ -125,21 +126,18 @@ int calibrate_energy(const CalibrateArguments& arguments) {
   if (arguments.each.empty())
     studies.push_back({.label = "", .rows = table.rows, .fit = measured::fit_energy(table.rows)});
   else
-    for (auto& [label, rows] : measured::grouped_by(table.rows, arguments.each)) {
-      measured::EnergyFit fit = measured::fit_energy(rows);
-      studies.push_back({.label = label, .rows = std::move(rows), .fit = std::move(fit)});
-    }
-  if (arguments.format == "csv")
-    write_output("", lab::energy_constants_csv(studies));
-  else
-    write_output("", lab::energy_report(studies, table.left_out, device, arguments.precision));
+    for (const auto& [label, rows] : measured::grouped_by(table.rows, arguments.each))
+      studies.push_back({.label = label, .rows = rows, .fit = measured::fit_energy(rows)});
+  write_output("", arguments.format == "csv"
+                       ? lab::energy_constants_csv(studies)
+                       : lab::energy_report(studies, table.left_out, device, arguments.precision));
   if (!arguments.residuals.empty()) write_output(arguments.residuals, lab::energy_runs_csv(studies));
   if (!arguments.output.empty()) {
-    const std::string source = "fitted by pagoda-calibrate --energy to " + std::to_string(table.rows.size()) + " runs" +
-                               (arguments.options.source.empty() ? "" : ": " + arguments.options.source);
+    const std::string source = cat("fitted by pagoda-calibrate --energy to ", table.rows.size(), " runs",
+                                   arguments.options.source.empty() ? "" : ": ", arguments.options.source);
     base::write_file(arguments.output,
-                     documents::device_with_energy(
-                         arguments.device, lab::device_energy(studies.front(), arguments.precision, source)));
+                     documents::device_with_energy(arguments.device,
+                                                   lab::device_energy(studies.front(), arguments.precision, source)));
   }
   return kDone;
 }

@@ -1,4 +1,4 @@
-#include "here.h"
+#include "commands.h"
 
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 
 #include "here_fit.h"
 #include "here_rounds.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
@@ -27,7 +28,7 @@ std::string models_folder() {
   if (const char* named = std::getenv("PAGODA_MODELS"); named != nullptr && *named != '\0') return named;
   for (const char* folder : {PAGODA_MODELS_SOURCE, PAGODA_MODELS_INSTALLED})
     if (fs::exists(folder)) return folder;
-  throw Error(std::string("models: found neither ") + PAGODA_MODELS_SOURCE + " nor " + PAGODA_MODELS_INSTALLED +
+  throw Error("models: found neither " PAGODA_MODELS_SOURCE " nor " PAGODA_MODELS_INSTALLED
               "; name the folder of skeletons by PAGODA_MODELS");
 }
 
@@ -63,7 +64,7 @@ std::string measured_ceilings(const HereEngine& engine, const std::string& folde
 
 // A machine that is busy or throttled for a while slows one round of a run, which then does not count.
 lab::Study study_of(const HereEngine& engine, const std::vector<const StudyRow*>& rows, std::int64_t rounds,
-                         const std::string& models, std::optional<std::int64_t> threads) {
+                    const std::string& models, std::optional<std::int64_t> threads) {
   lab::Study study;
   study.name = "here";
   study.layers = engine.profile != nullptr;
@@ -71,21 +72,20 @@ lab::Study study_of(const HereEngine& engine, const std::vector<const StudyRow*>
   study.measure.budget_seconds = engine.budget_seconds;
   study.measure.warmup_seconds = engine.warmup_seconds;
   study.limits.seconds = 300;
-  for (const StudyRow* each : rows) {
-    const StudyRow& row = *each;
-    const std::string file = models + (row.family[0] == '\0' ? "/../probes/" : "/") + row.model + ".onnx";
-    const bool is_module = row.named[0] != '\0';
-    if (is_module) study.models[row.model] = {.onnx = file, .named = row.named};
-    std::vector<lab::Axis> block = {{"model", {is_module ? std::string(row.model) : file}},
-                                         {"backend", {std::string(engine.backend)}},
-                                         {"device", {std::string(engine.device)}}};
-    if (engine.type != nullptr) block.push_back({"dtype", {std::string(engine.type)}});
-    if (row.batch > 0) block.push_back({"batch", {row.batch}});
-    if (row.sequence > 0) block.push_back({"sequence", {row.sequence}});
-    if (threads) block.push_back({"threads", {*threads}});
-    if (engine.profile != nullptr && engine.profile[0] != '\0')
-      block.push_back({"layers_by", {std::string(engine.profile)}});
-    study.blocks.push_back(std::move(block));
+  for (const StudyRow* row : rows) {
+    const std::string file = cat(models, row->family[0] == '\0' ? "/../probes/" : "/", row->model, ".onnx");
+    const bool is_module = row->named[0] != '\0';
+    if (is_module) study.models[row->model] = {.onnx = file, .named = row->named};
+    auto& block = study.blocks.emplace_back();
+    const auto add = [&](const char* axis, const auto& value) { block.push_back({axis, {value}}); };
+    add("model", is_module ? std::string(row->model) : file);
+    add("backend", std::string(engine.backend));
+    add("device", std::string(engine.device));
+    if (engine.type != nullptr) add("dtype", std::string(engine.type));
+    if (row->batch > 0) add("batch", row->batch);
+    if (row->sequence > 0) add("sequence", row->sequence);
+    if (threads) add("threads", *threads);
+    if (engine.profile != nullptr && engine.profile[0] != '\0') add("layers_by", std::string(engine.profile));
   }
   return study;
 }
@@ -115,20 +115,20 @@ std::vector<std::string> engines_here() {
 
 int calibrate_here(const CalibrateArguments& arguments) {
   if (arguments.output.empty())
-    throw UsageError("--here " + arguments.here + " needs -o FILE, the calibration; its runs are kept beside it");
+    throw UsageError(cat("--here ", arguments.here, " needs -o FILE, the calibration; its runs are kept beside it"));
   const HereEngine& engine = *std::find_if(std::begin(kEngines), std::end(kEngines),
-                                       [&](const HereEngine& row) { return row.id == arguments.here; });
+                                           [&](const HereEngine& row) { return row.id == arguments.here; });
   const std::string folder = arguments.output + ".runs";
   fs::create_directories(folder);
   const std::string models = models_folder();
-  say("runs of " + std::to_string(engine.study.size()) + " models, a few minutes; kept in " + folder +
-      ", the same command goes on after an interruption");
+  say(cat("runs of ", engine.study.size(), " models, a few minutes; kept in ", folder,
+          ", the same command goes on after an interruption"));
   const auto results_of = [&](const std::vector<const StudyRow*>& rows, std::int64_t rounds) {
     return lab::run_study(study_of(engine, rows, rounds, models, arguments.threads),
-                               {.folder = folder,
-                                .program = program("pagoda-bench", "bench"),
-                                .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,
-                                          documents::ResultStatus::NotAvailable}})
+                          {.folder = folder,
+                           .program = program("pagoda-bench", "bench"),
+                           .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,
+                                     documents::ResultStatus::NotAvailable}})
         .results;
   };
   std::vector<const StudyRow*> rows;
@@ -138,7 +138,7 @@ int calibrate_here(const CalibrateArguments& arguments) {
   for (std::int64_t more = 1; more <= kMoreRounds; ++more) {
     rows = runs_without_one_cache(rounds_of(engine, results), placements);
     if (rows.empty()) break;
-    say(std::to_string(rows.size()) + " runs once more: the host had their processors on different caches");
+    say(cat(rows.size(), " runs once more: the host had their processors on different caches"));
     for (documents::Result& result : results_of(rows, engine.rounds + more))
       if (std::none_of(results.begin(), results.end(), [&](const auto& known) { return known.key == result.key; }))
         results.push_back(std::move(result));
@@ -163,11 +163,10 @@ int calibrate_here(const CalibrateArguments& arguments) {
     if (const auto found = rounds.find(&row); found != rounds.end())
       here.runs.push_back(run_of(row, found->second, placements));
   if (here.runs.empty())
-    throw Error("--here " + arguments.here + ": none of " + std::to_string(results.size()) +
-                " runs gave a time; the first says " + reason);
+    throw Error(cat("--here ", arguments.here, ": none of ", results.size(), " runs gave a time; the first: ", reason));
   if (!reason.empty())
-    std::cerr << "pagoda-calibrate: left out " << failed << " of " << results.size()
-              << " runs, the first " << reason << '\n';
+    std::cerr << "pagoda-calibrate: left out " << failed << " of " << results.size() << " runs, the first " << reason
+              << '\n';
   for (const std::string& note : notes_of(rounds, placements, folder))
     std::cerr << "pagoda-calibrate: " << note << '\n';
   here.ceilings = measured_ceilings(engine, folder);
@@ -182,7 +181,8 @@ int calibrate_here(const CalibrateArguments& arguments) {
   if (!arguments.residuals.empty()) write_output(arguments.residuals, fitted.residuals);
   write_output("", report(here, fitted.fit));
   std::error_code ignored;
-  fs::remove_all(folder + "/work/filled", ignored);  // the models with their weights: gigabytes, made again where needed
+  fs::remove_all(folder + "/work/filled",
+                 ignored);  // the models with their weights: gigabytes, made again where needed
   return kDone;
 }
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "arguments.h"
-#include "pagoda/lab/fit.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/device.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/result.h"
+#include "pagoda/lab/fit.h"
 #include "studies.h"
 
 namespace pagoda::tools {
@@ -24,11 +24,11 @@ struct HereFit;
 // What can be measured here, a row each.
 struct HereEngine {
   std::string_view id;
-  const char* name;              // for people
-  const char* version;           // in the metadata of its runs
-  const char *backend, *device;  // of pagoda-bench
-  const char* type;              // of its products; null: the model's own
-  std::int64_t rounds;           // of all runs
+  const char* name;                       // for people
+  const char* version;                    // in the metadata of its runs
+  const char *backend, *device;           // of pagoda-bench
+  const char* type;                       // of its products; null: the model's own
+  std::int64_t rounds;                    // of all runs
   double budget_seconds, warmup_seconds;  // of a run in a round
   const char* profile;  // how another run gives the time of each kernel: the worker's option layers_by, "" for its own
                         // way; null: none does
@@ -41,8 +41,8 @@ struct HereEngine {
 // A run of the study that gave a time.
 struct HereRun {
   const StudyRow* row;
-  const documents::Result* result;  // of its fastest round
-  double seconds;                   // the mean of its rounds
+  const documents::Result* result;      // of its fastest round
+  double seconds;                       // the mean of its rounds
   std::optional<double> apart_seconds;  // the same while the processors had different caches
 };
 
@@ -74,8 +74,10 @@ HereFit fit_onnxruntime(const Here& here);
 HereFit fit_whole_runs(const Here& here);
 HereFit fit_tensorrt(const Here& here);
 
-// Measured and predicted seconds of each run, as CSV; with the interval from other families, if it is asked for.
-std::string residuals(const Here& here, const lab::Fit& fit, bool has_intervals);
+// Throws Error if the study's model of a run has kernels without a cost.
+void require_costs(const Here& here, std::size_t run, std::int64_t unknown_rows);
+// The residuals: measured and predicted seconds of each run; with the interval from other families, if it is asked for.
+HereFit with_residuals(const Here& here, lab::Fit fit, bool has_intervals);
 // A table of the runs, and how far the predictions are off.
 std::string report(const Here& here, const lab::Fit& fit);
 

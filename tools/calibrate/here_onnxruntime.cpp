@@ -23,24 +23,25 @@ documents::Measured profile_of(const documents::Result& result, const std::strin
 // For each run and kernel class, the profiled time (including the profiler's overhead) and the predicted time, also by
 // a fit without the run's family.
 std::string by_class(const lab::CpuFit& fit, const std::vector<lab::TimedCpuRun>& runs) {
-  std::string text = base::csv_line({"run", "class", "profiled_kernels", "profiled_seconds", "kernels",
-                                     "predicted_seconds", "unseen_seconds"});
+  std::string text = base::csv_line(
+      {"run", "class", "profiled_kernels", "profiled_seconds", "kernels", "predicted_seconds", "unseen_seconds"});
   for (const lab::TimedCpuRun& run : runs) {
     std::array<std::array<double, 5>, kOrtKernelClasses> sums = {};
-    const auto without = fit.without.find(run.family);
     for (const measured::TimedOrtKernel& timed : run.timed) {
       auto& sum = sums[static_cast<std::size_t>(timed.kernel.kind)];
       sum[0] += 1;
       sum[1] += timed.seconds;
     }
+    const auto without = fit.without.find(run.family);
     const bool is_judged = without != fit.without.end();
-    const double cold = cold_share(run.lowered, fit.coefficients.cache_bytes);
-    const double cold_without = is_judged ? cold_share(run.lowered, without->second.cache_bytes) : 0;
-    for (const OrtKernel& kernel : run.lowered.kernels) {
-      auto& sum = sums[static_cast<std::size_t>(kernel.kind)];
+    const CpuCoefficients& others = is_judged ? without->second : fit.coefficients;
+    const std::vector<double> seconds = cpu_seconds(run.lowered, fit.coefficients, fit.coefficients),
+                              unseen = cpu_seconds(run.lowered, others, others);
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      auto& sum = sums[static_cast<std::size_t>(run.lowered.kernels[i].kind)];
       sum[2] += 1;
-      sum[3] += cpu_kernel_seconds(kernel, fit.coefficients, cold);
-      if (is_judged) sum[4] += cpu_kernel_seconds(kernel, without->second, cold_without);
+      sum[3] += seconds[i];
+      sum[4] += unseen[i];
     }
     for (std::size_t kind = 0; kind < kOrtKernelClasses; ++kind) {
       if (sums[kind][0] + sums[kind][2] == 0) continue;
@@ -67,9 +68,8 @@ HereFit fit_onnxruntime(const Here& here) {
       machine.channel_block = machine.channel_block > 0 ? std::min(machine.channel_block, block) : block;
   const documents::CeilingsDocument ceilings = documents::parse_ceilings(here.ceilings, here.folder + "/ceilings.json");
   for (const char* level : {"l1_bytes", "l2_bytes", "l3_bytes"})
-    if (const auto found = ceilings.machine.find(level); found != ceilings.machine.end())
-      if (const auto* bytes = std::get_if<std::int64_t>(&found->second))
-        machine.cache_bytes = std::max(machine.cache_bytes, static_cast<double>(*bytes));
+    if (const auto bytes = documents::integer_of(ceilings.machine, level))
+      machine.cache_bytes = std::max(machine.cache_bytes, static_cast<double>(*bytes));
 
   std::vector<lab::TimedCpuRun> runs;
   for (std::size_t i = 0; i < here.runs.size(); ++i) {

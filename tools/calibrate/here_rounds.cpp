@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::tools {
@@ -15,11 +16,7 @@ constexpr double kDisturbed = 1.25;  // times the fastest round
 
 // The row that a result is of.
 const StudyRow& row_of(const HereEngine& engine, const documents::Result& result) {
-  const auto number = [&](const char* axis) {
-    const auto found = result.config.find(axis);
-    const auto* value = found == result.config.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-    return value == nullptr ? 0 : *value;
-  };
+  const auto number = [&](const char* axis) { return documents::integer_of(result.config, axis).value_or(0); };
   const std::string model = documents::text_of(result.config, "model");
   const auto found = std::find_if(engine.study.begin(), engine.study.end(), [&](const StudyRow& row) {
     return model == row.model && row.sequence == number("sequence") &&
@@ -118,20 +115,18 @@ HereRun run_of(const StudyRow& row, const List& rounds, const Placements& placem
 std::vector<std::string> notes_of(const Rounds& rounds, const Placements& placements, const std::string& folder) {
   std::vector<std::string> notes;
   if (placements.together > 0 && placements.apart > 0)
-    notes.push_back(
-            std::to_string(placements.apart) + " of " + std::to_string(placements.apart + placements.together) +
-            " rounds ran while the host had the processors on different caches: what one wrote took " +
-            base::si_seconds(placements.apart_seconds) + " to the other instead of " +
-            base::si_seconds(placements.together_seconds) + "; " +
-            (placements.is_of_one_cache ? "times are of the other rounds" : "times are of both"));
-  const auto disturbed = std::count_if(rounds.begin(), rounds.end(), [&](const auto& each) {
-    return is_disturbed(counted(each.second, placements));
-  });
+    notes.push_back(cat(placements.apart, " of ", placements.apart + placements.together,
+                        " rounds ran while the host had the processors on different caches: what one wrote took ",
+                        base::si_seconds(placements.apart_seconds), " to the other instead of ",
+                        base::si_seconds(placements.together_seconds), "; times are of ",
+                        placements.is_of_one_cache ? "the other rounds" : "both"));
+  const auto disturbed = std::count_if(
+      rounds.begin(), rounds.end(), [&](const auto& each) { return is_disturbed(counted(each.second, placements)); });
   if (disturbed > 0)
-    notes.push_back(std::to_string(disturbed) + " of " + std::to_string(rounds.size()) +
-            " runs were disturbed: one of twenty took over twice the fastest, or one round over 1.25 times another; "
-            "delete " +
-                    folder + " and measure again on an idle machine");
+    notes.push_back(cat(disturbed, " of ", rounds.size(),
+                        " runs were disturbed: one of twenty took over twice the fastest, or one round over 1.25 times "
+                        "another; delete ",
+                        folder, " and measure again on an idle machine"));
   return notes;
 }
 

@@ -9,18 +9,14 @@
 namespace pagoda::tools {
 namespace {
 
-// What PyTorch's operators on a CPU compute, by the classes that a lowering takes for the same work. Attention is one
-// kernel or several, as its modules are written. Operators that take about as long as the profiler needs for one, such
-// as activations, have no row, and count in the whole run.
+// PyTorch's operators on a CPU, with the classes that a lowering takes for the same work. Attention is one kernel or
+// several, as its modules are written. Operators that take about as long as the profiler needs for one, such as
+// activations, have no row, and count in the whole run.
 using Kinds = std::vector<KernelClass>;
-struct Convolutions {
-  Kinds depthwise, pointwise, others;
-};
-const Convolutions kConvolutions = {
-    {KernelClass::Depthwise, KernelClass::DepthwiseLibrary, KernelClass::DepthwiseChannelsLast},
-    {KernelClass::ConvPointwise},
-    {KernelClass::Conv, KernelClass::ConvStem, KernelClass::ConvPatch, KernelClass::ConvGrouped,
-     KernelClass::ConvChannelsLast}};
+const Kinds kDepthwise = {KernelClass::Depthwise, KernelClass::DepthwiseLibrary, KernelClass::DepthwiseChannelsLast};
+const Kinds kPointwise = {KernelClass::ConvPointwise};
+const Kinds kWindows = {KernelClass::Conv, KernelClass::ConvStem, KernelClass::ConvPatch, KernelClass::ConvGrouped,
+                        KernelClass::ConvChannelsLast};
 const Kinds kLinear = {KernelClass::Linear};
 const Kinds kAttention = {KernelClass::BatchedMatmul, KernelClass::Attention, KernelClass::MaskedAttention,
                           KernelClass::Softmax};
@@ -48,13 +44,13 @@ Kinds convolutions_of(const std::string& weight) {
   for (std::string size; std::getline(text, size, 'x');) sizes.push_back(size);
   if (sizes.size() < 3) return {};
   const auto is_one = [](const std::string& size) { return size == "1"; };
-  if (is_one(sizes[1]) && !is_one(sizes[0])) return kConvolutions.depthwise;
-  if (std::all_of(sizes.begin() + 2, sizes.end(), is_one)) return kConvolutions.pointwise;
-  return kConvolutions.others;
+  if (is_one(sizes[1]) && !is_one(sizes[0])) return kDepthwise;
+  if (std::all_of(sizes.begin() + 2, sizes.end(), is_one)) return kPointwise;
+  return kWindows;
 }
 
-// The centre of a prior: PyTorch's max pool of row-major images on a CPU (ATen's MaxPoolKernel.cpp) looks at one element
-// at a time, where the rate of vector units counts 16 lanes in each of two.
+// The centre of a prior: PyTorch's max pool of row-major images on a CPU (ATen's MaxPoolKernel.cpp) looks at one
+// element at a time, where the rate of vector units counts 16 lanes in each of two.
 constexpr double kScalarPool = 4 * 16 * 2;
 
 std::vector<lab::TimedPart> parts_of(const documents::Result& result) {
@@ -62,23 +58,19 @@ std::vector<lab::TimedPart> parts_of(const documents::Result& result) {
   for (const documents::LayerTime& layer : result.layers) {
     const auto row = kOperators.find(layer.op_type);
     if (row == kOperators.end() || !layer.seconds || *layer.seconds <= 0) continue;
-    const Kinds kinds =
-        row->second.empty() ? convolutions_of(documents::text_of(layer.facts, "second")) : row->second;
+    const Kinds kinds = row->second.empty() ? convolutions_of(documents::text_of(layer.facts, "second")) : row->second;
     if (kinds.empty()) continue;
-    const auto same =
-        std::find_if(parts.begin(), parts.end(), [&](const lab::TimedPart& part) { return part.kinds == kinds; });
-    if (same == parts.end())
-      parts.push_back({kinds, *layer.seconds});
-    else
-      same->seconds += *layer.seconds;
+    auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& known) { return known.kinds == kinds; });
+    if (part == parts.end()) part = parts.insert(part, {kinds, 0});
+    part->seconds += *layer.seconds;
   }
   return parts;
 }
 
 }  // namespace
 
-// By whole runs, and by operators where a profiler times them: ONNX Runtime's times the launches of kernels on a GPU, not
-// the kernels.
+// By whole runs, and by operators where a profiler times them: ONNX Runtime's times the launches of kernels on a GPU,
+// not the kernels.
 HereFit fit_whole_runs(const Here& here) {
   const EagerEngine& engine = eager_engine(here.engine.id);
   const std::optional<KernelRates> rates = kernel_rates(here.device, engine);
@@ -93,9 +85,7 @@ HereFit fit_whole_runs(const Here& here) {
     // The inputs of a module are not those of its file.
     const Analysis analysis = row->named[0] != '\0' ? analyze(model, sizes) : analysis_of(model, *result);
     EagerKernels kernels = eager_kernels(model, analysis, {.engine = engine});
-    if (kernels.unknown_rows > 0)
-      throw Error(here.name_of(i) + ": " + std::to_string(kernels.unknown_rows) +
-                  " operators have no cost; expected a model of the study without any");
+    require_costs(here, i, kernels.unknown_rows);
     runs.push_back({.name = here.name_of(i),
                     .family = row->family,
                     .kernels = std::move(kernels.kernels),
@@ -111,8 +101,7 @@ HereFit fit_whole_runs(const Here& here) {
                                        .pool_issues = engine.on_cpu ? kScalarPool : 4,
                                        .fits_host = std::string_view(here.engine.device) == "cuda"});
   fit.file.fitted.coefficients["shortest_kernel_seconds"] = 0;  // short operators are among those measured
-  std::string csv = residuals(here, fit, true);
-  return {std::move(fit), std::move(csv)};
+  return with_residuals(here, std::move(fit), true);
 }
 
 }  // namespace pagoda::tools

@@ -3,13 +3,11 @@
 #include <iostream>
 
 #include "arguments.h"
-#include "energy.h"
-#include "here.h"
+#include "commands.h"
 #include "pagoda/base/files.h"
 #include "pagoda/core/eager.h"
 #include "pagoda/documents/calibration.h"
 #include "runs.h"
-#include "tensorrt.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -24,17 +22,15 @@ Judged held_against(const std::string& name, const Loaded& loaded) {
     double seconds = 0;
     for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, coefficients);
     judged.predicted.push_back(seconds);
-    std::optional<Factors> around = interval(calibration, run.device, run.channels_last);
-    if (around) around = Factors{seconds * around->low, seconds * around->high};
-    judged.interval.push_back(around);
+    const std::optional<Factors> around = interval(calibration, run.device, run.channels_last);
+    judged.interval.push_back(around ? std::optional(Factors{seconds * around->low, seconds * around->high}) : around);
   }
   return judged;
 }
 
 Judged fitted(const CalibrateArguments& arguments, const Loaded& loaded) {
-  const lab::Fit fit =
-      lab::fit_eager(loaded.runs, arguments.options,
-                     arguments.elsewhere.empty() ? std::vector<lab::TimedRun>{} : load(arguments.elsewhere).runs);
+  const Loaded elsewhere = arguments.elsewhere.empty() ? Loaded() : load(arguments.elsewhere);
+  const lab::Fit fit = lab::fit_eager(loaded.runs, arguments.options, elsewhere.runs);
   Judged judged;
   for (std::size_t i = 0; i < loaded.runs.size(); ++i) {
     judged.predicted.push_back(*fit.predicted[i]);

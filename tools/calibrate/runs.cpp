@@ -7,10 +7,9 @@
 #include <iostream>
 #include <map>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
-#include "pagoda/base/csv_reader.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/number.h"
 #include "pagoda/core/eager.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/roofline.h"
@@ -21,31 +20,18 @@ namespace pagoda::tools {
 namespace {
 
 std::vector<Row> read_rows(const std::string& path) {
-  const std::string text = base::read_file(path, "CSV of runs");
-  base::CsvReader file(text, path);
-  std::map<std::string, std::size_t> columns;
+  RunTable table(path, {"model", "family", "batch", "device", "seconds"});
   std::vector<Row> rows;
-  for (std::vector<std::string> fields; file.next(fields);) {
-    if (fields.front().starts_with('#')) continue;
-    if (columns.empty()) {
-      for (std::size_t i = 0; i < fields.size(); ++i) columns[fields[i]] = i;
-      for (const char* needed : {"model", "family", "batch", "device", "seconds"})
-        if (columns.count(needed) == 0) throw Error(path + ": no column \"" + needed + "\" in the header");
-      continue;
-    }
-    const std::string where = file.place();
-    const auto field = [&](const char* name) -> const std::string& {
-      if (columns.at(name) >= fields.size()) throw Error(where + ": fewer fields than the header has");
-      return fields[columns.at(name)];
-    };
-    const std::string layout = columns.count("layout") == 0 ? "nchw" : field("layout");
-    if (layout != "nchw" && layout != "nhwc") throw Error(where + ": layout \"" + layout + "\"; expected nchw or nhwc");
-    const auto batch = base::parse_number<std::int64_t>(field("batch"));
-    const auto seconds = base::parse_number<double>(field("seconds"));
-    if (!batch || *batch < 1 || !seconds || !(*seconds > 0))
-      throw Error(where + ": batch \"" + field("batch") + "\" and seconds \"" + field("seconds") +
-                  "\"; expected numbers above 0");
-    rows.push_back({field("model"), field("family"), field("device"), layout == "nhwc", *batch, *seconds});
+  while (table.next()) {
+    const std::string layout = table.has("layout") ? table["layout"] : "nchw";
+    if (layout != "nchw" && layout != "nhwc")
+      throw Error(cat(table.place(), ": layout \"", layout, "\"; expected nchw or nhwc"));
+    const auto batch = table.positive<std::int64_t>("batch");
+    const auto seconds = table.positive<double>("seconds");
+    if (!batch || !seconds)
+      throw Error(cat(table.place(), ": batch \"", table["batch"], "\" and seconds \"", table["seconds"],
+                      "\"; expected numbers above 0"));
+    rows.push_back({table["model"], table["family"], table["device"], layout == "nhwc", *batch, *seconds});
   }
   if (rows.empty())
     throw Error(path + ": holds no runs; expected CSV with columns model, family, batch, device and seconds");
@@ -53,6 +39,26 @@ std::vector<Row> read_rows(const std::string& path) {
 }
 
 }  // namespace
+
+RunTable::RunTable(const std::string& path, std::initializer_list<const char*> needed)
+    : text_(base::read_file(path, "CSV of runs")), file_(text_, path) {
+  if (!next()) return;
+  for (std::size_t i = 0; i < fields_.size(); ++i) columns_[fields_[i]] = i;
+  for (const char* column : needed)
+    if (!has(column)) throw Error(cat(path, ": no column \"", column, "\" in the header"));
+}
+
+bool RunTable::next() {
+  while (file_.next(fields_))
+    if (!fields_.front().starts_with('#')) return true;
+  return false;
+}
+
+const std::string& RunTable::operator[](const std::string& column) const {
+  const std::size_t at = columns_.at(column);
+  if (at >= fields_.size()) throw Error(place() + ": fewer fields than the header has");
+  return fields_[at];
+}
 
 Loaded load(const std::string& path) {
   Loaded loaded;
@@ -134,8 +140,7 @@ std::string residuals(const Loaded& loaded, const Judged& judged) {
     base::CsvLine line;
     line.add(row.model).add(row.family).add(row.batch).add(row.device).add(row.channels_last ? "nhwc" : "nchw");
     line.add(row.seconds).add(judged.predicted[i]);
-    line.add(interval ? std::optional(interval->low) : std::nullopt);
-    line.add(interval ? std::optional(interval->high) : std::nullopt);
+    interval ? line.add(interval->low).add(interval->high) : line.add("").add("");
     out += std::move(line.add(loaded.bounds[i].floor).add(loaded.bounds[i].fused)).end();
   }
   return out;

@@ -1,17 +1,16 @@
-#include "tensorrt.h"
+#include "commands.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 
-#include "pagoda/base/csv_reader.h"
-#include "pagoda/base/files.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
+#include "runs.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -22,33 +21,16 @@ using Configuration = std::vector<std::string>;
 
 // The seconds of each configuration, by release.
 std::map<Configuration, std::vector<double>> read_runs(const std::string& path) {
-  const std::string text = base::read_file(path, "CSV of runs");
-  base::CsvReader file(text, path);
-  std::vector<std::string> header;
+  RunTable table(path, {"device", "model", "sequence", "batch", "precision", "seconds"});
   std::map<Configuration, std::vector<double>> runs;
-  for (std::vector<std::string> fields; file.next(fields);) {
-    if (fields.front().starts_with('#')) continue;
-    if (header.empty()) {
-      header = fields;
-      continue;
-    }
-    const auto field = [&](const char* name) {
-      const auto column = std::find(header.begin(), header.end(), name);
-      if (column == header.end()) throw Error(path + ": no column \"" + name + "\" in the header");
-      const auto place = static_cast<std::size_t>(column - header.begin());
-      if (place >= fields.size()) throw Error(file.place() + ": fewer fields than the header has");
-      return fields[place];
-    };
-    const std::string precision = field("precision");
+  while (table.next()) {
+    const std::string& precision = table["precision"];
     if (precision != "fp16" && precision != "int8")
-      throw Error(file.place() + ": precision \"" + precision + "\"; expected fp16 or int8");
-    const auto seconds = base::parse_number<double>(field("seconds"));
-    const auto is_count = [&](const char* name) {
-      return base::parse_number<std::int64_t>(field(name)).value_or(0) > 0;
-    };
-    if (!seconds || !(*seconds > 0) || !is_count("batch") || !is_count("sequence"))
-      throw Error(file.place() + ": batch, sequence and seconds have to be numbers above 0");
-    runs[{field("device"), field("model"), field("sequence"), field("batch"), precision}].push_back(*seconds);
+      throw Error(cat(table.place(), ": precision \"", precision, "\"; expected fp16 or int8"));
+    const auto seconds = table.positive<double>("seconds");
+    if (!seconds || !table.positive<std::int64_t>("batch") || !table.positive<std::int64_t>("sequence"))
+      throw Error(table.place() + ": batch, sequence and seconds have to be numbers above 0");
+    runs[{table["device"], table["model"], table["sequence"], table["batch"], precision}].push_back(*seconds);
   }
   if (runs.empty()) throw Error(path + ": holds no runs");
   return runs;
@@ -59,10 +41,10 @@ std::vector<lab::TensorRtRun> load_runs(const std::string& path) {
   std::map<Configuration, TensorRtKernels> kernels;  // without the device
   std::vector<lab::TensorRtRun> result;
   for (auto& [configuration, seconds] : read_runs(path)) {
-    const std::string& device = configuration[0];
-    const std::string& name = configuration[1];
+    const std::string &device = configuration[0], &name = configuration[1];
     const bool is_int8 = configuration[4] == "int8";
-    const auto rates = tensorrt_rates(documents::find_device(device));
+    const DeviceSpec spec = documents::find_device(device);
+    const auto rates = tensorrt_rates(spec);
     if (!rates) throw Error(device + ": states no rate of tensor units, bandwidth, L2, clock or power");
     if (!models.contains(name)) {
       const auto file = std::filesystem::path(path).parent_path() / (name + ".onnx");
@@ -78,14 +60,13 @@ std::vector<lab::TensorRtRun> load_runs(const std::string& path) {
                                                           .precision = is_int8 ? Precision::Int8 : Precision::Float16});
       kernels[sizes] = tensorrt_kernels(models.at(name), analysis);
     }
-    std::sort(seconds.begin(), seconds.end());
-    result.push_back({.device = documents::find_device(device).id,
+    result.push_back({.device = spec.id,
                       .group = "sequence " + configuration[2],
-                      .pair = device + " " + name + " " + configuration[2] + " " + configuration[3],
+                      .pair = cat(device, " ", name, " ", configuration[2], " ", configuration[3]),
                       .is_int8 = is_int8,
                       .kernels = kernels.at(sizes),
                       .rates = *rates,
-                      .seconds = base::quantile(seconds, 0.5)});
+                      .seconds = base::median(seconds)});
   }
   return result;
 }
@@ -96,8 +77,7 @@ std::string lines(const char* what, const std::vector<documents::GroupErrors>& l
     char text[200];
     std::snprintf(text, sizeof text, "%-9s %-14s %4lld runs  mean error %5.1f %%  median %5.1f %%  bias %+6.1f %%\n",
                   what, errors.of.c_str(), static_cast<long long>(errors.runs), 100 * errors.mean_error,
-                  100 * errors.median_error,
-                  100 * errors.bias);
+                  100 * errors.median_error, 100 * errors.bias);
     out += text;
   }
   return out;
@@ -111,9 +91,9 @@ int calibrate_tensorrt(const CalibrateArguments& arguments) {
   file.fitted.id = arguments.options.id;
   file.fitted.regime = arguments.options.regime;
   file.fitted.source = arguments.options.source;
-  write_output("", lines("fitted", file.groups) + lines("left out", file.left_out) +
-                       "int8 or float16 faster: right for " + std::to_string(file.pairs_right) + " of " +
-                       std::to_string(file.pairs) + " pairs, by a fit without the device\n");
+  write_output("",
+               cat(lines("fitted", file.groups), lines("left out", file.left_out), "int8 or float16 faster: right for ",
+                   file.pairs_right, " of ", file.pairs, " pairs, by a fit without the device\n"));
   if (!arguments.output.empty()) write_output(arguments.output, documents::to_json(file));
   return kDone;
 }
