@@ -72,17 +72,17 @@ TEST_CASE("every kernel this CPU has computes what it must") {
   for (const ComputeKernel& k : compute_kernels()) {
     if (!machine.has(k.feature) || k.step == Step::Tile) continue;
     CAPTURE(k.name);
-    std::string detail;
-    CHECK(right_result(k, detail));
-    CHECK(detail == "");
+    const Verdict verdict = right_result(k);
+    CHECK(verdict.right);
+    CHECK(verdict.detail == "");
     ++run;
   }
   for (const BandwidthKernel& k : bandwidth_kernels()) {
     if (!machine.has(k.feature)) continue;
     CAPTURE(k.name);
-    std::string detail;
-    CHECK(right_result(k, detail));
-    CHECK(detail == "");
+    const Verdict verdict = right_result(k);
+    CHECK(verdict.right);
+    CHECK(verdict.detail == "");
     ++run;
   }
   CHECK(run > 3);
@@ -93,9 +93,9 @@ TEST_CASE("a kernel that does something else is caught") {
     if (k.step == Step::Fma && k.precision == pagoda::Precision::Float64 && k.isa == "scalar") {
       ComputeKernel wrong = k;
       wrong.steps = k.steps + 1;
-      std::string detail;
-      CHECK(!right_result(wrong, detail));
-      CHECK(detail.find("must be") != std::string::npos);
+      const Verdict verdict = right_result(wrong);
+      CHECK(!verdict.right);
+      CHECK(verdict.detail.find("must be") != std::string::npos);
     }
 }
 

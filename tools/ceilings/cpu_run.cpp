@@ -6,6 +6,7 @@
 
 #include "cpu_verify.h"
 #include "gemm.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::tools::ceilings {
@@ -21,6 +22,14 @@ struct Pace {
   std::uint64_t trips(double seconds, std::uint64_t at_first) const {
     if (trips_per_second <= 0) return at_first;
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(trips_per_second * seconds));
+  }
+  // Runs `work`, which does `trips` trips on each worker, each worth `per_trip`.
+  Sample run(Workers& workers, std::uint64_t trips, double per_trip, const std::function<void(std::size_t)>& work,
+             const ChainKernel& clock) {
+    const double amount = static_cast<double>(trips) * per_trip * static_cast<double>(workers.size());
+    const Sample s = workers.sample(work, amount, &clock);
+    trips_per_second = static_cast<double>(trips) / s.seconds;
+    return s;
   }
 };
 
@@ -52,8 +61,7 @@ CpuCeilings::CpuCeilings(const CpuMachine& machine, const Options& options) : ma
   std::vector<int> cores = machine.topology.one_per_core();
   if (machine.limits.cpus && *machine.limits.cpus < static_cast<double>(cores.size())) {
     const auto allowed = std::max<std::size_t>(1, static_cast<std::size_t>(*machine.limits.cpus));
-    not_run_.push_back("cores beyond the control group's quota of " + std::to_string(allowed) + " of " +
-                       std::to_string(cores.size()));
+    not_run_.push_back(cat("cores beyond the control group's quota of ", allowed, " of ", cores.size()));
     cores.resize(allowed);
   }
   scopes_.push_back({"core", std::make_shared<Workers>(std::vector<int>{cores.front()})});
@@ -63,8 +71,8 @@ CpuCeilings::CpuCeilings(const CpuMachine& machine, const Options& options) : ma
     for (const int node : nodes) {
       std::vector<int> of_node;
       for (const Cpu& cpu : machine.topology.cpus)
-        if (cpu.node == node && std::find(cores.begin(), cores.end(), cpu.id) != cores.end()) of_node.push_back(cpu.id);
-      if (!of_node.empty()) scopes_.push_back({"node" + std::to_string(node), std::make_shared<Workers>(of_node)});
+        if (cpu.node == node && contains(cores, cpu.id)) of_node.push_back(cpu.id);
+      if (!of_node.empty()) scopes_.push_back({cat("node", node), std::make_shared<Workers>(of_node)});
     }
   } else {
     not_run_.push_back("per NUMA node: the machine has one");
@@ -78,59 +86,57 @@ const ChainKernel& CpuCeilings::chain(std::string_view isa) const {
   return chains.front();
 }
 
+Ceiling CpuCeilings::start(std::string id, CeilingKind kind, const Scope& scope, std::string_view op) const {
+  Ceiling c;
+  c.id = std::move(id);
+  c.kind = kind;
+  c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
+  c.op = op;
+  c.scope = scope.name == "all" ? "device" : scope.name;
+  c.unit = kind == CeilingKind::Bandwidth ? "B/s" : "FLOP/s";
+  c.units = static_cast<double>(scope.workers->size());
+  c.config["threads"] = static_cast<std::int64_t>(scope.workers->size());
+  return c;
+}
+
+void CpuCeilings::set_theory(Ceiling& c, std::optional<double> per_clock) const {
+  if (!per_clock) return;
+  if (c.clock_hz) c.theory.observed_clock = *per_clock * *c.units * *c.clock_hz;
+  if (machine_.max_hz) c.theory.max_clock = *per_clock * *c.units * *machine_.max_hz;
+  c.theory.source = machine_.core->source;
+}
+
 void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope) {
   for (const ComputeKernel& k : compute_kernels()) {
-    Ceiling c;
-    c.id = std::string(pagoda::to_string(k.precision)) + "." + std::string(k.isa) + "." + std::string(k.op) + "." +
-           scope.name;
-    c.kind = CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
-    c.precision = pagoda::to_string(k.precision);
+    Experiment e;
+    e.ceiling =
+        start(cat(to_string(k.precision), ".", k.isa, ".", k.op, ".", scope.name), CeilingKind::Compute, scope, k.op);
+    Ceiling& c = e.ceiling;
+    c.precision = to_string(k.precision);
     c.unit_type = k.isa == "amx" ? "tensor" : k.isa == "scalar" ? "scalar" : "vector";
     c.accumulate = k.accumulate;
-    c.op = k.op;
-    c.scope = scope.name == "all" ? "device" : scope.name;
     c.data = "bounded";
-    c.unit = k.accumulate == "int32" ? "OP/s" : "FLOP/s";
-    c.units = static_cast<double>(scope.workers->size());
-    c.config["threads"] = static_cast<std::int64_t>(scope.workers->size());
+    if (k.accumulate == "int32") c.unit = "OP/s";
     c.config["vector_bits"] = std::int64_t{k.vector_bits};
     if (!options_.wants(c.id)) continue;
     if (!machine_.has(k.feature) || (k.step == Step::Tile && !allow_tiles())) {
-      if (scope.name == "core") not_run_.push_back(c.id + ": the CPU has no " + std::string(k.feature));
+      if (scope.name == "core") not_run_.push_back(cat(c.id, ": the CPU has no ", k.feature));
       continue;
     }
-    Experiment e;
-    e.ceiling = c;
-    auto workers = scope.workers;
-    auto pace = std::make_shared<Pace>();
-    auto in = std::make_shared<std::vector<char>>(operands(k));
-    const ChainKernel clock = chain(k.isa == "amx" ? "avx512" : k.isa);
-    e.candidates.push_back({std::string(k.name), {}, [&k, workers, pace, in, clock](double seconds) {
-                              const std::uint64_t trips = pace->trips(seconds, 1000);
-                              const double amount = static_cast<double>(trips) * static_cast<double>(k.work) *
-                                                    static_cast<double>(workers->size());
-                              const Sample s = workers->sample(
-                                  [&](std::size_t) {
-                                    alignas(64) char out[4096];
-                                    k.run(trips, in->data(), out);
-                                  },
-                                  amount, &clock);
-                              pace->trips_per_second = static_cast<double>(trips) / s.seconds;
-                              return s;
+    e.candidates.push_back({std::string(k.name),
+                            {},
+                            [&k, workers = scope.workers, pace = Pace(), in = operands(k),
+                             clock = chain(k.isa == "amx" ? "avx512" : k.isa)](double seconds) mutable {
+                              const std::uint64_t trips = pace.trips(seconds, 1000);
+                              const auto work = [&](std::size_t) {
+                                alignas(64) char out[4096];
+                                k.run(trips, in.data(), out);
+                              };
+                              return pace.run(*workers, trips, static_cast<double>(k.work), work, clock);
                             }});
-    e.verify = [&k] {
-      Verdict verdict;
-      verdict.right = right_result(k, verdict.detail);
-      return verdict;
-    };
+    e.verify = [&k] { return right_result(k); };
     e.theory = [this, &k](Ceiling& ceiling) {
-      if (!machine_.core) return;
-      const auto per_clock = lab::work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op);
-      if (!per_clock) return;
-      if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
-      if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;
-      ceiling.theory.source = machine_.core->source;
+      if (machine_.core) set_theory(ceiling, lab::work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op));
     };
     list.push_back(std::move(e));
   }
@@ -141,7 +147,7 @@ std::vector<lab::KnownLevel> CpuCeilings::known_levels() const {
   const int cpu = scopes_.front().workers->cpus().front();
   for (int level = 1; level <= machine_.topology.last_level(); ++level)
     if (const Cache* cache = machine_.topology.cache(level, cpu))
-      result.push_back({"l" + std::to_string(level), static_cast<double>(cache->bytes)});
+      result.push_back({cat("l", level), static_cast<double>(cache->bytes)});
   result.push_back({"dram", std::nullopt});
   return result;
 }
@@ -153,11 +159,9 @@ std::vector<CpuCeilings::Level> CpuCeilings::levels(const Scope& scope) const {
   for (int level = 1; level <= machine_.topology.last_level(); ++level) {
     const Cache* cache = machine_.topology.cache(level, cpus.front());
     if (cache == nullptr) continue;
-    const auto sharing = std::count_if(cpus.begin(), cpus.end(), [&](int cpu) {
-      return std::find(cache->cpus.begin(), cache->cpus.end(), cpu) != cache->cpus.end();
-    });
+    const auto sharing = std::count_if(cpus.begin(), cpus.end(), [&](int cpu) { return contains(cache->cpus, cpu); });
     const double share = static_cast<double>(cache->bytes) / static_cast<double>(std::max<std::ptrdiff_t>(sharing, 1));
-    Level l{"l" + std::to_string(level), {}};
+    Level l{cat("l", level), {}};
     // Well inside this level and well beyond the previous one.
     for (const double part : {0.35, 0.6})
       if (part * share > 1.5 * inner) l.bytes.push_back(part * share);
@@ -184,33 +188,20 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       const bool shows_port = narrower && level.name == "l1" && k.op == "load" && options_.depth == Depth::Full;
       if (!is_widest && !shows_port) continue;
       if (scope.name.starts_with("node") && !(memory && (k.op == "load" || k.op == "triad"))) continue;
-      Ceiling c;
-      c.id = level.name + "." + std::string(k.op) + (is_widest ? "" : "." + std::string(k.isa)) + "." + scope.name;
-      c.kind = CeilingKind::Bandwidth;
-      c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
+      Experiment e;
+      e.ceiling = start(cat(level.name, ".", k.op, is_widest ? "" : ".", is_widest ? "" : k.isa, ".", scope.name),
+                        CeilingKind::Bandwidth, scope, k.op);
+      Ceiling& c = e.ceiling;
       c.level = level.name;
-      c.op = k.op;
-      c.scope = scope.name == "all" ? "device" : scope.name;
       c.data = "ones";
-      c.unit = "B/s";
-      c.units = static_cast<double>(scope.workers->size());
-      c.config["threads"] = static_cast<std::int64_t>(scope.workers->size());
       c.config["vector_bits"] = std::int64_t{k.vector_bits};
       // Multiply by this factor for the level's traffic including lines allocated by stores.
       c.config["write_allocate_factor"] = static_cast<double>(k.moved + k.allocated) / k.moved;
       if (!options_.wants(c.id)) continue;
-      Experiment e;
-      e.ceiling = c;
       auto memory_of = std::make_shared<std::vector<Buffer>>();
       const double most = *std::max_element(level.bytes.begin(), level.bytes.end());
       e.prepare = [workers = scope.workers, memory_of, most] {
-        memory_of->resize(workers->size());
-        workers->run([&](std::size_t worker) {
-          Buffer buffer(static_cast<std::size_t>(most) + 65536);
-          auto* values = reinterpret_cast<double*>(buffer.data());
-          std::fill(values, values + buffer.size() / 8, 1.0);
-          (*memory_of)[worker] = std::move(buffer);
-        });
+        *memory_of = filled(*workers, static_cast<std::size_t>(most));
       };
       e.release = [memory_of] { memory_of->clear(); };
       // Other orders of the same accesses may be faster beyond L1; in L1, only the issue rate matters.
@@ -222,18 +213,14 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       e.verify = [orders] {
         Verdict verdict;
         for (const BandwidthKernel* order : orders)
-          if (verdict.right) verdict.right = right_result(*order, verdict.detail);
+          if (verdict.right) verdict = right_result(*order);
         return verdict;
       };
-      e.theory = [this, &k, level](Ceiling& ceiling) {
-        if (!machine_.core || level.name != "l1") return;
+      e.theory = [this, &k, is_l1 = level.name == "l1"](Ceiling& ceiling) {
+        if (!machine_.core || !is_l1) return;
         // The vendors' guides list pipes for NEON; longer SVE vectors may use them differently.
         if (k.isa == "sve" && k.vector_bits > machine_.core->load_bits) return;
-        const auto per_clock = lab::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
-        if (!per_clock) return;
-        if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
-        if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;
-        ceiling.theory.source = machine_.core->source;
+        set_theory(ceiling, lab::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op));
       };
       list.push_back(std::move(e));
     }
@@ -242,44 +229,33 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
 Candidate CpuCeilings::candidate(const BandwidthKernel& k, double working_set, std::shared_ptr<Workers> workers,
                                  std::shared_ptr<std::vector<Buffer>> memory_of) const {
   const std::uint64_t bytes = array_bytes(k, working_set);
-  auto pace = std::make_shared<Pace>();
   return {std::string(k.name),
           {{"working_set_bytes", static_cast<std::int64_t>(bytes) * k.arrays}},
-          [&k, workers, memory_of, pace, bytes, clock = chain(k.isa == "sse" ? "scalar" : k.isa)](double seconds) {
+          [&k, workers, memory_of, pace = Pace(), bytes, clock = chain(k.isa)](double seconds) mutable {
             const std::uint64_t whole = bytes / static_cast<std::uint64_t>(k.step);
             // Only whole passes, so that every line is accessed equally often.
-            const std::uint64_t trips = (pace->trips(seconds, whole) + whole - 1) / whole * whole;
-            const double amount = static_cast<double>(trips) * static_cast<double>(k.step * k.moved) *
-                                  static_cast<double>(workers->size());
-            const Sample s = workers->sample(
-                [&](std::size_t worker) { run_on(k, (*memory_of)[worker].data(), bytes, trips); }, amount, &clock);
-            pace->trips_per_second = static_cast<double>(trips) / s.seconds;
-            return s;
+            const std::uint64_t trips = (pace.trips(seconds, whole) + whole - 1) / whole * whole;
+            return pace.run(
+                *workers, trips, static_cast<double>(k.step * k.moved),
+                [&](std::size_t worker) { run_on(k, (*memory_of)[worker].data(), bytes, trips); }, clock);
           }};
 }
 
 // Matrix products of installed libraries, next to our own peaks: a library can be slower, never faster.
 void CpuCeilings::add_products(std::vector<Experiment>& list, const Scope& scope) {
   for (const GemmLibrary& library : gemm_libraries()) {
-    Ceiling c;
-    c.id = std::string(library.precision) + "." + library.name + ".gemm." + scope.name;
+    Experiment e;
+    e.ceiling =
+        start(cat(library.precision, ".", library.name, ".gemm.", scope.name), CeilingKind::Compute, scope, "gemm");
+    Ceiling& c = e.ceiling;
     if (!options_.wants(c.id) || scope.name.starts_with("node")) continue;
     if (!library.run) {
       if (scope.name == "core") not_run_.push_back(c.id + ": " + library.missing);
       continue;
     }
-    c.kind = CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
     c.precision = library.precision;
     c.unit_type = "vector";
-    c.op = "gemm";
-    c.scope = scope.name == "all" ? "device" : scope.name;
     c.data = "uniform[-1,1]";
-    c.unit = "FLOP/s";
-    c.units = static_cast<double>(scope.workers->size());
-    c.config["threads"] = static_cast<std::int64_t>(scope.workers->size());
-    Experiment e;
-    e.ceiling = c;
     // The library starts its own threads; with a single thread, its caller runs on the first worker's CPU.
     auto threads = static_cast<int>(scope.workers->size());
     auto caller = std::make_shared<Workers>(std::vector<int>{scope.workers->cpus().front()});
@@ -318,31 +294,21 @@ std::vector<CpuCeilings::Point> CpuCeilings::sweep(double seconds) {
   if (loads.empty()) return {};
   const std::vector<Level> all = levels(scopes_.front());
   const double most = all.back().bytes.back();
-  Workers& workers = *scopes_.front().workers;
-  Buffer buffer;
-  workers.run([&](std::size_t) {
-    buffer = Buffer(static_cast<std::size_t>(most) + 4096);
-    std::fill(buffer.data(), buffer.data() + buffer.size(), char{1});
-  });
+  const std::shared_ptr<Workers> workers = scopes_.front().workers;
+  const auto memory = std::make_shared<std::vector<Buffer>>(filled(*workers, static_cast<std::size_t>(most)));
   std::vector<double> sizes;
   for (double bytes = 4096; bytes <= most; bytes *= 1.15) sizes.push_back(bytes);
   constexpr int kRounds = 3;
   const double each = std::max(2e-4, seconds / static_cast<double>(sizes.size() * loads.size()) / kRounds);
   std::vector<Point> points;
   for (const double size : sizes) {
-    const std::uint64_t bytes = array_bytes(*loads.front(), size);
-    Point best{static_cast<double>(bytes), 0, 0, 0};
+    Point best{static_cast<double>(array_bytes(*loads.front(), size)), 0, 0, 0};
     // Best over all orders of accesses: the rate of the level, not of one order.
     for (const BandwidthKernel* load : loads) {
-      const std::uint64_t whole = bytes / static_cast<std::uint64_t>(load->step);
-      Pace pace;
+      const Candidate one = candidate(*load, size, workers, memory);
       std::vector<double> clean, any;
       for (int round = 0; round <= kRounds; ++round) {
-        const std::uint64_t trips = (pace.trips(each, whole) + whole - 1) / whole * whole;
-        const Sample s =
-            workers.sample([&](std::size_t) { run_on(*load, buffer.data(), bytes, trips); },
-                           static_cast<double>(trips) * static_cast<double>(load->step), &chain(load->isa));
-        pace.trips_per_second = static_cast<double>(trips) / s.seconds;
+        const Sample s = one.run(each);
         if (round == 0) continue;  // warms the caches and sets the pace
         any.push_back(s.rate);
         if ((s.disturbances & kUselessSample) == 0) clean.push_back(s.rate);

@@ -47,6 +47,9 @@ class CpuCeilings {
   const ChainKernel& chain(std::string_view isa) const;
 
  private:
+  documents::Ceiling start(std::string id, documents::CeilingKind kind, const Scope& scope, std::string_view op) const;
+  // Fills in the theoretical rates of cores that do `per_clock` in each clock; empty: unknown.
+  void set_theory(documents::Ceiling& ceiling, std::optional<double> per_clock) const;
   void add_compute(std::vector<Experiment>& list, const Scope& scope);
   void add_bandwidth(std::vector<Experiment>& list, const Scope& scope);
   void add_products(std::vector<Experiment>& list, const Scope& scope);

@@ -6,43 +6,45 @@
 #include <cmath>
 #include <cstring>
 
+#include "run_checks.h"
 #include "workers.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
 
+template <typename T>
+void put(char* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
 // Slots of 64 bytes: a, b, 14 accumulators. Values are multiples of 1/64, exact in all formats for a few steps.
 template <typename T>
 void fill(std::vector<char>& in, double a, double b) {
-  const auto set = [&](std::size_t slot, double value, bool vary) {
+  for (std::size_t slot = 0; slot < 16; ++slot)
     for (std::size_t lane = 0; lane < 64 / sizeof(T); ++lane) {
-      const T x = static_cast<T>(vary ? value + static_cast<double>(lane) : value);
-      std::memcpy(in.data() + 64 * slot + lane * sizeof(T), &x, sizeof(T));
+      const double value = slot == 0 ? a : slot == 1 ? b : static_cast<double>(1 + slot + lane);
+      put(in.data() + 64 * slot + lane * sizeof(T), static_cast<T>(value));
     }
-  };
-  set(0, a, false);
-  set(1, b, false);
-  for (std::size_t i = 0; i < 14; ++i) set(2 + i, 3 + static_cast<double>(i), true);
+}
+
+// Constant operands of dot products and tiles: 3 and 5 as int8, or 0.5 and 3 as bfloat16.
+void fill_constant(const ComputeKernel& k, char* a, char* b, std::size_t bytes) {
+  const bool is_integer = k.precision == Precision::Int8;
+  for (std::size_t i = 0; i < bytes; i += 2) {
+    put(a + i, static_cast<std::uint16_t>(is_integer ? 0x0303 : 0x3f00));
+    put(b + i, static_cast<std::uint16_t>(is_integer ? 0x0505 : 0x4040));
+  }
 }
 
 // Tile configuration (palette 1, six tiles of 16 rows of 64 bytes), then a and b.
 std::vector<char> tile_input(const ComputeKernel& k) {
   std::vector<char> in(64 + 2048, 0);
   in[0] = 1;
-  for (int tile = 0; tile < 6; ++tile) {
-    in[static_cast<std::size_t>(16 + 2 * tile)] = 64;  // bytes per row
-    in[static_cast<std::size_t>(48 + tile)] = 16;      // rows
+  for (std::size_t tile = 0; tile < 6; ++tile) {
+    in[16 + 2 * tile] = 64;  // bytes per row
+    in[48 + tile] = 16;      // rows
   }
-  if (k.precision == Precision::Int8) {
-    std::memset(in.data() + 64, 3, 1024);
-    std::memset(in.data() + 1088, 5, 1024);
-  } else {
-    for (std::size_t i = 0; i < 512; ++i) {
-      const std::uint16_t a = 0x3f00, b = 0x4040;
-      std::memcpy(in.data() + 64 + 2 * i, &a, 2);
-      std::memcpy(in.data() + 1088 + 2 * i, &b, 2);
-    }
-  }
+  fill_constant(k, in.data() + 64, in.data() + 1088, 1024);
   return in;
 }
 
@@ -85,7 +87,7 @@ T after(const ComputeKernel& k, int accumulator, T x, T a, T b, int n) {
 }
 
 template <typename T>
-bool floats_right(const ComputeKernel& k, std::string& detail) {
+Verdict floats_right(const ComputeKernel& k) {
   constexpr int kTrips = 3;
   std::vector<char> in(64 * 16), out(64 * 16, 0x55);
   const T a = static_cast<T>(-0.5), b = static_cast<T>(1.25);
@@ -94,77 +96,33 @@ bool floats_right(const ComputeKernel& k, std::string& detail) {
   const std::size_t lanes = k.isa == "scalar" ? 1 : static_cast<std::size_t>(k.vector_bits) / 8 / sizeof(T);
   for (int i = 0; i < k.accumulators; ++i)
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      T x, got;
-      std::memcpy(&x, in.data() + 64 * (2 + i) + lane * sizeof(T), sizeof(T));
-      std::memcpy(&got, out.data() + 64 * i + lane * sizeof(T), sizeof(T));
+      const T x = value_at<T>(in.data() + 64 * (2 + i) + lane * sizeof(T));
+      const T got = value_at<T>(out.data() + 64 * i + lane * sizeof(T));
       const T want = after(k, i, x, a, b, kTrips * steps_of(k, i));
-      if (got != want) {
-        detail = "accumulator " + std::to_string(i) + " lane " + std::to_string(lane) + " is " +
-                 std::to_string(static_cast<double>(got)) + ", must be " + std::to_string(static_cast<double>(want));
-        return false;
-      }
+      if (got != want) return mismatch(cat("accumulator ", i, " lane ", lane), got, want);
     }
-  return true;
+  return {};
 }
 
-// Dot products: each step adds the same known sum to every 32-bit lane.
-bool dots_right(const ComputeKernel& k, std::string& detail) {
-  constexpr int kTrips = 3;
-  std::vector<char> in(64 * 16, 0), out(64 * 16, 0);
-  double gain = 0;
-  if (k.step == Step::DotInt8) {
-    std::memset(in.data(), 3, 64);
-    std::memset(in.data() + 64, 5, 64);
-    gain = 4 * 3 * 5;
-  } else {
-    for (std::size_t i = 0; i < 32; ++i) {
-      const std::uint16_t a = 0x3f00, b = 0x4040;  // 0.5 and 3 in bfloat16
-      std::memcpy(in.data() + 2 * i, &a, 2);
-      std::memcpy(in.data() + 64 + 2 * i, &b, 2);
+// Dot products and tiles: each step adds the same known sum to every 32-bit element of the result.
+Verdict sums_right(const ComputeKernel& k) {
+  const bool is_tile = k.step == Step::Tile, is_integer = k.precision == Precision::Int8;
+  std::vector<char> in(64 * 16, 0), out(4096, 0);
+  if (is_tile)
+    in = tile_input(k);
+  else
+    fill_constant(k, in.data(), in.data() + 64, 64);
+  const int trips = is_tile ? 2 : 3, rows = is_tile ? 64 : k.accumulators, lanes = is_tile ? 16 : k.vector_bits / 32;
+  k.run(static_cast<std::uint64_t>(trips), in.data(), out.data());
+  // Products in each sum: of a row of 64 bytes, or of 4 bytes.
+  const double want = trips * k.steps * (is_tile ? 16 : 1) * (is_integer ? 4 * 15.0 : 2 * 1.5);
+  for (int row = 0; row < rows; ++row)
+    for (int lane = 0; lane < lanes; ++lane) {
+      const char* at = out.data() + 64 * row + 4 * lane;
+      const double got = is_integer ? value_at<std::int32_t>(at) : static_cast<double>(value_at<float>(at));
+      if (got != want) return mismatch(is_tile ? cat("element ", 16 * row + lane) : cat("lane ", lane), got, want);
     }
-    gain = 2 * 0.5 * 3;
-  }
-  k.run(kTrips, in.data(), out.data());
-  for (int i = 0; i < k.accumulators; ++i)
-    for (int lane = 0; lane < k.vector_bits / 32; ++lane) {
-      const char* at = out.data() + 64 * i + 4 * lane;
-      double got = 0;
-      if (k.step == Step::DotInt8) {
-        std::int32_t value;
-        std::memcpy(&value, at, 4);
-        got = value;
-      } else {
-        float value;
-        std::memcpy(&value, at, 4);
-        got = static_cast<double>(value);
-      }
-      if (got != gain * kTrips * k.steps) {
-        detail = "lane " + std::to_string(lane) + " is " + std::to_string(got) + ", must be " +
-                 std::to_string(gain * kTrips * k.steps);
-        return false;
-      }
-    }
-  return true;
-}
-
-bool tiles_right(const ComputeKernel& k, std::string& detail) {
-  const std::vector<char> in = tile_input(k);
-  std::vector<char> out(4096, 0);
-  k.run(2, in.data(), out.data());
-  const bool bytes = k.precision == Precision::Int8;
-  const double want = 2 * k.steps * (bytes ? 64 * 15.0 : 32 * 1.5);
-  for (std::size_t i = 0; i < 1024; ++i) {
-    std::int32_t integer;
-    float real;
-    std::memcpy(&integer, out.data() + 4 * i, 4);
-    std::memcpy(&real, out.data() + 4 * i, 4);
-    const double got = bytes ? integer : static_cast<double>(real);
-    if (got != want) {
-      detail = "element " + std::to_string(i) + " is " + std::to_string(got) + ", must be " + std::to_string(want);
-      return false;
-    }
-  }
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -182,26 +140,14 @@ std::vector<char> operands(const ComputeKernel& k) {
   return in;
 }
 
-bool right_result(const ComputeKernel& k, std::string& detail) {
-  switch (k.step) {
-    case Step::DotInt8:
-    case Step::DotBfloat16:
-      return dots_right(k, detail);
-    case Step::Tile:
-      return tiles_right(k, detail);
-    case Step::Fma:
-    case Step::Subtract:
-    case Step::MulAdd:
-    case Step::FmaAdd:
-    case Step::Accumulate:
-      break;
-  }
-  if (k.precision == Precision::Float64) return floats_right<double>(k, detail);
-  if (k.precision == Precision::Float32) return floats_right<float>(k, detail);
-  return true;  // half floats are not checked: C++20 has no arithmetic for them
+Verdict right_result(const ComputeKernel& k) {
+  if (k.step == Step::DotInt8 || k.step == Step::DotBfloat16 || k.step == Step::Tile) return sums_right(k);
+  if (k.precision == Precision::Float64) return floats_right<double>(k);
+  if (k.precision == Precision::Float32) return floats_right<float>(k);
+  return {};  // half floats are not checked: C++20 has no arithmetic for them
 }
 
-bool right_result(const BandwidthKernel& k, std::string& detail) {
+Verdict right_result(const BandwidthKernel& k) {
   constexpr std::size_t kBytes = 4096;
   Buffer memory(3 * kBytes);
   auto* a = reinterpret_cast<double*>(memory.data());
@@ -223,13 +169,9 @@ bool right_result(const BandwidthKernel& k, std::string& detail) {
     if (op == "triad") want = bits_of(b[i] + c[i]);
     if (op == "store") want = bits_of(a[i % lanes]);
     if (op == "update") want = bits_of(before) ^ bits_of(a[i % lanes]) ^ bits_of(first);
-    if (bits_of(a[i]) != want) {
-      detail = "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", must be " +
-               std::to_string(std::bit_cast<double>(want));
-      return false;
-    }
+    if (bits_of(a[i]) != want) return mismatch(cat("element ", i), a[i], std::bit_cast<double>(want));
   }
-  return true;
+  return {};
 }
 
 }  // namespace pagoda::tools::ceilings

@@ -2,6 +2,7 @@
 // pages, within milliseconds of each other and in random order, so that clocks and other processes favour neither.
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <random>
 
 #include "cpu_run.h"
@@ -18,20 +19,9 @@ constexpr double kBytesPerElement = 16;  // ERT's traffic: read and written
 
 // The memory of a level on every worker.
 struct Memory {
-  std::uint64_t bytes = 0;  // of each worker
+  std::uint64_t bytes;  // of each worker
   std::vector<Buffer> buffers;
   std::uint64_t next = 0;  // offset of the next part
-
-  Memory(Workers& workers, double size)
-      : bytes(std::max<std::uint64_t>(1, static_cast<std::uint64_t>(size) / kGrain) * kGrain) {
-    buffers.resize(workers.size());
-    workers.run([&](std::size_t worker) {
-      Buffer buffer(bytes + 65536);
-      auto* values = reinterpret_cast<double*>(buffer.data());
-      std::fill(values, values + buffer.size() / 8, 1.0);
-      buffers[worker] = std::move(buffer);
-    });
-  }
 };
 
 // Work to time, on a part of a working set or without memory.
@@ -115,7 +105,8 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
              std::mt19937_64& random, documents::ErtComparison& comparison) {
   Workers& workers = *scope.workers;
   const CpuMachine& machine = cpu.machine();
-  Memory memory(workers, bytes);
+  const std::uint64_t whole = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bytes) / kGrain) * kGrain;
+  Memory memory{whole, filled(workers, whole)};
   std::vector<Contender> movers, reckoners;
   for (const char* op : {"load", "store", "copy", "triad", "update", "store_nt", "copy_nt", "triad_nt"})
     if (level == "dram" || !std::string_view(op).ends_with("_nt"))
@@ -143,7 +134,7 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
     rate(opponents.back(), workers, memory, slice);  // sets the pace
   }
   std::vector<std::size_t> order(opponents.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::iota(order.begin(), order.end(), std::size_t{0});
   // A side of the roof at least twice as high as the other is not the limit and is not measured.
   constexpr double kFar = 2;
   for (int round = 0; round < rounds; ++round) {

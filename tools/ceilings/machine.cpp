@@ -12,6 +12,7 @@
 #include <hwloc.h>
 #endif
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "system_files.h"
 
@@ -29,7 +30,7 @@ Topology read_topology_hwloc(const std::vector<int>& allowed) {
   if (hwloc_topology_load(topology) == 0) {
     for (hwloc_obj_t pu = nullptr; (pu = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, pu)) != nullptr;) {
       const int id = static_cast<int>(pu->os_index);
-      if (std::find(allowed.begin(), allowed.end(), id) == allowed.end()) continue;
+      if (!contains(allowed, id)) continue;
       const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
       const int node = pu->nodeset ? hwloc_bitmap_first(pu->nodeset) : 0;
       result.cpus.push_back({id, core ? static_cast<int>(core->logical_index) : id, std::max(node, 0)});
@@ -43,7 +44,7 @@ Topology read_topology_hwloc(const std::vector<int>& allowed) {
         if (cache.bytes > 0 && !cache.cpus.empty()) result.caches.push_back(std::move(cache));
       }
     const unsigned version = hwloc_get_api_version();
-    result.source = "hwloc API " + std::to_string(version >> 16) + "." + std::to_string((version >> 8) & 0xff);
+    result.source = cat("hwloc API ", version >> 16, ".", (version >> 8) & 0xff);
   }
   hwloc_topology_destroy(topology);
   return result;
@@ -68,7 +69,7 @@ std::vector<int> Topology::nodes() const {
 
 const Cache* Topology::cache(int level, int cpu) const {
   for (const Cache& c : caches)
-    if (c.level == level && std::find(c.cpus.begin(), c.cpus.end(), cpu) != c.cpus.end()) return &c;
+    if (c.level == level && contains(c.cpus, cpu)) return &c;
   return nullptr;
 }
 
@@ -98,13 +99,13 @@ Topology read_topology_sysfs(const std::string& root, const std::vector<int>& al
   }
   std::set<std::pair<int, std::string>> seen;
   for (const int id : allowed) {
-    const std::string cpu = "/cpu/cpu" + std::to_string(id);
+    const std::string cpu = cat("/cpu/cpu", id);
     const std::pair<int, int> key{static_cast<int>(files.number(cpu + "/topology/physical_package_id").value_or(0)),
                                   static_cast<int>(files.number(cpu + "/topology/core_id").value_or(id))};
     const int core = cores.try_emplace(key, static_cast<int>(cores.size())).first->second;
     result.cpus.push_back({id, core, node_of.count(id) ? node_of[id] : 0});
     for (int index = 0; index < 8; ++index) {
-      const std::string folder = cpu + "/cache/index" + std::to_string(index);
+      const std::string folder = cat(cpu, "/cache/index", index);
       const std::string type = line(files, folder + "/type"), shared = line(files, folder + "/shared_cpu_list");
       if (type.empty()) break;
       if (type == "Instruction") continue;
@@ -114,7 +115,7 @@ Topology read_topology_sysfs(const std::string& root, const std::vector<int>& al
       const std::int64_t unit = size.ends_with("M") ? 1 << 20 : size.ends_with("K") ? 1 << 10 : 1;
       Cache cache{level, files.number(folder + "/size").value_or(0) * unit, {}};
       for (const int other : cpu_list(shared))
-        if (std::find(allowed.begin(), allowed.end(), other) != allowed.end()) cache.cpus.push_back(other);
+        if (contains(allowed, other)) cache.cpus.push_back(other);
       if (cache.bytes > 0) result.caches.push_back(std::move(cache));
     }
   }
@@ -201,7 +202,7 @@ std::string huge_pages(const std::string& root) {
 }
 
 std::int64_t stolen_ticks(int cpu) {
-  const auto jiffies = SystemFiles().jiffies("cpu" + std::to_string(cpu));
+  const auto jiffies = SystemFiles().jiffies(cat("cpu", cpu));
   return jiffies ? static_cast<std::int64_t>(jiffies->stolen) : 0;
 }
 

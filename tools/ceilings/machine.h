@@ -1,6 +1,7 @@
 // Describes this machine and how much of it may be used: cores, caches, instruction sets, control groups, load.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -11,6 +12,10 @@
 #include "pagoda/lab/theory.h"
 
 namespace pagoda::tools::ceilings {
+
+inline bool contains(const std::vector<int>& cpus, int cpu) {
+  return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
+}
 
 struct Cpu {
   int id = 0;    // the operating system's number

@@ -8,6 +8,7 @@
 
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
+#include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -16,14 +17,7 @@ using documents::Ceiling;
 using documents::CeilingKind;
 using documents::CeilingStatus;
 
-template <typename... Args>
-std::string format(const char* pattern, Args... args) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, args...);
-  return text;
-}
-
-std::string percent(const std::optional<double>& value) { return value ? format("%.1f", *value) : "-"; }
+std::string percent(const std::optional<double>& value) { return value ? printed("%.1f", *value) : "-"; }
 
 // The value if it converged, else its range from p5 to p95, so that no single number looks more certain than it is.
 std::string value_text(const Ceiling& c) {
@@ -36,10 +30,10 @@ std::string value_text(const Ceiling& c) {
 
 std::string interval_text(const Ceiling& c) {
   if (!c.ci95 || !c.value || *c.value <= 0) return "-";
-  return format("%.2f", 50 * ((*c.ci95)[1] - (*c.ci95)[0]) / *c.value);
+  return printed("%.2f", 50 * ((*c.ci95)[1] - (*c.ci95)[0]) / *c.value);
 }
 
-std::string number(const std::optional<double>& value) { return value ? format("%.9g", *value) : ""; }
+std::string number(const std::optional<double>& value) { return value ? printed("%.9g", *value) : ""; }
 
 bool usable(const Ceiling& c) {
   return c.value && c.status != CeilingStatus::Impossible && c.status != CeilingStatus::WrongResult &&
@@ -62,7 +56,7 @@ const Ceiling* best(const documents::CeilingsDocument& document, Predicate match
 }  // namespace
 
 std::string with_unit(double value, const std::string& unit) {
-  if (unit == "W") return format("%.4g W", value);
+  if (unit == "W") return printed("%.4g W", value);
   return base::si_text(value, unit, {.least = -4, .most = 4, .digits = 4});
 }
 
@@ -82,16 +76,16 @@ std::string table(const documents::CeilingsDocument& document) {
     std::string status(to_string(c.status));
     for (const std::string& reason : c.throttle) status += " " + reason;
     if (c.dropped > 0)
-      status += format(" (%lld of %lld samples dropped)", static_cast<long long>(c.dropped),
-                       static_cast<long long>(c.dropped + c.n));
+      status += printed(" (%lld of %lld samples dropped)", static_cast<long long>(c.dropped),
+                        static_cast<long long>(c.dropped + c.n));
     grid.rows.push_back({c.id, std::string(to_string(c.mode)), value_text(c), interval_text(c),
-                         c.per_clock_unit ? format("%.4g", *c.per_clock_unit) : "-",
+                         c.per_clock_unit ? printed("%.4g", *c.per_clock_unit) : "-",
                          percent(c.percent(c.theory.observed_clock)), percent(c.percent(c.theory.max_clock)),
-                         c.clock_hz ? format("%.3f", *c.clock_hz * 1e-9) : "-", status});
+                         c.clock_hz ? printed("%.3f", *c.clock_hz * 1e-9) : "-", status});
   }
   out += base::aligned(grid, 0);
   for (const documents::CeilingCheck& check : document.checks)
-    out += format("%s %s: %s\n", check.passed ? "passed" : "FAILED", check.name.c_str(), check.detail.c_str());
+    out += printed("%s %s: %s\n", check.passed ? "passed" : "FAILED", check.name.c_str(), check.detail.c_str());
   for (const std::string& line : document.not_run) out += "not run: " + line + "\n";
   return out;
 }
@@ -123,7 +117,7 @@ std::string ert_csv(const documents::CeilingsDocument& document) {
     const Ceiling* c = best(document, [&, wanted = std::string(precision)](const Ceiling& x) {
       return x.kind == CeilingKind::Compute && x.precision == wanted && x.unit_type == "vector";
     });
-    if (c) out += format("%.2f %s GFLOPs EMP\n", *c->value * 1e-9, label);
+    if (c) out += printed("%.2f %s GFLOPs EMP\n", *c->value * 1e-9, label);
   }
   constexpr std::array<std::pair<const char*, const char*>, 4> kLevels = {
       {{"l1", "L1"}, {"l2", "L2"}, {"l3", "L3"}, {"dram", "DRAM"}}};
@@ -131,7 +125,7 @@ std::string ert_csv(const documents::CeilingsDocument& document) {
     const Ceiling* c = best(document, [&, wanted = std::string(level)](const Ceiling& x) {
       return x.kind == CeilingKind::Bandwidth && x.level == wanted;
     });
-    if (c) out += format("%.2f %s EMP\n", *c->value * 1e-9, label);
+    if (c) out += printed("%.2f %s EMP\n", *c->value * 1e-9, label);
   }
   return out;
 }
@@ -169,7 +163,7 @@ std::string rocprof_csv(const documents::CeilingsDocument& document) {
     // rocprof-compute uses GB/s and GFLOP/s; 0 means none.
     const double value = c ? *c->value * 1e-9 : 0;
     const double low = c && c->ci95 ? (*c->ci95)[0] * 1e-9 : value, high = c && c->ci95 ? (*c->ci95)[1] * 1e-9 : value;
-    row += format(",%.3f,%.3f,%.3f", value, low, high);
+    row += printed(",%.3f,%.3f,%.3f", value, low, high);
   }
   return header + "\n" + row + "\n";
 }

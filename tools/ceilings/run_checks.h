@@ -1,12 +1,16 @@
-// What both kinds of device describe and check after a measurement.
+// Common to both kinds of device: numbers as text, values in memory, checks of results and of a whole run.
 #pragma once
 
+#include <cstdio>
+#include <cstring>
 #include <initializer_list>
 #include <optional>
 #include <string>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/lab/plateaus.h"
+#include "protocol.h"
 
 namespace pagoda::tools::ceilings {
 
@@ -14,6 +18,28 @@ namespace pagoda::tools::ceilings {
 std::string fixed(double value, int digits);
 // With six significant digits.
 std::string general(double value);
+
+// As printf().
+template <typename... Args>
+std::string printed(const char* pattern, Args... args) {
+  char text[512];
+  std::snprintf(text, sizeof text, pattern, args...);
+  return text;
+}
+
+// The value that begins at an address, aligned or not.
+template <typename T>
+T value_at(const void* address) {
+  T value;
+  std::memcpy(&value, address, sizeof value);
+  return value;
+}
+
+// The verdict on a wrong result; `what` names its place.
+template <typename T>
+Verdict mismatch(const std::string& what, T found, T wanted) {
+  return {false, cat(what, " is ", std::to_string(found), ", must be ", std::to_string(wanted))};
+}
 
 template <typename T>
 base::Setting setting(const std::optional<T>& value) {

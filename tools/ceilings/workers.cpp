@@ -187,4 +187,14 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
   return result;
 }
 
+std::vector<Buffer> filled(Workers& workers, std::size_t bytes) {
+  std::vector<Buffer> memory(workers.size());
+  workers.run([&](std::size_t worker) {
+    Buffer buffer(bytes + 65536);  // room for gaps between arrays
+    std::fill_n(reinterpret_cast<double*>(buffer.data()), buffer.size() / sizeof(double), 1.0);
+    memory[worker] = std::move(buffer);
+  });
+  return memory;
+}
+
 }  // namespace pagoda::tools::ceilings

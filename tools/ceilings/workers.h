@@ -49,6 +49,9 @@ class Workers {
   std::unique_ptr<State> state_;
 };
 
+// Memory of at least `bytes` for each worker, filled with 1.0 by that worker.
+std::vector<Buffer> filled(Workers& workers, std::size_t bytes);
+
 // Clock of the core this thread runs on: each addition of a dependent chain takes one clock. Uses the fastest of a few
 // short runs, because disturbances can only lengthen a run.
 double core_clock_hz(const ChainKernel& chain);
