@@ -1,4 +1,5 @@
-// Table of the hot loops of the CPU ceilings: what each does, what it needs, and which instructions its loop must have, for the audit.
+// Table of the hot loops of the CPU ceilings: the work of each, the CPU feature it needs, and the instructions that its
+// loop must have, for the audit.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,14 @@ enum class Step : std::uint8_t {
   Tile,         // tile products
 };
 
+// The functions of the assembly files.
+using ComputeFunction = void(std::uint64_t trips, const void* in, void* out);
+using BandwidthFunction = void(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips);
+using ChainFunction = std::uint64_t(std::uint64_t trips);
+
 struct ComputeKernel {
   std::string_view name;
-  void (*run)(std::uint64_t trips, const void* in, void* out);
+  ComputeFunction* run;
   std::string_view feature;  // a flag of /proc/cpuinfo; empty: always present
   std::string_view isa;      // "scalar", "sse", "avx2", …
   Precision precision;
@@ -41,7 +47,7 @@ struct ComputeKernel {
 
 struct BandwidthKernel {
   std::string_view name;
-  void (*run)(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips);
+  BandwidthFunction* run;
   std::string_view feature;
   std::string_view isa;
   std::string_view op;  // "load", "store", "copy", "triad", "update"; "_nt": bypasses the caches
@@ -56,7 +62,7 @@ struct BandwidthKernel {
 
 struct ChainKernel {
   std::string_view isa;
-  std::uint64_t (*run)(std::uint64_t trips);
+  ChainFunction* run;
   std::string_view feature;
 };
 inline constexpr std::int64_t kChainClocks = 128;  // per trip

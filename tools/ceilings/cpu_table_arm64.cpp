@@ -7,21 +7,17 @@
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 
-// Declares a kernel of the assembly file.
-#define COMPUTE(name) extern "C" void name(std::uint64_t trips, const void* in, void* out);
-#define BANDWIDTH(name) \
-  extern "C" void name(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips);
 #define NAMED(name) #name, name
 
-// clang-format off
-COMPUTE(pagoda_fma_f64_scalar) COMPUTE(pagoda_fma_f64_neon) COMPUTE(pagoda_fma_f32_neon) COMPUTE(pagoda_fma_f16_neon)
-COMPUTE(pagoda_dot_i8_neon) COMPUTE(pagoda_dot_bf16_neon)
-BANDWIDTH(pagoda_load_neon) BANDWIDTH(pagoda_store_neon) BANDWIDTH(pagoda_store_nt_neon) BANDWIDTH(pagoda_copy_neon)
-BANDWIDTH(pagoda_triad_neon)
-COMPUTE(pagoda_fma_f64_sve) COMPUTE(pagoda_fma_f32_sve) COMPUTE(pagoda_fma_f16_sve)
-BANDWIDTH(pagoda_load_sve) BANDWIDTH(pagoda_store_sve) BANDWIDTH(pagoda_copy_sve) BANDWIDTH(pagoda_triad_sve)
-extern "C" std::uint64_t pagoda_chain(std::uint64_t trips);
-extern "C" std::uint64_t pagoda_sve_bytes();
+extern "C" {
+pagoda::tools::ceilings::ComputeFunction pagoda_fma_f64_scalar, pagoda_fma_f64_neon, pagoda_fma_f32_neon,
+    pagoda_fma_f16_neon, pagoda_dot_i8_neon, pagoda_dot_bf16_neon, pagoda_fma_f64_sve, pagoda_fma_f32_sve,
+    pagoda_fma_f16_sve;
+pagoda::tools::ceilings::BandwidthFunction pagoda_load_neon, pagoda_store_neon, pagoda_store_nt_neon, pagoda_copy_neon,
+    pagoda_triad_neon, pagoda_load_sve, pagoda_store_sve, pagoda_copy_sve, pagoda_triad_sve;
+pagoda::tools::ceilings::ChainFunction pagoda_chain;
+std::uint64_t pagoda_sve_bytes();
+}
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -29,9 +25,7 @@ namespace {
 using P = Precision;
 
 // Bytes of an SVE vector; 0 if the core has no SVE.
-int sve_bytes() {
-  return (getauxval(AT_HWCAP) & HWCAP_SVE) != 0 ? static_cast<int>(pagoda_sve_bytes()) : 0;
-}
+int sve_bytes() { return (getauxval(AT_HWCAP) & HWCAP_SVE) != 0 ? static_cast<int>(pagoda_sve_bytes()) : 0; }
 // Other lengths do not fit the slots or divide the arrays. No core has them; if one did, this name matches no CPU flag.
 const int kSveBytes = sve_bytes();
 const bool kSveFits = kSveBytes == 16 || kSveBytes == 32 || kSveBytes == 64;
@@ -39,6 +33,7 @@ const std::string_view kSve = kSveFits || kSveBytes == 0 ? "sve" : "SVE vectors 
 const int kSveBits = kSveFits ? 8 * kSveBytes : 128;
 const std::int64_t kSveFma = 100 * 2 * (kSveBits / 8);  // FLOP per trip times bytes per lane
 
+// clang-format off
 const std::array<ComputeKernel, 9> kCompute = {{
     // name                        feature    isa       precision    op   bits acc steps work      instruction n   step
     {NAMED(pagoda_fma_f64_scalar), "",        "scalar", P::Float64,  "fma",  64, 14, 5, 100 * 2,  "fmadd",  100, Step::Accumulate},

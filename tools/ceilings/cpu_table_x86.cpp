@@ -8,38 +8,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Declares a kernel of the assembly file.
-#define COMPUTE(name) extern "C" void name(std::uint64_t trips, const void* in, void* out);
-#define BANDWIDTH(name) \
-  extern "C" void name(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips);
 #define NAMED(name) #name, name
 
-// clang-format off
-COMPUTE(pagoda_fma_f64_scalar) COMPUTE(pagoda_fma_f32_scalar) COMPUTE(pagoda_mul_add_f64_sse)
-COMPUTE(pagoda_mul_add_f32_sse) COMPUTE(pagoda_fma_f64_avx2) COMPUTE(pagoda_fma_f32_avx2) COMPUTE(pagoda_add_f64_avx2)
-COMPUTE(pagoda_add_f32_avx2) COMPUTE(pagoda_fma_add_f64_avx2) COMPUTE(pagoda_fma_add_f32_avx2)
-COMPUTE(pagoda_fma_f64_avx512) COMPUTE(pagoda_fma_f32_avx512) COMPUTE(pagoda_add_f64_avx512)
-COMPUTE(pagoda_add_f32_avx512) COMPUTE(pagoda_fma_add_f64_avx512) COMPUTE(pagoda_fma_add_f32_avx512)
-COMPUTE(pagoda_fma_f16_avx512) COMPUTE(pagoda_dot_i8_avx_vnni) COMPUTE(pagoda_dot_i8_avx512)
-COMPUTE(pagoda_dot_bf16_avx512) COMPUTE(pagoda_amx_bf16) COMPUTE(pagoda_amx_i8)
-BANDWIDTH(pagoda_load_sse) BANDWIDTH(pagoda_load_avx2) BANDWIDTH(pagoda_load_avx512)
-BANDWIDTH(pagoda_load_halves_avx2) BANDWIDTH(pagoda_load_halves_avx512)
-BANDWIDTH(pagoda_load_ahead_avx2) BANDWIDTH(pagoda_load_ahead_avx512) BANDWIDTH(pagoda_store_sse)
-BANDWIDTH(pagoda_store_avx2) BANDWIDTH(pagoda_store_avx512) BANDWIDTH(pagoda_store_nt_avx2)
-BANDWIDTH(pagoda_store_nt_avx512) BANDWIDTH(pagoda_copy_sse) BANDWIDTH(pagoda_copy_avx2) BANDWIDTH(pagoda_copy_avx512)
-BANDWIDTH(pagoda_copy_nt_avx2) BANDWIDTH(pagoda_copy_nt_avx512) BANDWIDTH(pagoda_triad_avx2)
-BANDWIDTH(pagoda_triad_avx512) BANDWIDTH(pagoda_triad_nt_avx2) BANDWIDTH(pagoda_triad_nt_avx512)
-BANDWIDTH(pagoda_update_avx2) BANDWIDTH(pagoda_update_avx512) BANDWIDTH(pagoda_update_ahead_avx2)
-BANDWIDTH(pagoda_update_ahead_avx512)
-extern "C" std::uint64_t pagoda_chain(std::uint64_t trips);
-extern "C" std::uint64_t pagoda_chain_avx2(std::uint64_t trips);
-extern "C" std::uint64_t pagoda_chain_avx512(std::uint64_t trips);
+extern "C" {
+pagoda::tools::ceilings::ComputeFunction pagoda_fma_f64_scalar, pagoda_fma_f32_scalar, pagoda_mul_add_f64_sse,
+    pagoda_mul_add_f32_sse, pagoda_fma_f64_avx2, pagoda_fma_f32_avx2, pagoda_add_f64_avx2, pagoda_add_f32_avx2,
+    pagoda_fma_add_f64_avx2, pagoda_fma_add_f32_avx2, pagoda_fma_f64_avx512, pagoda_fma_f32_avx512,
+    pagoda_add_f64_avx512, pagoda_add_f32_avx512, pagoda_fma_add_f64_avx512, pagoda_fma_add_f32_avx512,
+    pagoda_fma_f16_avx512, pagoda_dot_i8_avx_vnni, pagoda_dot_i8_avx512, pagoda_dot_bf16_avx512, pagoda_amx_bf16,
+    pagoda_amx_i8;
+pagoda::tools::ceilings::BandwidthFunction pagoda_load_sse, pagoda_load_avx2, pagoda_load_avx512,
+    pagoda_load_halves_avx2, pagoda_load_halves_avx512, pagoda_load_ahead_avx2, pagoda_load_ahead_avx512,
+    pagoda_store_sse, pagoda_store_avx2, pagoda_store_avx512, pagoda_store_nt_avx2, pagoda_store_nt_avx512,
+    pagoda_copy_sse, pagoda_copy_avx2, pagoda_copy_avx512, pagoda_copy_nt_avx2, pagoda_copy_nt_avx512,
+    pagoda_triad_avx2, pagoda_triad_avx512, pagoda_triad_nt_avx2, pagoda_triad_nt_avx512, pagoda_update_avx2,
+    pagoda_update_avx512, pagoda_update_ahead_avx2, pagoda_update_ahead_avx512;
+pagoda::tools::ceilings::ChainFunction pagoda_chain, pagoda_chain_avx2, pagoda_chain_avx512;
+}
 
 namespace pagoda::tools::ceilings {
 namespace {
 
 using P = Precision;
 
+// clang-format off
 constexpr std::array<ComputeKernel, 22> kCompute = {{
     // name                            feature        isa       precision    op      bits acc steps  work  instruction     n  step
     {NAMED(pagoda_fma_f64_scalar),     "fma",         "scalar", P::Float64,  "fma",     64, 12, 8,  96 * 2,      "vfmadd213sd", 96, Step::Fma},
