@@ -9,6 +9,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/number.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::lab::results {
 
