@@ -37,7 +37,7 @@ constexpr OpCase kContribNormGroup[] = {
     {"x:f16[2,8,8,32], g:f32[30], b:f32[32], k:f16[2,32] -> y = com.microsoft.SkipGroupNorm(x, g, b, k) {groups=4, activation=0}", "error: channels and gamma", "", "30 is not 32"},
     {"x:f16[B,3,16], s:f32[3,16] -> y = com.microsoft.BranchwiseRMSNorm(x, s)", "y:f16[B,3,16]", "arith=192*B+6*B special=3*B precision=float32", "4 per element, 2 and a root per branch"},
     {"x:f16[2,48] -> y = com.microsoft.BranchwiseRMSNorm(x) {num_branches=3}", "y:f16[2,48]", "arith=288+12 special=6", "flattened, no scale"},
-    {"x:f16 -> y = com.microsoft.BranchwiseRMSNorm(x)", "error: input's rank is not known", "", "a rank that is not known"},
+    {"x:f16 -> y = com.microsoft.BranchwiseRMSNorm(x)", "error: rank of input 0 is not known", "", "a rank that is not known"},
     {"x:f16[B,T,48], s:f16[16], z:f16[B,T,48] -> y = com.microsoft.GatedRMSNorm(x, s, z)", "y:f16[B,T,48]", "arith=288*B*T+6*B*T special=48*B*T+3*B*T precision=float32", "RMS norm 3, scale, SiLU 1, product; three heads"},
     {"x:f16[2,48], s:f16[48], z:f16[2,48] -> y = com.microsoft.GatedRMSNorm(x, s, z) {activation='sigmoid'}", "y:f16[2,48]", "arith=480+4 special=98", "a sigmoid gate"},
     {"x:f16[2,48], s:f16[15], z:f16[2,48] -> y = com.microsoft.GatedRMSNorm(x, s, z)", "error: 48 does not divide by 15", "", "no whole heads"},

@@ -27,9 +27,9 @@ constexpr OpCase kPairs[] = {
 
 constexpr OpCase kUnary[] = {
     {"x:u8[N,4], s:f32=0.1, z:u8=1 -> y = com.microsoft.QLinearLeakyRelu(x, s, z, s, z)", "y:u8[N,4]", "arith=36*N special=0 comparisons=16*N", "2 + 2 + 5 per element"},
-    {"x:u8, s:f32=0.1 -> y = com.microsoft.QLinearLeakyRelu(x, s, , s)", "error: input's rank is not known", "mark=unmodelled", "a rank that is not known"},
+    {"x:u8, s:f32=0.1 -> y = com.microsoft.QLinearLeakyRelu(x, s, , s)", "error: rank of input 0 is not known", "mark=unmodelled", "a rank that is not known"},
     {"x:u8[N,4], s:f32=0.1 -> y = com.microsoft.QLinearSigmoid(x, s, , s)", "y:u8[N,4]", "arith=20*N special=4*N comparisons=12*N", "no zero points"},
-    {"x:u8, s:f32=0.1 -> y = com.microsoft.QLinearSigmoid(x, s, , s)", "error: input's rank is not known", "", "a rank that is not known"},
+    {"x:u8, s:f32=0.1 -> y = com.microsoft.QLinearSigmoid(x, s, , s)", "error: rank of input 0 is not known", "", "a rank that is not known"},
     {"x:u8[N,4], s:f32=0.1, z:u8=1 -> y = com.microsoft.QLinearSoftmax(x, s, z, s, z) {opset=13}", "y:u8[N,4]", "arith=44*N special=4*N comparisons=16*N", "2 + 4 + 5 and exp"},
     {"x:u8[N,4], s:f32=0.1, z:u8=1 -> y = com.microsoft.QLinearSoftmax(x, s, z, s, z) {opset=13, axis=2}", "error: axis 2", "", "rank 2"},
     {"x:u8[N,8,3], s:f32=0.1, z:u8=1 -> y = com.microsoft.QLinearReduceMean(x, s, z, s, z) {axes=[1], keepdims=1}", "y:u8[N,1,3]", "arith=87*N comparisons=9*N", "3 per element, 5 per mean"},
@@ -56,7 +56,7 @@ constexpr OpCase kFormats[] = {
     {"x:i8[N,4], s:f32[] -> y = com.microsoft.DequantizeWithOrder(x, s) {order_input=2, order_output=1, to=10}", "y:f16[N,4]", "arith=4*N precision=float16", "a scaling"},
     {"x:i8[N,4], s:f32[] -> y = com.microsoft.DequantizeWithOrder(x, s) {order_input=2, order_output=1, to=7}", "error: attribute to is 7", "", "no real type"},
     {"x:i8[N,4], s:f32[] -> y = com.microsoft.QOrderedGelu(x, s, s)", "y:i8[N,4]", "arith=36*N special=4*N comparisons=12*N precision=int8", "1 + 4 + 4 and erf"},
-    {"x:i8, s:f32[] -> y = com.microsoft.QOrderedGelu(x, s, s)", "error: input's rank is not known", "", "a rank that is not known"},
+    {"x:i8, s:f32[] -> y = com.microsoft.QOrderedGelu(x, s, s)", "error: rank of input 0 is not known", "", "a rank that is not known"},
     {"x:i8[N,8], s:f32[], g:f16[8], b:f16[8] -> y = com.microsoft.QOrderedLayerNormalization(x, s, g, b, s)", "y:i8[N,8]", "arith=99*N special=N comparisons=24*N", "12 per element, 3 and a root per row"},
     {"x:i8[N,8], s:f32[], g:f16[8] -> y = com.microsoft.QOrderedLayerNormalization(x, s, g, , s) {axis=2}", "error: axis 2", "", "rank 2"},
 };

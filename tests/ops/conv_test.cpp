@@ -34,7 +34,7 @@ constexpr OpCase kConvCases[] = {
     {"x:f32[1,3,8,8], w:f32[4,3,3,3] -> y = Conv(x, w) {strides=[2]}", "error: strides", "", "one entry per axis"},
     {"x:f32[1,3,2,8], w:f32[4,3,3,3] -> y = Conv(x, w)", "error: window", "", "the window does not fit"},
     {"x:f32[3,8], w:f32[4,3] -> y = Conv(x, w)", "error: rank 2", "", "no spatial axis"},
-    {"x:f32[1,3,8,8], w:f32[4,3,3] -> y = Conv(x, w)", "error: weight has rank 3", "", "ranks differ"},
+    {"x:f32[1,3,8,8], w:f32[4,3,3] -> y = Conv(x, w)", "error: input 1 has rank 3, expected 4", "", "ranks differ"},
     {"x:f32[1,3,8,8], w:f32[4,3,3,3] -> y = Conv(x, w) {auto_pad='SAME'}", "error: auto_pad", "", "no such padding"},
 };
 

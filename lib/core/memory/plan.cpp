@@ -1,4 +1,6 @@
 // The memory plan: lifetimes, peak, weights, caches, arena, and a better order if there is one.
+#include "pagoda/core/memory.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,7 +16,6 @@
 #include "memory/schedule.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
-#include "pagoda/core/memory.h"
 
 namespace pagoda::inline core {
 namespace {

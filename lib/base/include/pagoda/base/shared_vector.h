@@ -77,10 +77,11 @@ class SharedVector : public ListOperations<SharedVector<T>, T> {
 
  public:
   SharedVector() noexcept = default;
-  explicit SharedVector(std::size_t count, const T& value = T()) { this->resize(count, value); }
+  // Each begins as an empty list, whose destructor frees the elements so far if the next one throws.
+  explicit SharedVector(std::size_t count, const T& value = T()) : SharedVector() { this->resize(count, value); }
   SharedVector(std::initializer_list<T> items) : SharedVector(items.begin(), items.end()) {}
   template <std::input_iterator Iterator>
-  SharedVector(Iterator first, Iterator last) {
+  SharedVector(Iterator first, Iterator last) : SharedVector() {
     this->append(first, last);
   }
   SharedVector(const SharedVector& other) noexcept : block_(other.block_) {
@@ -106,8 +107,11 @@ class SharedVector : public ListOperations<SharedVector<T>, T> {
   }
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
-    if (block_ != nullptr && block_->holders.is_one() && block_->size < block_->capacity)
-      return *new (items() + block_->size++) T(std::forward<Arguments>(arguments)...);
+    if (block_ != nullptr && block_->holders.is_one() && block_->size < block_->capacity) {
+      T* const made = new (items() + block_->size) T(std::forward<Arguments>(arguments)...);
+      ++block_->size;  // once nothing can throw
+      return *made;
+    }
     T item(std::forward<Arguments>(arguments)...);  // the arguments may be elements of this list
     move_to(size() < capacity() ? capacity() : std::max<std::size_t>(size() + 1, 2 * capacity()));
     return *new (items() + block_->size++) T(std::move(item));

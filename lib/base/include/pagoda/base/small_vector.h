@@ -112,10 +112,11 @@ class SmallVector : public ListOperations<SmallVector<T, N>, T> {
 
  public:
   SmallVector() noexcept {}
-  explicit SmallVector(std::size_t count, const T& value = T()) { this->resize(count, value); }
+  // Each begins as an empty list, whose destructor frees the elements so far if the next one throws.
+  explicit SmallVector(std::size_t count, const T& value = T()) : SmallVector() { this->resize(count, value); }
   SmallVector(std::initializer_list<T> items) : SmallVector(items.begin(), items.end()) {}
   template <std::input_iterator Iterator>
-  SmallVector(Iterator first, Iterator last) {
+  SmallVector(Iterator first, Iterator last) : SmallVector() {
     this->append(first, last);
   }
   SmallVector(const SmallVector& other) : SmallVector(other.begin(), other.end()) {}
@@ -145,10 +146,14 @@ class SmallVector : public ListOperations<SmallVector<T, N>, T> {
   void clear() noexcept { shrink(0); }
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
-    if (size_ < capacity_) return *new (data() + size_++) T(std::forward<Arguments>(arguments)...);
-    T item(std::forward<Arguments>(arguments)...);  // the arguments may be elements of this list
-    grow(size_ + 1);
-    return *new (block_ + size_++) T(std::move(item));
+    if (size_ == capacity_) {
+      T item(std::forward<Arguments>(arguments)...);  // the arguments may be elements of this list
+      grow(size_ + 1);
+      return *new (block_ + size_++) T(std::move(item));
+    }
+    T* const made = new (data() + size_) T(std::forward<Arguments>(arguments)...);
+    ++size_;  // once nothing can throw
+    return *made;
   }
 
  private:

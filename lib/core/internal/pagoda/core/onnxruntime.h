@@ -1,8 +1,8 @@
 // The kernels of a model under ONNX Runtime, and their times on a CPU.
 //
-//   CpuCoefficients here = cpu_coefficients(documents::load_calibration("here.json").fitted);  // by pagoda-calibrate
-//   --here OrtKernels lowered = ort_cpu_kernels(model, analysis, here.channel_block); cpu_run_seconds(lowered, here,
-//   here);
+//   CpuCoefficients here = cpu_coefficients(documents::load_calibration("here.json").fitted);  // of this machine
+//   OrtKernels lowered = ort_cpu_kernels(model, analysis, here.channel_block);
+//   cpu_run_seconds(lowered, here, here);
 //
 // The model is lowered to the kernels that the engine runs after its own optimisations (ort_cpu_kernels): constants
 // folded, activations and sums fused into convolutions, convolutions in blocked channel layout with a reorder at each
@@ -15,8 +15,8 @@
 // kFewBytes run on one thread, so nothing starts. Cold bytes are those that the cache does not hold: the cold share of
 // the weights (cold_share), and activations of one kernel beyond its capacity, which is at most that of the stated
 // last-level cache. While the processors have different caches, activations also take bytes / H to change hands
-// (CpuApart). All are fitted to single kernels timed by the engine's profiler, whose own
-// cost per kernel follows from runs with and without it.
+// (CpuApart). All are fitted to single kernels timed by the engine's profiler, whose own cost per kernel follows from
+// runs with and without it.
 #pragma once
 
 #include <array>
