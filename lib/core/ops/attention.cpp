@@ -1,4 +1,4 @@
-// Attention and related operators: rotary embeddings, cache updates, linear attention, gated activations.
+// Attention and related operators: rotary embeddings, cache updates, linear attention.
 //
 // A score is one (query, key) pair. Pairs that a causal mask or a window hides cost nothing: an engine need not
 // compute them. Masks given as tensors hide nothing, since they are data.
@@ -35,12 +35,6 @@ Dim head_size(const OpContext& op, const Dim& hidden, const Dim& heads) {
   return floor_div(hidden, heads);
 }
 
-Dim head_count(const OpContext& op, std::string_view attribute) {
-  const std::int64_t heads = op.required_integer(attribute);
-  if (heads < 1) op.fail(cat(attribute, " is ", heads));
-  return heads;
-}
-
 Heads heads_of(const OpContext& op) {
   const Shape& query = op.shape(kQuery);
   const Shape& key = op.shape(kKey);
@@ -51,21 +45,12 @@ Heads heads_of(const OpContext& op) {
   Heads heads;
   heads.batch = query[0];
   heads.packed = query.size() == 3;
-  if (heads.packed) {
-    heads.query_heads = head_count(op, "q_num_heads");
-    heads.key_heads = head_count(op, "kv_num_heads");
-    heads.queries = query[1];
-    heads.keys = key[1];
-    heads.size = head_size(op, query[2], heads.query_heads);
-    heads.value_size = head_size(op, value[2], heads.key_heads);
-  } else {
-    heads.query_heads = query[1];
-    heads.key_heads = key[1];
-    heads.queries = query[2];
-    heads.keys = key[2];
-    heads.size = query[3];
-    heads.value_size = value[3];
-  }
+  heads.queries = query[heads.packed ? 1 : 2];
+  heads.keys = key[heads.packed ? 1 : 2];
+  heads.query_heads = heads.packed ? Dim(positive_attribute(op, "q_num_heads")) : query[1];
+  heads.key_heads = heads.packed ? Dim(positive_attribute(op, "kv_num_heads")) : key[1];
+  heads.size = heads.packed ? head_size(op, query[2], heads.query_heads) : query[3];
+  heads.value_size = heads.packed ? head_size(op, value[2], heads.key_heads) : value[3];
   if (op.has_input(kPastKey)) {
     if (op.rank(kPastKey) != 4) op.fail(cat("past_key has rank ", op.rank(kPastKey), ", expected 4"));
     heads.past = op.shape(kPastKey)[2];
@@ -139,11 +124,8 @@ std::optional<std::vector<std::int64_t>> external_lengths(const OpContext& op, c
 // Twice the visible pairs of one head of one sequence of `keys` keys, `offset` of which precede the first query.
 Dim twice_visible(const Visibility& visible, const Dim& queries, const Dim& keys, const Dim& offset) {
   if (visible.left < 0 && visible.right < 0) return 2 * queries * keys;
-  if (visible.left < 0 && visible.right == 0 && greater_equal(offset, 0) == true) {
-    // Each of the first m = min(queries, keys − offset) queries sees one key more than the query before, the rest all.
-    const Dim m = min(queries, keys - offset);
-    return m * (2 * offset + m + 1) + 2 * (queries - m) * keys;
-  }
+  if (visible.left < 0 && visible.right == 0 && greater_equal(offset, 0) == true)
+    return twice_offset_pairs(queries, keys, offset);
   const Dim below =
       visible.right < 0 ? 2 * queries * keys : twice_keys_below(queries, offset + visible.right + 1, keys);
   return visible.left < 0 ? below : below - twice_keys_below(queries, offset - visible.left, keys);
@@ -204,9 +186,7 @@ OpCost cost_attention(const OpContext& op) {
               .total = heads.total_keys(),
               .added = heads.keys,
               .window = is_limited ? left + 1 : 0});
-  add_scores(cost, scores);
-  if (selects) cost.comparisons += half(scores.twice_pairs);
-  return cost;
+  return cost + scores_work(scores) + Work{.comparisons = when(selects, half(scores.twice_pairs))};
 }
 
 // --- FlexAttention: as Attention without masks, with graphs that rewrite scores and probabilities; the driver adds
@@ -231,7 +211,7 @@ void infer_rotary(OpContext& op) {
 OpCost cost_rotary(const OpContext& op) {
   const Shape& data = op.shape(0);
   const bool packed = data.size() == 3;
-  const Dim heads = packed ? head_count(op, "num_heads") : data[1];
+  const Dim heads = packed ? positive_attribute(op, "num_heads") : data[1];
   const Dim size = packed ? head_size(op, data[2], heads) : data[3];
   const Dim tokens = data[0] * (packed ? data[1] : data[2]);
   const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
@@ -241,7 +221,7 @@ OpCost cost_rotary(const OpContext& op) {
     const Dim picked = op.has_input(3) ? min(op.elements(cache), tokens * op.shape(cache).back()) : op.elements(cache);
     cost.read(cache, byte_size(picked, op.element(cache)));
   }
-  return cost + Work{.arith = 3 * tokens * heads * rotated};
+  return cost + rotary_work(tokens * heads * rotated);
 }
 
 // --- TensorScatter ---
@@ -269,53 +249,37 @@ void infer_tensor_scatter(OpContext& op) {
 
 // --- LinearAttention ---
 
-struct LinearHeads {
-  Dim batch, tokens, query_heads, key_heads, key_size, value_size;
-};
-
-LinearHeads linear_heads(const OpContext& op) {
+LinearSizes linear_heads(const OpContext& op) {
   const Shape& query = op.shape(0);
   const Shape& value = op.shape(2);
   if (query.size() != 3 || value.size() != 3) op.fail("query and value should have rank 3");
-  LinearHeads heads{query[0], query[1], head_count(op, "q_num_heads"), head_count(op, "kv_num_heads"), 0, 0};
-  heads.key_size = head_size(op, query[2], heads.query_heads);
-  heads.value_size = head_size(op, value[2], heads.key_heads);
-  return heads;
+  const Dim query_heads = positive_attribute(op, "q_num_heads"), key_heads = positive_attribute(op, "kv_num_heads");
+  return {.tokens = query[0] * query[1],
+          .query_heads = query_heads,
+          .key_heads = key_heads,
+          .key_size = head_size(op, query[2], query_heads),
+          .value_size = head_size(op, value[2], key_heads)};
 }
 
 void infer_linear_attention(OpContext& op) {
   const ElementType state = op.element(op.has_input(3) ? 3 : 0);
   set_element(op, 0, op.element(0));
   set_element(op, 1, state);
-  const LinearHeads heads = linear_heads(op);
+  const LinearSizes heads = linear_heads(op);
+  const Dim batch = op.shape(0)[0], tokens = op.shape(0)[1];
   if (op.has_shape(1) && op.rank(1) == 3) {
-    op.unify(heads.tokens, op.shape(1)[1], "lengths of query and key");
+    op.unify(tokens, op.shape(1)[1], "lengths of query and key");
     op.unify(heads.key_heads * heads.key_size, op.shape(1)[2], "head size of query and key");
   }
-  op.set_output(0, op.element(0), {heads.batch, heads.tokens, heads.query_heads * heads.value_size});
-  op.set_output(1, state, {heads.batch, heads.key_heads, heads.key_size, heads.value_size});
+  op.set_output(0, op.element(0), {batch, tokens, heads.query_heads * heads.value_size});
+  op.set_output(1, state, {batch, heads.key_heads, heads.key_size, heads.value_size});
 }
 
-// Counts the recurrence token by token; chunked engines do different work for the same result. The state S has key ×
-// value size. Per token and key head: add k ⊗ v to S; delta rules also take Sᵀk and, per value element, a difference
-// and a product with β; gated rules take exp of the decay and its product with S. Per query head: qᵀS and the scale.
 OpCost cost_linear_attention(const OpContext& op) {
-  const LinearHeads heads = linear_heads(op);
-  const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));
-  const bool is_delta = rule == "delta" || rule == "gated_delta";
-  const bool is_gated = rule == "gated" || rule == "gated_delta";
-  if (!is_delta && !is_gated && rule != "linear") op.fail(cat("update_rule is '", rule, "'"));
-  const Dim tokens = heads.batch * heads.tokens;
-  const Dim state = heads.key_size * heads.value_size;
-  OpCost cost = op.streamed();
-  cost.macs = tokens * state * (heads.key_heads * (is_delta ? 2 : 1) + heads.query_heads);
-  cost.arith = tokens * heads.query_heads * heads.value_size;
-  if (is_delta) cost.arith += 2 * tokens * heads.key_heads * heads.value_size;
-  if (is_gated) {
-    cost.arith += tokens * heads.key_heads * state;
-    cost.special = op.elements(4);
-  }
-  return cost;
+  const LinearSizes heads = linear_heads(op);
+  const UpdateRule rule = update_rule(op);
+  const Dim decays = rule.gated ? op.elements(4) : Dim(0);
+  return op.streamed() + linear_attention_work(rule, heads, heads.query_heads, decays);
 }
 
 // clang-format off

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
+
 namespace pagoda::inline core::ops {
 
 Dim half(const Dim& even) {
@@ -26,16 +28,47 @@ Dim twice_offset_pairs(const Dim& queries, const Dim& keys, const Dim& offset) {
   return m * (2 * offset + m + 1) + 2 * (queries - m) * keys;
 }
 
-void add_scores(OpCost& cost, const Scores& scores) {
+Work scores_work(const Scores& scores) {
   const Dim pairs = half(scores.twice_pairs);
   const bool raw = scores.raw_scores != Dim(0);
   const Dim scored = raw ? scores.raw_scores : pairs;
-  cost.macs += raw ? scored * scores.key_size + half(scores.twice_pairs * scores.value_size)
-                   : half(scores.twice_pairs * (scores.key_size + scores.value_size));
-  cost.arith += scored + scores.masks * pairs;
-  if (scores.softcap) cost += Work{.arith = 2, .special = 1} * scored;
-  cost += softmax_work() * pairs;
-  if (scores.sink) cost += Work{.arith = 3, .special = 1, .comparisons = 1} * scores.rows;
+  Work work = {.arith = scored + scores.masks * pairs,
+               .macs = raw ? scored * scores.key_size + half(scores.twice_pairs * scores.value_size)
+                           : half(scores.twice_pairs * (scores.key_size + scores.value_size))};
+  if (scores.softcap) work = work + Work{.arith = 2, .special = 1} * scored;
+  if (scores.sink) work = work + Work{.arith = 3, .special = 1, .comparisons = 1} * scores.rows;
+  return work + softmax_work() * pairs;
+}
+
+HiddenSizes hidden_sizes(const OpContext& op) {
+  const auto sizes = op.integer_list("qkv_hidden_sizes").value_or(std::vector<std::int64_t>());
+  if (sizes.empty()) {
+    const Dim third = divided(op, dim_of(op, 1, 1), 3, "columns of the weights");
+    return {third, third};
+  }
+  if (sizes.size() != 3) op.fail(cat("qkv_hidden_sizes has ", sizes.size(), " entries, expected 3"));
+  if (std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 1; }))
+    op.fail("qkv_hidden_sizes holds no sizes");
+  return {sizes[0], sizes[2]};
+}
+
+UpdateRule update_rule(const OpContext& op) {
+  const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));
+  if (rule == "linear") return {false, false};
+  if (rule == "gated") return {false, true};
+  if (rule == "delta") return {true, false};
+  if (rule == "gated_delta") return {true, true};
+  op.fail(cat("update_rule is '", rule, "'"));
+}
+
+Work linear_attention_work(const UpdateRule& rule, const LinearSizes& sizes, const Dim& output_heads,
+                           const Dim& decays) {
+  const Dim state = sizes.key_size * sizes.value_size;
+  const Dim deltas = when(rule.delta, 2 * sizes.key_heads * sizes.value_size);
+  const Dim decayed = when(rule.gated, sizes.key_heads * state);
+  return {.arith = sizes.tokens * (output_heads * sizes.value_size + deltas + decayed),
+          .special = when(rule.gated, decays),
+          .macs = sizes.tokens * state * (sizes.key_heads * (rule.delta ? 2 : 1) + output_heads)};
 }
 
 void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,

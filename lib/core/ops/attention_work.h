@@ -36,10 +36,39 @@ struct Scores {
 
 // QKᵀ and PV take key_size + value_size products per pair. Each pair also takes scale (1), softcap (div, tanh, mul), an
 // addition for each mask, softmax (4 and exp). A sink takes a comparison, a subtraction, exp and an addition per row.
-void add_scores(OpCost& cost, const Scores& scores);
+Work scores_work(const Scores& scores);
+
+// The hidden sizes of the query and the value: the attribute qkv_hidden_sizes, else a third of the weights' columns
+// (input 1) each.
+struct HiddenSizes {
+  Dim query, value;
+};
+HiddenSizes hidden_sizes(const OpContext& op);
+
+// --- linear attention: a state S of key size × value size per head ---
+
+struct UpdateRule {
+  bool delta, gated;
+};
+// The attribute update_rule; ends the rule for an unknown one.
+UpdateRule update_rule(const OpContext& op);
+
+struct LinearSizes {
+  Dim tokens, query_heads, key_heads, key_size, value_size;
+};
+
+// Counts the recurrence token by token; chunked engines do different work for the same result. Per token and key head:
+// add k ⊗ v to S (key · value macs); delta rules also take Sᵀk and, per value element, a difference and a product with
+// β; gated rules take the decay's exp and its product with S. Per output head: Sᵀq and the scale.
+Work linear_attention_work(const UpdateRule& rule, const LinearSizes& sizes, const Dim& output_heads,
+                           const Dim& decays);
+
+// --- rotations ---
 
 // 4 multiplications, a subtraction and an addition per rotated pair.
 inline Work rotary_work(const Dim& rotated_elements) { return {.arith = 3 * rotated_elements}; }
+
+// --- caches ---
 
 // Rows (positions) of a key/value cache, per head and sequence. Past and present count as one buffer, updated in place,
 // as engines do wherever the caller allows it ("when past_key uses same tensor as present_key", ONNX Runtime's

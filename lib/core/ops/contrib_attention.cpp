@@ -26,13 +26,13 @@ Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, c
 
 // Scores of every head and sequence of projected or separate heads.
 template <typename Sizes>
-void add_scores_of(OpCost& cost, const OpContext& op, const Sizes& sizes, int masks) {
+Work scores_work_of(const OpContext& op, const Sizes& sizes, int masks) {
   const Dim sequences = sizes.batch * sizes.heads;
-  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
-                    .rows = sequences * sizes.queries,
-                    .key_size = sizes.query_size,
-                    .value_size = sizes.value_size,
-                    .masks = masks});
+  return scores_work({.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
+                      .rows = sequences * sizes.queries,
+                      .key_size = sizes.query_size,
+                      .value_size = sizes.value_size,
+                      .masks = masks});
 }
 
 // The cache for a past of `past_rows` rows. If past and present share a buffer, an input gives the rows in use; if that
@@ -65,18 +65,9 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   result.input_size = dim_of(op, 1, 0).is_constant() ? dim_of(op, 1, 0) : data[2];
   result.columns = dim_of(op, 1, 1);
   result.heads = positive_attribute(op, "num_heads");
-  Dim query_hidden, value_hidden;
-  if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
-    if (sizes->size() != 3) op.fail(cat("qkv_hidden_sizes has ", sizes->size(), " entries, expected 3"));
-    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
-      op.fail("qkv_hidden_sizes holds no sizes");
-    query_hidden = (*sizes)[0];
-    value_hidden = (*sizes)[2];
-  } else {
-    query_hidden = value_hidden = divided(op, result.columns, 3, "columns of the weights");
-  }
-  result.query_size = divided(op, query_hidden, result.heads, "hidden size and heads");
-  result.value_size = divided(op, value_hidden, result.heads, "hidden size of V and heads");
+  const HiddenSizes hidden = hidden_sizes(op);
+  result.query_size = divided(op, hidden.query, result.heads, "hidden size and heads");
+  result.value_size = divided(op, hidden.value, result.heads, "hidden size of V and heads");
   expect_rank(op, inputs.past, 5);
   const bool has_past = op.has_input(inputs.past);
   result.cache = cache_of(op, has_past ? dim_of(op, inputs.past, 3) : Dim(0), result.queries,
@@ -110,17 +101,14 @@ OpCost cost_projected(const OpContext& op, const ProjectedInputs& inputs) {
   const Dim tokens = sizes.batch * sizes.queries;
   OpCost cost = op.streamed();
   move_cache(cost, op, {inputs.past}, {1}, sizes.cache);
-  cost.macs = tokens * sizes.input_size * sizes.columns;
-  if (op.has_input(2)) cost.arith += tokens * sizes.columns;
+  cost += Work{.arith = op.has_input(2) ? 1 : 0, .macs = sizes.input_size} * (tokens * sizes.columns);
   if (op.attribute("do_rotary", std::int64_t{0}) != 0) {
     const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
     const Dim rotated = partial > 0 ? Dim(partial) : sizes.query_size;
     cost += rotary_work(2 * tokens * sizes.heads * rotated);
-    cost.arith += half(sizes.queries * rotated);
-    cost.special += sizes.queries * rotated;
+    cost += Work{.arith = half(sizes.queries * rotated), .special = sizes.queries * rotated};
   }
-  add_scores_of(cost, op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
-  return cost;
+  return cost + scores_work_of(op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
 }
 
 OpCost cost_attention(const OpContext& op) { return cost_projected(op, kAttentionInputs); }
@@ -128,13 +116,10 @@ OpCost cost_attention(const OpContext& op) { return cost_projected(op, kAttentio
 // The projection is in integers: a subtraction per element of an operand with a zero point, then one multiplication by
 // the combined scale per element. Scores are in floating point.
 OpCost cost_q_attention(const OpContext& op) {
-  OpCost cost = cost_projected(op, kQAttentionInputs);
   const Projected sizes = projected(op, kQAttentionInputs);
-  if (op.has_input(6)) cost.arith += op.elements(0);
-  if (op.has_input(7)) cost.arith += op.elements(1);
-  cost.arith += op.elements(4) + sizes.batch * sizes.queries * sizes.columns;
-  cost.precision = ElementType::Int8;
-  return cost;
+  const Work scaling = {.arith = op.elements(4) + sizes.batch * sizes.queries * sizes.columns};
+  return in_precision(ElementType::Int8, cost_projected(op, kQAttentionInputs)) + zero_point_work(op, 0, 6) +
+         zero_point_work(op, 1, 7) + scaling;
 }
 
 // --- QOrderedAttention: separate weights for Q, K and V, everything int8 ---
@@ -156,20 +141,16 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
   const Dim tokens = data[0] * data[1];
   const Dim columns = dim_of(op, 5, 1) + dim_of(op, 6, 1) + dim_of(op, 7, 1);
   const Dim sequences = data[0] * heads;
-  OpCost cost = op.streamed();
-  cost.macs = tokens * data[2] * columns;
-  cost.arith = tokens * columns;
   const Dim twice =
       twice_pairs(op, sequences, data[1], {.past = 0, .present = data[1], .total = data[1], .added = data[1]});
-  add_scores(cost, {.twice_pairs = twice,
-                    .rows = sequences * data[1],
-                    .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
-                    .value_size = divided(op, dim_of(op, 7, 1), heads, "hidden size of V and heads"),
-                    .masks = masks_added(op, 17, 19)});
   const Work requantize = {.arith = 4, .comparisons = 3};
-  cost += requantize * (tokens * columns + twice + op.output_elements(0));
-  cost.precision = ElementType::Int8;
-  return cost;
+  return int8_cost(op) + Work{.arith = 1, .macs = data[2]} * (tokens * columns) +
+         requantize * (tokens * columns + twice + op.output_elements(0)) +
+         scores_work({.twice_pairs = twice,
+                      .rows = sequences * data[1],
+                      .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
+                      .value_size = divided(op, dim_of(op, 7, 1), heads, "hidden size of V and heads"),
+                      .masks = masks_added(op, 17, 19)});
 }
 
 // --- MultiHeadAttention, DecoderMaskedMultiHeadAttention ---
@@ -243,9 +224,8 @@ OpCost cost_heads(const OpContext& op, const HeadInputs& inputs) {
   const Heads sizes = heads_of(op, inputs);
   OpCost cost = op.streamed();
   move_cache(cost, op, {inputs.past_key, inputs.past_key + 1}, {1, 2}, sizes.cache);
-  if (op.has_input(inputs.bias)) cost.arith += sizes.biased;
-  add_scores_of(cost, op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
-  return cost;
+  return cost + Work{.arith = when(op.has_input(inputs.bias), sizes.biased)} +
+         scores_work_of(op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
 }
 
 void infer_multi_head(OpContext& op) { infer_heads(op, kMultiHeadInputs); }
@@ -299,17 +279,14 @@ OpCost cost_decoder_attention(const OpContext& op) {
   if (flags.cached) read.insert(read.end(), {6, 7});
   if (!(flags.cross && flags.cached)) read.push_back(3);
   if (flags.cross && !flags.cached) read.push_back(1);
-  OpCost cost = op.streamed(read);
-  cost.macs = columns * hidden;
-  cost.arith = columns;
   const Dim sequences = query[1] * heads;
   const bool padded = op.has_input(5) && flag_value(op, 11).value_or(true);
-  add_scores(cost, {.twice_pairs = 2 * sequences * query[0] * decoder_keys(op, flags),
-                    .rows = sequences * query[0],
-                    .key_size = size,
-                    .value_size = size,
-                    .masks = padded ? 1 : 0});
-  return cost;
+  return op.streamed(read) + Work{.arith = columns, .macs = columns * hidden} +
+         scores_work({.twice_pairs = 2 * sequences * query[0] * decoder_keys(op, flags),
+                      .rows = sequences * query[0],
+                      .key_size = size,
+                      .value_size = size,
+                      .masks = padded ? 1 : 0});
 }
 
 // --- position biases ---
@@ -325,11 +302,9 @@ Shape relative_bias_shape(OpContext& op) {
 // The bucket depends on the distance alone; each of the queries + keys − 1 distances takes a division, a log, a
 // multiplication and two comparisons. Elements are picked from the table.
 OpCost cost_relative_bias(const OpContext& op) {
-  OpCost cost = op.streamed({0});
   const Shape& output = op.output_shape(0);
-  if (op.output_elements(0) != Dim(0))
-    cost += Work{.arith = 4, .special = 1, .comparisons = 2} * (output[2] + output[3] - 1);
-  return cost;
+  const Dim distances = when(op.output_elements(0) != Dim(0), output[2] + output[3] - 1);
+  return op.streamed({0}) + Work{.arith = 4, .special = 1, .comparisons = 2} * distances;
 }
 
 // query [B, S, N·D] or packed [tokens, N·D], weight [D, E] → [B, N, S, S].

@@ -177,15 +177,14 @@ OpCost cost_group(const OpContext& op) {
   }
   const bool sink = op.has_input(kSink) || op.attribute("smooth_softmax", std::int64_t{-1}) == 1;
   const bool raw = op.has_output(3) && op.attribute("qk_output", std::int64_t{0}) == 1;
-  add_scores(cost, {.twice_pairs = heads.query_heads * twice_group_pairs(op, queries, cache),
-                    .rows = query[0] * heads.query_heads * queries,
-                    .key_size = heads.size,
-                    .value_size = heads.size,
-                    .masks = op.has_input(kScoreBias) ? 1 : 0,
-                    .softcap = has_softcap(op),
-                    .sink = sink,
-                    .raw_scores = raw ? op.output_elements(3) : Dim(0)});
-  return cost;
+  return cost + scores_work({.twice_pairs = heads.query_heads * twice_group_pairs(op, queries, cache),
+                             .rows = query[0] * heads.query_heads * queries,
+                             .key_size = heads.size,
+                             .value_size = heads.size,
+                             .masks = op.has_input(kScoreBias) ? 1 : 0,
+                             .softcap = has_softcap(op),
+                             .sink = sink,
+                             .raw_scores = raw ? op.output_elements(3) : Dim(0)});
 }
 
 // --- SparseAttention: causal, restricted to the blocks of a mask in compressed sparse rows ---
@@ -246,11 +245,10 @@ OpCost cost_sparse(const OpContext& op) {
   move_cache(cost, op, {3, 4}, {1, 2}, cache);
   cost += prepare_work(op, query[0] * query[1] * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
   const Dim heads_per_layout = divided(op, heads.query_heads, *layouts, "heads and layouts");
-  add_scores(cost, {.twice_pairs = 2 * query[0] * heads_per_layout * pairs,
-                    .rows = query[0] * heads.query_heads * query[1],
-                    .key_size = heads.size,
-                    .value_size = heads.size});
-  return cost;
+  return cost + scores_work({.twice_pairs = 2 * query[0] * heads_per_layout * pairs,
+                             .rows = query[0] * heads.query_heads * query[1],
+                             .key_size = heads.size,
+                             .value_size = heads.size});
 }
 
 // --- PagedAttention: tokens of several sequences without padding, a cache in blocks ---
@@ -332,14 +330,13 @@ OpCost cost_paged(const OpContext& op) {
     const Dim row = (is_latent(op) ? 1 : 2) * heads.key_heads * heads.size;
     cost += cache_quantization_work(row * cached, row * tokens);
   }
-  add_scores(cost, {.twice_pairs = heads.query_heads * twice,
-                    .rows = tokens * heads.query_heads,
-                    .key_size = heads.size,
-                    .value_size = value_size,
-                    .masks = 0,
-                    .softcap = has_softcap(op),
-                    .sink = op.has_input(11)});
-  return cost;
+  return cost + scores_work({.twice_pairs = heads.query_heads * twice,
+                             .rows = tokens * heads.query_heads,
+                             .key_size = heads.size,
+                             .value_size = value_size,
+                             .masks = 0,
+                             .softcap = has_softcap(op),
+                             .sink = op.has_input(11)});
 }
 
 // --- attention over selected keys ---

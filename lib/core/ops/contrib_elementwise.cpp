@@ -16,7 +16,7 @@ Work additions(int count) { return {.arith = count}; }
 // Unifies the last axis of input 0 with the length of the vector at input i.
 void expect_vector(OpContext& op, int i) {
   if (op.has_shape(0) && op.rank(0) > 0 && op.has_shape(i) && op.rank(i) == 1)
-    op.unify(dim_of(op, 0, -1), dim_of(op, i, 0), "the last axis and input " + std::to_string(i));
+    op.unify(dim_of(op, 0, -1), dim_of(op, i, 0), cat("the last axis and input ", i));
 }
 
 // --- biases and Gelus ---
@@ -26,7 +26,6 @@ void infer_with_bias(OpContext& op) {
   op.set_output(0, op.input(0));
 }
 
-OpCost cost_bias_add(const OpContext& op) { return per_element(op, additions(2)); }
 OpCost cost_bias_gelu(const OpContext& op) { return per_element(op, additions(1) + gelu_work()); }
 OpCost cost_fast_gelu(const OpContext& op) {
   return per_element(op, additions(op.has_input(1) ? 1 : 0) + fast_gelu_work());
@@ -34,8 +33,7 @@ OpCost cost_fast_gelu(const OpContext& op) {
 
 // x·sigmoid(α·x).
 OpCost cost_quick_gelu(const OpContext& op) {
-  const bool scaled = op.attribute("alpha", 1.702) != 1.0;
-  return per_element(op, additions(scaled ? 1 : 0) + silu_work());
+  return per_element(op, additions(op.attribute("alpha", 1.702) != 1.0 ? 1 : 0) + silu_work());
 }
 
 // z·sigmoid(z) with z = scale·x.
@@ -57,35 +55,23 @@ OpCost cost_bias_split_gelu(const OpContext& op) { return per_element(op, additi
 
 OpCost cost_bias_softmax(const OpContext& op) { return per_element(op, additions(1) + softmax_work()); }
 
-OpCost cost_gated_add(const OpContext& op) { return per_element(op, additions(2)); }
-
 // --- dropout: compare a random number with the ratio, scale, select; a copy in inference ---
 
-struct DropoutInputs {
-  int bias, residual, training;
-};
-constexpr DropoutInputs kBiasDropout = {1, 2, 4};
-constexpr DropoutInputs kBitmaskDropout = {-1, -1, 2};
-
-void infer_dropout(OpContext& op, bool bits) {
+template <bool HasBitmask>
+void infer_dropout(OpContext& op) {
   op.set_output(0, op.input(0));
-  if (!bits) return op.set_output(1, {.element = ElementType::Bool, .shape = op.input(0).shape});
+  if (!HasBitmask) return op.set_output(1, {.element = ElementType::Bool, .shape = op.input(0).shape});
   if (op.has_shape(0)) op.set_output(1, ElementType::Uint32, {ceil_div(op.elements(0), 32)});
 }
-void infer_bias_dropout(OpContext& op) { infer_dropout(op, false); }
-void infer_bitmask_dropout(OpContext& op) { infer_dropout(op, true); }
 
-OpCost cost_dropout(const OpContext& op, const DropoutInputs& inputs) {
-  OpCost cost = op.streamed({0, inputs.bias, inputs.residual});
-  const Dim elements = op.elements(0);
-  for (const int added : {inputs.bias, inputs.residual})
-    if (op.has_input(added)) cost.arith += elements;
-  if (op.has_input(inputs.training) && flag_value(op, inputs.training).value_or(false))
-    cost += Work{.arith = 3, .comparisons = 2} * elements;
-  return cost;
+// Inputs of the bias, the residual and the mode; −1 where the operator has none.
+template <int Bias, int Residual, int Training>
+OpCost cost_dropout(const OpContext& op) {
+  const bool drops = op.has_input(Training) && flag_value(op, Training).value_or(false);
+  const int added = (op.has_input(Bias) ? 1 : 0) + (op.has_input(Residual) ? 1 : 0);
+  return op.streamed({0, Bias, Residual}) +
+         (additions(added) + (drops ? Work{.arith = 3, .comparisons = 2} : Work())) * op.elements(0);
 }
-OpCost cost_bias_dropout(const OpContext& op) { return cost_dropout(op, kBiasDropout); }
-OpCost cost_bitmask_dropout(const OpContext& op) { return cost_dropout(op, kBitmaskDropout); }
 
 // --- complex products: the last axis holds real and imaginary parts ---
 
@@ -94,9 +80,6 @@ Shape complex_shape(OpContext& op) {
     if (op.has_shape(i)) op.unify(op.shape(i).empty() ? Dim(0) : dim_of(op, i, -1), 2, "parts of a complex number");
   return op.broadcast(op.shape(0), op.shape(1));
 }
-
-// 4 multiplications, an addition and a subtraction per complex element.
-OpCost cost_complex(const OpContext& op) { return per_element(op, additions(3)); }
 
 // --- rotary embeddings ---
 
@@ -149,11 +132,8 @@ void infer_attention_gate(OpContext& op) {
 
 // decay_scale·softplus(a + dt_bias), where softplus is an exp, an addition and a log; sigmoid(b).
 OpCost cost_attention_gate(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost += Work{.arith = 3, .special = 2} * op.elements(0);
-  if (op.has_output(1)) cost.special += op.output_elements(1);
-  cost.precision = ElementType::Float32;
-  return cost;
+  return in_precision(ElementType::Float32, op.streamed()) + Work{.arith = 3, .special = 2} * op.elements(0) +
+         Work{.special = op.has_output(1) ? op.output_elements(1) : Dim(0)};
 }
 
 void infer_engram(OpContext& op) {
@@ -165,17 +145,11 @@ void infer_engram(OpContext& op) {
 // Per key and query element RMS norm (3) and its scale; their dot product; per gate 1/√H (1), |·|, max, √, sign
 // (comparison, mul), sigmoid; a product per element and, if it is an output, the RMS norm of that with its scale.
 OpCost cost_engram(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim elements = op.elements(0);
   const Dim gates = row_count(op.shape(0));
-  const Work norm = scaled_rms_norm_work(elements, gates);
-  cost.macs = elements;
-  cost += norm * 2;
-  cost += Work{.arith = 5, .special = 2, .comparisons = 3} * gates;
-  cost.arith += elements;
-  if (op.has_output(1)) cost += norm;
-  cost.precision = ElementType::Float32;
-  return cost;
+  const Dim norms = op.has_output(1) ? 3 : 2;
+  return in_precision(ElementType::Float32, op.streamed()) + Work{.arith = elements, .macs = elements} +
+         scaled_rms_norm_work(elements, gates) * norms + Work{.arith = 5, .special = 2, .comparisons = 3} * gates;
 }
 
 // Streams [… C, H], or flattened [… C·H] with num_branches = C.
@@ -197,9 +171,7 @@ Streams streams_of(const OpContext& op) {
 
 Shape pre_mix_shape(OpContext& op) {
   const Streams streams = streams_of(op);
-  Shape output = streams.outer;
-  output.push_back(streams.size);
-  return output;
+  return appended(streams.outer, {streams.size});
 }
 
 // Every feature is a sum of C products.
@@ -210,9 +182,8 @@ OpCost cost_pre_mix(const OpContext& op) {
 
 // C products per element where streams are mixed; a product and an addition for the branch.
 OpCost cost_post_mix(const OpContext& op) {
-  OpCost cost = op.streamed();
-  if (op.has_input(3)) cost.macs = op.elements(0) * streams_of(op).count;
-  return cost + Work{.arith = 2 * op.elements(0)};
+  const Dim macs = op.has_input(3) ? streams_of(op).count : Dim(0);
+  return op.streamed() + Work{.arith = 2, .macs = macs} * op.elements(0);
 }
 
 // streams, norm scale [C·H], down [C·H, R], up [R, C·H], inject [C·H, C], the previous block's output and gate.
@@ -221,11 +192,8 @@ void infer_low_rank_mix(OpContext& op) {
   const Streams streams = streams_of(op);
   expect_dim(op, 2, 0, streams.count * streams.size, "streams and rows of the down projection");
   expect_dim(op, 3, 1, streams.count * streams.size, "streams and columns of the up projection");
-  Shape narrow = streams.outer, gates = streams.outer;
-  narrow.push_back(streams.size);
-  gates.push_back(streams.count);
-  op.set_output(0, op.element(0), std::move(narrow));
-  op.set_output(1, op.element(0), std::move(gates));
+  op.set_output(0, op.element(0), appended(streams.outer, {streams.size}));
+  op.set_output(1, op.element(0), appended(streams.outer, {streams.count}));
   op.set_output(2, op.input(0));
 }
 
@@ -248,16 +216,19 @@ OpCost cost_low_rank_mix(const OpContext& op) {
 
 // --- SwiGLU of gate and up, or of both halves of one tensor ---
 
+Shape halves_shape(OpContext& op) {
+  Shape shape = op.shape(0);
+  if (shape.empty()) op.fail("gate is a scalar");
+  shape.back() = divided(op, shape.back(), 2, "last axis and the halves of gate and up");
+  return shape;
+}
+
 void infer_swiglu(OpContext& op) {
   if (op.has_input(1)) {
     if (op.has_shape(0)) expect_rank(op, 1, op.rank(0));
     return op.set_output(0, op.has_shape(0) ? op.input(0) : op.input(1));
   }
-  set_element(op, 0, op.element(0));
-  Shape shape = op.shape(0);
-  if (shape.empty()) op.fail("gate is a scalar");
-  shape.back() = divided(op, shape.back(), 2, "last axis and the halves of gate and up");
-  op.set_output(0, op.element(0), std::move(shape));
+  shaped<halves_shape>(op);
 }
 
 OpCost cost_swiglu(const OpContext& op) {
@@ -271,40 +242,39 @@ void infer_all_finite(OpContext& op) { op.set_output(0, ElementType::Bool, {}); 
 
 // A test per element, and the conjunction of all.
 OpCost cost_all_finite(const OpContext& op) {
-  OpCost cost = op.streamed();
   Dim elements = 0;
   for (int i = 0; i < op.input_count(); ++i) elements += op.elements(i);
-  return cost + Work{.arith = 2 * elements - 1, .comparisons = 2 * elements - 1};
+  return op.streamed() + Work{.arith = 2 * elements - 1, .comparisons = 2 * elements - 1};
 }
 
 // clang-format off
 constexpr OpRule kContribElementwiseRules[] = {
-    // op                         infer                  cost                  fold     cost in words
-    {"BiasAdd",                   infer_with_bias,       cost_bias_add,        nullptr, "2 adds per element", kAddition.with(Gradient::Unmodelled)},
-    {"BiasDropout",               infer_bias_dropout,    cost_bias_dropout,    nullptr, "bias and residual add per element; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
-    {"BiasGelu",                  infer_with_bias,       cost_bias_gelu,       nullptr, "add, Gelu (4 and erf) per element", kPointwise.reads({{}, WeightUse::Additive})},
-    {"BiasSoftmax",               infer_same,            cost_bias_softmax,    nullptr, "add, softmax (4 and exp) per element", kNorm.with(Gradient::Unmodelled)},
+    // op                         infer                  cost                     fold     cost in words
+    {"BiasAdd",                   infer_with_bias,       cost_each<2>,            nullptr, "2 adds per element", kAddition.with(Gradient::Unmodelled)},
+    {"BiasDropout",               infer_dropout<false>,  cost_dropout<1, 2, 4>,   nullptr, "bias and residual add per element; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
+    {"BiasGelu",                  infer_with_bias,       cost_bias_gelu,          nullptr, "add, Gelu (4 and erf) per element", kPointwise.reads({{}, WeightUse::Additive})},
+    {"BiasSoftmax",               infer_same,            cost_bias_softmax,       nullptr, "add, softmax (4 and exp) per element", kNorm.with(Gradient::Unmodelled)},
     {"BiasSplitGelu",             shaped<bias_split_gelu_shape>, cost_bias_split_gelu, nullptr, "2 adds, Gelu (4 and erf), mul per output element", kOther.with(Gradient::Unmodelled)},
-    {"BitmaskBiasDropout",        infer_bitmask_dropout, cost_bias_dropout,    nullptr, "as BiasDropout", kOther.with(Gradient::Unmodelled)},
-    {"BitmaskDropout",            infer_bitmask_dropout, cost_bitmask_dropout, nullptr, "nothing in inference; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
-    {"ComplexMul",                shaped<complex_shape>, cost_complex,         nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
-    {"ComplexMulConj",            shaped<complex_shape>, cost_complex,         nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
-    {"EngramGate",                infer_engram,          cost_engram,          nullptr, "H macs, 5, sqrt, sigmoid per gate; 2 RMS norms with scale (4), mul per element; output norm", kAttention},
-    {"FastGelu",                  infer_with_bias,       cost_fast_gelu,       nullptr, "bias add, 5 mul, 2 add, tanh per element", kPointwise.reads({{}, WeightUse::Additive})},
-    {"GatedAdd",                  infer_same,            cost_gated_add,       nullptr, "mul, add per element", kPointwise.with(Gradient::Unmodelled)},
-    {"Gelu",                      infer_same,            cost_as<"Gelu">,      nullptr, "3 mul, add, erf per element", kPointwise},
-    {"GemmaRotaryEmbedding",      infer_gemma_rotary,    cost_gemma_rotary,    nullptr, "sin, cos per angle; 2 mul, add per element of q and k", kAttention},
-    {"HyperConnectionLowRankMix", infer_low_rank_mix,    cost_low_rank_mix,    nullptr, "macs of three projections, 1 per element; RMS norm with scale (4), sigmoid per element; SiLU per element of the rank; sigmoid per gate", kOther.with(Gradient::Unmodelled)},
-    {"HyperConnectionPostMix",    infer_same,            cost_post_mix,        nullptr, "C macs per element with a stream matrix; mul, add per element", kOther.with(Gradient::Unmodelled)},
-    {"HyperConnectionPreMix",     shaped<pre_mix_shape>, cost_pre_mix,         nullptr, "C macs per output element; mul for a scale ≠ 1", kOther.with(Gradient::Unmodelled)},
-    {"IsAllFinite",               infer_all_finite,      cost_all_finite,      nullptr, "a test and a conjunction per element", kOther.with(Gradient::Unmodelled)},
-    {"LinearAttentionGate",       infer_attention_gate,  cost_attention_gate,  nullptr, "2 add, mul, exp, log per element; sigmoid per element of b", kAttention},
-    {"MRotaryEmbedding",          infer_multimodal_rotary, cost_rotary,        nullptr, "3 per rotated element", kAttention},
-    {"QuickGelu",                 infer_same,            cost_quick_gelu,      nullptr, "2 mul, sigmoid per element", kPointwise},
-    {"RotaryEmbedding",           infer_rotary,          cost_rotary,          nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
-    {"SampleOp",                  infer_same,            cost_move,            nullptr, "no arithmetic: a copy", kPointwise.with(Gradient::Unmodelled)},
-    {"ScaledSiLU",                infer_same,            cost_scaled_silu,     nullptr, "mul for a scale, mul, sigmoid per element", kPointwise.with(Gradient::Unmodelled)},
-    {"SwiGLU",                    infer_swiglu,          cost_swiglu,          nullptr, "2 mul, sigmoid per element; clamps 3; mul and add for α ≠ 1 and β ≠ 0", kPointwise.with(Gradient::Unmodelled)},
+    {"BitmaskBiasDropout",        infer_dropout<true>,   cost_dropout<1, 2, 4>,   nullptr, "as BiasDropout", kOther.with(Gradient::Unmodelled)},
+    {"BitmaskDropout",            infer_dropout<true>,   cost_dropout<-1, -1, 2>, nullptr, "nothing in inference; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
+    {"ComplexMul",                shaped<complex_shape>, cost_each<3>,            nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
+    {"ComplexMulConj",            shaped<complex_shape>, cost_each<3>,            nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},
+    {"EngramGate",                infer_engram,          cost_engram,             nullptr, "H macs, 5, sqrt, sigmoid per gate; 2 RMS norms with scale (4), mul per element; output norm", kAttention},
+    {"FastGelu",                  infer_with_bias,       cost_fast_gelu,          nullptr, "bias add, 5 mul, 2 add, tanh per element", kPointwise.reads({{}, WeightUse::Additive})},
+    {"GatedAdd",                  infer_same,            cost_each<2>,            nullptr, "mul, add per element", kPointwise.with(Gradient::Unmodelled)},
+    {"Gelu",                      infer_same,            cost_as<"Gelu">,         nullptr, "3 mul, add, erf per element", kPointwise},
+    {"GemmaRotaryEmbedding",      infer_gemma_rotary,    cost_gemma_rotary,       nullptr, "sin, cos per angle; 2 mul, add per element of q and k", kAttention},
+    {"HyperConnectionLowRankMix", infer_low_rank_mix,    cost_low_rank_mix,       nullptr, "macs of three projections, 1 per element; RMS norm with scale (4), sigmoid per element; SiLU per element of the rank; sigmoid per gate", kOther.with(Gradient::Unmodelled)},
+    {"HyperConnectionPostMix",    infer_same,            cost_post_mix,           nullptr, "C macs per element with a stream matrix; mul, add per element", kOther.with(Gradient::Unmodelled)},
+    {"HyperConnectionPreMix",     shaped<pre_mix_shape>, cost_pre_mix,            nullptr, "C macs per output element; mul for a scale ≠ 1", kOther.with(Gradient::Unmodelled)},
+    {"IsAllFinite",               infer_all_finite,      cost_all_finite,         nullptr, "a test and a conjunction per element", kOther.with(Gradient::Unmodelled)},
+    {"LinearAttentionGate",       infer_attention_gate,  cost_attention_gate,     nullptr, "2 add, mul, exp, log per element; sigmoid per element of b", kAttention},
+    {"MRotaryEmbedding",          infer_multimodal_rotary, cost_rotary,           nullptr, "3 per rotated element", kAttention},
+    {"QuickGelu",                 infer_same,            cost_quick_gelu,         nullptr, "2 mul, sigmoid per element", kPointwise},
+    {"RotaryEmbedding",           infer_rotary,          cost_rotary,             nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
+    {"SampleOp",                  infer_same,            cost_move,               nullptr, "no arithmetic: a copy", kPointwise.with(Gradient::Unmodelled)},
+    {"ScaledSiLU",                infer_same,            cost_scaled_silu,        nullptr, "mul for a scale, mul, sigmoid per element", kPointwise.with(Gradient::Unmodelled)},
+    {"SwiGLU",                    infer_swiglu,          cost_swiglu,             nullptr, "2 mul, sigmoid per element; clamps 3; mul and add for α ≠ 1 and β ≠ 0", kPointwise.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribElementwiseRules));

@@ -25,7 +25,7 @@ const Dim& batch_of(const OpContext& op) {
 
 // input_ids, max_length (1), …, num_beams (3), num_return_sequences (4).
 void infer_beam_search(OpContext& op) {
-  const Dim batch = batch_of(op);
+  const Dim& batch = batch_of(op);
   const Dim longest = size_argument(op, 1, "max_length");
   const Dim kept = size_argument(op, 4, "num_return_sequences");
   op.set_output(0, ElementType::Int32, {batch, kept, longest});

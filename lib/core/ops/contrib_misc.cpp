@@ -54,9 +54,8 @@ OpCost cost_gather_quantized(const OpContext& op) {
     }
     cost.read(table, byte_size(picked, op.element(table)));
   }
-  cost.arith = (is_float(op.element(0)) ? 1 : 2) * op.output_elements(0);
-  cost.precision = op.element(2);
-  return cost;
+  const Work each = {.arith = is_float(op.element(0)) ? 1 : 2};
+  return in_precision(op.element(2), cost) + each * op.output_elements(0);
 }
 
 // data [rows, bytes of a row], indices → […, K].
@@ -64,32 +63,24 @@ void infer_gather_packed(OpContext& op) {
   const ElementType element = element_attribute(op, "output_dtype", ElementType::Bfloat16);
   set_element(op, 0, element);
   expect_rank(op, 0, 2);
-  Shape output = op.shape(1);
-  output.push_back(positive_attribute(op, "K"));
-  op.set_output(0, element, std::move(output));
+  op.set_output(0, element, appended(op.shape(1), {positive_attribute(op, "K")}));
 }
 
 // A product with its block's scale per element, whatever the format.
 OpCost cost_gather_packed(const OpContext& op) {
-  OpCost cost = op.streamed({1});
-  cost.read(0, min(op.elements(0), op.elements(1) * dim_of(op, 0, 1)));
-  cost.arith = op.output_elements(0);
-  cost.precision = op.output(0).element;
-  return cost;
+  const Dim picked = min(op.elements(0), op.elements(1) * dim_of(op, 0, 1));
+  return in_precision(op.output(0).element, reading(op.streamed({1}), 0, picked)) +
+         Work{.arith = op.output_elements(0)};
 }
 
 // weight [rows, width], indices → […, width].
 Shape embedding_shape(OpContext& op) {
   expect_rank(op, 0, 2);
-  Shape output = op.shape(1);
-  output.push_back(dim_of(op, 0, 1));
-  return output;
+  return appended(op.shape(1), {dim_of(op, 0, 1)});
 }
 
 OpCost cost_embedding(const OpContext& op) {
-  OpCost cost = op.streamed({1});
-  cost.read(0, min(op.output_bytes(0), op.input_bytes(0)));
-  return cost;
+  return reading(op.streamed({1}), 0, min(op.output_bytes(0), op.input_bytes(0)));
 }
 
 // --- CropAndResize: X [N, C, H, W], rois [R, 4], batch_indices [R], crop_size [2] ---
@@ -109,9 +100,9 @@ Shape crop_shape(OpContext& op) {
 OpCost cost_crop(const OpContext& op) {
   const Interpolation mode = interpolation(op, "bilinear");
   const Shape& output = op.output_shape(0);
-  OpCost cost = op.streamed({1, 2});
-  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2)), op.element(0)));
-  return cost + (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3])) +
+  const Dim taps = min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2));
+  return reading(op.streamed({1, 2}), 0, byte_size(taps, op.element(0))) +
+         (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3])) +
          weight_products_work(mode, 2) * (output[0] * output[2] * output[3]) +
          sample_work(mode, 2) * op.output_elements(0);
 }
@@ -129,8 +120,7 @@ Shape rfft_shape(OpContext& op) {
   Shape output = op.shape(0);
   if (op.rank(0) < signal_axes(op)) op.fail("the signal has fewer axes than signal_ndim");
   output.back() = floor_div(output.back(), 2) + 1;
-  output.push_back(2);
-  return output;
+  return appended(output, {2});
 }
 
 // […, n, 2] → […, 2·(n − 1)].
@@ -145,10 +135,9 @@ Shape irfft_shape(OpContext& op) {
 
 // `real` is the shape of the real side.
 OpCost cost_transform(const OpContext& op, const Shape& real) {
-  OpCost cost = op.streamed();
   Dim stages = 0;
-  for (int i = 0; i < signal_axes(op); ++i) stages += ceil_log2(real[real.size() - 1 - static_cast<std::size_t>(i)]);
-  return cost + Work{.arith = ceil_div(5 * element_count(real) * stages, 2)};
+  for (int i = 0; i < signal_axes(op); ++i) stages += ceil_log2(*(real.end() - 1 - i));
+  return op.streamed() + Work{.arith = ceil_div(5 * element_count(real) * stages, 2)};
 }
 OpCost cost_rfft(const OpContext& op) { return cost_transform(op, op.shape(0)); }
 OpCost cost_irfft(const OpContext& op) { return cost_transform(op, op.output_shape(0)); }
@@ -204,33 +193,38 @@ OpCost cost_murmur(const OpContext& op) {
 
 // --- shapes and layouts ---
 
-void infer_expand_dims(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape expand_dims_shape(OpContext& op) {
   const auto axis = op.integers(1);
   Shape shape = op.shape(0);
-  if (!axis) {  // every size stays, moves back by one, or is the new 1
-    shape.push_back(1);
+  if (axis && axis->size() != 1) op.fail(cat("axis has ", axis->size(), " entries, expected 1"));
+  shape.insert(axis ? shape.begin() + normal_axis(op, axis->front(), op.rank(0) + 1) : shape.end(), Dim(1));
+  if (!axis)  // every size stays, moves back by one, or is the new 1
     for (std::size_t i = 0; i < shape.size(); ++i)
       shape[i] =
           op.fresh("expanded_dim", "the axis to insert is data", i == 0 ? shape[0] : max(op.shape(0)[i - 1], shape[i]));
-    return op.set_output(0, op.element(0), std::move(shape));
-  }
-  if (axis->size() != 1) op.fail(cat("axis has ", axis->size(), " entries, expected 1"));
-  shape.insert(shape.begin() + normal_axis(op, axis->front(), op.rank(0) + 1), Dim(1));
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
-// pads [2·rank] or [1, 2·rank], begins then ends.
-Shape pad_shape(OpContext& op) {
-  Shape shape = op.shape(0);
-  const std::size_t rank = shape.size();
+// The begin and the end pad of each axis, from pads [2·rank] or [1, 2·rank]; empty where they are data.
+std::vector<std::optional<std::pair<Dim, Dim>>> pads_of(const OpContext& op) {
+  const auto rank = static_cast<std::size_t>(op.rank(0));
+  std::vector<std::optional<std::pair<Dim, Dim>>> result(rank);
   const TensorValue* pads = op.value(1);
-  if (pads != nullptr && pads->size() != 2 * rank)
-    op.fail(cat("pads has ", pads->size(), " entries, expected ", 2 * rank));
+  if (pads == nullptr) return result;
+  if (pads->size() != 2 * rank) op.fail(cat("pads has ", pads->size(), " entries, expected ", 2 * rank));
   for (std::size_t i = 0; i < rank; ++i) {
-    const auto begin = pads != nullptr ? as_dim((*pads)[i]) : std::nullopt;
-    const auto end = pads != nullptr ? as_dim((*pads)[i + rank]) : std::nullopt;
-    shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
+    const auto begin = as_dim((*pads)[i]), end = as_dim((*pads)[i + rank]);
+    if (begin && end) result[i].emplace(*begin, *end);
+  }
+  return result;
+}
+
+Shape pad_shape(OpContext& op) {
+  const auto pads = pads_of(op);
+  Shape shape = op.shape(0);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    shape[i] =
+        pads[i] ? shape[i] + pads[i]->first + pads[i]->second : op.fresh("padded_dim", "pads are computed from data");
     if (const auto size = shape[i].value(); size && *size < 0) op.fail(cat("pads remove more than axis ", i, " has"));
   }
   return shape;
@@ -238,17 +232,13 @@ Shape pad_shape(OpContext& op) {
 
 // Reads only the elements that negative pads leave.
 OpCost cost_pad(const OpContext& op) {
-  OpCost cost = op.streamed({});
-  const TensorValue* pads = op.value(1);
-  const Shape& shape = op.shape(0);
+  const auto pads = pads_of(op);
   Dim kept = 1;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const auto begin = pads != nullptr ? as_dim((*pads)[i]) : std::nullopt;
-    const auto end = pads != nullptr ? as_dim((*pads)[i + shape.size()]) : std::nullopt;
-    kept *= begin && end ? max(shape[i] + min(*begin, 0) + min(*end, 0), 0) : shape[i];
+  for (std::size_t i = 0; i < pads.size(); ++i) {
+    const Dim& size = op.shape(0)[i];
+    kept *= pads[i] ? max(size + min(pads[i]->first, 0) + min(pads[i]->second, 0), 0) : size;
   }
-  cost.read(0, byte_size(kept, op.element(0)));
-  return cost;
+  return reading(op.streamed({}), 0, byte_size(kept, op.element(0)));
 }
 
 // The length of a Range without a step, which defaults to 1; otherwise Range is as in ai.onnx.
@@ -276,8 +266,7 @@ Shape unfold_shape(OpContext& op) {
   if (step < 1) op.fail(cat("step is ", step));
   if (greater_equal(shape[axis], size) == false) op.fail(cat("slices of ", size, " from ", shape[axis].to_string()));
   shape[axis] = floor_div(shape[axis] - size, step) + 1;
-  shape.push_back(size);
-  return shape;
+  return appended(shape, {size});
 }
 
 // x [n] → y, the place of each element in y, counts.
@@ -294,12 +283,10 @@ void infer_unique(OpContext& op) {
 // --- text ---
 
 // [C] or [N, C] → tokens on a new last axis, padded to the longest.
-void infer_tokenizer(OpContext& op) {
-  set_element(op, 0, ElementType::String);
-  Shape shape = op.shape(0);
+Shape tokenizer_shape(OpContext& op) {
+  const Shape& shape = op.shape(0);
   if (shape.empty() || shape.size() > 2) op.fail(cat("the input has rank ", shape.size(), ", expected 1 or 2"));
-  shape.push_back(op.fresh("tokens", "the most tokens of a string"));
-  op.set_output(0, ElementType::String, std::move(shape));
+  return appended(shape, {op.fresh("tokens", "the most tokens of a string")});
 }
 
 // words [words, characters], W [filters, 1, window, width], B, C [vocabulary, width] → [words, filters].
@@ -320,15 +307,14 @@ OpCost cost_word_embedding(const OpContext& op) {
   const Dim words = op.shape(0)[0], characters = op.shape(0)[1];
   const Dim places = characters - weight[2] + 1;
   const Dim results = words * places * weight[0];
-  OpCost cost = op.streamed({0, 1, 2});
+  const Dim comparisons = words * (places - 1) * weight[0];
+  OpCost cost = in_precision(op.element(1), op.streamed({0, 1, 2}));
   if (op.rank(0) > 2) op.read_only(cost, 0, byte_size(words * characters, op.element(0)));
   cost.read(3, byte_size(min(op.elements(3), words * characters * dim_of(op, 3, -1)), op.element(3)));
-  cost.macs = results * weight[2] * weight[3];
-  cost.arith = results + words * (places - 1) * weight[0];
-  cost.comparisons = words * (places - 1) * weight[0];
-  cost.special = results;
-  cost.precision = op.element(1);
-  return cost;
+  return cost + Work{.arith = results + comparisons,
+                     .special = results,
+                     .comparisons = comparisons,
+                     .macs = results * weight[2] * weight[3]};
 }
 
 // --- opaque nodes: outputs are as the file declares them ---
@@ -344,27 +330,27 @@ OpCost cost_aten(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribMiscRules[] = {
-    // op                    infer                   cost                   fold       cost in words
-    {"CDist",                shaped<cdist_shape>,    cost_cdist,            nullptr,   "3·N − 1 per pair; sqrt for the Euclidean distance", kOther.with(Gradient::Unmodelled)},
-    {"CropAndResize",        shaped<crop_shape>,     cost_crop,             nullptr,   "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop", kPooling.with(Gradient::Unmodelled)},
-    {"DynamicTimeWarping",   infer_time_warping,     cost_time_warping,     nullptr,   "2 comparisons, add per cell", kOther.with(Gradient::Unmodelled)},
-    {"EPContext",            infer_opaque,           cost_opaque,           nullptr,   "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
-    {"ExpandDims",           infer_expand_dims,      cost_view,             fold_same, "nothing: a view", kView.with(Gradient::Unmodelled)},
+    // op                    infer                      cost                   fold       cost in words
+    {"CDist",                shaped<cdist_shape>,       cost_cdist,            nullptr,   "3·N − 1 per pair; sqrt for the Euclidean distance", kOther.with(Gradient::Unmodelled)},
+    {"CropAndResize",        shaped<crop_shape>,        cost_crop,             nullptr,   "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop", kPooling.with(Gradient::Unmodelled)},
+    {"DynamicTimeWarping",   infer_time_warping,        cost_time_warping,     nullptr,   "2 comparisons, add per cell", kOther.with(Gradient::Unmodelled)},
+    {"EPContext",            infer_opaque,              cost_opaque,           nullptr,   "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
+    {"ExpandDims",           shaped<expand_dims_shape>, cost_view,             fold_same, "nothing: a view", kView.with(Gradient::Unmodelled)},
     {"GatherBlockQuantized", shaped<gather_quantized_shape, 2>, cost_gather_quantized, nullptr, "sub and mul per element; reads the slices it picks, at most all", kGathering.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"GatherND",             infer_as<"GatherND">,   cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
-    {"GatherPacked",         infer_gather_packed,    cost_gather_packed,    nullptr,   "mul per element; reads the rows it picks, at most all", kGathering.with(Gradient::Unmodelled)},
-    {"GridSample",           infer_as<"GridSample">, cost_as<"GridSample">, nullptr,   "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"Irfft",                shaped<irfft_shape>,    cost_irfft,            nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
-    {"MurmurHash3",          infer_murmur,           cost_murmur,           nullptr,   "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
-    {"Pad",                  shaped<pad_shape>,      cost_pad,              nullptr,   "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
-    {"Range",                infer_range,            cost_as<"Range">,      fold_as<"Range">, "as ai.onnx", kGenerated.with(Placement::Materialises)},
-    {"Rfft",                 shaped<rfft_shape>,     cost_rfft,             nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
-    {"Snpe",                 infer_opaque,           cost_opaque,           nullptr,   "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
-    {"Tokenizer",            infer_tokenizer,        cost_move,             nullptr,   "no arithmetic", kText},
-    {"TorchEmbedding",       shaped<embedding_shape>, cost_embedding,       nullptr,   "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
-    {"Trilu",                infer_as<"Trilu">,      cost_as<"Trilu">,      fold_as<"Trilu">, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
-    {"UnfoldTensor",         shaped<unfold_shape>,   cost_move,             nullptr,   "no arithmetic; reads the input once, writes the output", kLayout.with(Gradient::Unmodelled)},
-    {"Unique",               infer_unique,           cost_as<"Unique">,     nullptr,   "as ai.onnx", kSearch.with(Gradient::Unmodelled)},
+    {"GatherND",             infer_as<"GatherND">,      cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"GatherPacked",         infer_gather_packed,       cost_gather_packed,    nullptr,   "mul per element; reads the rows it picks, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"GridSample",           infer_as<"GridSample">,    cost_as<"GridSample">, nullptr,   "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"Irfft",                shaped<irfft_shape>,       cost_irfft,            nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
+    {"MurmurHash3",          infer_murmur,              cost_murmur,           nullptr,   "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
+    {"Pad",                  shaped<pad_shape>,         cost_pad,              nullptr,   "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
+    {"Range",                infer_range,               cost_as<"Range">,      fold_as<"Range">, "as ai.onnx", kGenerated.with(Placement::Materialises)},
+    {"Rfft",                 shaped<rfft_shape>,        cost_rfft,             nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
+    {"Snpe",                 infer_opaque,              cost_opaque,           nullptr,   "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
+    {"Tokenizer",            shaped_as<tokenizer_shape, ElementType::String>, cost_move, nullptr, "no arithmetic", kText},
+    {"TorchEmbedding",       shaped<embedding_shape>,   cost_embedding,        nullptr,   "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"Trilu",                infer_as<"Trilu">,         cost_as<"Trilu">,      fold_as<"Trilu">, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"UnfoldTensor",         shaped<unfold_shape>,      cost_move,             nullptr,   "no arithmetic; reads the input once, writes the output", kLayout.with(Gradient::Unmodelled)},
+    {"Unique",               infer_unique,              cost_as<"Unique">,     nullptr,   "as ai.onnx", kSearch.with(Gradient::Unmodelled)},
     {"WordConvEmbedding",    shaped<word_embedding_shape, 1>, cost_word_embedding, nullptr, "window × width macs, bias, tanh, maximum per filter and place of a word", kOtherProduct},
 };
 

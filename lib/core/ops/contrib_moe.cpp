@@ -1,5 +1,7 @@
 // com.microsoft: mixtures of experts. Every token runs through its k best experts only. The weights of at most
 // min(experts, tokens·k) experts are read, which is exact for one token.
+#include <array>
+
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "pagoda/base/cat.h"
@@ -12,12 +14,9 @@ struct Projection {
   int weights, bias, scales, zero_points;
 };
 
-struct Experts {
-  Projection fc1, fc2, fc3;
-  bool quantized;
-};
-constexpr Experts kMoe = {{2, 3, -1, -1}, {4, 5, -1, -1}, {6, 7, -1, -1}, false};
-constexpr Experts kQuantizedMoe = {{2, 4, 3, 11}, {5, 7, 6, 12}, {8, 10, 9, 13}, true};
+using Projections = std::array<Projection, 3>;
+constexpr Projections kMoe = {{{2, 3, -1, -1}, {4, 5, -1, -1}, {6, 7, -1, -1}}};
+constexpr Projections kQuantizedMoe = {{{2, 4, 3, 11}, {5, 7, 6, 12}, {8, 10, 9, 13}}};
 
 void infer_moe(OpContext& op) {
   if (op.has_shape(0) && op.rank(0) != 2 && op.rank(0) != 3)
@@ -33,8 +32,7 @@ Dim expert_count(const OpContext& op) { return dim_of(op, 1, 1).is_constant() ? 
 std::string_view quantization(const OpContext& op) { return op.attribute("quant_type", std::string_view("int")); }
 
 // Width of the weights of a projection; where they are packed, a byte holds 8 / bits of them.
-std::int64_t weight_bits(const OpContext& op, const Experts& experts, std::string_view own) {
-  if (!experts.quantized || op.element(experts.fc1.weights) != ElementType::Uint8) return 8;
+std::int64_t weight_bits(const OpContext& op, std::string_view own) {
   const std::string_view type = quantization(op);
   if (type == "fp4" || type == "nvfp4" || type == "wfp4afp8") return 4;
   const std::int64_t bits = op.attribute(own, op.attribute("expert_weight_bits", std::int64_t{4}));
@@ -42,10 +40,12 @@ std::int64_t weight_bits(const OpContext& op, const Experts& experts, std::strin
   return bits;
 }
 
-// Number of weights of one expert, whatever the order of their axes.
-Dim weights_per_expert(const OpContext& op, const Projection& projection, std::int64_t bits) {
-  if (!op.has_input(projection.weights)) return 0;
-  const Shape& shape = shape_of(op, projection.weights, 3);
+// Number of weights of one expert in projection `number` of 3, whatever the order of their axes.
+Dim weights_per_expert(const OpContext& op, const Projections& projections, int number, bool is_packed) {
+  const std::int64_t bits = is_packed ? weight_bits(op, cat("fc", number, "_expert_weight_bits")) : 8;
+  const int input = projections[static_cast<std::size_t>(number - 1)].weights;
+  if (!op.has_input(input)) return 0;
+  const Shape& shape = shape_of(op, input, 3);
   return shape[1] * shape[2] * (8 / bits);
 }
 
@@ -65,18 +65,21 @@ Work expert_activation_work(const OpContext& op, bool gated) {
   return (name == "gelu" ? fast_gelu_work() : activation_work(op, name)) + gate;
 }
 
+// Dividing the k weights of every token by their sum, where an attribute asks for it.
+Work normalizing_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
+  return {.arith = when(op.attribute("normalize_routing_weights", std::int64_t{0}) != 0, tokens * (2 * k - 1))};
+}
+
 // Softmax over the experts, and a comparison per expert to select; then normalising the k weights. For each of its k
 // choices, the sparse mixer takes a selection, |x|, max, sub, div and a comparison for the mask, and a softmax.
 Work router_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
   const Dim scores = tokens * expert_count(op);
   if (op.attribute("use_sparse_mixer", std::int64_t{0}) != 0)
     return (softmax_work() + Work{.arith = 6, .comparisons = 4}) * (scores * k);
-  Work work = (softmax_work() + Work{.arith = 1, .comparisons = 1}) * scores;
-  if (op.attribute("normalize_routing_weights", std::int64_t{0}) != 0) work.arith += tokens * (2 * k - 1);
-  return work;
+  return (softmax_work() + Work{.arith = 1, .comparisons = 1}) * scores + normalizing_work(op, tokens, k);
 }
 
-OpCost cost_experts(const OpContext& op, const Experts& experts) {
+OpCost cost_experts(const OpContext& op, const Projections& projections, bool is_quantized) {
   const std::int64_t k = positive_attribute(op, "k");
   const Dim tokens = row_count(op.shape(0));
   const Dim& hidden = dim_of(op, 0, -1);
@@ -84,31 +87,28 @@ OpCost cost_experts(const OpContext& op, const Experts& experts) {
   const Dim count = expert_count(op);
   const Dim touched = min(count, runs);
 
-  const Dim w1 = weights_per_expert(op, experts.fc1, weight_bits(op, experts, "fc1_expert_weight_bits"));
-  const Dim w2 = weights_per_expert(op, experts.fc2, weight_bits(op, experts, "fc2_expert_weight_bits"));
-  const Dim w3 = weights_per_expert(op, experts.fc3, weight_bits(op, experts, "fc3_expert_weight_bits"));
+  const auto& [fc1, fc2, fc3] = projections;
+  const bool is_packed = is_quantized && op.element(fc1.weights) == ElementType::Uint8;
+  const Dim w1 = weights_per_expert(op, projections, 1, is_packed);
+  const Dim w2 = weights_per_expert(op, projections, 2, is_packed);
+  const Dim w3 = weights_per_expert(op, projections, 3, is_packed);
   const Dim inter = divided(op, w2, hidden, "weights of the second projection and hidden size");
 
   OpCost cost = op.streamed({0, 1, 14, 15, 16, 17, 18, 19, 20});
-  for (const Projection& projection : {experts.fc1, experts.fc2, experts.fc3})
-    read_experts(cost, op, projection, touched, count);
-  cost.macs = runs * (w1 + w2 + w3);
-  cost += router_work(op, tokens, k);
-  cost += expert_activation_work(op, op.has_input(experts.fc3.weights)) * (runs * inter);
-  if (op.has_input(experts.fc1.bias))
+  for (const Projection& projection : projections) read_experts(cost, op, projection, touched, count);
+  cost += Work{.macs = runs * (w1 + w2 + w3)} + router_work(op, tokens, k);
+  cost += expert_activation_work(op, op.has_input(fc3.weights)) * (runs * inter);
+  if (op.has_input(fc1.bias))
     cost.arith += runs * divided(op, w1, hidden, "weights of the first projection and hidden size");
-  if (op.has_input(experts.fc2.bias)) cost.arith += runs * hidden;
-  if (op.has_input(experts.fc3.bias)) cost.arith += runs * inter;
+  cost.arith += when(op.has_input(fc2.bias), runs * hidden) + when(op.has_input(fc3.bias), runs * inter);
   cost.arith += (runs + tokens * (k - 1)) * hidden;  // weigh and sum the experts' outputs
-  if (experts.quantized) {
-    // Integers: subtract the zero point (2^(bits − 1) if none is given) and scale. Floating-point formats: only scale.
-    cost.arith += touched * (w1 + w2 + w3) * (quantization(op) == "int" ? 2 : 1);
-  }
+  // Integers: subtract the zero point (2^(bits − 1) if none is given) and scale. Floating-point formats: only scale.
+  if (is_quantized) cost.arith += touched * (w1 + w2 + w3) * (quantization(op) == "int" ? 2 : 1);
   return cost;
 }
 
-OpCost cost_moe(const OpContext& op) { return cost_experts(op, kMoe); }
-OpCost cost_quantized_moe(const OpContext& op) { return cost_experts(op, kQuantizedMoe); }
+OpCost cost_moe(const OpContext& op) { return cost_experts(op, kMoe, false); }
+OpCost cost_quantized_moe(const OpContext& op) { return cost_experts(op, kQuantizedMoe, true); }
 
 // --- MoEPacked: weights in packed formats, a row of bytes per output; the router chooses by given scores ---
 
@@ -139,16 +139,12 @@ OpCost cost_moe_packed(const OpContext& op) {
   OpCost cost = op.streamed({kTokens, kScores, kMixing});
   for (const int blob : {kGate, kUp, kDown})
     if (op.has_input(blob)) cost.read(blob, touched * dim_of(op, blob, 1) * dim_of(op, blob, 2));
-  cost.macs = runs * weights;
-  cost.arith = touched * weights;
   const Dim scores = tokens * count;
   if (!op.has_input(kMixing)) cost += softmax_work() * scores;
-  cost += Work{.arith = 1, .comparisons = 1} * scores;
-  if (op.attribute("normalize_routing_weights", std::int64_t{0}) != 0) cost.arith += tokens * (2 * k - 1);
   const std::string_view activation = op.attribute("activation_type", std::string_view("swiglu"));
-  return cost +
-         Work{.arith =
-                  when(op.attribute("routed_scaling_factor", 1.0) != 1.0, runs) + (runs + tokens * (k - 1)) * hidden} +
+  const Dim scaled = when(op.attribute("routed_scaling_factor", 1.0) != 1.0, runs);
+  return cost + Work{.arith = touched, .macs = runs} * weights + Work{.arith = 1, .comparisons = 1} * scores +
+         normalizing_work(op, tokens, k) + Work{.arith = scaled + (runs + tokens * (k - 1)) * hidden} +
          (activation == "swiglu" ? swiglu_work(op, false) : activation_work(op, activation)) * (runs * inter);
 }
 
@@ -160,8 +156,7 @@ void infer_group_router(OpContext& op) {
   positive_attribute(op, "top_k");
   expect_rank(op, kBias, 1);
   set_element(op, 0, op.element(kLogits));
-  set_element(op, 1, ElementType::Float32);
-  set_element(op, 2, ElementType::Float32);
+  for (const int output : {1, 2}) set_element(op, output, ElementType::Float32);
   const Shape& logits = op.shape(kLogits);
   if (logits.empty()) op.fail("logits are a scalar");
   Dim experts = logits.back();
@@ -172,8 +167,7 @@ void infer_group_router(OpContext& op) {
   expect_dim(op, kBias, 0, experts, "experts and their bias");
   const Shape scores = {row_count(logits), experts};
   op.set_output(0, op.element(kLogits), scores);
-  op.set_output(1, ElementType::Float32, scores);
-  op.set_output(2, ElementType::Float32, scores);
+  for (const int output : {1, 2}) op.set_output(output, ElementType::Float32, scores);
 }
 
 // Per score a sigmoid and the bias. Chosen scores: a comparison per score for the best of each group and again for the

@@ -8,8 +8,6 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-Work scaled_by(int operations, const Dim& elements) { return {.arith = operations * elements}; }
-
 // --- residual + norm over the last axis ---
 
 // skip may be broadcast along leading axes. Statistics, if they are outputs, are one float per row; the sum is the
@@ -24,52 +22,44 @@ void infer_skip_norm(OpContext& op) {
   if (op.has_shape(1) && op.rank(1) > 0) op.unify(dim_of(op, 1, -1), hidden, "hidden size of input and skip");
   Shape statistics = op.shape(0);
   statistics.back() = 1;
-  op.set_output(1, ElementType::Float32, statistics);
-  op.set_output(2, ElementType::Float32, statistics);
+  for (const int output : {1, 2}) op.set_output(output, ElementType::Float32, statistics);
 }
 
 // Sum with the residual and a bias, moments (4), normalise, gamma, beta; per row two divisions, ε, rsqrt.
 OpCost cost_skip_layer_norm(const OpContext& op) {
+  const int more = 2 + (op.has_input(3) ? 1 : 0) + (op.has_input(4) ? 1 : 0);
   const Dim elements = op.elements(0);
-  return op.streamed() + layer_norm_work(elements, row_count(op.shape(0))) +
-         scaled_by(2 + (op.has_input(3) ? 1 : 0) + (op.has_input(4) ? 1 : 0), elements);
+  return op.streamed() + layer_norm_work(elements, row_count(op.shape(0))) + Work{.arith = more} * elements;
 }
 
 // Sum with the residual and a bias, square, add, normalise, gamma; per row a division, ε, rsqrt.
 OpCost cost_skip_rms_norm(const OpContext& op) {
   const Dim elements = op.elements(0);
   return op.streamed() + rms_norm_work(elements, row_count(op.shape(0))) +
-         scaled_by(2 + (op.has_input(3) ? 1 : 0), elements);
+         Work{.arith = op.has_input(3) ? 3 : 2} * elements;
 }
 
 // --- embeddings + layer norm ---
 
-// The input of the position ids, and the number of operations that turn a stored element into a real number.
-struct EmbedInputs {
-  int positions;  // position_ids, -1 where the operator has none
-  int dequantize;
-};
-constexpr EmbedInputs kEmbed = {8, 0};
-constexpr EmbedInputs kQuantizedEmbed = {-1, 2};
-
 // input_ids [B, S], tables of words (2), positions (3), segments (4), all [rows, H] → [B, S, H], mask lengths [B].
-void infer_embed(OpContext& op, ElementType element) {
+template <int Typed>
+void infer_embed(OpContext& op) {
+  const ElementType element = op.element(Typed);
   set_element(op, 0, element);
   expect_rank(op, 0, 2);
   expect_rank(op, 2, 2);
   const Shape& ids = op.shape(0);
   const Dim& hidden = dim_of(op, 2, 1);
   for (const int other : {3, 4, 5, 6}) expect_dim(op, other, -1, hidden, "hidden sizes of the tables");
-  op.set_output(0, element, {ids[0], ids[1], hidden});
+  for (const int output : {0, 2}) op.set_output(output, element, {ids[0], ids[1], hidden});
   op.set_output(1, ElementType::Int32, {ids[0]});
-  op.set_output(2, element, {ids[0], ids[1], hidden});
 }
-void infer_embed(OpContext& op) { infer_embed(op, op.element(2)); }
-void infer_quantized_embed(OpContext& op) { infer_embed(op, op.element(8)); }
 
-// Rows are picked from the tables, at most all of them; without position ids, one row is read per position.
-OpCost cost_embed(const OpContext& op, const EmbedInputs& inputs) {
-  OpCost cost = op.streamed({0, 1, 5, 6, 7, inputs.positions});
+// Rows are picked from the tables, at most all of them; without position ids, one row is read per position. Turning a
+// stored element into a real number takes `Dequantize` operations. `Positions` is −1 where the operator has no ids.
+template <int Positions, int Dequantize>
+OpCost cost_embed(const OpContext& op) {
+  OpCost cost = in_precision(op.output(0).element, op.streamed({0, 1, 5, 6, 7, Positions}));
   const Shape& ids = op.shape(0);
   const Dim tokens = ids[0] * ids[1];
   const Dim hidden = dim_of(op, 2, 1);
@@ -77,19 +67,17 @@ OpCost cost_embed(const OpContext& op, const EmbedInputs& inputs) {
   Dim gathered = 0;
   for (const int table : {2, 3, 4}) {
     if (!op.has_input(table)) continue;
-    Dim rows = tokens;
-    if (table == 3) rows = op.has_input(inputs.positions) ? op.elements(inputs.positions) : ids[1];
+    const bool by_position = table == 3 && !op.has_input(Positions);
+    const Dim rows = by_position ? ids[1] : table == 3 ? op.elements(Positions) : tokens;
     cost.read(table, byte_size(min(op.elements(table), rows * hidden), op.element(table)));
     gathered += elements;
   }
-  cost.precision = op.output(0).element;
-  cost += layer_norm_work(elements, tokens);
-  cost.arith += 2 * elements + (gathered - elements) + inputs.dequantize * (gathered + 2 * hidden);
-  return cost;
+  return cost + layer_norm_work(elements, tokens) +
+         Work{.arith = elements + gathered + Dequantize * (gathered + 2 * hidden)};
 }
-OpCost cost_embed(const OpContext& op) { return cost_embed(op, kEmbed); }
+
 OpCost cost_quantized_embed(const OpContext& op) {
-  OpCost cost = cost_embed(op, kQuantizedEmbed);
+  OpCost cost = cost_embed<-1, 2>(op);
   for (int i = 8; i < op.input_count(); ++i) cost.read(i, op.input_bytes(i));
   return cost;
 }
@@ -104,21 +92,17 @@ void infer_group_norm(OpContext& op) {
       op.fail(cat(*channels, " channels do not divide into ", groups, " groups"));
     expect_dim(op, 1, 0, image.channels, "channels and gamma");
   }
-  op.set_output(0, op.input(0));
-  op.set_output(1, op.input(0));
+  for (const int output : {0, 1}) op.set_output(output, op.input(0));
 }
 
 // Moments (4) and a·x + b per element; two divisions, ε, rsqrt per group; a = gamma·rsqrt, b = beta − a·mean (3) per
 // image and channel; SiLU if the attribute activation requests it.
 OpCost cost_group_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Image image = image_of(op, 0, stated_layout(op, 1));
-  const Dim elements = op.elements(0);
   const Dim statistics = image.batch * positive_attribute(op, "groups");
-  cost.arith = 6 * elements + 3 * statistics + 3 * image.batch * image.channels;
-  cost.special = statistics;
-  if (op.attribute("activation", std::int64_t{0}) != 0) cost += silu_work() * elements;
-  return cost;
+  const bool has_silu = op.attribute("activation", std::int64_t{0}) != 0;
+  return op.streamed() + Work{.arith = 3 * statistics + 3 * image.batch * image.channels, .special = statistics} +
+         (Work{.arith = 6} + (has_silu ? silu_work() : Work())) * op.elements(0);
 }
 
 OpCost cost_skip_group_norm(const OpContext& op) {
@@ -133,8 +117,6 @@ Dim branch_rows(const OpContext& op) {
   const Dim rows = row_count(op.shape(0));
   return branches > 0 ? rows * branches : rows;
 }
-
-void infer_same_shape(OpContext& op) { op.set_output(0, op.input(0)); }
 
 OpCost cost_branchwise_norm(const OpContext& op) {
   return in_precision(ElementType::Float32, op.streamed()) + Work{.arith = when(op.has_input(1), op.elements(0))} +
@@ -180,26 +162,24 @@ OpCost cost_norm_rotary(const OpContext& op) {
   const Dim tokens = data[0] * data[1];
   const Dim heads = tokens * data[2];
   const Dim elements = heads * normalized_width(op);
-  OpCost cost = op.streamed({1, 2});
+  OpCost cost = in_precision(ElementType::Float32, op.streamed({1, 2}));
   cost.read(0, byte_size(elements, op.element(0)));
   read_rotary_tables(cost, op, 3, 4, tokens);
-  cost += scaled_rms_norm_work(elements, heads);
-  cost += rotary_work(heads * positive_attribute(op, "rotary_embedding_dim"));
-  cost.precision = ElementType::Float32;
-  return cost;
+  return cost + scaled_rms_norm_work(elements, heads) +
+         rotary_work(heads * positive_attribute(op, "rotary_embedding_dim"));
 }
 
 // clang-format off
 constexpr OpRule kContribNormRules[] = {
-    // op                        infer                  cost                  fold     cost in words
-    {"BranchwiseRMSNorm",        infer_same_shape,      cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch", kNorm.with(Gradient::Unmodelled)},
-    {"EmbedLayerNormalization",  infer_embed,           cost_embed,           nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks", kNorm.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Factor, WeightUse::Additive})},
-    {"GatedRMSNorm",             infer_gated_norm,      cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row", kNorm.with(Gradient::Unmodelled)},
-    {"GroupNorm",                infer_group_norm,      cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
-    {"QEmbedLayerNormalization", infer_quantized_embed, cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter", kNorm.with(Gradient::Unmodelled)},
-    {"RMSNormRotary",            infer_norm_rotary,     cost_norm_rotary,     nullptr, "RMS norm with scale (4) per element of the slice; div, ε, rsqrt per head; 3 per rotated element", kNorm.with(Gradient::Unmodelled)},
-    {"SkipGroupNorm",            infer_group_norm,      cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
-    {"SkipLayerNormalization",   infer_skip_norm,       cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive})},
+    // op                        infer              cost                  fold     cost in words
+    {"BranchwiseRMSNorm",        infer_same,        cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch", kNorm.with(Gradient::Unmodelled)},
+    {"EmbedLayerNormalization",  infer_embed<2>,    cost_embed<8, 0>,     nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks", kNorm.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Factor, WeightUse::Additive})},
+    {"GatedRMSNorm",             infer_gated_norm,  cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row", kNorm.with(Gradient::Unmodelled)},
+    {"GroupNorm",                infer_group_norm,  cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
+    {"QEmbedLayerNormalization", infer_embed<8>,    cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter", kNorm.with(Gradient::Unmodelled)},
+    {"RMSNormRotary",            infer_norm_rotary, cost_norm_rotary,     nullptr, "RMS norm with scale (4) per element of the slice; div, ε, rsqrt per head; 3 per rotated element", kNorm.with(Gradient::Unmodelled)},
+    {"SkipGroupNorm",            infer_group_norm,  cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm", kNorm.with(Gradient::Unmodelled).with(RowAxes::ChannelGroup)},
+    {"SkipLayerNormalization",   infer_skip_norm,   cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive})},
     {"SkipSimplifiedLayerNormalization", infer_skip_norm, cost_skip_rms_norm, nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive})},
 };
 // clang-format on

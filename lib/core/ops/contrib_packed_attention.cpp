@@ -27,21 +27,6 @@ Dim twice_packed_pairs(const OpContext& op, const Dim& tokens, int offsets, int 
 
 // --- PackedAttention: input [tokens, I], weights [I, Hq + Hk + Hv] ---
 
-struct Hidden {
-  Dim query, value;
-};
-
-Hidden hidden_sizes(const OpContext& op) {
-  if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
-    if (sizes->size() != 3) op.fail(cat("qkv_hidden_sizes has ", sizes->size(), " entries, expected 3"));
-    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
-      op.fail("qkv_hidden_sizes holds no sizes");
-    return {(*sizes)[0], (*sizes)[2]};
-  }
-  const Dim third = divided(op, dim_of(op, 1, 1), 3, "columns of the weights");
-  return {third, third};
-}
-
 Shape packed_shape(OpContext& op) {
   expect_rank(op, 0, 2);
   expect_rank(op, 1, 2);
@@ -52,16 +37,13 @@ Shape packed_shape(OpContext& op) {
 OpCost cost_packed(const OpContext& op) {
   const Dim& tokens = dim_of(op, 0, 0);
   const Dim heads = positive_attribute(op, "num_heads");
-  const Hidden hidden = hidden_sizes(op);
-  OpCost cost = op.streamed();
-  cost.macs = tokens * op.elements(1);
-  cost.arith = tokens * dim_of(op, 1, 1);
-  add_scores(cost, {.twice_pairs = heads * twice_packed_pairs(op, tokens, 3, 4),
-                    .rows = heads * tokens,
-                    .key_size = divided(op, hidden.query, heads, "hidden size and heads"),
-                    .value_size = divided(op, hidden.value, heads, "hidden size of V and heads"),
-                    .masks = op.has_input(5) ? 1 : 0});
-  return cost;
+  const HiddenSizes hidden = hidden_sizes(op);
+  return op.streamed() + Work{.arith = tokens * dim_of(op, 1, 1), .macs = tokens * op.elements(1)} +
+         scores_work({.twice_pairs = heads * twice_packed_pairs(op, tokens, 3, 4),
+                      .rows = heads * tokens,
+                      .key_size = divided(op, hidden.query, heads, "hidden size and heads"),
+                      .value_size = divided(op, hidden.value, heads, "hidden size of V and heads"),
+                      .masks = op.has_input(5) ? 1 : 0});
 }
 
 // --- PackedMultiHeadAttention: query [tokens, H], or [tokens, N, 3, D] for packed Q, K and V ---
@@ -79,14 +61,13 @@ OpCost cost_packed_heads(const OpContext& op) {
   const Shape& query = op.shape(0);
   const Dim heads = positive_attribute(op, "num_heads");
   const Dim hidden = query.size() == 4 ? query[1] * query[3] : query[1];
-  OpCost cost = op.streamed();
-  if (op.has_input(3)) cost.arith = query[0] * (2 * hidden + value_hidden(op));
-  add_scores(cost, {.twice_pairs = heads * twice_packed_pairs(op, query[0], 4, 5),
-                    .rows = heads * query[0],
-                    .key_size = divided(op, hidden, heads, "hidden size and heads"),
-                    .value_size = divided(op, value_hidden(op), heads, "hidden size of V and heads"),
-                    .masks = op.has_input(6) ? 1 : 0});
-  return cost;
+  const Dim values = value_hidden(op);
+  return op.streamed() + Work{.arith = when(op.has_input(3), query[0] * (2 * hidden + values))} +
+         scores_work({.twice_pairs = heads * twice_packed_pairs(op, query[0], 4, 5),
+                      .rows = heads * query[0],
+                      .key_size = divided(op, hidden, heads, "hidden size and heads"),
+                      .value_size = divided(op, values, heads, "hidden size of V and heads"),
+                      .masks = op.has_input(6) ? 1 : 0});
 }
 
 // --- padding ---
@@ -108,11 +89,7 @@ void infer_remove_padding(OpContext& op) {
 }
 
 // Reads only the tokens that it keeps.
-OpCost cost_remove_padding(const OpContext& op) {
-  OpCost cost = op.streamed({1});
-  cost.read(0, op.output_bytes(0));
-  return cost;
-}
+OpCost cost_remove_padding(const OpContext& op) { return reading(op.streamed({1}), 0, op.output_bytes(0)); }
 
 // tokens [T, H], offsets [B, S] → [B, S, H].
 Shape restore_padding_shape(OpContext& op) {
@@ -122,15 +99,13 @@ Shape restore_padding_shape(OpContext& op) {
   return {offsets[0], offsets[1], dim_of(op, 0, 1)};
 }
 
-OpCost cost_restore_padding(const OpContext& op) { return op.streamed(); }
-
 // clang-format off
 constexpr OpRule kContribPackedAttentionRules[] = {
-    // op                        infer                          cost                  fold     cost in words
-    {"PackedAttention",          shaped<packed_shape>,          cost_packed,          nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
-    {"PackedMultiHeadAttention", shaped<packed_heads_shape>,    cost_packed_heads,    nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
-    {"RemovePadding",            infer_remove_padding,          cost_remove_padding,  nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
-    {"RestorePadding",           shaped<restore_padding_shape>, cost_restore_padding, nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
+    // op                        infer                          cost                 fold     cost in words
+    {"PackedAttention",          shaped<packed_shape>,          cost_packed,         nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
+    {"PackedMultiHeadAttention", shaped<packed_heads_shape>,    cost_packed_heads,   nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
+    {"RemovePadding",            infer_remove_padding,          cost_remove_padding, nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
+    {"RestorePadding",           shaped<restore_padding_shape>, cost_move,           nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribPackedAttentionRules));

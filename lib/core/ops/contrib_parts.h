@@ -40,6 +40,21 @@ void fold_as(OpContext& op) {
   if (standard_rule(Name.view()).fold != nullptr) standard_rule(Name.view()).fold(op);
 }
 
+// As shaped() for outputs of one element type.
+template <Shape (*ShapeOf)(OpContext&), ElementType Element>
+void shaped_as(OpContext& op) {
+  set_element(op, 0, Element);
+  op.set_output(0, Element, ShapeOf(op));
+}
+
+inline OpCost int8_cost(const OpContext& op) { return in_precision(ElementType::Int8, op.streamed()); }
+
+// `cost`, which also reads `bytes` of input i.
+inline OpCost reading(OpCost cost, int i, const Dim& bytes) {
+  cost.read(i, bytes);
+  return cost;
+}
+
 // --- work per element ---
 
 inline constexpr int kQuantizeArith = 5;        // divide, round, add the zero point, clamp at both ends
@@ -48,6 +63,10 @@ inline constexpr int kQuantizeComparisons = 3;  // rounding and the two clamps
 inline Work quantize_work() { return {.arith = kQuantizeArith, .comparisons = kQuantizeComparisons}; }
 // (x − zero point)·scale.
 inline Work dequantize_work() { return {.arith = 2}; }
+// The subtraction of a zero point, if there is one, from every element of an operand.
+inline Work zero_point_work(const OpContext& op, int operand, int zero_point) {
+  return {.arith = op.has_input(zero_point) ? op.elements(operand) : Dim(0)};
+}
 // x·sigmoid(x).
 inline Work silu_work() { return {.arith = 1, .special = 1}; }
 // 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition.

@@ -13,21 +13,15 @@ namespace {
 Work dequantize_from(const OpContext& op, int zero_point) { return {.arith = op.has_input(zero_point) ? 2 : 1}; }
 // Divide, round, clamp at both ends, and add the zero point if there is one.
 Work quantize_to(const OpContext& op, int zero_point) {
-  return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1,
-          .special = 0,
-          .comparisons = kQuantizeComparisons};
+  return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1, .comparisons = kQuantizeComparisons};
 }
-
-OpCost int8_cost(const OpContext& op) { return in_precision(ElementType::Int8, op.streamed()); }
 
 // --- two operands: A, scale, zero point, B, scale, zero point, scale and zero point of C ---
 
-void infer_pair(OpContext& op, int a, int b, ElementType element) {
-  set_element(op, 0, element);
-  op.set_output(0, element, op.broadcast(op.shape(a), op.shape(b)));
+template <int A, int B>
+Shape pair_shape(OpContext& op) {
+  return op.broadcast(op.shape(A), op.shape(B));
 }
-
-void infer_qlinear_pair(OpContext& op) { infer_pair(op, 0, 3, op.element(0)); }
 
 OpCost cost_qlinear_add(const OpContext& op) {
   return int8_cost(op) + dequantize_from(op, 2) * op.elements(0) + dequantize_from(op, 5) * op.elements(3) +
@@ -36,20 +30,13 @@ OpCost cost_qlinear_add(const OpContext& op) {
 
 // The three scales are combined once (2); multiplying by the result replaces the division by the output's scale.
 OpCost cost_qlinear_mul(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  if (op.has_input(2)) cost.arith += op.elements(0);
-  if (op.has_input(5)) cost.arith += op.elements(3);
-  return cost + Work{.arith = 2} + (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
+  return int8_cost(op) + zero_point_work(op, 0, 2) + zero_point_work(op, 3, 5) + Work{.arith = 2} +
+         (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
 }
 
 // A, zero point, B, zero point → int32.
-void infer_mul_integer(OpContext& op) { infer_pair(op, 0, 2, ElementType::Int32); }
-
 OpCost cost_mul_integer(const OpContext& op) {
-  OpCost cost = int8_cost(op);
-  if (op.has_input(1)) cost.arith += op.elements(0);
-  if (op.has_input(3)) cost.arith += op.elements(2);
-  return cost + Work{.arith = op.output_elements(0)};
+  return int8_cost(op) + zero_point_work(op, 0, 1) + zero_point_work(op, 2, 3) + Work{.arith = op.output_elements(0)};
 }
 
 // condition, X, scale, zero point, Y, scale, zero point, scale and zero point of Z.
@@ -82,8 +69,6 @@ OpCost cost_qlinear_concat(const OpContext& op) {
 
 // --- one operand: X, scale, zero point, scale and zero point of Y ---
 
-void infer_first(OpContext& op) { op.set_output(0, op.input(0)); }
-
 OpCost cost_unary(const OpContext& op, const Work& work) {
   return int8_cost(op) + (dequantize_from(op, 2) + work + quantize_to(op, 4)) * op.elements(0);
 }
@@ -100,8 +85,7 @@ OpCost cost_qlinear_softmax(const OpContext& op) { return cost_unary(op, softmax
 
 // --- reductions ---
 
-void infer_reduced(OpContext& op, ElementType element) {
-  set_element(op, 0, element);
+Shape reduced_shape(OpContext& op) {
   const auto axes = op.integer_list("axes");
   if (!axes) op.fail("attribute axes is missing");
   const bool keep = op.required_integer("keepdims") != 0;
@@ -112,10 +96,8 @@ void infer_reduced(OpContext& op, ElementType element) {
     if (!gone) output.push_back(op.shape(0)[static_cast<std::size_t>(i)]);
     if (gone && keep) output.push_back(1);
   }
-  op.set_output(0, element, std::move(output));
+  return output;
 }
-
-void infer_qlinear_mean(OpContext& op) { infer_reduced(op, op.element(0)); }
 
 // n − m additions and m divisions are n in all.
 OpCost cost_qlinear_mean(const OpContext& op) {
@@ -124,7 +106,8 @@ OpCost cost_qlinear_mean(const OpContext& op) {
 }
 
 void infer_sum_integer(OpContext& op) {
-  infer_reduced(op, op.element(0) == ElementType::Uint8 ? ElementType::Uint32 : ElementType::Int32);
+  if (op.element(0) == ElementType::Uint8) return shaped_as<reduced_shape, ElementType::Uint32>(op);
+  shaped_as<reduced_shape, ElementType::Int32>(op);
 }
 
 OpCost cost_sum_integer(const OpContext& op) {
@@ -136,8 +119,7 @@ OpCost cost_sum_integer(const OpContext& op) {
 void infer_quantize_bfp(OpContext& op) {
   const Dim rank = op.rank(0);
   op.set_output(0, ElementType::Uint8, {op.fresh("bfp_bytes", "bytes of a block format that the provider defines")});
-  op.set_output(1, ElementType::Int64, {rank});
-  op.set_output(2, ElementType::Int64, {rank});
+  for (const int output : {1, 2}) op.set_output(output, ElementType::Int64, {rank});
 }
 
 void infer_dequantize_bfp(OpContext& op) {
@@ -152,7 +134,7 @@ OpCost cost_bfp(const OpContext& op) { op.unknown("the block format is defined b
 
 // --- int8 in the layouts of cublasLt: symmetric, no zero points ---
 
-inline Work requantize_work() { return {.arith = 4, .comparisons = 3}; }
+Work requantize_work() { return {.arith = 4, .comparisons = 3}; }
 
 void infer_quantize_order(OpContext& op) {
   op.set_output(0, {.element = ElementType::Int8, .shape = op.input(0).shape});
@@ -185,25 +167,25 @@ OpCost cost_ordered_norm(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribQlinearRules[] = {
-    // op                 infer                            cost                  fold     cost in words
-    {"DequantizeBFP",     infer_dequantize_bfp,            cost_bfp,             nullptr, "not known: the format is the provider's", kDequantize},
-    {"DequantizeLinear",  infer_as<"DequantizeLinear">,    cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"DequantizeWithOrder", infer_dequantize_order,        cost_dequantize_order, nullptr, "1 mul per element", kDequantize},
-    {"MulInteger",        infer_mul_integer,               cost_mul_integer,     nullptr, "1 mul per output element; 1 sub per operand element with a zero point", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearAdd",        infer_qlinear_pair,              cost_qlinear_add,     nullptr, "dequantise (2) per operand element; add, quantise (5) per output element", kAddition.with(Gradient::Unmodelled)},
-    {"QLinearConcat",     shaped<qlinear_concat_shape, 1>, cost_qlinear_concat,  nullptr, "dequantise (2), quantise (5) per element", kLayout.with(Gradient::Unmodelled)},
-    {"QLinearLeakyRelu",  infer_first,                     cost_qlinear_leaky,   nullptr, "dequantise (2), comparison, mul, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearMul",        infer_qlinear_pair,              cost_qlinear_mul,     nullptr, "1 sub per operand element; mul, quantise (5) per output element", kMultiplication.with(Gradient::Unmodelled)},
-    {"QLinearReduceMean", infer_qlinear_mean,              cost_qlinear_mean,    nullptr, "dequantise (2), add per element; quantise (5) per output element", kOther.with(Gradient::Unmodelled)},
-    {"QLinearSigmoid",    infer_first,                     cost_qlinear_sigmoid, nullptr, "dequantise (2), sigmoid, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearSoftmax",    infer_qlinear_softmax,           cost_qlinear_softmax, nullptr, "dequantise (2), softmax (4 and exp), quantise (5) per element", kNorm.with(Gradient::Unmodelled)},
-    {"QLinearWhere",      shaped<qlinear_where_shape, 1>,  cost_qlinear_where,   nullptr, "dequantise (2) per operand element; selection, quantise (5) per output element", kPointwise.with(Gradient::Unmodelled)},
-    {"QOrderedGelu",      infer_first,                     cost_ordered_gelu,    nullptr, "scale, Gelu (4 and erf), scale, round, 2 clamps per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QOrderedLayerNormalization", infer_first,            cost_ordered_norm,    nullptr, "scale, layer norm, scale, round, 2 clamps per element", kNorm.with(Gradient::Unmodelled)},
-    {"QuantizeBFP",       infer_quantize_bfp,              cost_bfp,             nullptr, "not known: the format is the provider's", kQuantize},
-    {"QuantizeLinear",    infer_as<"QuantizeLinear">,      cost_as<"QuantizeLinear">, nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"QuantizeWithOrder", infer_quantize_order,            cost_quantize_order,  nullptr, "scale, round, 2 clamps per element", kQuantize},
-    {"ReduceSumInteger",  infer_sum_integer,               cost_sum_integer,     nullptr, "n − m adds", kReduction.with(Gradient::Unmodelled)},
+    // op                 infer                         cost                  fold     cost in words
+    {"DequantizeBFP",     infer_dequantize_bfp,         cost_bfp,             nullptr, "not known: the format is the provider's", kDequantize},
+    {"DequantizeLinear",  infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"DequantizeWithOrder", infer_dequantize_order,     cost_dequantize_order, nullptr, "1 mul per element", kDequantize},
+    {"MulInteger",        shaped_as<pair_shape<0, 2>, ElementType::Int32>, cost_mul_integer, nullptr, "1 mul per output element; 1 sub per operand element with a zero point", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearAdd",        shaped<pair_shape<0, 3>>,     cost_qlinear_add,     nullptr, "dequantise (2) per operand element; add, quantise (5) per output element", kAddition.with(Gradient::Unmodelled)},
+    {"QLinearConcat",     shaped<qlinear_concat_shape, 1>, cost_qlinear_concat, nullptr, "dequantise (2), quantise (5) per element", kLayout.with(Gradient::Unmodelled)},
+    {"QLinearLeakyRelu",  infer_same,                   cost_qlinear_leaky,   nullptr, "dequantise (2), comparison, mul, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearMul",        shaped<pair_shape<0, 3>>,     cost_qlinear_mul,     nullptr, "1 sub per operand element; mul, quantise (5) per output element", kMultiplication.with(Gradient::Unmodelled)},
+    {"QLinearReduceMean", shaped<reduced_shape>,        cost_qlinear_mean,    nullptr, "dequantise (2), add per element; quantise (5) per output element", kOther.with(Gradient::Unmodelled)},
+    {"QLinearSigmoid",    infer_same,                   cost_qlinear_sigmoid, nullptr, "dequantise (2), sigmoid, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearSoftmax",    infer_qlinear_softmax,        cost_qlinear_softmax, nullptr, "dequantise (2), softmax (4 and exp), quantise (5) per element", kNorm.with(Gradient::Unmodelled)},
+    {"QLinearWhere",      shaped<qlinear_where_shape, 1>, cost_qlinear_where, nullptr, "dequantise (2) per operand element; selection, quantise (5) per output element", kPointwise.with(Gradient::Unmodelled)},
+    {"QOrderedGelu",      infer_same,                   cost_ordered_gelu,    nullptr, "scale, Gelu (4 and erf), scale, round, 2 clamps per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QOrderedLayerNormalization", infer_same,          cost_ordered_norm,    nullptr, "scale, layer norm, scale, round, 2 clamps per element", kNorm.with(Gradient::Unmodelled)},
+    {"QuantizeBFP",       infer_quantize_bfp,           cost_bfp,             nullptr, "not known: the format is the provider's", kQuantize},
+    {"QuantizeLinear",    infer_as<"QuantizeLinear">,   cost_as<"QuantizeLinear">, nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"QuantizeWithOrder", infer_quantize_order,         cost_quantize_order,  nullptr, "scale, round, 2 clamps per element", kQuantize},
+    {"ReduceSumInteger",  infer_sum_integer,            cost_sum_integer,     nullptr, "n − m adds", kReduction.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribQlinearRules));

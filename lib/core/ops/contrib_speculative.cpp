@@ -47,13 +47,12 @@ OpCost cost_delta_replay(const OpContext& op) {
   const Dim kept = described(op, kEntries, 10, "kept_tokens");
   const Dim state = value_heads * value_size * key_size;
   OpCost cost = op.streamed({});
-  cost.macs = cost.arith = state * kept;
   cost.read(kSource, byte_size(state, op.element(kSource)));
   // At least one decay per head; there may be one per element of the key.
   cost.read(kCapture,
             byte_size(kept * (value_heads + key_heads * key_size + value_heads * value_size), op.element(kCapture)));
   op.write_only(cost, 0, byte_size(state, op.element(kDestination)));
-  return cost;
+  return cost + Work{.arith = 1, .macs = 1} * (state * kept);
 }
 
 // --- Mamba2Verify: projection [R, gate, x, B, C, dt] of one sequence; snapshots of its states after each token ---
@@ -103,21 +102,17 @@ OpCost cost_mamba(const OpContext& op) {
   const Dim channels = sizes.tokens * sizes.channels();
   const Dim state = sizes.tokens * sizes.state();
   const Dim steps = sizes.tokens * sizes.heads;
-  OpCost cost = op.streamed();
+  OpCost cost = in_precision(ElementType::Float32, op.streamed());
   const Dim written = min(sizes.tokens, sizes.slots);  // snapshots; one is read
   for (const int i : {kConvState, kDeltaState}) {
     const Dim snapshot = floor_div(op.elements(i), sizes.slots);
     op.read_only(cost, i, byte_size(snapshot, op.element(i)));
     op.write_only(cost, i, byte_size(snapshot * written, op.element(i)));  // output 1 is input 1's, output 2 input 2's
   }
-  cost.macs = 4 * channels + 2 * state + inner;
-  cost.arith = channels + state + 2 * inner;
-  cost += silu_work() * channels;
-  cost += Work{.arith = 4, .special = 3, .comparisons = 1} * steps;
-  cost += silu_work() * inner;
-  cost += scaled_rms_norm_work(inner, sizes.tokens * sizes.groups);
-  cost.precision = ElementType::Float32;
-  return cost;
+  return cost + (Work{.arith = 1, .macs = 4} + silu_work()) * channels + Work{.arith = 1, .macs = 2} * state +
+         (Work{.arith = 2, .macs = 1} + silu_work()) * inner +
+         Work{.arith = 4, .special = 3, .comparisons = 1} * steps +
+         scaled_rms_norm_work(inner, sizes.tokens * sizes.groups);
 }
 
 // --- PackedSparseAttentionIndexerMerge: the union of selected entries, first occurrences in order ---
@@ -130,8 +125,7 @@ void infer_merge(OpContext& op) {
   expect_rank(op, kRows, 1);
   const Dim& queries = dim_of(op, kRows, 0);
   op.set_output(0, ElementType::Int32, {queries, Dim(entries)});
-  op.set_output(1, ElementType::Int32, {queries});
-  op.set_output(2, ElementType::Int32, {queries});
+  for (const int output : {1, 2}) op.set_output(output, ElementType::Int32, {queries});
 }
 
 // Every output entry is tested for being new. A query reads its row of the base, at most all rows.

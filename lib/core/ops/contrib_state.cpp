@@ -49,24 +49,23 @@ void infer_causal_conv(OpContext& op) {
   const Shape& data = op.shape(0);
   if (data.size() < 3) op.fail(cat("the input has rank ", data.size(), ", expected 3 or more"));
   const bool channels_last = op.attribute("channels_last", std::int64_t{0}) != 0;
-  Dim channels = data[1];
-  if (channels_last) channels = element_count(Shape(data.begin() + 2, data.end()));
+  const Dim channels = channels_last ? element_count(Shape(data.begin() + 2, data.end())) : data[1];
   op.unify(channels, dim_of(op, 1, 0), "channels");
   Shape state = data;
   state[channels_last ? 1 : data.size() - 1] = state_length(op);
   op.set_output(1, op.element(0), windowed(op, std::move(state)));
 }
 
-Work conv_activation_work(const OpContext& op) {
-  return activation_work(op, op.attribute("activation", std::string_view("none")));
+// Taps, bias and activation of every element.
+Work causal_conv_work(const OpContext& op, int bias) {
+  const Work activation = activation_work(op, op.attribute("activation", std::string_view("none")));
+  return (Work{.arith = op.has_input(bias) ? 1 : 0, .macs = kernel_volume(op)} + activation) * op.elements(0);
 }
 
 OpCost cost_causal_conv(const OpContext& op) {
   OpCost cost = op.streamed();
   read_last_slot(cost, op, 3);
-  const Dim outputs = op.elements(0);
-  return cost + Work{.arith = when(op.has_input(2), outputs), .macs = outputs * kernel_volume(op)} +
-         conv_activation_work(op) * outputs;
+  return cost + causal_conv_work(op, 2);
 }
 
 // input [tokens, C], initial_state [B, C, state].
@@ -81,59 +80,23 @@ void infer_varlen_conv(OpContext& op) {
   op.set_output(2, op.element(0), {state[0], Dim(count_attribute(op, "state_update_capacity", 8)), state[1]});
 }
 
-OpCost cost_varlen_conv(const OpContext& op) {
-  const Dim outputs = op.elements(0);
-  return op.streamed() + Work{.arith = when(op.has_input(3), outputs), .macs = outputs * kernel_volume(op)} +
-         conv_activation_work(op) * outputs;
-}
+OpCost cost_varlen_conv(const OpContext& op) { return op.streamed() + causal_conv_work(op, 3); }
 
-// --- linear attention: a state S of key size × value size per head ---
+// --- linear attention ---
 
-struct Rule {
-  bool delta, gated;
-};
-
-Rule update_rule(const OpContext& op) {
-  const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));
-  if (rule == "linear") return {false, false};
-  if (rule == "gated") return {false, true};
-  if (rule == "delta") return {true, false};
-  if (rule == "gated_delta") return {true, true};
-  op.fail(cat("update_rule is '", rule, "'"));
-}
-
-struct LinearSizes {
-  Dim tokens, query_heads, key_heads, key_size, value_size;
-
-  Dim output_heads() const { return max(query_heads, key_heads); }
-  Dim state() const { return key_size * value_size; }
-};
-
-// Per token and key head: add k ⊗ v to S (key · value macs); delta rules also take Sᵀk and, per value element, a
-// difference and a product with β; gated rules take the decay's exp and its product with S. Per output head: Sᵀq and
-// the scale.
-void add_linear_attention(OpCost& cost, const OpContext& op, const LinearSizes& sizes, const Dim& decays) {
-  const Rule rule = update_rule(op);
-  cost.macs = sizes.tokens * sizes.state() * (sizes.key_heads * (rule.delta ? 2 : 1) + sizes.output_heads());
-  cost.arith += sizes.tokens * sizes.output_heads() * sizes.value_size;
-  if (rule.delta) cost.arith += 2 * sizes.tokens * sizes.key_heads * sizes.value_size;
-  if (!rule.gated) return;
-  cost.arith += sizes.tokens * sizes.key_heads * sizes.state();
-  cost.special += decays;
-}
+Dim output_heads(const LinearSizes& sizes) { return max(sizes.query_heads, sizes.key_heads); }
 
 // query [B, T, Hq·Dk], key [B, T, Hkv·Dk], value [B, T, Hkv·Dv].
 LinearSizes linear_sizes(const OpContext& op) {
   expect_rank(op, 0, 3);
   expect_rank(op, 2, 3);
   const Shape& query = op.shape(0);
-  LinearSizes sizes;
-  sizes.tokens = query[0] * query[1];
-  sizes.query_heads = positive_attribute(op, "q_num_heads");
-  sizes.key_heads = positive_attribute(op, "kv_num_heads");
-  sizes.key_size = divided(op, query[2], sizes.query_heads, "hidden size of the query and heads");
-  sizes.value_size = divided(op, dim_of(op, 2, 2), sizes.key_heads, "hidden size of the value and heads");
-  return sizes;
+  const Dim query_heads = positive_attribute(op, "q_num_heads"), key_heads = positive_attribute(op, "kv_num_heads");
+  return {.tokens = query[0] * query[1],
+          .query_heads = query_heads,
+          .key_heads = key_heads,
+          .key_size = divided(op, query[2], query_heads, "hidden size of the query and heads"),
+          .value_size = divided(op, dim_of(op, 2, 2), key_heads, "hidden size of the value and heads")};
 }
 
 void infer_linear(OpContext& op) {
@@ -144,16 +107,17 @@ void infer_linear(OpContext& op) {
   const Dim keys = divided(op, dim_of(op, 1, -1), sizes.key_size, "hidden size of the key and heads");
   divided(op, sizes.key_heads, keys, "heads of the value and of the key");
   expect_dim(op, 2, 1, query[1], "lengths of query and value");
-  op.set_output(0, op.element(0), {query[0], query[1], sizes.output_heads() * sizes.value_size});
+  op.set_output(0, op.element(0), {query[0], query[1], output_heads(sizes) * sizes.value_size});
   op.set_output(1, op.has_input(3) ? op.element(3) : op.element(0),
                 windowed(op, {query[0], sizes.key_heads, sizes.key_size, sizes.value_size}));
 }
 
 OpCost cost_linear(const OpContext& op) {
+  const LinearSizes sizes = linear_sizes(op);
+  const Dim decays = op.has_input(4) ? op.elements(4) : Dim(0);
   OpCost cost = op.streamed();
   read_last_slot(cost, op, 3);
-  add_linear_attention(cost, op, linear_sizes(op), op.has_input(4) ? op.elements(4) : Dim(0));
-  return cost;
+  return cost + linear_attention_work(update_rule(op), sizes, output_heads(sizes), decays);
 }
 
 // --- GatedDeltaNet: query [tokens, Hq, Dk], or [B, S, Hq, Dk], or Q, K and V packed ---
@@ -200,10 +164,7 @@ void infer_delta_net(OpContext& op) {
   set_element(op, 0, op.element(kQuery));
   const DeltaSizes sizes = delta_sizes(op);
   const LinearSizes& linear = sizes.linear;
-  Shape output = sizes.tokens;
-  output.push_back(linear.output_heads());
-  output.push_back(linear.value_size);
-  op.set_output(0, op.element(kQuery), std::move(output));
+  op.set_output(0, op.element(kQuery), appended(sizes.tokens, {output_heads(linear), linear.value_size}));
   op.set_output(1, ElementType::Float32, {sizes.batch, linear.key_heads, linear.value_size, linear.key_size});
   const Dim transition = linear.key_heads + linear.query_heads * linear.key_size + linear.key_heads * linear.value_size;
   op.set_output(2, ElementType::Float32, {sizes.batch, count_attribute(op, "state_update_capacity", 8) * transition});
@@ -213,20 +174,15 @@ void infer_delta_net(OpContext& op) {
 // exp, log and 3; sigmoid of β; L2 norm of every query and key head: square, add, scale per element, rsqrt per head.
 OpCost cost_delta_net(const OpContext& op) {
   const DeltaSizes sizes = delta_sizes(op);
-  OpCost cost = op.streamed();
+  const LinearSizes& linear = sizes.linear;
   const Dim decays = op.has_input(kDecay) ? op.elements(kDecay) : Dim(0);
-  add_linear_attention(cost, op, sizes.linear, decays);
-  if (op.attribute("gate_activation", std::string_view("none")) == "qwen") {
-    cost += Work{.arith = 3, .special = 2} * decays;
-    cost.special += sizes.linear.key_heads;
-  }
+  OpCost cost = op.streamed() + linear_attention_work(update_rule(op), linear, output_heads(linear), decays);
+  if (op.attribute("gate_activation", std::string_view("none")) == "qwen")
+    cost += Work{.arith = 3, .special = 2} * decays + Work{.special = linear.key_heads};
   if (op.attribute("beta_activation", std::string_view("none")) == "sigmoid" && op.has_input(kBeta))
     cost.special += op.elements(kBeta);
-  if (op.attribute("qk_l2_norm", std::int64_t{0}) != 0) {
-    const Dim vectors = 2 * sizes.linear.tokens * sizes.linear.query_heads;
-    cost.arith += 3 * vectors * sizes.linear.key_size;
-    cost.special += vectors;
-  }
+  if (op.attribute("qk_l2_norm", std::int64_t{0}) != 0)
+    cost += Work{.arith = 3 * linear.key_size, .special = 1} * (2 * linear.tokens * linear.query_heads);
   return cost;
 }
 

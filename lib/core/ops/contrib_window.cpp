@@ -2,7 +2,6 @@
 #include "ops/contrib_window.h"
 #include "pagoda/base/cat.h"
 
-
 namespace pagoda::inline core::ops {
 
 Layout stated_layout(const OpContext& op, std::int64_t otherwise) {
@@ -127,8 +126,8 @@ namespace {
 OpCost qlinear_cost(const OpContext& op, const Dim& macs) {
   const Dim outputs = op.output_elements(0);
   const Dim operands = op.elements(0) + op.elements(3) + 2 * op.elements(4);
-  return in_precision(ElementType::Int8, op.streamed()) +
-         Work{.arith = operands + when(op.has_input(8), outputs), .macs = macs} + quantize_work() * outputs;
+  return int8_cost(op) + Work{.arith = operands + when(op.has_input(8), outputs), .macs = macs} +
+         quantize_work() * outputs;
 }
 
 // Every input element is multiplied by every tap of its group: input elements × M/group × kernel volume.

@@ -18,20 +18,12 @@ Shape convolution_shape(OpContext& op) {
   return output;
 }
 
-void infer_conv_integer(OpContext& op) {
-  set_element(op, 0, ElementType::Int32);
-  op.set_output(0, ElementType::Int32, convolution_shape<1>(op));
-}
-
 OpCost cost_conv(const OpContext& op) { return conv_cost(op, kChannelsFirst); }
 
 // (x − x_zero_point)·(w − w_zero_point): one subtraction per element of each operand that has a zero point.
 OpCost cost_conv_integer(const OpContext& op) {
-  OpCost cost = in_precision(ElementType::Int8, op.streamed());
-  cost.macs = op.output_elements(0) * products_per_output(op, 0, 1, kChannelsFirst);
-  if (op.has_input(2)) cost.arith += op.elements(0);
-  if (op.has_input(3)) cost.arith += op.elements(1);
-  return cost;
+  return int8_cost(op) + zero_point_work(op, 0, 2) + zero_point_work(op, 1, 3) +
+         Work{.macs = op.output_elements(0) * products_per_output(op, 0, 1, kChannelsFirst)};
 }
 
 OpCost cost_qlinear_conv(const OpContext& op) { return qlinear_conv_cost(op, kChannelsFirst); }
@@ -119,18 +111,11 @@ void infer_causal_conv(OpContext& op) {
 
 // L·k products per channel; SiLU is a sigmoid and a multiplication.
 OpCost cost_causal_conv(const OpContext& op) {
-  OpCost cost = op.streamed();
-  const Dim outputs = op.elements(0);
-  cost.macs = outputs * op.shape(1)[2];
-  if (op.has_input(2)) cost.arith += outputs;
   const std::string_view activation = op.attribute("activation", std::string_view("none"));
-  if (activation == "silu" || activation == "swish") {
-    cost.arith += outputs;
-    cost.special += outputs;
-  } else if (activation != "none") {
-    op.unknown(cat("activation is '", activation, "'"));
-  }
-  return cost;
+  const bool is_silu = activation == "silu" || activation == "swish";
+  if (!is_silu && activation != "none") op.unknown(cat("activation is '", activation, "'"));
+  const Work bias = {.arith = op.has_input(2) ? 1 : 0};
+  return op.streamed() + (Work{.macs = op.shape(1)[2]} + bias + (is_silu ? silu_work() : Work())) * op.elements(0);
 }
 
 // clang-format off
@@ -139,7 +124,7 @@ constexpr OpRule kConvRules[] = {
     {"CausalConvWithState", infer_causal_conv,               cost_causal_conv,    nullptr, "k macs, 1 bias add per element; SiLU: 1 sigmoid, 1 mul", kAttention.updating(3, 1, 1).with(Gradient::Rule)},
     {"Col2Im",              shaped<col2im_shape>,            cost_col2im,         nullptr, "1 add per column element", kLayout},
     {"Conv",                shaped<convolution_shape<1>>,    cost_conv,           nullptr, "C/group × kernel macs, 1 bias add per output element", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"ConvInteger",         infer_conv_integer,              cost_conv_integer,   nullptr, "C/group × kernel macs per output element; 1 sub per operand element with a zero point", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
+    {"ConvInteger",         shaped_as<convolution_shape<1>, ElementType::Int32>, cost_conv_integer, nullptr, "C/group × kernel macs per output element; 1 sub per operand element with a zero point", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
     {"ConvTranspose",       shaped<conv_transpose_shape>,    cost_conv_transpose, nullptr, "M/group × kernel macs per input element; 1 bias add per output element", kConvolution.with(ProductForm::Deconvolution).reads({{}, WeightUse::Weight, WeightUse::Additive})},
     {"DeformConv",          shaped<deform_conv_shape>,       cost_deform_conv,    nullptr, "as Conv; n-linear sample (2^(n+1) − 1, mask 1) per channel, position and tap; weights per place", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
     {"QLinearConv",         shaped<convolution_shape<3>, 7>, cost_qlinear_conv,   nullptr, "as ConvInteger; scale, round, zero point, 2 clamps, bias per output element", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
