@@ -6,9 +6,6 @@
 #include <limits>
 
 #include "ops/attention_work.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

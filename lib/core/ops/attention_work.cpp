@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "pagoda/base/cat.h"
-
 namespace pagoda::inline core::ops {
 
 Dim half(const Dim& even) {

@@ -10,13 +10,17 @@
 namespace pagoda::inline core {
 namespace {
 
-std::string position(int i) { return std::to_string(i); }
-
 std::string names(const Shape& shape) {
   TensorType type;
   type.shape = shape;
   const std::string text = to_string(type);
   return text.substr(text.find('['));
+}
+
+// Input i; null where it is absent.
+const ValueInfo* info_of(const OpContext::State& state, int i) {
+  const auto at = static_cast<std::size_t>(i);
+  return i >= 0 && at < state.inputs.size() ? state.inputs[at] : nullptr;
 }
 
 }  // namespace
@@ -31,29 +35,28 @@ void OpContext::unknown(std::string message) const { throw RuleStop{RuleStop::Ki
 
 int OpContext::input_count() const { return static_cast<int>(state_.inputs.size()); }
 
-bool OpContext::has_input(int i) const {
-  return i >= 0 && i < input_count() && state_.inputs[static_cast<std::size_t>(i)] != nullptr;
-}
+bool OpContext::has_input(int i) const { return info_of(state_, i) != nullptr; }
 
 const TensorType& OpContext::input(int i) const {
-  if (!has_input(i)) fail(cat("input ", position(i), " is missing"));
-  return state_.inputs[static_cast<std::size_t>(i)]->type;
+  const ValueInfo* info = info_of(state_, i);
+  if (info == nullptr) fail(cat("input ", i, " is missing"));
+  return info->type;
 }
 
 bool OpContext::has_shape(int i) const { return has_input(i) && input(i).shape.has_value(); }
 
 const Shape& OpContext::shape(int i) const {
   const TensorType& type = input(i);
-  if (!type.shape) throw RuleStop{RuleStop::Kind::UnknownInput, "the rank of input " + position(i) + " is not known"};
+  if (!type.shape) throw RuleStop{RuleStop::Kind::UnknownInput, cat("the rank of input ", i, " is not known")};
   return *type.shape;
 }
 
 const TensorValue* OpContext::value(int i) const {
-  if (!has_input(i)) return nullptr;
-  const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
-  const TensorValue* known = info.value();
-  if (known == nullptr && !info.unread.empty())
-    unknown(cat("the value of input ", position(i), " could not be read: ", info.unread));
+  const ValueInfo* info = info_of(state_, i);
+  if (info == nullptr) return nullptr;
+  const TensorValue* known = info->value();
+  if (known == nullptr && !info->unread.empty())
+    unknown(cat("the value of input ", i, " could not be read: ", info->unread));
   return known;
 }
 
@@ -71,26 +74,18 @@ std::optional<std::vector<std::int64_t>> OpContext::integers(int i) const {
   return result;
 }
 
-bool OpContext::is_constant(int i) const {
-  return has_input(i) && state_.inputs[static_cast<std::size_t>(i)]->constant;
-}
-
-bool OpContext::same_value(int i, int j) const {
-  return has_input(i) && has_input(j) &&
-         state_.inputs[static_cast<std::size_t>(i)] == state_.inputs[static_cast<std::size_t>(j)];
-}
+bool OpContext::is_constant(int i) const { return has_input(i) && info_of(state_, i)->constant; }
+bool OpContext::same_value(int i, int j) const { return has_input(i) && info_of(state_, i) == info_of(state_, j); }
 
 const std::vector<Shape>* OpContext::members(int i) const {
-  if (!has_input(i)) return nullptr;
-  const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
-  return info.members && info.repeats_of_first == Dim(0) ? &*info.members : nullptr;
+  const ValueInfo* info = info_of(state_, i);
+  return info != nullptr && info->members && info->repeats_of_first == Dim(0) ? &*info->members : nullptr;
 }
 
 std::optional<Parts> OpContext::parts(int i) const {
-  if (!has_input(i)) return std::nullopt;
-  const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
-  if (!info.members || info.members->size() != 2 || info.repeats_of_first == Dim(0)) return std::nullopt;
-  return Parts{.count = info.repeats_of_first + 2, .each = info.members->front(), .last = info.members->back()};
+  const ValueInfo* info = info_of(state_, i);
+  if (info == nullptr || !info->members || info->members->size() != 2 || info->repeats_of_first == Dim(0)) return {};
+  return Parts{.count = info->repeats_of_first + 2, .each = info->members->front(), .last = info->members->back()};
 }
 
 // --- attributes ---
@@ -174,7 +169,7 @@ void OpContext::set_output(int i, ElementType element, Shape shape) {
 }
 
 const TensorType& OpContext::output(int i) const {
-  if (!has_output(i)) fail(cat("output ", position(i), " is missing"));
+  if (!has_output(i)) fail(cat("output ", i, " is missing"));
   return state_.outputs[static_cast<std::size_t>(i)].type;
 }
 
@@ -185,7 +180,7 @@ const Shape& OpContext::output_shape(int i) const {
       return input != nullptr && input->type.container == Container::Tensor && !input->type.shape;
     });
     if (follows) throw RuleStop{RuleStop::Kind::UnknownInput, "an input's rank is not known"};
-    unknown(cat("the rank of output ", position(i), " is not known"));
+    unknown(cat("the rank of output ", i, " is not known"));
   }
   return *type.shape;
 }
@@ -307,14 +302,10 @@ OpCost write_outputs(const OpContext& op) {
 OpCost OpContext::streamed() const {
   OpCost cost = write_outputs(*this);
   constexpr int kFew = 8;  // up to this many, each input is compared with all before it
-  std::optional<std::unordered_set<const ValueInfo*>> many;
-  if (input_count() > kFew) many.emplace();
+  std::unordered_set<const ValueInfo*> many;
   for (int i = 0; i < input_count(); ++i) {
-    bool seen = false;
-    if (many)
-      seen = has_input(i) && !many->insert(state_.inputs[static_cast<std::size_t>(i)]).second;
-    else
-      for (int j = 0; j < i; ++j) seen = seen || same_value(i, j);
+    bool seen = input_count() > kFew && has_input(i) && !many.insert(info_of(state_, i)).second;
+    for (int j = 0; j < i && input_count() <= kFew; ++j) seen = seen || same_value(i, j);
     if (!seen) cost.bytes_read += input_bytes(i);
   }
   cost.whole_inputs = kAllPlaces;

@@ -2,9 +2,6 @@
 // (MultiHeadAttention, DecoderMaskedMultiHeadAttention …). Grouped heads and paged caches are in
 // contrib_cache_attention.cpp, sequences packed without padding in contrib_packed_attention.cpp.
 #include "ops/attention_work.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

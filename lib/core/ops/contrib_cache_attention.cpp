@@ -1,9 +1,6 @@
 // com.microsoft: attention with grouped heads over key/value caches: contiguous (GroupQueryAttention), block-sparse,
 // paged, and with keys that an indexer selects.
 #include "ops/attention_work.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -43,24 +40,8 @@ Work cache_quantization_work(const Dim& cached, const Dim& added) {
 
 // --- GroupQueryAttention ---
 
-enum GroupInput {
-  kQuery,
-  kKey,
-  kValue,
-  kPastKey,
-  kPastValue,
-  kLengths,
-  kTotal,
-  kCos,
-  kSin,
-  kPositions,
-  kScoreBias,
-  kSink,
-  kKeyScale,
-  kValueScale,
-  kQueryNorm,
-  kKeyNorm
-};
+enum GroupInput { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions };
+enum GroupOption { kScoreBias = kPositions + 1, kSink, kKeyScale, kValueScale, kQueryNorm, kKeyNorm };
 
 Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
 
@@ -69,11 +50,11 @@ bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cac
 
 // Rows of the present: the larger of the past's rows and the total length (one buffer, or a copy that grows), or the
 // window's capacity. `total` is empty where it is data, and so is a result that depends on it.
-std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& added, const std::optional<Dim>& total) {
+std::optional<Dim> present_rows(const OpContext& op, const Dim& added, const std::optional<Dim>& total) {
   if (total && greater_equal(*total, added) == false)
     op.fail(cat("a total sequence length of ", total->to_string(), " is below the ", added.to_string(), " new keys"));
-  if (!op.has_input(past_key)) return total ? *total : added;
-  const Dim& past = dim_of(op, past_key, 2);
+  if (!op.has_input(kPastKey)) return total ? *total : added;
+  const Dim& past = dim_of(op, kPastKey, 2);
   if (keeps_window(op)) return past;
   if (!total) return std::nullopt;
   if (equal(*total, past + added) == true) return *total;
@@ -83,12 +64,12 @@ std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& ad
 // The cache as inferred. Where the total length is data, every row of the present counts, and a buffer that keeps a
 // window is full before the call. In such a buffer `total` goes on counting, as the operator's schema has it, so that
 // the rows in use before are the first of the rows that a call sees: min(total − added, window − 1).
-Cache group_cache(const OpContext& op, int past_key, int total_input) {
+Cache group_cache(const OpContext& op) {
   const Dim added = new_keys(op);
-  const std::optional<Dim> total = scalar_value(op, total_input);
-  const Dim past = op.has_input(past_key) ? dim_of(op, past_key, 2) : Dim(0);
+  const std::optional<Dim> total = scalar_value(op, kTotal);
+  const Dim past = op.has_input(kPastKey) ? dim_of(op, kPastKey, 2) : Dim(0);
   Dim present = past + added;
-  if (const auto rows = present_rows(op, past_key, added, total))
+  if (const auto rows = present_rows(op, added, total))
     present = *rows;
   else if (op.has_output(1))
     present = op.output_shape(1)[2];
@@ -102,24 +83,23 @@ Cache group_cache(const OpContext& op, int past_key, int total_input) {
           .drops = keeps_window(op)};
 }
 
-void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_input) {
+void infer_present(OpContext& op, const Grouped& heads, int total_input) {
   if (!op.has_output(1) && !op.has_output(2)) return;
   const Shape& query = op.shape(0);
-  expect_rank(op, past_key, 4);
-  const bool has_past = op.has_input(past_key);
-  const auto rows = present_rows(op, past_key, new_keys(op), scalar_value(op, total_input));
+  expect_rank(op, kPastKey, 4);
+  const bool has_past = op.has_input(kPastKey);
+  const auto rows = present_rows(op, new_keys(op), scalar_value(op, total_input));
   // Two 4-bit elements share a byte.
   const bool packed_nibbles = op.attribute("kv_cache_bit_width", std::int64_t{0}) == 4;
   Dim row = packed_nibbles ? ceil_div(heads.size, 2) : heads.size;
-  if (has_past) row = op.unify(dim_of(op, past_key, 3), row, "size of a cached head");
-  Shape present = {query[0], heads.key_heads,
-                   rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data"), row};
+  if (has_past) row = op.unify(dim_of(op, kPastKey, 3), row, "size of a cached head");
+  const Dim length = rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data");
   if (has_past) {
-    op.unify(dim_of(op, past_key, 0), query[0], "batch of query and past");
-    op.unify(dim_of(op, past_key, 1), heads.key_heads, "heads of the past");
+    op.unify(dim_of(op, kPastKey, 0), query[0], "batch of query and past");
+    op.unify(dim_of(op, kPastKey, 1), heads.key_heads, "heads of the past");
   }
-  op.set_output(1, has_past ? op.element(past_key) : op.element(0), present);
-  op.set_output(2, has_past ? op.element(past_key + 1) : op.element(0), present);
+  for (const int side : {0, 1})
+    op.set_output(1 + side, op.element(has_past ? kPastKey + side : 0), {query[0], heads.key_heads, length, row});
 }
 
 void infer_group(OpContext& op) {
@@ -139,10 +119,9 @@ void infer_group(OpContext& op) {
   if (total && is_causal_group(op) && greater_equal(*total, query[1]) == false)
     op.fail(cat("a total sequence length of ", total->to_string(), " is below the ", query[1].to_string(), " queries"));
   op.set_output(0, op.element(kQuery), {query[0], query[1], heads.query_heads * heads.size});
-  infer_present(op, heads, kPastKey, kTotal);
+  infer_present(op, heads, kTotal);
   if (op.has_output(3))
-    op.set_output(3, op.element(kQuery),
-                  {query[0], heads.query_heads, query[1], group_cache(op, kPastKey, kTotal).total});
+    op.set_output(3, op.element(kQuery), {query[0], heads.query_heads, query[1], group_cache(op).total});
 }
 
 // Twice the pairs of one head over the whole batch: from each sequence's own length if they are known, else from the
@@ -164,7 +143,7 @@ OpCost cost_group(const OpContext& op) {
   const Grouped heads = grouped(op);
   const Shape& query = op.shape(kQuery);
   const Dim& queries = query[1];
-  const Cache cache = group_cache(op, kPastKey, kTotal);
+  const Cache cache = group_cache(op);
   OpCost cost = op.streamed({kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kPositions, kScoreBias, kSink,
                              kKeyScale, kValueScale, kQueryNorm, kKeyNorm});
   if (rotates(op)) read_rotary_tables(cost, op, kCos, kSin, query[0] * queries);
@@ -254,8 +233,8 @@ OpCost cost_sparse(const OpContext& op) {
 // --- PagedAttention: tokens of several sequences without padding, a cache in blocks ---
 
 Dim paged_value_size(const OpContext& op, const Grouped& heads) {
-  const std::int64_t stated = op.attribute("v_head_size", std::int64_t{0});
-  return stated > 0 ? Dim(stated) : heads.size;
+  const std::int64_t size = op.attribute("v_head_size", std::int64_t{0});
+  return size > 0 ? Dim(size) : heads.size;
 }
 
 bool is_latent(const OpContext& op) {
@@ -346,7 +325,7 @@ void infer_dynamic_sparse(OpContext& op) {
   expect_rank(op, 0, 3);
   const Grouped heads = grouped(op);
   op.set_output(0, op.element(0), {dim_of(op, 0, 0), dim_of(op, 0, 1), heads.query_heads * heads.size});
-  infer_present(op, heads, 3, 10);
+  infer_present(op, heads, 10);
 }
 
 OpCost cost_selected(const OpContext& op) { op.unknown("how many keys each query selects is data"); }

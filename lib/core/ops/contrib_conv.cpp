@@ -2,9 +2,6 @@
 // com.ms.internal.nhwc and com.microsoft.nchwc, the domains into which ONNX Runtime rewrites images when it saves an
 // optimised model. NCHWc tensors keep the shape [N, C, H, W] with C padded to blocks of 8 or 16.
 #include "ops/contrib_window.h"
-#include "ops/families.h"
-#include "ops/rule_parts.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -14,9 +11,9 @@ constexpr auto kLast = Layout::ChannelsLast;
 
 // --- convolutions ---
 
-template <Layout L>
+template <Layout L, int Weight = 1>
 Shape conv_shape(OpContext& op) {
-  return convolved(op, 0, 1, L).shape(L);
+  return convolved(op, 0, Weight, L).shape(L);
 }
 
 template <Layout L>
@@ -25,12 +22,10 @@ OpCost cost_conv(const OpContext& op) {
 }
 
 Shape qlinear_conv_shape(OpContext& op) {
-  const Layout layout = stated_layout(op, 0);
-  return convolved(op, 0, 3, layout).shape(layout);
+  return layout_of(op, 0) == kLast ? conv_shape<kLast, 3>(op) : conv_shape<kFirst, 3>(op);
 }
-Shape qlinear_conv_nhwc_shape(OpContext& op) { return convolved(op, 0, 3, kLast).shape(kLast); }
 
-OpCost cost_qlinear_conv(const OpContext& op) { return qlinear_conv_cost(op, stated_layout(op, 0)); }
+OpCost cost_qlinear_conv(const OpContext& op) { return qlinear_conv_cost(op, layout_of(op, 0)); }
 OpCost cost_qlinear_conv_nhwc(const OpContext& op) { return qlinear_conv_cost(op, kLast); }
 
 template <int Weight>
@@ -55,9 +50,14 @@ OpCost cost_qlinear_conv_transpose(const OpContext& op) { return qlinear_conv_tr
 // --- pools: the costs of ai.onnx do not depend on the layout ---
 
 template <Layout L>
+Shape pool_shape(OpContext& op) {
+  return pooled(op, L).shape(L);
+}
+
+template <Layout L>
 void infer_pool(OpContext& op) {
   set_element(op, 0, op.element(0));
-  const Shape output = pooled(op, L).shape(L);
+  const Shape output = pool_shape<L>(op);
   op.set_output(0, op.element(0), output);
   op.set_output(1, ElementType::Int64, output);
 }
@@ -83,13 +83,11 @@ OpCost cost_with_activation(const OpContext& op) {
 
 // X, scale, zero point, scale and zero point of the output: dequantise, pool, quantise.
 Shape qlinear_pool_shape(OpContext& op) {
-  const Layout layout = stated_layout(op, 0);
-  return pooled(op, layout).shape(layout);
+  return layout_of(op, 0) == kLast ? pool_shape<kLast>(op) : pool_shape<kFirst>(op);
 }
-Shape qlinear_pool_nhwc_shape(OpContext& op) { return pooled(op, kLast).shape(kLast); }
 
 Shape qlinear_global_pool_shape(OpContext& op) {
-  return stated_layout(op, 0) == kLast ? global_pool_shape<kLast>(op) : global_pool_shape<kFirst>(op);
+  return layout_of(op, 0) == kLast ? global_pool_shape<kLast>(op) : global_pool_shape<kFirst>(op);
 }
 
 template <RuleName Name>
@@ -102,9 +100,9 @@ Shape max_unpool_nhwc_shape(OpContext& op) {
   Image image = image_of(op, 0, kLast);
   const Window window = window_attributes(op, static_cast<int>(image.spatial.size()), nullptr);
   const std::size_t axes = image.spatial.size();
-  if (const auto stated = known_sizes(op, 2)) {
-    if (stated->size() != axes + 2) op.fail(cat("output_shape has ", stated->size(), " entries"));
-    return Shape(stated->begin(), stated->end());
+  if (const auto sizes = known_sizes(op, 2)) {
+    if (sizes->size() != axes + 2) op.fail(cat("output_shape has ", sizes->size(), " entries"));
+    return Shape(sizes->begin(), sizes->end());
   }
   for (std::size_t i = 0; i < axes; ++i) {
     Dim& size = image.spatial[i];
@@ -165,7 +163,7 @@ Shape nchwc_conv_shape(OpContext& op) {
 
 // Channels are padded to the block size, 8 or 16, of the machine that optimised the model.
 Shape reorder_input_shape(OpContext& op) {
-  Image image = image_of(op, 0, stated_layout(op, 0));
+  Image image = image_of(op, 0, layout_of(op, 0));
   if (!exact_div(image.channels, 16)) {
     const Dim upper = 16 * ceil_div(image.channels, 16);
     image.channels =
@@ -177,7 +175,7 @@ Shape reorder_input_shape(OpContext& op) {
 Shape reorder_output_shape(OpContext& op) {
   Image image = image_of(op, 0, kFirst);
   image.channels = positive_attribute(op, "channels");
-  return image.shape(stated_layout(op, 0));
+  return image.shape(layout_of(op, 0));
 }
 
 std::vector<std::int64_t> upsample_scales(const OpContext& op) {
@@ -239,8 +237,8 @@ constexpr OpRule kNhwcRules[] = {
     {"LpPool",                infer_pool<kLast>,                       cost_as<"LpPool">,               nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
     {"MaxPool",               infer_pool<kLast>,                       cost_with_activation<"MaxPool">, nullptr, "as ai.onnx, then the activation", kPooling.with(Gradient::Unmodelled)},
     {"MaxUnpool",             shaped<max_unpool_nhwc_shape>,           cost_as<"MaxUnpool">,            nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"QLinearAveragePool",    shaped<qlinear_pool_nhwc_shape>,         cost_qlinear_pool<"AveragePool">, nullptr, "as com.microsoft", kPooling.with(Gradient::Unmodelled)},
-    {"QLinearConv",           shaped<qlinear_conv_nhwc_shape, 7>,      cost_qlinear_conv_nhwc,          nullptr, "as com.microsoft", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"QLinearAveragePool",    shaped<pool_shape<kLast>>,               cost_qlinear_pool<"AveragePool">, nullptr, "as com.microsoft", kPooling.with(Gradient::Unmodelled)},
+    {"QLinearConv",           shaped<conv_shape<kLast, 3>, 7>,         cost_qlinear_conv_nhwc,          nullptr, "as com.microsoft", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"QLinearConvTranspose",  shaped<conv_transpose_nhwc_shape<3>, 7>, cost_qlinear_conv_transpose,     nullptr, "M/group × kernel macs per input element; bias, quantise (5) per output element; zero points", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
     {"Resize",                infer_as<"Resize">,                      cost_as<"Resize">,               nullptr, "as ai.onnx; scales are listed in the order of the axes", kPooling.with(Gradient::Unmodelled)},
     {"SpaceToDepth",          shaped<space_to_depth_nhwc_shape>,       cost_move,                       nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},

@@ -1,10 +1,6 @@
 // com.microsoft: element-wise operators with their neighbours fused in: biases, Gelus, gates, dropout, complex
 // products, rotary embeddings.
 #include "ops/attention_work.h"
-#include "ops/families.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

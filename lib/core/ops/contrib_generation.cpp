@@ -1,8 +1,6 @@
 // com.microsoft: text generation. The searches contain whole decoders and run them until the sequences end, which
 // depends on the data: they have output shapes but no cost.
 #include "ops/contrib_parts.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -11,10 +9,10 @@ OpCost cost_search(const OpContext& op) {
   op.unknown("its decoder runs until all sequences have ended, which the data decide");
 }
 
-// The vocabulary size: an attribute, or a fresh symbol where it is not stated.
+// The vocabulary size: an attribute, or a fresh symbol without one.
 Dim vocabulary(OpContext& op) {
-  const std::int64_t stated = op.attribute("vocab_size", std::int64_t{-1});
-  return stated > 0 ? Dim(stated) : op.fresh("vocab_size", "the width of the decoder's logits");
+  const std::int64_t size = op.attribute("vocab_size", std::int64_t{-1});
+  return size > 0 ? Dim(size) : op.fresh("vocab_size", "the width of the decoder's logits");
 }
 
 // Audio encoders take features instead of ids; the batch is the first axis in either case.

@@ -1,10 +1,7 @@
 // com.microsoft: matrix products with scaling, transposition and activations fused in, and with weights in 8-bit
 // floating point or packed to a few bits.
 #include "ops/contrib_parts.h"
-#include "ops/families.h"
 #include "ops/product.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -1,11 +1,7 @@
 // com.microsoft: operators that fit no other family: gathers of quantised tables, crops, Fourier transforms, distances,
 // hashes, text, and nodes whose contents are opaque.
 #include "ops/contrib_parts.h"
-#include "ops/families.h"
 #include "ops/fold.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -3,8 +3,6 @@
 #include <array>
 
 #include "ops/contrib_parts.h"
-#include "ops/families.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -1,9 +1,6 @@
 // com.microsoft: normalizations with neighbouring operators fused in: residual sums, embeddings, gates, activations.
 #include "ops/attention_work.h"
 #include "ops/contrib_window.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -87,7 +84,7 @@ OpCost cost_quantized_embed(const OpContext& op) {
 void infer_group_norm(OpContext& op) {
   const std::int64_t groups = positive_attribute(op, "groups");
   if (op.has_shape(0)) {
-    const Image image = image_of(op, 0, stated_layout(op, 1));
+    const Image image = image_of(op, 0, layout_of(op, 1));
     if (const auto channels = image.channels.value64(); channels && *channels % groups != 0)
       op.fail(cat(*channels, " channels do not divide into ", groups, " groups"));
     expect_dim(op, 1, 0, image.channels, "channels and gamma");
@@ -98,7 +95,7 @@ void infer_group_norm(OpContext& op) {
 // Moments (4) and a·x + b per element; two divisions, ε, rsqrt per group; a = gamma·rsqrt, b = beta − a·mean (3) per
 // image and channel; SiLU if the attribute activation requests it.
 OpCost cost_group_norm(const OpContext& op) {
-  const Image image = image_of(op, 0, stated_layout(op, 1));
+  const Image image = image_of(op, 0, layout_of(op, 1));
   const Dim statistics = image.batch * positive_attribute(op, "groups");
   const bool has_silu = op.attribute("activation", std::int64_t{0}) != 0;
   return op.streamed() + Work{.arith = 3 * statistics + 3 * image.batch * image.channels, .special = statistics} +

@@ -1,9 +1,6 @@
 // com.microsoft: sequences of a batch packed without padding, and attention over them. Only the cumulative lengths give
 // the length of each sequence: without them, pairs are known only for a single sequence, or if no token was padding.
 #include "ops/attention_work.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

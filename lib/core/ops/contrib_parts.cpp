@@ -4,8 +4,7 @@
 #include <array>
 #include <cassert>
 
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::inline core::ops {
 
@@ -53,11 +52,7 @@ constexpr std::array kActivations = std::to_array<Activation>({
 });
 // clang-format on
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
+bool same_name(std::string_view a, std::string_view b) { return base::lower(a) == base::lower(b); }
 
 }  // namespace
 

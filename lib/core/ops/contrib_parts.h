@@ -9,9 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/families.h"
 #include "ops/nn_work.h"
-#include "ops/op_rule.h"
 #include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 

@@ -2,9 +2,6 @@
 // quantisation. Work follows the definition: dequantise, compute and quantise each element. An engine that looks up
 // results in a table of 256 does less.
 #include "ops/contrib_parts.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

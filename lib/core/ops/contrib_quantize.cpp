@@ -1,9 +1,6 @@
 // com.microsoft: matrix products and recurrent layers in 8-bit integers, quantised beforehand or at run time.
 #include "ops/contrib_parts.h"
-#include "ops/families.h"
 #include "ops/product.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -91,15 +88,15 @@ Dim directions(const OpContext& op) {
 // Work of activation `of` over all directions: 0 is shared by i, o and f; 1 is that of c, 2 that of h.
 Work gate_activation_work(const OpContext& op, std::size_t of) {
   constexpr std::string_view kDefaults[] = {"Sigmoid", "Tanh", "Tanh"};
-  const AttributeValue* stated = op.attribute_value("activations");
-  const auto* names = stated == nullptr ? nullptr : std::get_if<std::vector<std::string>>(stated);
+  const AttributeValue* value = op.attribute_value("activations");
+  const auto* names = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
   const bool bidirectional = directions(op) == Dim(2);
   Work work;
   for (std::size_t direction = 0; direction < (bidirectional ? 2U : 1U); ++direction) {
     const std::size_t at = direction * 3 + of;
-    const bool is_stated = names != nullptr && !names->empty();
-    if (is_stated && at >= names->size()) op.fail(cat("there are ", names->size(), " activations"));
-    work = work + activation_work(op, is_stated ? std::string_view((*names)[at]) : kDefaults[of]);
+    const bool is_given = names != nullptr && !names->empty();
+    if (is_given && at >= names->size()) op.fail(cat("there are ", names->size(), " activations"));
+    work = work + activation_work(op, is_given ? std::string_view((*names)[at]) : kDefaults[of]);
     if (op.has_attribute("clip")) work = work + Work{.arith = 2, .comparisons = 2};
   }
   return work;
@@ -152,22 +149,8 @@ OpCost cost_dynamic_lstm(const OpContext& op) {
 
 // --- AttnLSTM: an LSTM whose input is X and the attention of the previous step ---
 
-enum AttentionLstmInput {
-  kX,
-  kW,
-  kR,
-  kB,
-  kLengths,
-  kInitialH,
-  kInitialC,
-  kPeephole,
-  kQueryWeight,
-  kMemoryWeight,
-  kVector,
-  kMemory,
-  kMemoryLengths,
-  kLayerWeight
-};
+enum LstmInput { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeephole };
+enum AttentionLstmInput { kQueryWeight = kPeephole + 1, kMemoryWeight, kVector, kMemory, kMemoryLengths, kLayerWeight };
 
 void infer_attention_lstm(OpContext& op) {
   expect_rank(op, kR, 3);

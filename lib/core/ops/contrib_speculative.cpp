@@ -1,9 +1,6 @@
 // com.microsoft: speculative decoding. A verifier runs the draft's tokens at once; of its states, those after the
 // accepted prefix are kept, by replaying what the verifier captured.
 #include "ops/attention_work.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

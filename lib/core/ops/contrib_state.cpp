@@ -1,9 +1,6 @@
 // com.microsoft: operators that carry a state from call to call: causal convolutions, linear attention, n-gram hashes.
 // Recurrences are counted token by token; chunked engines do different work for the same result.
 #include "ops/attention_work.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

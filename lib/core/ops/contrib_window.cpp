@@ -1,10 +1,9 @@
 // Windows over images of either layout.
 #include "ops/contrib_window.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 
-Layout stated_layout(const OpContext& op, std::int64_t otherwise) {
+Layout layout_of(const OpContext& op, std::int64_t otherwise) {
   return op.attribute("channels_last", otherwise) != 0 ? Layout::ChannelsLast : Layout::ChannelsFirst;
 }
 
@@ -81,7 +80,7 @@ Dim products_per_output(const OpContext& op, int x, int w, Layout layout) {
 
 // stride·(in − 1) + extent + output_padding − pads (ONNX Operators.md, ConvTranspose). SAME pads so that the size is
 // in·stride, but without negative padding where the stride exceeds the window.
-Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<std::vector<Dim>>& stated_pads) {
+Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<std::vector<Dim>>& own_pads) {
   Image image = image_of(op, 0, layout);
   const std::size_t axes = image.spatial.size();
   const Window window = weight_window(op, w, axes);
@@ -89,7 +88,7 @@ Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<s
   image.channels = dim_of(op, w, 1) * group_count(op);
   const auto paddings = op.integer_list("output_padding").value_or(std::vector<std::int64_t>(axes, 0));
   if (paddings.size() != axes) op.fail(cat("output_padding has ", paddings.size(), " entries"));
-  const std::vector<Dim> pads = stated_pads.value_or(std::vector<Dim>(window.pads.begin(), window.pads.end()));
+  const std::vector<Dim> pads = own_pads.value_or(std::vector<Dim>(window.pads.begin(), window.pads.end()));
   if (pads.size() != 2 * axes) op.fail(cat("there are ", pads.size(), " pads, expected ", 2 * axes));
   const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
   const auto sizes = op.integer_list("output_shape").value_or(std::vector<std::int64_t>());

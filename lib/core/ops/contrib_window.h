@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "ops/contrib_parts.h"
-#include "ops/shape_math.h"
 
 namespace pagoda::inline core::ops {
 
 enum class Layout : std::uint8_t { ChannelsFirst, ChannelsLast };
 
 // The layout that attribute channels_last gives; `otherwise` is its default.
-Layout stated_layout(const OpContext& op, std::int64_t otherwise);
+Layout layout_of(const OpContext& op, std::int64_t otherwise);
 
 struct Image {
   Dim batch, channels;

@@ -1,8 +1,6 @@
 // Convolutions. Every tap of every output element is one multiply-accumulate, taps on padding included, as in all
 // published counts (output elements × input channels of the group × kernel volume).
 #include "ops/contrib_window.h"
-#include "ops/families.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

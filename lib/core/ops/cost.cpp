@@ -1,6 +1,8 @@
 // Sums, multiples and conventions of costs.
 #include "pagoda/core/cost.h"
 
+#include <array>
+
 #include "pagoda/base/enum_names.h"
 
 namespace pagoda::inline core {
@@ -37,6 +39,10 @@ Dim listed(const std::vector<PartMoved>& parts, bool is_output, int place) {
   return bytes;
 }
 
+std::array<Dim*, 6> counts(OpCost& cost) {
+  return {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written};
+}
+
 void forget_tensors(OpCost& cost) {
   cost.whole_inputs = cost.whole_outputs = 0;
   cost.parts.clear();
@@ -60,18 +66,14 @@ OpCost& OpCost::operator+=(const OpCost& other) {
 
 OpCost OpCost::scaled(const Dim& times) const {
   OpCost result = *this;
-  for (Dim* count :
-       {&result.macs, &result.arith, &result.special, &result.comparisons, &result.bytes_read, &result.bytes_written})
-    *count *= times;
+  for (Dim* count : counts(result)) *count *= times;
   forget_tensors(result);
   return result;
 }
 
 OpCost OpCost::bind(const Bindings& bindings) const {
   OpCost result = *this;
-  for (Dim* count :
-       {&result.macs, &result.arith, &result.special, &result.comparisons, &result.bytes_read, &result.bytes_written})
-    *count = count->bind(bindings);
+  for (Dim* count : counts(result)) *count = count->bind(bindings);
   for (PartMoved& part : result.parts) part.bytes = part.bytes.bind(bindings);
   return result;
 }

@@ -23,22 +23,24 @@ bool is_name(std::string_view text) { return !text.empty() && Dim::identifier(te
 bool is_star(std::string_view text) { return text.starts_with('*'); }
 std::string star_name(std::string_view text) { return std::string(text.substr(1)); }
 
-const CustomInput* input_named(const CustomOperator& stated, std::string_view name) {
-  const auto found = std::find_if(stated.inputs.begin(), stated.inputs.end(),
+const CustomInput* input_named(const CustomOperator& custom, std::string_view name) {
+  const auto found = std::find_if(custom.inputs.begin(), custom.inputs.end(),
                                   [&](const CustomInput& input) { return input.name == name; });
-  return found == stated.inputs.end() ? nullptr : &*found;
+  return found == custom.inputs.end() ? nullptr : &*found;
 }
 
-std::string at(const char* list, std::size_t i, const char* member) {
-  return std::string(list) + "[" + std::to_string(i) + "]" + member;
+bool is_axis(const CustomOutput& output, std::string_view name) {
+  return std::find(output.shape.begin(), output.shape.end(), name) != output.shape.end();
 }
+
+std::string at(const char* list, std::size_t i, std::string_view member = "") { return cat(list, "[", i, "]", member); }
 
 // --- Checks of a statement --------------------------------------------------------------------------------------
 
 // Collects the names that a statement defines, then checks its formulas against them.
 class Checker {
  public:
-  explicit Checker(const CustomOperator& stated) : stated_(stated) {}
+  explicit Checker(const CustomOperator& custom) : custom_(custom) {}
 
   std::string problem() {
     check_names();
@@ -48,7 +50,7 @@ class Checker {
 
  private:
   void fail(const std::string& place, const std::string& what) {
-    if (problem_.empty()) problem_ = place + ": " + what;
+    if (problem_.empty()) problem_ = cat(place, ": ", what);
   }
 
   void expect_name(const std::string& place, const std::string& name) {
@@ -67,20 +69,19 @@ class Checker {
   }
 
   void check_names() {
-    if (!is_name(stated_.op_type)) fail("op_type", cat("'", stated_.op_type, "' is not an operator's name"));
-    for (const CustomAttribute& attribute : stated_.attributes) {
+    if (!is_name(custom_.op_type)) fail("op_type", cat("'", custom_.op_type, "' is not an operator's name"));
+    for (const CustomAttribute& attribute : custom_.attributes) {
       const std::string place = "attributes." + attribute.name;
       if (!attribute.members) give_once(place, attribute.name);
       for (const std::string& member : attribute.members.value_or(std::vector<std::string>())) give_once(place, member);
     }
-    for (std::size_t i = 0; i < stated_.inputs.size(); ++i) check_input_names(stated_.inputs[i], i);
-    for (const CustomDataSize& size : stated_.data_sizes) {
+    for (std::size_t i = 0; i < custom_.inputs.size(); ++i) check_input_names(custom_.inputs[i], i);
+    for (const CustomDataSize& size : custom_.data_sizes) {
       const std::string place = "data_sizes." + size.name;
       give_once(place, size.name);
-      const bool is_axis = std::any_of(stated_.outputs.begin(), stated_.outputs.end(), [&](const CustomOutput& output) {
-        return std::find(output.shape.begin(), output.shape.end(), size.name) != output.shape.end();
-      });
-      if (!is_axis) fail(place, cat("no output has it as an axis; expected one that is '", size.name, "' alone"));
+      if (std::none_of(custom_.outputs.begin(), custom_.outputs.end(),
+                       [&](const CustomOutput& output) { return is_axis(output, size.name); }))
+        fail(place, cat("no output has it as an axis; expected one that is '", size.name, "' alone"));
     }
   }
 
@@ -88,12 +89,12 @@ class Checker {
     const std::string name_place = at("inputs", i, ".name");
     expect_name(name_place, input.name);
     if (element_type(input.name)) fail(name_place, cat("'", input.name, "' is a type's name; give it another"));
-    if (input_named(stated_, input.name) != &input)
+    if (input_named(custom_, input.name) != &input)
       fail(name_place, cat("'", input.name, "' is the name of two inputs"));
     int stars = 0;
     const std::vector<std::string> axes = input.shape.value_or(std::vector<std::string>());
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-      const std::string place = at("inputs", i, ".shape") + "[" + std::to_string(axis) + "]";
+      const std::string place = at("inputs", i, at(".shape", axis));
       if (is_star(axes[axis])) {
         const std::string name = star_name(axes[axis]);
         if (++stars > 1) fail(place, "a second '*' leaves open which axes are whose; give one");
@@ -114,11 +115,11 @@ class Checker {
     if (!formula) return fail(place, cat("'", text, "' is not a formula; expected + - * // % min max over names"));
     for (const std::string& name : formula->symbols()) {
       if (sizes_.contains(name)) continue;
-      const std::string known = base::joined(std::vector<std::string>(sizes_.begin(), sizes_.end()));
-      fail(place, uncertain_.contains(name)
-                      ? "'" + name + "' is a size of an optional input alone; name it in another, too"
-                      : "'" + name + "' is not known; " +
-                            (known.empty() ? "the statement names no size" : "its names are: " + known));
+      const std::string known =
+          sizes_.empty() ? "the statement names no size" : "its names are: " + base::joined(sizes_);
+      fail(place, cat("'", name,
+                      uncertain_.contains(name) ? "' is a size of an optional input alone; name it in another, too"
+                                                : cat("' is not known; ", known)));
     }
   }
 
@@ -127,33 +128,32 @@ class Checker {
   }
 
   void check_formulas() {
-    for (std::size_t i = 0; i < stated_.inputs.size(); ++i) {
-      const CustomInput& input = stated_.inputs[i];
+    for (std::size_t i = 0; i < custom_.inputs.size(); ++i) {
+      const CustomInput& input = custom_.inputs[i];
       for (const std::string& axis : input.shape.value_or(std::vector<std::string>()))
         if (!is_star(axis) && !is_name(axis)) check_formula(at("inputs", i, ".shape"), axis);
       check_formula_if_any(at("inputs", i, ".elements_read"), input.elements_read);
     }
-    for (const CustomDataSize& size : stated_.data_sizes) check_formula_if_any("data_sizes." + size.name, size.upper);
-    if (stated_.outputs.empty()) fail("outputs", "there are none; expected the type and shape of each");
-    for (std::size_t i = 0; i < stated_.outputs.size(); ++i) check_output(stated_.outputs[i], i);
-    const CustomWork work = stated_.work.value_or(CustomWork());
-    const std::pair<const char*, const std::string&> counts[] = {{"work.macs", work.macs},
-                                                                 {"work.arith", work.arith},
-                                                                 {"work.special", work.special},
-                                                                 {"work.comparisons", work.comparisons}};
-    for (const auto& [place, formula] : counts) check_formula_if_any(place, formula);
-    if (!stated_.precision.empty()) check_type("precision", stated_.precision);
+    for (const CustomDataSize& size : custom_.data_sizes) check_formula_if_any("data_sizes." + size.name, size.upper);
+    if (custom_.outputs.empty()) fail("outputs", "there are none; expected the type and shape of each");
+    for (std::size_t i = 0; i < custom_.outputs.size(); ++i) check_output(custom_.outputs[i], i);
+    const CustomWork work = custom_.work.value_or(CustomWork());
+    check_formula_if_any("work.macs", work.macs);
+    check_formula_if_any("work.arith", work.arith);
+    check_formula_if_any("work.special", work.special);
+    check_formula_if_any("work.comparisons", work.comparisons);
+    if (!custom_.precision.empty()) check_type("precision", custom_.precision);
     constexpr OpKind kKinds[] = {OpKind::Other, OpKind::Pointwise, OpKind::Layout, OpKind::View};
-    if (std::find(std::begin(kKinds), std::end(kKinds), stated_.kind) == std::end(kKinds))
+    if (std::find(std::begin(kKinds), std::end(kKinds), custom_.kind) == std::end(kKinds))
       fail("kind", "expected other, pointwise, layout or view");
-    if (stated_.kind == OpKind::View && stated_.work)
+    if (custom_.kind == OpKind::View && custom_.work)
       fail("work", "a view is another name for the same bytes: it has none");
   }
 
   void check_output(const CustomOutput& output, std::size_t i) {
     check_type(at("outputs", i, ".type"), output.type);
     for (std::size_t axis = 0; axis < output.shape.size(); ++axis) {
-      const std::string place = at("outputs", i, ".shape") + "[" + std::to_string(axis) + "]";
+      const std::string place = at("outputs", i, at(".shape", axis));
       if (!is_star(output.shape[axis]))
         check_formula(place, output.shape[axis]);
       else if (const std::string name = star_name(output.shape[axis]); !stars_.contains(name) || !sizes_.contains(name))
@@ -163,14 +163,14 @@ class Checker {
   }
 
   void check_type(const std::string& place, const std::string& type) {
-    const CustomInput* input = input_named(stated_, type);
+    const CustomInput* input = input_named(custom_, type);
     if (input != nullptr && input->is_optional)
       fail(place, cat("input '", type, "' is optional; name another, or a type such as float32"));
     if (input == nullptr && !element_type(type))
       fail(place, cat("'", type, "' is neither a type, such as float32, nor the name of an input"));
   }
 
-  const CustomOperator& stated_;
+  const CustomOperator& custom_;
   std::set<std::string> sizes_, uncertain_, stars_;
   std::string problem_;
 };
@@ -179,7 +179,7 @@ class Checker {
 
 // The names of a statement at one node.
 struct Names {
-  const CustomOperator& stated;
+  const CustomOperator& custom;
   std::map<std::string, Dim, std::less<>> sizes;
   std::map<std::string, Shape, std::less<>> stars;
 };
@@ -205,7 +205,7 @@ Dim size_of(const OpContext& op, const Names& names, const std::string& text, co
 }
 
 void bind_attributes(const OpContext& op, Names& names) {
-  for (const CustomAttribute& attribute : names.stated.attributes) {
+  for (const CustomAttribute& attribute : names.custom.attributes) {
     if (!attribute.members) {
       names.sizes[attribute.name] = attribute.otherwise ? op.attribute(attribute.name, *attribute.otherwise)
                                                         : op.required_integer(attribute.name);
@@ -228,40 +228,38 @@ void bind_axis(OpContext& op, Names& names, const std::string& axis, const Dim& 
 }
 
 void bind_star(OpContext& op, Names& names, const std::string& name, Shape axes, const std::string& input) {
-  const auto found = names.stars.find(name);
-  if (found != names.stars.end()) {
+  if (const auto found = names.stars.find(name); found != names.stars.end()) {
     if (found->second.size() != axes.size())
       op.fail(cat("*", name, " is of ", found->second.size(), " axes, in ", input, " of ", axes.size()));
     for (std::size_t i = 0; i < axes.size(); ++i)
-      axes[i] = op.unify(found->second[i], axes[i], "*" + name + " of " + input);
+      axes[i] = op.unify(found->second[i], axes[i], cat("*", name, " of ", input));
   }
   names.sizes[name] = element_count(axes);
   names.stars[name] = std::move(axes);
 }
 
-// Calls `each` with the stated text of every axis and its size; a "*name" gets the sizes of all its axes in one call.
+// Calls `each` with the text of every axis and its size; a "*name" gets the sizes of all its axes in one call.
 template <typename Each>
 void for_each_axis(const OpContext& op, int place, const CustomInput& input, const Each& each) {
-  const std::vector<std::string>& stated = *input.shape;
+  const std::vector<std::string>& axes = *input.shape;
   const Shape& shape = op.shape(place);
-  const auto star = std::find_if(stated.begin(), stated.end(), [](const std::string& axis) { return is_star(axis); });
-  const std::size_t named = stated.size() - (star == stated.end() ? 0 : 1);
-  if (shape.size() < named || (star == stated.end() && shape.size() > named))
+  const auto star = std::find_if(axes.begin(), axes.end(), [](const std::string& axis) { return is_star(axis); });
+  const std::size_t named = axes.size() - (star == axes.end() ? 0 : 1);
+  if (shape.size() < named || (star == axes.end() && shape.size() > named))
     op.fail(
-        cat(input.name, " is ", to_string(op.input(place)), "; the statement says [", base::joined(stated, ", "), "]"));
+        cat(input.name, " is ", to_string(op.input(place)), "; the statement says [", base::joined(axes, ", "), "]"));
   const std::size_t free = shape.size() - named;
-  std::size_t axis = 0;
-  for (const std::string& text : stated) {
+  std::size_t at = 0;
+  for (const std::string& text : axes) {
     const std::size_t count = is_star(text) ? free : 1;
-    each(text, Shape(shape.begin() + static_cast<std::ptrdiff_t>(axis),
-                     shape.begin() + static_cast<std::ptrdiff_t>(axis + count)));
-    axis += count;
+    each(text, Shape(shape.begin() + static_cast<std::ptrdiff_t>(at),
+                     shape.begin() + static_cast<std::ptrdiff_t>(at + count)));
+    at += count;
   }
 }
 
 void bind_values(const OpContext& op, Names& names, int place, const CustomInput& input) {
-  if (input.values.empty()) return;
-  const TensorValue* value = op.value(place);
+  const TensorValue* value = input.values.empty() ? nullptr : op.value(place);
   if (value == nullptr) return;
   if (value->size() != input.values.size())
     op.fail(cat(input.name, " has ", value->size(), " elements; the statement names ", input.values.size()));
@@ -269,14 +267,14 @@ void bind_values(const OpContext& op, Names& names, int place, const CustomInput
     if (const Dim* element = std::get_if<Dim>(&(*value)[i])) names.sizes[input.values[i]] = *element;
 }
 
-Names names_of(const CustomOperator& stated, OpContext& op) {
-  Names names{.stated = stated, .sizes = {}, .stars = {}};
+Names names_of(const CustomOperator& custom, OpContext& op) {
+  Names names{.custom = custom, .sizes = {}, .stars = {}};
   bind_attributes(op, names);
-  if (!stated.inputs.empty() && op.input_count() > static_cast<int>(stated.inputs.size()))
-    op.fail(cat("it has ", op.input_count(), " inputs; the statement names ", stated.inputs.size()));
+  if (!custom.inputs.empty() && op.input_count() > static_cast<int>(custom.inputs.size()))
+    op.fail(cat("it has ", op.input_count(), " inputs; the statement names ", custom.inputs.size()));
   const auto for_each_input = [&](const auto& each) {
     int place = 0;
-    for (const CustomInput& input : stated.inputs) {
+    for (const CustomInput& input : custom.inputs) {
       if (op.has_input(place))
         each(place, input);
       else if (!input.is_optional)
@@ -304,31 +302,28 @@ Names names_of(const CustomOperator& stated, OpContext& op) {
   return names;
 }
 
-ElementType type_of(const CustomOperator& stated, const OpContext& op, const std::string& type) {
+ElementType type_of(const CustomOperator& custom, const OpContext& op, const std::string& type) {
   if (const std::optional<ElementType> named = element_type(type)) return *named;
-  return op.element(static_cast<int>(input_named(stated, type) - stated.inputs.data()));
+  return op.element(static_cast<int>(input_named(custom, type) - custom.inputs.data()));
 }
 
 // Calls `each` with every name that may depend on the data: of data sizes and of elements of inputs.
 template <typename Each>
-void for_each_open(const CustomOperator& stated, const Each& each) {
-  for (const CustomDataSize& size : stated.data_sizes) each(size.name, "a size that the data decide", size.upper);
-  for (const CustomInput& input : stated.inputs)
+void for_each_open(const CustomOperator& custom, const Each& each) {
+  for (const CustomDataSize& size : custom.data_sizes) each(size.name, "a size that the data decide", size.upper);
+  for (const CustomInput& input : custom.inputs)
     for (const std::string& value : input.values) each(value, "an element of " + input.name, std::string());
-}
-
-bool is_axis(const CustomOutput& output, const std::string& name) {
-  return std::find(output.shape.begin(), output.shape.end(), name) != output.shape.end();
 }
 
 // Reads the sizes that infer_custom() left open from the output shapes that it made.
 void read_open_sizes(const OpContext& op, Names& names) {
-  const CustomOperator& stated = names.stated;
-  for (std::size_t i = 0; i < stated.outputs.size(); ++i) {
-    if (!op.has_output(static_cast<int>(i))) continue;
-    const Shape& shape = op.output_shape(static_cast<int>(i));
+  const CustomOperator& custom = names.custom;
+  int place = -1;
+  for (const CustomOutput& output : custom.outputs) {
+    if (!op.has_output(++place)) continue;
+    const Shape& shape = op.output_shape(place);
     std::size_t axis = 0;
-    for (const std::string& text : stated.outputs[i].shape) {
+    for (const std::string& text : output.shape) {
       if (is_star(text))
         axis += names.stars.at(star_name(text)).size();
       else if (const Dim& size = shape[axis++]; is_name(text))
@@ -337,8 +332,8 @@ void read_open_sizes(const OpContext& op, Names& names) {
   }
 }
 
-ElementType precision_of(const CustomOperator& stated, const OpContext& op) {
-  if (!stated.precision.empty()) return type_of(stated, op, stated.precision);
+ElementType precision_of(const CustomOperator& custom, const OpContext& op) {
+  if (!custom.precision.empty()) return type_of(custom, op, custom.precision);
   for (int i = 0; i < op.input_count(); ++i)
     if (op.has_input(i) && is_float(op.element(i))) return op.element(i);
   return op.has_input(0) ? op.element(0) : ElementType::Undefined;
@@ -346,72 +341,68 @@ ElementType precision_of(const CustomOperator& stated, const OpContext& op) {
 
 }  // namespace
 
-std::string problem_of(const CustomOperator& stated) { return Checker(stated).problem(); }
+std::string problem_of(const CustomOperator& custom) { return Checker(custom).problem(); }
 
 namespace ops {
 
-void infer_custom(const CustomOperator& stated, OpContext& op) {
-  Names names = names_of(stated, op);
-  for_each_open(stated, [&](const std::string& name, const std::string& cause, const std::string& upper) {
-    const bool is_needed = std::any_of(stated.outputs.begin(), stated.outputs.end(),
+void infer_custom(const CustomOperator& custom, OpContext& op) {
+  Names names = names_of(custom, op);
+  for_each_open(custom, [&](const std::string& name, const std::string& cause, const std::string& upper) {
+    const bool is_needed = std::any_of(custom.outputs.begin(), custom.outputs.end(),
                                        [&](const CustomOutput& output) { return is_axis(output, name); });
     if (names.sizes.contains(name) || !is_needed) return;
     names.sizes[name] = op.fresh(name, cause, upper.empty() ? std::nullopt : std::optional(value_of(op, names, upper)));
   });
-  for (std::size_t i = 0; i < stated.outputs.size(); ++i) {
-    const CustomOutput& output = stated.outputs[i];
+  for (std::size_t i = 0; i < custom.outputs.size(); ++i) {
+    const CustomOutput& output = custom.outputs[i];
     Shape shape;
     for (const std::string& text : output.shape) {
       if (is_star(text)) {
         const Shape& axes = names.stars.at(star_name(text));
         shape.insert(shape.end(), axes.begin(), axes.end());
       } else {
-        shape.push_back(size_of(op, names, text, at("outputs", i, "")));
+        shape.push_back(size_of(op, names, text, at("outputs", i)));
       }
     }
-    op.set_output(static_cast<int>(i), type_of(stated, op, output.type), std::move(shape));
+    op.set_output(static_cast<int>(i), type_of(custom, op, output.type), std::move(shape));
   }
 }
 
-OpCost cost_custom(const CustomOperator& stated, OpContext& op) {
-  if (stated.kind == OpKind::View) return cost_view(op);
-  if (!stated.work) op.unknown("its statement gives no work");
-  Names names = names_of(stated, op);
+OpCost cost_custom(const CustomOperator& custom, OpContext& op) {
+  if (custom.kind == OpKind::View) return cost_view(op);
+  if (!custom.work) op.unknown("its statement gives no work");
+  Names names = names_of(custom, op);
   read_open_sizes(op, names);
   const auto count = [&](const std::string& formula, const char* what) {
     return formula.empty() ? Dim(0) : size_of(op, names, formula, what);
   };
   OpCost cost = op.streamed();
-  cost.macs = count(stated.work->macs, "macs");
-  cost.arith = count(stated.work->arith, "arith");
-  cost.special = count(stated.work->special, "special");
-  cost.comparisons = count(stated.work->comparisons, "comparisons");
-  cost.precision = precision_of(stated, op);
-  for (std::size_t i = 0; i < stated.inputs.size(); ++i)
-    if (const auto& input = stated.inputs[i]; !input.elements_read.empty() && op.has_input(static_cast<int>(i)))
-      op.read_only(cost, static_cast<int>(i),
-                   byte_size(count(input.elements_read, "elements_read"), op.element(static_cast<int>(i))));
-  for (std::size_t i = 0; i < stated.outputs.size(); ++i)
-    if (const auto& output = stated.outputs[i]; !output.elements_written.empty() && op.has_output(static_cast<int>(i)))
-      op.write_only(
-          cost, static_cast<int>(i),
-          byte_size(count(output.elements_written, "elements_written"), op.output(static_cast<int>(i)).element));
+  cost.macs = count(custom.work->macs, "macs");
+  cost.arith = count(custom.work->arith, "arith");
+  cost.special = count(custom.work->special, "special");
+  cost.comparisons = count(custom.work->comparisons, "comparisons");
+  cost.precision = precision_of(custom, op);
+  int place = -1;
+  for (const CustomInput& input : custom.inputs)
+    if (op.has_input(++place) && !input.elements_read.empty())
+      op.read_only(cost, place, byte_size(count(input.elements_read, "elements_read"), op.element(place)));
+  place = -1;
+  for (const CustomOutput& output : custom.outputs)
+    if (op.has_output(++place) && !output.elements_written.empty())
+      op.write_only(cost, place,
+                    byte_size(count(output.elements_written, "elements_written"), op.output(place).element));
   return cost;
 }
 
-std::vector<OpRule> rules_of(const std::vector<CustomOperator>& stated) {
+std::vector<OpRule> rules_of(const std::vector<CustomOperator>& operators) {
   std::vector<OpRule> rules;
-  for (const CustomOperator& each : stated) {
+  for (const CustomOperator& each : operators) {
     if (const std::string problem = problem_of(each); !problem.empty())
       throw Error(cat("custom operator ", each.op_type, ": ", problem));
-    const bool keeps_places = each.kind == OpKind::Pointwise;
-    rules.push_back(
-        {.name = each.op_type,
-         .infer = nullptr,
-         .cost = nullptr,
-         .fold = nullptr,
-         .work = "as its statement says",
-         .facts = facts_of_kind(each.kind, keeps_places ? BatchAxis::Same : BatchAxis::Lost, Gradient::Unmodelled)});
+    const BatchAxis batch = each.kind == OpKind::Pointwise ? BatchAxis::Same : BatchAxis::Lost;
+    rules.push_back({.name = each.op_type,
+                     .work = "as its statement says",
+                     .facts = facts_of_kind(each.kind, batch, Gradient::Unmodelled)});
   }
   return rules;
 }

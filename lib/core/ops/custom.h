@@ -9,10 +9,10 @@
 namespace pagoda::inline core::ops {
 
 // Rules with names and facts but no functions, in the same order; the two functions below compute the results.
-// Names point into `stated`. Throws Error for a statement that has a problem_of().
-std::vector<OpRule> rules_of(const std::vector<CustomOperator>& stated);
+// Names point into `operators`. Throws Error for a statement that has a problem_of().
+std::vector<OpRule> rules_of(const std::vector<CustomOperator>& operators);
 
-void infer_custom(const CustomOperator& stated, OpContext& op);
-OpCost cost_custom(const CustomOperator& stated, OpContext& op);
+void infer_custom(const CustomOperator& custom, OpContext& op);
+OpCost cost_custom(const CustomOperator& custom, OpContext& op);
 
 }  // namespace pagoda::inline core::ops

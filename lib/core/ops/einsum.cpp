@@ -1,5 +1,6 @@
 // Einsum: any number of operands, repeated labels (diagonals), ellipses. The work is that of the cheapest order of
 // pairwise contractions, which an implementation can reach; onnxruntime contracts from left to right.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -60,13 +61,6 @@ Labels parse_term(const OpContext& op, std::string_view term, int rank, int elli
   return labels;
 }
 
-std::string without_spaces(std::string_view text) {
-  std::string result;
-  for (const char c : text)
-    if (c != ' ') result += c;
-  return result;
-}
-
 // Without "->" the output holds the labels that occur once, in alphabetical order (capitals first), after the ellipsis.
 Labels implicit_output(const OpContext& op, const std::vector<Labels>& operands, int ellipsis_axes) {
   std::array<int, kMaxLabels> uses{};
@@ -82,7 +76,8 @@ Labels implicit_output(const OpContext& op, const std::vector<Labels>& operands,
 
 Equation parse_equation(const OpContext& op) {
   if (!op.has_attribute("equation")) op.fail("attribute equation is missing");
-  const std::string text = without_spaces(op.attribute("equation", std::string_view()));
+  std::string text(op.attribute("equation", std::string_view()));
+  std::erase(text, ' ');
   const std::size_t arrow = text.find("->");
   std::string_view left = std::string_view(text).substr(0, arrow);
   Equation equation;
@@ -97,12 +92,9 @@ Equation parse_equation(const OpContext& op) {
   }
   equation.output = arrow == text.npos ? implicit_output(op, equation.operands, ellipsis_axes)
                                        : parse_term(op, std::string_view(text).substr(arrow + 2), -1, ellipsis_axes);
-  std::uint64_t seen = 0;
-  for (const int label : equation.output) {
-    const std::uint64_t bit = std::uint64_t{1} << label;
-    if ((seen & bit) != 0) op.fail(cat("the output of equation '", text, "' repeats a label"));
-    seen |= bit;
-  }
+  for (auto label = equation.output.begin(); label != equation.output.end(); ++label)
+    if (std::find(equation.output.begin(), label, *label) != label)
+      op.fail(cat("the output of equation '", text, "' repeats a label"));
   return equation;
 }
 
@@ -161,8 +153,14 @@ Contraction contraction_of(const OpContext& op) {
     set[i] = true;
   };
   for (int i = 0; i < op.input_count(); ++i) {
+    Mask mask = 0;
     const Labels& labels = equation.operands[static_cast<std::size_t>(i)];
-    for (std::size_t axis = 0; axis < labels.size(); ++axis) learn(labels[axis], op.shape(i)[axis]);
+    for (std::size_t axis = 0; axis < labels.size(); ++axis) {
+      learn(labels[axis], op.shape(i)[axis]);
+      // An axis of size 1, which is broadcast, does not count among the labels of its operand.
+      if (op.shape(i)[axis] != Dim(1)) mask |= Mask{1} << labels[axis];
+    }
+    result.operands.push_back(mask);
   }
   for (std::size_t axis = 0; axis < equation.output.size(); ++axis) {
     result.sizes[static_cast<std::size_t>(equation.output[axis])] = op.output_shape(0)[axis];
@@ -170,14 +168,6 @@ Contraction contraction_of(const OpContext& op) {
   }
   for (std::size_t i = 0; i < result.sizes.size(); ++i)
     result.estimates[i] = static_cast<double>(result.sizes[i].evaluate({}, kFreeSize));
-  // An axis of size 1, which is broadcast, does not count among the labels of its operand.
-  for (int i = 0; i < op.input_count(); ++i) {
-    Mask mask = 0;
-    const Labels& labels = equation.operands[static_cast<std::size_t>(i)];
-    for (std::size_t axis = 0; axis < labels.size(); ++axis)
-      if (op.shape(i)[axis] != Dim(1)) mask |= Mask{1} << labels[axis];
-    result.operands.push_back(mask);
-  }
   return result;
 }
 
@@ -196,11 +186,12 @@ void charge(const Contraction& contraction, const Step& step, OpCost& cost) {
   (step.contracts() ? cost.macs : cost.arith) += contraction.volume(step.joined);
 }
 
-// Sums over the labels that only this operand has: n − m additions.
-Mask reduce_alone(const Contraction& contraction, Mask operand, Mask needed, OpCost& cost) {
-  const Mask kept = operand & needed;
-  if (kept != operand) cost.arith += contraction.volume(operand) - contraction.volume(kept);
-  return kept;
+// The labels of the output and of all operands but `i` and `j`.
+Mask needed_without(const Contraction& contraction, const std::vector<Mask>& operands, std::size_t i, std::size_t j) {
+  Mask needed = contraction.output;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (k != i && k != j) needed |= operands[k];
+  return needed;
 }
 
 // Of three operands: the pair that is joined first is chosen by formulas of the sizes, so that the counts hold for all.
@@ -291,10 +282,8 @@ void charge_greedy_order(const Contraction& contraction, std::vector<Mask> opera
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < operands.size(); ++i)
       for (std::size_t j = i + 1; j < operands.size(); ++j) {
-        Mask needed = contraction.output;
-        for (std::size_t k = 0; k < operands.size(); ++k)
-          if (k != i && k != j) needed |= operands[k];
-        const Step step{.joined = operands[i] | operands[j], .kept = (operands[i] | operands[j]) & needed};
+        const Mask joined = operands[i] | operands[j];
+        const Step step{.joined = joined, .kept = joined & needed_without(contraction, operands, i, j)};
         if (const double total = estimate(contraction, step); total < least)
           least = total, best = step, best_i = i, best_j = j;
       }
@@ -312,16 +301,14 @@ OpCost cost_einsum(const OpContext& op) {
   if (contraction.operands.size() > kMaxOperands) op.unknown("an equation of more than 64 operands");
   std::vector<Mask> operands;
   for (std::size_t i = 0; i < contraction.operands.size(); ++i) {
-    Mask needed = contraction.output;
-    for (std::size_t j = 0; j < contraction.operands.size(); ++j)
-      if (j != i) needed |= contraction.operands[j];
-    operands.push_back(reduce_alone(contraction, contraction.operands[i], needed, cost));
+    const Mask all = contraction.operands[i], kept = all & needed_without(contraction, contraction.operands, i, i);
+    if (kept != all) cost.arith += contraction.volume(all) - contraction.volume(kept);  // n − m additions
+    operands.push_back(kept);
   }
-  if (operands.size() <= kMaxExhaustive) {
+  if (operands.size() <= kMaxExhaustive)
     charge_best_order(contraction, operands, cost);
-  } else {
+  else
     charge_greedy_order(contraction, operands, cost);
-  }
   return cost;
 }
 

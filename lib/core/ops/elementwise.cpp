@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/fold.h"
+#include "ops/nn_work.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
@@ -106,16 +107,15 @@ void infer_prelu(OpContext& op) {
 // --- work ---
 
 // n − 1 operations join n operands.
-OpCost cost_joined(const OpContext& op, bool comparisons, bool averaged) {
-  OpCost cost = op.streamed();
-  const int joins = op.input_count() - 1;
-  cost.arith = (joins + (averaged ? 1 : 0)) * op.output_elements(0);
-  if (comparisons) cost.comparisons = cost.arith;
-  return cost;
+template <int Divisions>
+OpCost cost_joined(const OpContext& op) {
+  return op.streamed() + Work{.arith = op.input_count() - 1 + Divisions} * op.output_elements(0);
 }
-OpCost cost_extreme(const OpContext& op) { return cost_joined(op, true, false); }
-OpCost cost_sum(const OpContext& op) { return cost_joined(op, false, false); }
-OpCost cost_mean(const OpContext& op) { return cost_joined(op, false, true); }
+
+OpCost cost_extreme(const OpContext& op) {
+  const int comparisons = op.input_count() - 1;
+  return op.streamed() + Work{.arith = comparisons, .comparisons = comparisons} * op.output_elements(0);
+}
 
 // One pow; for a known constant exponent, x² is a product and √x a square root.
 OpCost cost_pow(const OpContext& op) {
@@ -124,11 +124,7 @@ OpCost cost_pow(const OpContext& op) {
   return cost_each<0, 1>(op);
 }
 
-OpCost cost_where(const OpContext& op) {
-  OpCost cost = cost_each<1, 0, 1>(op);
-  cost.precision = op.output(0).element;
-  return cost;
-}
+OpCost cost_where(const OpContext& op) { return in_precision(op.output(0).element, cost_each<1, 0, 1>(op)); }
 
 // --- values ---
 
@@ -160,31 +156,31 @@ constexpr auto kCostCompare = cost_each<1, 0, 1>;
 
 // clang-format off
 constexpr OpRule kElementwiseRules[] = {
-    // op               infer             cost                fold                        cost in words
-    {"Add",             infer_binary,     cost_each<1>,       fold_each<add>,             "1 add / output element", kAddition.reads({WeightUse::Additive, WeightUse::Additive})},
-    {"And",             infer_comparison, kCostCompare,       fold_each<logical_and>,     "1 logical operation / output element", kTruth},
-    {"BitShift",        infer_first,      kCostCompare,       nullptr,                    "1 bit operation / output element", kBitwise},
-    {"BitwiseAnd",      infer_binary,     kCostCompare,       nullptr,                    "1 bit operation / output element", kBitwise},
-    {"BitwiseOr",       infer_binary,     kCostCompare,       nullptr,                    "1 bit operation / output element", kBitwise},
-    {"BitwiseXor",      infer_binary,     kCostCompare,       nullptr,                    "1 bit operation / output element", kBitwise},
-    {"Div",             infer_binary,     cost_each<1>,       fold_each<divide>,          "1 div / output element", kMultiplication.reads({WeightUse::Factor, WeightUse::Positive})},
-    {"Equal",           infer_comparison, kCostCompare,       fold_each<equals>,          "1 comparison / output element", kTruth},
-    {"Greater",         infer_comparison, kCostCompare,       fold_each<greater>,         "1 comparison / output element", kTruth},
-    {"GreaterOrEqual",  infer_comparison, kCostCompare,       fold_each<greater_or_equal>, "1 comparison / output element", kTruth},
-    {"Less",            infer_comparison, kCostCompare,       fold_each<less>,            "1 comparison / output element", kTruth},
-    {"LessOrEqual",     infer_comparison, kCostCompare,       fold_each<less_or_equal>,   "1 comparison / output element", kTruth},
-    {"Max",             infer_variadic,   cost_extreme,       fold_each<maximum>,         "n − 1 comparisons of n operands / output element", kPointwise},
-    {"Mean",            infer_variadic,   cost_mean,          fold_mean,                  "n − 1 add, 1 div of n operands / output element", kPointwise},
-    {"Min",             infer_variadic,   cost_extreme,       fold_each<minimum>,         "n − 1 comparisons of n operands / output element", kPointwise},
-    {"Mod",             infer_binary,     cost_each<1>,       fold_mod,                   "1 remainder / output element", kPointwise},
-    {"Mul",             infer_binary,     cost_each<1>,       fold_each<multiply>,        "1 mul / output element", kMultiplication.reads({WeightUse::Factor, WeightUse::Factor})},
-    {"Or",              infer_comparison, kCostCompare,       fold_each<logical_or>,      "1 logical operation / output element", kTruth},
-    {"PRelu",           infer_prelu,      cost_each<2, 0, 1>, nullptr,                    "1 comparison, 1 mul / element", kPointwise.reads({{}, WeightUse::Factor})},
-    {"Pow",             infer_first,      cost_pow,           fold_each<power>,           "1 pow / output element; 1 mul where the exponent is 2, 1 sqrt where it is 0.5", kPointwise.reads({WeightUse::Positive})},
-    {"Sub",             infer_binary,     cost_each<1>,       fold_each<subtract>,        "1 sub / output element", kAddition.reads({WeightUse::Additive, WeightUse::Additive})},
-    {"Sum",             infer_variadic,   cost_sum,           fold_each<add>,             "n − 1 add of n operands / output element", kAddition},
-    {"Where",           infer_where,      cost_where,         fold_where,                 "1 selection / output element", kPointwise},
-    {"Xor",             infer_comparison, kCostCompare,       fold_each<logical_xor>,     "1 logical operation / output element", kTruth},
+    // op              infer             cost                fold                         cost in words
+    {"Add",            infer_binary,     cost_each<1>,       fold_each<add>,              "1 add / output element", kAddition.reads({WeightUse::Additive, WeightUse::Additive})},
+    {"And",            infer_comparison, kCostCompare,       fold_each<logical_and>,      "1 logical operation / output element", kTruth},
+    {"BitShift",       infer_first,      kCostCompare,       nullptr,                     "1 bit operation / output element", kBitwise},
+    {"BitwiseAnd",     infer_binary,     kCostCompare,       nullptr,                     "1 bit operation / output element", kBitwise},
+    {"BitwiseOr",      infer_binary,     kCostCompare,       nullptr,                     "1 bit operation / output element", kBitwise},
+    {"BitwiseXor",     infer_binary,     kCostCompare,       nullptr,                     "1 bit operation / output element", kBitwise},
+    {"Div",            infer_binary,     cost_each<1>,       fold_each<divide>,           "1 div / output element", kMultiplication.reads({WeightUse::Factor, WeightUse::Positive})},
+    {"Equal",          infer_comparison, kCostCompare,       fold_each<equals>,           "1 comparison / output element", kTruth},
+    {"Greater",        infer_comparison, kCostCompare,       fold_each<greater>,          "1 comparison / output element", kTruth},
+    {"GreaterOrEqual", infer_comparison, kCostCompare,       fold_each<greater_or_equal>, "1 comparison / output element", kTruth},
+    {"Less",           infer_comparison, kCostCompare,       fold_each<less>,             "1 comparison / output element", kTruth},
+    {"LessOrEqual",    infer_comparison, kCostCompare,       fold_each<less_or_equal>,    "1 comparison / output element", kTruth},
+    {"Max",            infer_variadic,   cost_extreme,       fold_each<maximum>,          "n − 1 comparisons of n operands / output element", kPointwise},
+    {"Mean",           infer_variadic,   cost_joined<1>,     fold_mean,                   "n − 1 add, 1 div of n operands / output element", kPointwise},
+    {"Min",            infer_variadic,   cost_extreme,       fold_each<minimum>,          "n − 1 comparisons of n operands / output element", kPointwise},
+    {"Mod",            infer_binary,     cost_each<1>,       fold_mod,                    "1 remainder / output element", kPointwise},
+    {"Mul",            infer_binary,     cost_each<1>,       fold_each<multiply>,         "1 mul / output element", kMultiplication.reads({WeightUse::Factor, WeightUse::Factor})},
+    {"Or",             infer_comparison, kCostCompare,       fold_each<logical_or>,       "1 logical operation / output element", kTruth},
+    {"PRelu",          infer_prelu,      cost_each<2, 0, 1>, nullptr,                     "1 comparison, 1 mul / element", kPointwise.reads({{}, WeightUse::Factor})},
+    {"Pow",            infer_first,      cost_pow,           fold_each<power>,            "1 pow / output element; 1 mul where the exponent is 2, 1 sqrt where it is 0.5", kPointwise.reads({WeightUse::Positive})},
+    {"Sub",            infer_binary,     cost_each<1>,       fold_each<subtract>,         "1 sub / output element", kAddition.reads({WeightUse::Additive, WeightUse::Additive})},
+    {"Sum",            infer_variadic,   cost_joined<0>,     fold_each<add>,              "n − 1 add of n operands / output element", kAddition},
+    {"Where",          infer_where,      cost_where,         fold_where,                  "1 selection / output element", kPointwise},
+    {"Xor",            infer_comparison, kCostCompare,       fold_each<logical_xor>,      "1 logical operation / output element", kTruth},
 };
 // clang-format on
 static_assert(well_formed(kElementwiseRules));

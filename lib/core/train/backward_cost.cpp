@@ -44,18 +44,14 @@ class Coster {
     std::set<ValueId> tensors;
     std::set<int> statistics;
     for (const Gradient* gradient : part) {
-      cost.macs += gradient->macs;
-      cost.arith += gradient->work.arith;
-      cost.special += gradient->work.special;
-      cost.comparisons += gradient->work.comparisons;
+      cost += gradient->work;
       if (gradient->is_renamed) continue;
-      if (gradient->arriving_bytes) {
+      if (gradient->arriving_bytes)
         read_parts += *gradient->arriving_bytes;
-      } else if (gradient->moved == Dim(1)) {
+      else if (gradient->moved == Dim(1))
         reads_all = true;
-      } else {
+      else
         read_parts += arriving * gradient->moved;
-      }
       for (const Read& read : gradient->reads) {
         if (read.source == Source::Input) tensors.insert(node.inputs[index(read.index)]);
         if (read.source == Source::Output) tensors.insert(node.outputs[index(read.index)]);
@@ -77,18 +73,15 @@ class Coster {
     const TensorType& type = analysis_.types[index(value)];
     if (!type.shape) return;
     const Dim elements = element_count(*type.shape);
-    const Dim bytes = byte_size(elements, is_trained ? gradient_type(options_, type.element) : type.element);
+    const Dim bytes = byte_size(elements, is_trained ? options_.gradient_type.value_or(type.element) : type.element);
     if (!seen.insert(value).second) {
       cost.arith += elements;
       return;
     }
     if (!gradient.is_renamed) {
       cost.bytes_written += bytes * gradient.moved;
-      if (is_trained) {
-        if (!has_one_[index(value)]) result.parameter_gradient_bytes += bytes;
-      } else {
-        result.gradient_bytes += bytes * gradient.moved;
-      }
+      if (!is_trained) result.gradient_bytes += bytes * gradient.moved;
+      if (is_trained && !has_one_[index(value)]) result.parameter_gradient_bytes += bytes;
     }
     if (has_one_[index(value)]) {
       cost.arith += elements;
@@ -106,10 +99,6 @@ class Coster {
 };
 
 }  // namespace
-
-ElementType gradient_type(const TrainingOptions& options, ElementType weight) {
-  return options.gradient_type.value_or(weight);
-}
 
 Dim value_bytes(const Analysis& analysis, ValueId value) {
   return value == kAbsent ? Dim(0) : bytes_of(analysis.types[index(value)]).value_or(0);

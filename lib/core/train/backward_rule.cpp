@@ -49,6 +49,11 @@ Gradient& each(Backward& b, int input, const Work& each, std::vector<Read> reads
   return gradient;
 }
 
+Read indices(Backward& b) {
+  if (b.op.has_output(1)) return {Source::Output, 1};
+  return b.keep("indices", byte_size(b.op.output_elements(0), ElementType::Int64));
+}
+
 namespace {
 
 constexpr BackwardRule kNone{"", nullptr, 0, 0, "no gradient, by nature"};

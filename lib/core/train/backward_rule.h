@@ -37,7 +37,6 @@ inline constexpr Read kX{Source::Input, 0}, kY{Source::Output, 0};  // y = f(x)
 // The gradient of one input.
 struct Gradient {
   int input = 0;
-  Dim macs = 0;
   Work work = {};
   std::vector<Read> reads = {};            // besides the arriving gradients
   std::optional<Dim> arriving_bytes = {};  // read of the arriving gradients, if not all of them
@@ -120,6 +119,9 @@ inline Work ops_each(int arith, int special = 0, int comparisons = 0) {
   return {.arith = arith, .special = special, .comparisons = comparisons};
 }
 
+// Of the element that each result came from: output 1 of the node, or kept.
+Read indices(Backward& b);
+
 // Whether a Dropout drops elements in training: yes, unless its ratio is known to be 0.
 bool drops_in_training(const OpContext& op);
 
@@ -130,88 +132,20 @@ void unary(Backward& b) {
 }
 
 // The functions of the rules; the tables are in rules.cpp.
+using Rule = void(Backward& b);
 // contractions.cpp
-void conv(Backward& b);
-void gemm(Backward& b);
-void matmul(Backward& b);
-void einsum(Backward& b);
-void attention(Backward& b);
-void lstm(Backward& b);
-void gru(Backward& b);
-void rnn(Backward& b);
-void causal_conv(Backward& b);
+Rule conv, gemm, matmul, einsum, attention, lstm, gru, rnn, causal_conv;
 // elementwise.cpp
-void add(Backward& b);
-void sub(Backward& b);
-void mul(Backward& b);
-void div(Backward& b);
-void pow(Backward& b);
-void mod(Backward& b);
-void extreme(Backward& b);
-void mean(Backward& b);
-void where(Backward& b);
-void prelu(Backward& b);
-void celu(Backward& b);
-void clip(Backward& b);
-void gelu(Backward& b);
-void fast_gelu(Backward& b);
-void bias_gelu(Backward& b);
-void swish(Backward& b);
-void quick_gelu(Backward& b);
-void swiglu(Backward& b);
-void neg(Backward& b);
-void renamed(Backward& b);
-void cast(Backward& b);
-void dropout(Backward& b);
+Rule add, sub, mul, div, pow, mod, extreme, mean, where, prelu, celu, clip, gelu, fast_gelu, bias_gelu, swish,
+    quick_gelu, swiglu, neg, renamed, cast, dropout;
 // norms.cpp
-void softmax(Backward& b);
-void log_softmax(Backward& b);
-void layer_norm(Backward& b);
-void rms_norm(Backward& b);
-void skip_layer_norm(Backward& b);
-void skip_rms_norm(Backward& b);
-void batch_norm(Backward& b);
-void instance_norm(Backward& b);
-void group_norm(Backward& b);
-void mean_variance_norm(Backward& b);
-void lp_norm(Backward& b);
-void lrn(Backward& b);
-void cross_entropy(Backward& b);
-void negative_log_likelihood(Backward& b);
+Rule softmax, log_softmax, layer_norm, rms_norm, skip_layer_norm, skip_rms_norm, batch_norm, instance_norm, group_norm,
+    mean_variance_norm, lp_norm, lrn, cross_entropy, negative_log_likelihood;
 // reductions.cpp
-void reduce_sum(Backward& b);
-void reduce_mean(Backward& b);
-void reduce_extreme(Backward& b);
-void reduce_prod(Backward& b);
-void reduce_sum_square(Backward& b);
-void reduce_l1(Backward& b);
-void reduce_l2(Backward& b);
-void reduce_log_sum(Backward& b);
-void reduce_log_sum_exp(Backward& b);
-void cum_sum(Backward& b);
-void max_pool(Backward& b);
-void average_pool(Backward& b);
-void lp_pool(Backward& b);
-void global_average_pool(Backward& b);
-void global_max_pool(Backward& b);
-void global_lp_pool(Backward& b);
-void max_unpool(Backward& b);
-void roi_align(Backward& b);
+Rule reduce_sum, reduce_mean, reduce_extreme, reduce_prod, reduce_sum_square, reduce_l1, reduce_l2, reduce_log_sum,
+    reduce_log_sum_exp, cum_sum, max_pool, average_pool, lp_pool, global_max_pool, global_lp_pool, max_unpool,
+    roi_align;
 // movement.cpp
-void move(Backward& b);
-void expand(Backward& b);
-void concat(Backward& b);
-void split(Backward& b);
-void slice(Backward& b);
-void pad(Backward& b);
-void gather(Backward& b);
-void gather_elements(Backward& b);
-void scatter(Backward& b);
-void top_k(Backward& b);
-void trilu(Backward& b);
-void resize(Backward& b);
-void rotary(Backward& b);
-void one_hot(Backward& b);
-void linear_transform(Backward& b);
+Rule move, expand, concat, pad, gather, scatter, top_k, resize, rotary, one_hot, linear_transform;
 
 }  // namespace pagoda::inline core::train_rules

@@ -1,17 +1,12 @@
 // Backward of contractions: each operand's gradient is a contraction of the arriving gradient with the other operand,
 // with as many products as forward. Recurrent layers and attention are several contractions in one.
 #include <algorithm>
+#include <utility>
 
 #include "train/backward_rule.h"
 
 namespace pagoda::inline core::train_rules {
 namespace {
-
-// dA from B, dB from A; broadcast batch axes are contracted as well, so nothing is left to sum.
-void products(Backward& b) {
-  b.add(0, {kB}).macs = b.forward.macs;
-  b.add(1, {kA}).macs = b.forward.macs;
-}
 
 // The gradient of a bias with one entry per channel: n elements summed into m, n − m additions.
 void channel_bias(Backward& b, int input) {
@@ -26,20 +21,23 @@ Dim share(const Dim& whole, const Dim& part, const Dim& of) {
 
 }  // namespace
 
+// dA from B, dB from A; broadcast batch axes are contracted as well, so nothing is left to sum.
+void matmul(Backward& b) {
+  for (const int i : {0, 1}) b.add(i, {i == 0 ? kB : kA}, {.macs = b.forward.macs});
+}
+
 // Also for ConvTranspose: dx is a convolution if forward is a transposed one, and the other way round.
 void conv(Backward& b) {
-  products(b);
+  matmul(b);
   channel_bias(b, 2);
 }
 
 // y = α·A·B + β·C: dy·α once for each of dA and dB; dC = β·Σ dy.
 void gemm(Backward& b) {
   const bool scaled = b.op.attribute("alpha", 1.0) != 1.0;
-  for (const int i : {0, 1}) {
-    Gradient& gradient = b.add(i, {i == 0 ? kB : kA});
-    gradient.macs = b.forward.macs;
-    if (scaled) gradient.work.arith = b.op.output_elements(0);
-  }
+  matmul(b);
+  if (scaled)
+    for (Gradient& gradient : b.gradients) gradient.work.arith = b.op.output_elements(0);
   if (!b.op.has_input(2)) return;
   const bool bias_scaled = b.op.attribute("beta", 1.0) != 1.0;
   Gradient& bias = each(b, 2, {});
@@ -49,8 +47,6 @@ void gemm(Backward& b) {
   bias.moved = 1;
 }
 
-void matmul(Backward& b) { products(b); }
-
 // Two operands: as many macs as forward or, if nothing is summed, products. One: a sum or a permutation is undone.
 void einsum(Backward& b) {
   const int operands = b.op.input_count();
@@ -59,14 +55,14 @@ void einsum(Backward& b) {
     return;
   }
   if (operands > 2) b.op.unknown("the gradients of an equation of more than two operands are not counted");
-  products(b);
+  matmul(b);
   for (Gradient& gradient : b.gradients) gradient.work.arith = b.forward.arith;
 }
 
 void causal_conv(Backward& b) {
   if (b.op.attribute("activation", std::string_view("none")) != "none" || b.has_gradient(1) || b.wants(3))
     b.op.unknown("gradients through its activation or its state are not counted");
-  products(b);
+  matmul(b);
   channel_bias(b, 2);
 }
 
@@ -98,28 +94,18 @@ void attention(Backward& b) {
     if (!shared || !b.wants(gradient.input)) return;
     shared = false;
     if (!b.options.recompute_attention) return;
-    gradient.macs += pairs * key_size;
-    gradient.work = gradient.work + ops_each(2, 1) * pairs;
-    gradient.reads.push_back(kA);
-    gradient.reads.push_back(kB);
+    gradient.work = gradient.work + Work{.arith = 2, .special = 1, .macs = key_size} * pairs;
+    gradient.reads.insert(gradient.reads.end(), {kA, kB});
   };
   bool scores = true;
   for (const int i : {0, 1}) {
     if (!b.wants(i)) continue;
-    Gradient& gradient = b.add(i, {kept, value, i == 0 ? kB : kA});
-    gradient.macs = pairs * key_size;
-    if (scores) {
-      gradient.macs += pairs * value_size;  // dP
-      gradient.work = ops_each(softcap ? 8 : 5) * pairs;
-    }
+    Gradient& gradient = b.add(i, {kept, value, i == 0 ? kB : kA}, {.macs = pairs * key_size});
+    if (scores) gradient.work = gradient.work + Work{.arith = softcap ? 8 : 5, .macs = value_size} * pairs;  // dP
     scores = false;
     add_shared(gradient);
   }
-  if (b.wants(2)) {
-    Gradient& gradient = b.add(2, {kept});
-    gradient.macs = pairs * value_size;
-    add_shared(gradient);
-  }
+  if (b.wants(2)) add_shared(b.add(2, {kept}, {.macs = pairs * value_size}));
   for (const int i : {3, 4, 5})
     if (b.wants(i)) op.unknown("gradients of its mask and caches are not counted");
 }
@@ -138,9 +124,9 @@ struct Cell {
 };
 
 bool has_default_activations(const OpContext& op, const Cell& cell) {
-  const AttributeValue* stated = op.attribute_value("activations");
-  const auto* names = stated == nullptr ? nullptr : std::get_if<std::vector<std::string>>(stated);
-  if (names == nullptr) return stated == nullptr;
+  const AttributeValue* value = op.attribute_value("activations");
+  const auto* names = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
+  if (names == nullptr) return value == nullptr;
   const auto count = static_cast<std::size_t>(std::count_if(cell.activations.begin(), cell.activations.end(),
                                                             [](std::string_view name) { return !name.empty(); }));
   for (std::size_t i = 0; i < names->size(); ++i)
@@ -174,22 +160,17 @@ void recurrent(Backward& b, const Cell& cell) {
   const auto add = [&](int input, std::vector<Read> reads, Dim macs) -> void {
     if (!b.wants(input)) return;
     reads.push_back(gates);
-    Gradient& gradient = b.add(input, std::move(reads));
-    gradient.macs = std::move(macs);
-    if (!shared) return;
-    shared = false;
-    gradient.macs += recurrent_macs;
-    gradient.work = ops_each(cell.arith) * cells;
+    Gradient& gradient = b.add(input, std::move(reads), {.macs = std::move(macs)});
+    if (!std::exchange(shared, false)) return;
+    gradient.work = gradient.work + Work{.arith = cell.arith * cells, .macs = recurrent_macs};
     gradient.reads.push_back({Source::Input, kR});
   };
   add(kSequence, {{Source::Input, kW}}, input_macs);
   add(kW, {{Source::Input, kSequence}}, input_macs);
   add(kR, {hidden_states}, recurrent_macs);
-  if (b.wants(kBias)) {
-    add(kBias, {}, 0);
-    b.gradients.back().work.arith += cell.gates * cells - directions * cell.gates * hidden;
-  }
-  for (const int i : {static_cast<int>(kInitial), static_cast<int>(kInitialCell)}) add(i, {}, 0);
+  add(kBias, {}, 0);
+  if (b.wants(kBias)) b.gradients.back().work.arith += cell.gates * (cells - directions * hidden);
+  for (const int i : {kInitial, kInitialCell}) add(i, {}, 0);
 }
 
 }  // namespace

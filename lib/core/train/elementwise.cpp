@@ -11,15 +11,10 @@ std::optional<double> known_scalar(const OpContext& op, int input) {
   return value != nullptr && value->size() == 1 ? ops::as_real(value->front()) : std::nullopt;
 }
 
-// Φ(x) + x·φ(x) with Φ = ½(1 + erf(x/√2)) (3, erf) and φ = c·exp(−½x²) (3, exp); product, sum, dy: 3.
-constexpr int kGeluArith = 9, kGeluSpecial = 2;
-// t = tanh(k·x·(1 + c·x²)) (5, tanh); ½(1 + t) (2); ½x·(1 − t²)·k(1 + 3c·x²): 1 − t² 2, k(1 + 3c·x²) 3, products 3;
-// sum and dy 2.
-constexpr int kTanhGeluArith = 17, kTanhGeluSpecial = 1;
-
-Work gelu_work(bool exact) {
-  return exact ? ops_each(kGeluArith, kGeluSpecial) : ops_each(kTanhGeluArith, kTanhGeluSpecial);
-}
+// Exact: Φ(x) + x·φ(x) with Φ = ½(1 + erf(x/√2)) (3, erf) and φ = c·exp(−½x²) (3, exp); product, sum, dy: 3.
+// Else t = tanh(k·x·(1 + c·x²)) (5, tanh); ½(1 + t) (2); ½x·(1 − t²)·k(1 + 3c·x²): 1 − t² 2, k(1 + 3c·x²) 3, products
+// 3; sum and dy 2.
+Work gelu_work(bool exact) { return exact ? ops_each(9, 2) : ops_each(17, 1); }
 
 }  // namespace
 
@@ -50,11 +45,10 @@ void div(Backward& b) {
 void pow(Backward& b) {
   const std::optional<double> exponent = known_scalar(b.op, 1);
   const bool is_scalar = exponent || (b.op.has_shape(1) && b.op.elements(1) == Dim(1));
-  if (exponent == 2.0) {
+  if (exponent == 2.0)
     each(b, 0, ops_each(2), {kA});
-  } else {
+  else
     each(b, 0, ops_each(is_scalar ? 2 : 3, 1), {kA, kB});
-  }
   each(b, 1, ops_each(2, 1), {kA, kY});
 }
 
@@ -91,8 +85,8 @@ void celu(Backward& b) { each(b, 0, ops_each(b.op.attribute("alpha", 1.0) == 1.0
 
 // One comparison per bound.
 void clip(Backward& b) {
-  const int bounds = (b.op.has_attribute("min") || b.op.has_input(1) ? 1 : 0) +
-                     (b.op.has_attribute("max") || b.op.has_input(2) ? 1 : 0);
+  const auto has = [&](std::string_view name, int i) { return b.op.has_attribute(name) || b.op.has_input(i) ? 1 : 0; };
+  const int bounds = has("min", 1) + has("max", 2);
   if (bounds == 0) return renamed(b);
   each(b, 0, ops_each(bounds, 0, bounds), {kA});
 }
@@ -130,10 +124,7 @@ void neg(Backward& b) { each(b, 0, ops_each(1)); }
 void renamed(Backward& b) { b.add(0).is_renamed = !b.is_parameter(0); }
 
 // The gradient is converted back; conversions between integers and reals have none.
-void cast(Backward& b) {
-  Gradient& gradient = b.add(0);
-  gradient.is_renamed = b.op.element(0) == b.op.output(0).element && !b.is_parameter(0);
-}
+void cast(Backward& b) { b.add(0).is_renamed = b.op.element(0) == b.op.output(0).element && !b.is_parameter(0); }
 
 bool drops_in_training(const OpContext& op) {
   const std::optional<double> ratio = op.has_input(1) ? known_scalar(op, 1) : op.attribute("ratio", 0.5);

@@ -28,17 +28,19 @@ std::vector<ValueId> captures(const Model& model, const Node& node) {
   return captured;
 }
 
-std::string full_name(const Node& node) {
-  return plain_domain(node.domain).empty() ? std::string(node.op_type) : node.domain + "." + node.op_type;
-}
-
-ValueId value_named(const Graph& graph, const std::vector<ValueId>& among, const std::string& name) {
+// The value of that name; throws Error if it is not among them.
+ValueId value_named(const Graph& graph, const std::vector<ValueId>& among, const std::string& name, const char* what,
+                    const char* kind) {
   for (const ValueId value : among)
     if (value != kAbsent && graph.values[index(value)].name == name) return value;
-  return kAbsent;
+  throw Error(cat(what, " '", name, "': the model has no such ", kind));
 }
 
 }  // namespace
+
+std::string full_name(const Node& node) {
+  return plain_domain(node.domain).empty() ? std::string(node.op_type) : cat(node.domain, ".", node.op_type);
+}
 
 GradientFlow::GradientFlow(const Model& model, const Analysis& analysis, const TrainingOptions& options,
                            const std::vector<bool>& constant)
@@ -76,12 +78,9 @@ void GradientFlow::find_trained() {
   }
   for (std::size_t f = 0; f < used.size(); ++f)
     if (!used[f]) throw Error(cat("frozen '", options_.frozen[f], "': no initializer's name begins with it"));
-  for (std::size_t i = 0; i < values_.size(); ++i) leads_[i] = flow_.trained[i];
-  for (const std::string& name : options_.inputs_with_gradient) {
-    const ValueId value = value_named(graph_, graph_.inputs, name);
-    if (value == kAbsent) throw Error(cat("gradient of '", name, "': the model has no such input"));
-    leads_[index(value)] = true;
-  }
+  leads_ = flow_.trained;
+  for (const std::string& name : options_.inputs_with_gradient)
+    leads_[index(value_named(graph_, graph_.inputs, name, "gradient of", "input"))] = true;
 }
 
 bool GradientFlow::is_differentiable(ValueId value) const {
@@ -92,15 +91,16 @@ const BackwardRule& GradientFlow::rule_of(const Node& node) const {
   return has_body(model_, node) ? unmodelled_backward() : backward_rule(plain_domain(node.domain), node.op_type);
 }
 
+bool GradientFlow::wants(const Node& node, const BackwardRule& rule, std::size_t input) const {
+  const ValueId value = node.inputs[input];
+  return is_differentiable(value) && leads_[index(value)] && rule.can_have_gradient(static_cast<int>(input));
+}
+
 void GradientFlow::find_leading() {
   for (const Node& node : graph_.nodes) {
     const BackwardRule& rule = rule_of(node);
-    bool leads = false;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool can = rule.can_have_gradient(static_cast<int>(i));
-      leads = leads || (can && is_differentiable(node.inputs[i]) && leads_[index(node.inputs[i])]);
-    }
-    leads = leads || !node.bodies().empty();  // weights of its own, or captured ones
+    bool leads = !node.bodies().empty();  // weights of its own, or captured ones
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) leads = leads || wants(node, rule, i);
     if (!leads) continue;
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (is_differentiable(node.outputs[i]) && rule.passes_gradient(static_cast<int>(i)))
@@ -113,11 +113,8 @@ void GradientFlow::seed() {
     if (!is_differentiable(output) || !leads_[index(output)]) return;
     flow_.has_gradient[index(output)] = flow_.seeded[index(output)] = true;
   };
-  for (const std::string& name : options_.outputs_with_gradient) {
-    const ValueId value = value_named(graph_, graph_.outputs, name);
-    if (value == kAbsent) throw Error(cat("gradient at '", name, "': the model has no such output"));
-    mark(value);
-  }
+  for (const std::string& name : options_.outputs_with_gradient)
+    mark(value_named(graph_, graph_.outputs, name, "gradient at", "output"));
   if (options_.outputs_with_gradient.empty()) std::for_each(graph_.outputs.begin(), graph_.outputs.end(), mark);
 }
 
@@ -182,9 +179,7 @@ void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     arrives[i] = node.outputs[i] != kAbsent && flow_.has_gradient[index(node.outputs[i])] &&
                  rule.passes_gradient(static_cast<int>(i));
-  for (std::size_t i = 0; i < node.inputs.size(); ++i)
-    wanted[i] = is_differentiable(node.inputs[i]) && leads_[index(node.inputs[i])] &&
-                rule.can_have_gradient(static_cast<int>(i));
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) wanted[i] = wants(node, rule, i);
   const auto any = [](const std::vector<bool>& flags) {
     return std::find(flags.begin(), flags.end(), true) != flags.end();
   };
@@ -211,8 +206,7 @@ void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const bool found = std::any_of(backward.gradients.begin(), backward.gradients.end(),
                                        [&](const Gradient& gradient) { return gradient.input == static_cast<int>(i); });
-        if (wanted[i] && !found)
-          result.problem = "no gradient of input " + std::to_string(i) + " of " + full_name(node);
+        if (wanted[i] && !found) result.problem = cat("no gradient of input ", i, " of ", full_name(node));
       }
     } catch (const RuleStop& stop) {
       result.problem = stop.message;

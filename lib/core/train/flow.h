@@ -38,8 +38,6 @@ class GradientFlow {
 
   // The cost of a node's forward in training mode.
   OpCost training_forward(std::int32_t node, const OpCost& inference);
-  // Whether the node's output is computed from trained parameters alone: folded in inference, not in training.
-  bool unfolds(std::int32_t node) const;
   // `forward` by node.
   void run(const std::vector<OpCost>& forward);
 
@@ -47,8 +45,11 @@ class GradientFlow {
 
  private:
   OpContext::State state_of(std::int32_t node);
+  // Whether the node's output is computed from trained parameters alone: folded in inference, not in training.
+  bool unfolds(std::int32_t node) const;
   const BackwardRule& rule_of(const Node& node) const;
   bool is_differentiable(ValueId value) const;
+  bool wants(const Node& node, const BackwardRule& rule, std::size_t input) const;
   void find_trained();
   void find_leading();
   void seed();
@@ -74,8 +75,8 @@ struct BackwardCost {
 std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& analysis, const Flow& flow,
                                          const TrainingOptions& options, const std::vector<OpCost>& forward);
 
-// The type of a parameter's gradient.
-ElementType gradient_type(const TrainingOptions& options, ElementType weight);
+// The operator, with its domain unless that is ai.onnx.
+std::string full_name(const Node& node);
 
 // Bytes of a value; 0 if its size is unknown (the node that needs it reports that).
 Dim value_bytes(const Analysis& analysis, ValueId value);

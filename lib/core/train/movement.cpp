@@ -1,13 +1,18 @@
 // Backward of operators that move elements: gradients move back, and what was copied more than once is summed.
-#include <algorithm>
-
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 #include "train/backward_rule.h"
 
 namespace pagoda::inline core::train_rules {
+namespace {
 
-// A permutation or a selection: reads the arriving gradient, writes the input's.
+Work forward_work(const Backward& b) {
+  return {.arith = b.forward.arith, .special = b.forward.special, .comparisons = b.forward.comparisons};
+}
+
+}  // namespace
+
+// A permutation, a selection, or the arriving gradient among zeros: reads it, writes the input's.
 void move(Backward& b) { b.add(0); }
 
 void expand(Backward& b) {
@@ -19,11 +24,6 @@ void concat(Backward& b) {
   for (int i = 0; i < b.op.input_count(); ++i)
     if (b.wants(i)) b.add(i).arriving_bytes = b.op.input_bytes(i);
 }
-
-void split(Backward& b) { b.add(0); }
-
-// Zeros, with the arriving gradient in the place of the slice.
-void slice(Backward& b) { b.add(0); }
 
 // The part of the arriving gradient that is not padding; if padding copies elements, all of it, summed.
 void pad(Backward& b) {
@@ -42,16 +42,14 @@ void gather(Backward& b) {
   if (b.wants(0)) b.add(0, {{Source::Input, 1}}).work.arith = b.op.output_elements(0);
 }
 
-void gather_elements(Backward& b) { gather(b); }
-
 // The data's gradient is kept except where updates overwrote the data (kept everywhere if updates are added); that of
 // the updates is picked from where they were written.
 void scatter(Backward& b) {
   const std::string_view reduction = b.op.attribute("reduction", std::string_view("none"));
   if (reduction != "none" && reduction != "add")
     b.op.unknown(cat("the gradient of reduction ", reduction, " is not counted"));
-  const Read indices{Source::Input, b.op.node().op_type == "TensorScatter" ? 2 : 1};
   const int updates = b.op.node().op_type == "TensorScatter" ? 1 : 2;
+  const Read indices{Source::Input, 3 - updates};
   const bool has_indices = b.op.has_input(indices.index);
   Gradient& data = b.add(0);
   if (reduction == "add") {
@@ -65,13 +63,7 @@ void scatter(Backward& b) {
   update.arriving_bytes = b.op.input_bytes(updates);
 }
 
-void top_k(Backward& b) {
-  b.add(0, {b.op.has_output(1) ? Read{Source::Output, 1}
-                               : b.keep("indices", byte_size(b.op.output_elements(0), ElementType::Int64))});
-}
-
-// Zeros outside the triangle.
-void trilu(Backward& b) { b.add(0); }
+void top_k(Backward& b) { b.add(0, {indices(b)}); }
 
 // Every tap of forward adds its weighted gradient: a product and an addition; without weights (nearest) an addition.
 // If the filter is applied axis by axis, each pass is the transpose of forward's: as many operations.
@@ -84,15 +76,14 @@ void resize(Backward& b) {
     dx.work.arith = op.output_elements(0);
     return;
   }
-  dx.work = {.arith = b.forward.arith, .special = b.forward.special, .comparisons = b.forward.comparisons};
+  dx.work = forward_work(b);
   if (op.attribute("antialias", std::int64_t{0}) == 0) dx.work.arith += op.output_elements(0);  // taps, not taps − 1
 }
 
 // The transposed rotation: as many operations. The tables are not parameters.
 void rotary(Backward& b) {
   const int tables = b.op.node().domain == "com.microsoft" ? 2 : 1;
-  Gradient& dx = b.add(0, {{Source::Input, tables}, {Source::Input, tables + 1}});
-  dx.work = {.arith = b.forward.arith, .special = 0, .comparisons = 0};
+  b.add(0, {{Source::Input, tables}, {Source::Input, tables + 1}}, {.arith = b.forward.arith});
 }
 
 // The gradient of the two values (off, on): n additions, of each arriving element to the value that it came from.
@@ -101,8 +92,6 @@ void one_hot(Backward& b) {
 }
 
 // A linear map that is its own transpose but for signs (DFT): as many operations.
-void linear_transform(Backward& b) {
-  b.add(0).work = {.arith = b.forward.arith, .special = b.forward.special, .comparisons = b.forward.comparisons};
-}
+void linear_transform(Backward& b) { b.add(0).work = forward_work(b); }
 
 }  // namespace pagoda::inline core::train_rules

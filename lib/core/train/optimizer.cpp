@@ -8,46 +8,34 @@
 namespace pagoda::inline core {
 namespace {
 
+constexpr base::EnumNames<Optimizer::AdamW> kOptimizers("sgd", "momentum", "adam", "adamw");
+constexpr base::EnumNames<Recompute::Sqrt> kRecompute("none", "pointwise", "segments", "sqrt");
+constexpr base::EnumNames<SavedKind::Statistic> kSaved("input", "output", "statistic");
+
 struct Row {
-  Optimizer optimizer;
-  std::string_view name;
   int states;          // tensors of the parameter's size, read and written in every step
   int arith, special;  // per element
 };
 
 // clang-format off
-constexpr std::array<Row, 4> kRows = {{
-    // optimizer            name       states arith special
-    {Optimizer::Sgd,        "sgd",      0,     2,    0},  // w − r·g
-    {Optimizer::Momentum,   "momentum", 1,     4,    0},  // v = μ·v + g (2); w − r·v (2)
-    // m = α·m + (1 − α)·g (3); v = β·v + (1 − β)·g² (4); √v + ε (1, sqrt); w − r·m/h (3). Bias corrections are
+constexpr std::array<Row, kOptimizers.kSize> kRows = {{
+    // states arith special
+    {0,       2,    0},  // SGD: w − r·g
+    {1,       4,    0},  // momentum: v = μ·v + g (2); w − r·v (2)
+    // Adam: m = α·m + (1 − α)·g (3); v = β·v + (1 − β)·g² (4); √v + ε (1, sqrt); w − r·m/h (3). Bias corrections are
     // folded into r and ε, once per step.
-    {Optimizer::Adam,       "adam",     2,     11,   1},
-    {Optimizer::AdamW,      "adamw",    2,     12,   1},  // and w·(1 − r·λ)
+    {2,       11,   1},
+    {2,       12,   1},  // AdamW: and w·(1 − r·λ)
 }};
 // clang-format on
 
 const Row& row(Optimizer optimizer) { return kRows[static_cast<std::size_t>(optimizer)]; }
 
-constexpr base::EnumNames<Recompute::Sqrt> kRecompute("none", "pointwise", "segments", "sqrt");
-constexpr base::EnumNames<SavedKind::Statistic> kSaved("input", "output", "statistic");
-
 }  // namespace
 
-std::optional<Optimizer> optimizer(std::string_view name) {
-  for (const Row& row : kRows)
-    if (row.name == name) return row.optimizer;
-  return std::nullopt;
-}
-
-std::vector<std::string_view> optimizer_names() {
-  std::vector<std::string_view> names;
-  names.reserve(kRows.size());
-  for (const Row& row : kRows) names.push_back(row.name);
-  return names;
-}
-
-std::string_view to_string(Optimizer optimizer) { return row(optimizer).name; }
+std::optional<Optimizer> optimizer(std::string_view name) { return kOptimizers.value(name); }
+std::vector<std::string_view> optimizer_names() { return kOptimizers.all(); }
+std::string_view to_string(Optimizer optimizer) { return kOptimizers[optimizer]; }
 
 std::optional<Recompute> recompute(std::string_view name) { return kRecompute.value(name); }
 

@@ -12,12 +12,6 @@ void spread(Backward& b, const Work& element, const Work& result, std::vector<Re
   b.add(0, std::move(reads), element * b.op.elements(0) + result * b.op.output_elements(0));
 }
 
-// Which input each result came from: an output of the node, or kept.
-Read indices(Backward& b) {
-  if (b.op.has_output(1)) return {Source::Output, 1};
-  return b.keep("indices", byte_size(b.op.output_elements(0), ElementType::Int64));
-}
-
 Dim window_size(const OpContext& op) {
   return element_count(ops::window_attributes(op, op.rank(0) - 2, nullptr).kernel);
 }
@@ -27,8 +21,8 @@ void lp(Backward& b, const Dim& uses, const Dim& joined) {
   const double p = ops::norm_order(b.op);
   if (p != 1 && p != 2) b.op.unknown("the gradient of a norm of that order is not counted");
   const Work use = p == 2 ? ops_each(1) : ops_each(2, 0, 1);
-  Gradient& dx = b.add(0, p == 2 ? std::vector<Read>{kX, kY} : std::vector<Read>{kX}, use * uses);
-  dx.work.arith += joined + (p == 2 ? b.op.output_elements(0) : Dim(0));
+  b.add(0, p == 2 ? std::vector<Read>{kX, kY} : std::vector<Read>{kX},
+        use * uses + Work{.arith = joined + ops::when(p == 2, b.op.output_elements(0))});
 }
 
 }  // namespace
@@ -57,7 +51,7 @@ void cum_sum(Backward& b) { b.add(0).work.arith = b.forward.arith; }
 
 // Each result's gradient is added where its maximum was.
 void max_pool(Backward& b) {
-  if (b.wants(0)) b.add(0, {indices(b)}).work.arith = b.op.output_elements(0);
+  if (b.wants(0)) b.add(0, {indices(b)}, {.arith = b.op.output_elements(0)});
 }
 
 void global_max_pool(Backward& b) {
@@ -68,8 +62,6 @@ void global_max_pool(Backward& b) {
 void average_pool(Backward& b) {
   if (b.wants(0)) b.add(0).work.arith = b.op.output_elements(0) * (window_size(b.op) + 1);
 }
-
-void global_average_pool(Backward& b) { reduce_mean(b); }
 
 void lp_pool(Backward& b) {
   const Dim uses = b.op.output_elements(0) * window_size(b.op);

@@ -1,6 +1,4 @@
 // The backward of every operator whose facts say Gradient::Rule, one row each.
-#include <iterator>
-
 #include "train/backward_rule.h"
 
 namespace pagoda::inline core::train_rules {
@@ -57,11 +55,11 @@ constexpr BackwardRule kDefault[] = {
     {"Flatten",                      renamed,                        kFirst,    kFirst, "a view"},
     {"GRU",                          gru,                            0b101111,  kAll,   "dX, dW, dH, dR: forward macs of their part each; 19 per hidden element (18 linear_before_reset)"},
     {"Gather",                       gather,                         kFirst,    kFirst, "1 add per picked element; writes the dense gradient"},
-    {"GatherElements",               gather_elements,                kFirst,    kFirst, "1 add per picked element"},
-    {"GatherND",                     gather_elements,                kFirst,    kFirst, "1 add per picked element"},
+    {"GatherElements",               gather,                         kFirst,    kFirst, "1 add per picked element"},
+    {"GatherND",                     gather,                         kFirst,    kFirst, "1 add per picked element"},
     {"Gelu",                         gelu,                           kFirst,    kFirst, "9, erf, exp per element; tanh form 17, tanh"},
     {"Gemm",                         gemm,                           0b111,     kFirst, "dA, dB: forward macs each; dC: sum"},
-    {"GlobalAveragePool",            global_average_pool,            kFirst,    kFirst, "1 div per output element"},
+    {"GlobalAveragePool",            reduce_mean,                    kFirst,    kFirst, "1 div per output element"},
     {"GlobalLpPool",                 global_lp_pool,                 kFirst,    kFirst, "as ReduceL2, ReduceL1"},
     {"GlobalMaxPool",                global_max_pool,                kFirst,    kFirst, "placed at the maxima"},
     {"GroupNormalization",           group_norm,                     0b111,     kFirst, "10 per element; dγ 4, dβ 1"},
@@ -121,13 +119,13 @@ constexpr BackwardRule kDefault[] = {
     {"SimplifiedLayerNormalization", rms_norm,                       0b11,      kFirst, "as RMSNormalization"},
     {"Sin",                          unary<1, 1, 0, Source::Input>,  kFirst,    kFirst, "dy·cos(x)"},
     {"Sinh",                         unary<1, 1, 0, Source::Input>,  kFirst,    kFirst, "dy·cosh(x)"},
-    {"Slice",                        slice,                          kFirst,    kFirst, "placed among zeros"},
+    {"Slice",                        move,                           kFirst,    kFirst, "placed among zeros"},
     {"Softmax",                      softmax,                        kFirst,    kFirst, "y·(dy − Σ dy·y)"},
     {"SoftmaxCrossEntropyLoss",      cross_entropy,                  kFirst,    kAll,   "1, exp per score; per label"},
     {"Softplus",                     unary<1, 1, 0, Source::Input>,  kFirst,    kFirst, "dy·sigmoid(x)"},
     {"Softsign",                     unary<4, 0, 1, Source::Input>,  kFirst,    kFirst, "dy/(1 + |x|)²"},
     {"SpaceToDepth",                 move,                           kFirst,    kFirst, "moves"},
-    {"Split",                        split,                          kFirst,    kAll,   "joined"},
+    {"Split",                        move,                           kFirst,    kAll,   "joined"},
     {"Sqrt",                         unary<2, 0, 0, Source::Output>, kFirst,    kFirst, "dy/(2·y)"},
     {"Squeeze",                      renamed,                        kFirst,    kFirst, "a view"},
     {"Sub",                          sub,                            0b11,      kFirst, "dy; −dy"},
@@ -141,7 +139,7 @@ constexpr BackwardRule kDefault[] = {
     {"Tile",                         expand,                         kFirst,    kFirst, "sum of the copies"},
     {"TopK",                         top_k,                          kFirst,    kFirst, "placed among zeros"},
     {"Transpose",                    move,                           kFirst,    kFirst, "moves"},
-    {"Trilu",                        trilu,                          kFirst,    kFirst, "zeros outside the triangle"},
+    {"Trilu",                        move,                           kFirst,    kFirst, "zeros outside the triangle"},
     {"Unsqueeze",                    renamed,                        kFirst,    kFirst, "a view"},
     {"Upsample",                     resize,                         kFirst,    kFirst, "as Resize"},
     {"Where",                        where,                          0b110,     kFirst, "1 selection per operand"},

@@ -141,18 +141,14 @@ class Step {
     std::vector<std::int32_t> segment(index(nodes_), 0);
     const Graph& graph = *schedule_.graph;
     if (options_.recompute == Recompute::Segments) {
-      std::vector<bool> used(options_.segment_starts.size(), false);
+      std::set<std::string_view> starts(options_.segment_starts.begin(), options_.segment_starts.end());
       std::int32_t current = 0;
       for (std::int32_t node = 0; node < nodes_; ++node) {
-        for (std::size_t i = 0; i < used.size(); ++i)
-          if (!used[i] && display_name(graph, graph.nodes[index(node)]) == options_.segment_starts[i]) {
-            used[i] = true;
-            ++current;
-          }
+        if (starts.erase(display_name(graph, graph.nodes[index(node)])) != 0) ++current;
         segment[index(node)] = current;
       }
-      for (std::size_t i = 0; i < used.size(); ++i)
-        if (!used[i]) throw Error(cat("segment at '", options_.segment_starts[i], "': the model has no such node"));
+      for (const std::string& start : options_.segment_starts)
+        if (starts.contains(start)) throw Error(cat("segment at '", start, "': the model has no such node"));
       return segment;
     }
     const auto keeping = std::count_if(needs_.begin(), needs_.end(), [](const auto& needs) { return !needs.empty(); });
@@ -223,29 +219,23 @@ class Step {
   void charge() {
     result_.saved.resize(index(nodes_));
     std::vector<bool> charged(items_.size(), false);
-    const auto bytes_of = [&](std::int32_t id) {
-      const Item& item = items_[index(id)];
-      if (charged[index(id)] || !item.is_kept) return Dim(0);
-      charged[index(id)] = true;
-      return item.bytes.value_or(0);
+    const auto save = [&](std::int32_t node, const Need& need) {
+      const Item& item = items_[index(need.item)];
+      const bool is_first = item.is_kept && !charged[index(need.item)];
+      if (is_first) charged[index(need.item)] = true;
+      Dim bytes = is_first ? item.bytes.value_or(0) : Dim(0);
+      result_.saved_bytes += bytes;
+      std::string what(need.value == kAbsent ? need.what
+                                             : std::string_view(schedule_.graph->values[index(need.value)].name));
+      result_.saved[index(node)].push_back({need.kind, need.value, std::move(what), std::move(bytes)});
     };
     for (std::int32_t node = 0; node < nodes_; ++node)
-      for (const Need& need : needs_[index(node)]) {
-        const std::string& name = need.value == kAbsent ? "" : schedule_.graph->values[index(need.value)].name;
-        Dim bytes = bytes_of(need.item);
-        result_.saved_bytes += bytes;
-        result_.saved[index(node)].push_back(
-            {need.kind, need.value, need.value == kAbsent ? std::string(need.what) : name, std::move(bytes)});
-      }
+      for (const Need& need : needs_[index(node)]) save(node, need);
     for (std::size_t i = 0; i < items_.size(); ++i) {  // kept only to compute something again
-      const auto id = static_cast<std::int32_t>(i);
       if (!items_[i].is_needed || !items_[i].is_kept || charged[i] || items_[i].reader < 0) continue;
       const ValueId value = i < schedule_.storages.size() ? schedule_.storages[i].owner : kAbsent;
-      Dim bytes = bytes_of(id);
-      result_.saved_bytes += bytes;
-      result_.saved[index(items_[i].reader)].push_back(
-          {SavedKind::Input, value, value == kAbsent ? "" : schedule_.graph->values[index(value)].name,
-           std::move(bytes)});
+      save(items_[i].reader,
+           {.item = static_cast<std::int32_t>(i), .kind = SavedKind::Input, .value = value, .what = {}});
     }
   }
 
@@ -283,12 +273,11 @@ class Step {
                                         [&](const Gradient& g) { return g.input == static_cast<int>(i); });
         const bool is_renamed = found != backward.gradients.end() && found->is_renamed && arriving >= 0;
         std::int32_t& gradient = gradient_of[index(node.inputs[i])];
-        if (gradient < 0) {
-          gradient = is_renamed ? arriving : new_gradient(node.inputs[i], position);
-        } else {
-          if (!is_renamed) new_gradient(node.inputs[i], position);
+        const std::int32_t added = is_renamed ? arriving : new_gradient(node.inputs[i], position);
+        if (gradient < 0)
+          gradient = added;
+        else
           items_[index(gradient)].forward.extend(position);
-        }
       }
     }
     for (const ValueId input : schedule_.graph->inputs)  // wanted by the caller: alive to the end
@@ -310,16 +299,9 @@ class Step {
     for (const Item& item : items_) add(item.forward, item.bytes);
     for (const Item& item : items_)
       if (item.again.first >= 0) add(item.again, item.bytes);
-    std::vector<std::int32_t> order;
-    for (std::int32_t position = 0; position <= 2 * nodes_; ++position) {
-      order.push_back(position);
-      if (position < nodes_) {
-        step.steps.push_back(std::move(schedule_.steps[index(position)]));
-      } else {
-        step.steps.emplace_back();
-      }
-    }
-    return peak_formula(step, live, order);
+    step.steps = std::move(schedule_.steps);
+    step.steps.resize(index(2 * nodes_ + 1));
+    return peak_formula(step, live, file_order(step));
   }
 
   const Analysis& analysis_;

@@ -17,10 +17,6 @@ namespace {
 
 using train_rules::GradientFlow;
 
-std::string full_name(const Node& node) {
-  return node.domain.empty() || node.domain == "ai.onnx" ? std::string(node.op_type) : node.domain + "." + node.op_type;
-}
-
 // The costs of the main graph's nodes in training mode, by node; a call that is replaced by its body has none.
 std::vector<OpCost> forward_costs(const Analysis& analysis, const Schedule& schedule, GradientFlow& flow,
                                   Training& result) {
@@ -77,7 +73,7 @@ void add_parameters(const Graph& graph, const Analysis& analysis, const train_ru
         optimizer.precision == ElementType::Undefined || bits(update.precision) < bits(optimizer.precision);
     optimizer += update;
     if (is_narrower) optimizer.precision = update.precision;
-    memory.gradient_bytes += byte_size(elements, train_rules::gradient_type(options, element));
+    memory.gradient_bytes += byte_size(elements, options.gradient_type.value_or(element));
     memory.optimizer_state_bytes += states * byte_size(elements, options.state_type);
     if (has_master(options, element)) memory.master_weight_bytes += byte_size(elements, options.state_type);
   }
@@ -96,7 +92,7 @@ void sum_up(const Model& model, const Analysis& analysis, Training& result) {
     totals.unmodelled_nodes += report.unmodelled_inside;
     if (row.problem.empty() && report.unmodelled_inside == 0) continue;
     totals.unmodelled_nodes += row.problem.empty() ? 0 : 1;
-    unmodelled.insert(full_name(model.graphs[index(report.graph)].nodes[index(report.node)]));
+    unmodelled.insert(train_rules::full_name(model.graphs[index(report.graph)].nodes[index(report.node)]));
   }
   totals.unmodelled_ops.assign(unmodelled.begin(), unmodelled.end());
   totals.backward += totals.dx;
