@@ -14,6 +14,7 @@
 #include "onnx/rewrite.h"
 #include "onnx/skeleton.h"
 #include "onnx/write.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
@@ -30,12 +31,7 @@ constexpr std::size_t kComparedPiece = std::size_t{1} << 23;
 
 std::string serialized(const Annotations::Entries& entries, std::uint32_t number) {
   std::string text;
-  for (const auto& [key, value] : entries) {
-    std::string entry;
-    append_bytes_field(entry, 1, key);
-    append_bytes_field(entry, 2, value);
-    append_bytes_field(text, number, entry);
-  }
+  for (const auto& [key, value] : entries) append_entry(text, number, key, value);
   return text;
 }
 
@@ -61,7 +57,7 @@ class GraphPaths {
   std::optional<std::string> of(GraphId graph, std::int32_t index) const {
     const auto& around = paths_[static_cast<std::size_t>(graph)];
     const Graph& nodes = model_.graph(graph);
-    const Node& node = nodes.nodes[static_cast<std::size_t>(index)];
+    const Node& node = nodes.node(index);
     const std::string_view output = first_output(nodes, node);
     if (!around || (output.empty() && node.name.empty())) return std::nullopt;
     return node_path(*around, output, node.name);
@@ -89,13 +85,12 @@ class GraphPaths {
   std::vector<std::optional<std::string>> paths_;
 };
 
-std::string_view text_of(const MappedFile& file) { return as_text(file.bytes()); }
-
 bool same_content(const std::string& a, const std::string& b) {
   const MappedFile left(a), right(b);
-  if (left.bytes().size() != right.bytes().size()) return false;
-  for (std::size_t at = 0; at < left.bytes().size(); at += kComparedPiece) {
-    if (text_of(left).substr(at, kComparedPiece) != text_of(right).substr(at, kComparedPiece)) return false;
+  const std::string_view in_left = as_text(left.bytes()), in_right = as_text(right.bytes());
+  if (in_left.size() != in_right.size()) return false;
+  for (std::size_t at = 0; at < in_left.size(); at += kComparedPiece) {
+    if (in_left.substr(at, kComparedPiece) != in_right.substr(at, kComparedPiece)) return false;
     for (const MappedFile* file : {&left, &right})
       file->release(at, std::min(at + kComparedPiece, file->bytes().size()));
   }
@@ -105,10 +100,7 @@ bool same_content(const std::string& a, const std::string& b) {
 void copy_file(const std::string& from, const std::string& to) {
   const MappedFile file(from);
   OutputFile output(to, from);
-  write_rewritten(file.bytes(), {},
-                  {.write = [&](std::string_view text) { output.write(text); },
-                   .release = [&](Range read) { file.release(read.begin, read.end); }});
-  output.commit();
+  write_edited(file, {}, output);
 }
 
 // Copies the external data files that the model at `path` names to the folder of `output`.
@@ -130,9 +122,9 @@ void bring_data(const std::string& path, const std::string& output, const std::s
     }
     if (fs::equivalent(source, target, error)) continue;
     if (std::find(relative.begin(), relative.end(), "..") != relative.end())
-      throw Error(output + ": the model's external data " + wire::quoted_name(location) +
-                  " lie outside its folder and would not be found from here; write the output into the model's own "
-                  "folder");
+      throw Error(cat(output, ": the model's external data ", quoted_name(location),
+                      " lie outside its folder and would not be found from here; write the output into the model's own "
+                      "folder"));
     if (fs::exists(target, error)) {
       if (fs::is_regular_file(target, error) && same_content(source, target)) continue;
       throw Error(target + ": is there and differs from the model's external data " + source +
@@ -176,21 +168,20 @@ Annotated write_annotated(const Model& model, const std::string& output_path, co
     return found->second;
   };
   policy.model = wire::serialized(annotations.model, wire::kModelMetadata);
-  policy.release = [&](wire::Range read) { file.release(read.begin, read.end); };
+  policy.release = wire::release_of(file);
   const std::vector<wire::Edit> edits =
       wire::about(model.path, wire::as_text(file.bytes()), [&] { return wire::plan_rewrite(file.bytes(), policy); });
   if (result.nodes != notes.size()) throw Error(changed);
   if (const std::uint64_t size = wire::rewritten_size(file.bytes(), edits);
       size > wire::kMostParsed && file.bytes().size() <= wire::kMostParsed)
-    throw Error(output_path + ": would take " + std::to_string(size) +
-                " B, more than the 2 GB that protobuf reads; keep the weights in a file of external data and annotate "
-                "that model");
+    throw Error(
+        cat(output_path, ": would take ", size,
+            " B, more than the 2 GB that protobuf reads; keep the weights in a file of external data and annotate "
+            "that model"));
 
   wire::OutputFile output(output_path, model.path);
   wire::bring_data(model.path, output_path, locations, result);
-  wire::write_rewritten(file.bytes(), edits,
-                        {.write = [&](std::string_view text) { output.write(text); }, .release = policy.release});
-  output.commit();
+  wire::write_edited(file, edits, output);
   return result;
 }
 

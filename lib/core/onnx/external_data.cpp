@@ -7,6 +7,7 @@
 
 #include "onnx/skeleton.h"
 #include "onnx/wire.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -74,16 +75,14 @@ const std::string& ExternalData::open(const std::string& location) const {
 ExternalData::Bytes ExternalData::read(const Extent& extent, std::uint64_t bytes) const {
   if (const std::string& problem = open(extent.location); !problem.empty()) return {{}, problem};
   if (extent.bytes != 0 && extent.bytes != bytes)
-    return {{},
-            "its external data are said to have " + std::to_string(extent.bytes) + " bytes, its dims need " +
-                std::to_string(bytes)};
+    return {{}, cat("its external data are said to have ", extent.bytes, " bytes, its dims need ", bytes)};
   Bytes result{std::string(static_cast<std::size_t>(bytes), '\0'), {}};
   for (std::uint64_t done = 0; done < bytes;) {
     const auto got = file_.read_at(extent.offset + done, std::span(result.bytes).subspan(done));
     if (!got || *got == 0)
       return {{},
-              "its external file " + quoted_name(extent.location) +
-                  (got ? " ends before the data" : " cannot be read: " + reason(errno))};
+              cat("its external file ", quoted_name(extent.location),
+                  got ? " ends before the data" : cat(" cannot be read: ", reason(errno)))};
     done += *got;
   }
   return result;

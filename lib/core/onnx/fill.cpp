@@ -15,6 +15,7 @@
 #include "onnx/small_float.h"
 #include "onnx/stored_tensor.h"
 #include "onnx/write.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 namespace wire {
@@ -147,11 +148,11 @@ class Filler {
   std::uint64_t data_bytes() const { return data_bytes_; }
 
   void write_model(OutputFile& output) const {
-    write_rewritten(
-        bytes_, edits_,
-        {.write = [&](std::string_view text) { output.write(text); },
-         .generate =
-             [&](const Edit& edit) { write_numbers(fillings_[static_cast<std::size_t>(edit.tensor)], output); }});
+    const auto generate = [&](const Edit& edit) {
+      write_numbers(fillings_[static_cast<std::size_t>(edit.tensor)], output);
+    };
+    write_rewritten(bytes_, edits_,
+                    {.write = [&](std::string_view text) { output.write(text); }, .generate = generate});
   }
 
   void write_data(OutputFile& output) const {
@@ -166,8 +167,8 @@ class Filler {
     if (!tensor.is_external) return std::nullopt;
     const bool is_string = tensor.element == ElementType::String;
     if (!is_string && bits(tensor.element) == 0)
-      throw Error("tensor " + quoted_name(tensor.name) +
-                  " has an element type that this version does not know, expected a known one");
+      throw Error(cat("tensor ", quoted_name(tensor.name),
+                      " has an element type that this version does not know, expected a known one"));
     const std::string location(tensor.external.location == kInModel ? "" : tensor.external.location);
     const WeightPlace place{location, tensor.external.offset};
     Filling filling{.element = tensor.element, .elements = tensor.elements, .use = {}, .seed = seed_of(place)};
@@ -175,8 +176,8 @@ class Filler {
     NewData data{.generated = filling.bytes(), .tensor = static_cast<std::int64_t>(fillings_.size())};
     fillings_.push_back(filling);
     if (data.generated > kMostWeightBytes || (weight_bytes_ += data.generated) > kMostWeightBytes)
-      throw Error("tensor " + quoted_name(tensor.name) + " brings its weights to more than " +
-                  std::to_string(kMostWeightBytes) + " bytes, expected at most that many");
+      throw Error(cat("tensor ", quoted_name(tensor.name), " brings its weights to more than ", kMostWeightBytes,
+                      " bytes, expected at most that many"));
     if (is_string) return data;
     if (data_location_.empty()) {
       append_varint(data.text, bytes_tag(kRawData));
@@ -217,8 +218,8 @@ void require_space(const std::string& path, std::uint64_t bytes) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const std::filesystem::space_info space = std::filesystem::space(folder.empty() ? "." : folder, error);
   if (!error && space.available < bytes)
-    throw Error(path + ": needs " + std::to_string(bytes) + " bytes, found " + std::to_string(space.available) +
-                " free; free some space or write elsewhere");
+    throw Error(cat(path, ": needs ", bytes, " bytes, found ", std::uint64_t{space.available},
+                    " free; free some space or write elsewhere"));
 }
 
 }  // namespace

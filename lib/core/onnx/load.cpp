@@ -7,6 +7,7 @@
 
 #include "onnx/file_kind.h"
 #include "onnx/regular_file.h"
+#include "onnx/write.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/core/model.h"
 
@@ -111,8 +112,7 @@ Model load_model(const std::string& path) {
         wire::File([&](std::uint64_t offset, std::span<char> bytes) { regular.read(offset, bytes); }, regular.size()),
         path, external);
   const MappedFile file(path);
-  return wire::load(wire::File(file.bytes(), [&](wire::Range read) { file.release(read.begin, read.end); }), path,
-                    external);
+  return wire::load(wire::File(file.bytes(), wire::release_of(file)), path, external);
 }
 
 }  // namespace pagoda::inline core

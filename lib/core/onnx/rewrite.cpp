@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onnx/node_path.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -73,8 +74,7 @@ class Rewrite {
     // Rejecting such messages here costs nothing; parsed, each would take a hundred times its bytes.
     if (kind == Message::Node && !has_op_type) damaged(body, "a node without operator type", "one");
     if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
-      damaged(body, "a shape of " + std::to_string(dims) + " dims",
-              "at most " + std::to_string(ElementCounter::kMaxRank));
+      damaged(body, cat("a shape of ", dims, " dims"), cat("at most ", ElementCounter::kMaxRank));
     return growth;
   }
 
@@ -159,8 +159,7 @@ class Rewrite {
     }
     const std::uint64_t width = content == Content::PackedFixed32 ? 4 : 8;
     if (payload.size() % width != 0)
-      malformed(payload.begin, "packed numbers of " + std::to_string(width) + " bytes in a field of " +
-                                   std::to_string(payload.size()) + " bytes");
+      malformed(payload.begin, cat("packed numbers of ", width, " bytes in a field of ", payload.size(), " bytes"));
   }
 
   bool keeps_metadata(Range entry, int depth) {
@@ -241,17 +240,18 @@ void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& 
   copy_up_to(text.size());
 }
 
+void append_entry(std::string& out, std::uint32_t number, std::string_view key, std::string_view value) {
+  std::string entry;
+  append_bytes_field(entry, 1, key);
+  append_bytes_field(entry, 2, value);
+  append_bytes_field(out, number, entry);
+}
+
 std::string external_reference(std::string_view location, std::uint64_t offset, std::uint64_t length) {
   std::string fields;
-  const auto entry = [&](std::string_view key, std::string_view value) {
-    std::string text;
-    append_bytes_field(text, 1, key);
-    append_bytes_field(text, 2, value);
-    append_bytes_field(fields, kExternalData, text);
-  };
-  entry("location", location);
-  entry("offset", std::to_string(offset));
-  entry("length", std::to_string(length));
+  append_entry(fields, kExternalData, "location", location);
+  append_entry(fields, kExternalData, "offset", cat(offset));
+  append_entry(fields, kExternalData, "length", cat(length));
   append_varint_field(fields, kDataLocation, 1);
   return fields;
 }

@@ -66,6 +66,9 @@ std::string rewrite(std::span<const std::byte> model, const RewritePolicy& polic
 // read.
 void check_unread(File& file, Message in, const Field& field, int depth);
 
+// Appends a StringStringEntryProto as field `number`.
+void append_entry(std::string& out, std::uint32_t number, std::string_view key, std::string_view value);
+
 // The fields of TensorProto that refer to external data.
 std::string external_reference(std::string_view location, std::uint64_t offset, std::uint64_t length);
 

@@ -5,6 +5,7 @@
 
 #include "graph/index.h"
 #include "onnx/load.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -32,8 +33,8 @@ namespace {
     names += (i == 0 ? "" : " needs ") + quoted_name(display_name(graph, graph.nodes[path[begin + i]]));
   names += length > kMostNamed ? " … needs " : " needs ";
   names += quoted_name(display_name(graph, graph.nodes[path[begin]]));
-  throw Error("graph " + quoted_name(graph.name) + " has a cycle of " + std::to_string(length) + " nodes: " + names +
-              ", expected an order in which every input is produced first; the file is damaged, export it again");
+  throw Error(cat("graph ", quoted_name(graph.name), " has a cycle of ", length, " nodes: ", names,
+                  ", expected an order in which every input is produced first; the file is damaged, export it again"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/index.h"
 #include "ops/op_rule.h"
 
 namespace pagoda::inline core::wire {
@@ -69,20 +70,19 @@ class UseFinder {
 
   std::map<WeightPlace, WeightUse> run() {
     // A graph comes after its enclosing graph, so the origins of captures are known.
-    for (std::size_t graph = 0; graph < model_.graphs.size(); ++graph) visit(graph);
+    for (std::size_t id = 0; id < model_.graphs.size(); ++id) visit(static_cast<GraphId>(id));
     return std::move(uses_);
   }
 
  private:
-  void visit(std::size_t index) {
-    const Graph& graph = model_.graphs[index];
-    std::vector<Origin>& origins = origins_[index];
+  void visit(GraphId id) {
+    const Graph& graph = model_.graph(id);
+    std::vector<Origin>& origins = origins_[index(id)];
     origins.resize(graph.values.size());
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
       const Value& value = graph.values[i];
-      if (value.initializer >= 0) origins[i].tensor = &graph.initializers[static_cast<std::size_t>(value.initializer)];
-      if (value.outer != kAbsent)
-        origins[i] = origins_[static_cast<std::size_t>(graph.parent)][static_cast<std::size_t>(value.outer)];
+      if (value.initializer >= 0) origins[i].tensor = &graph.initializer(value.initializer);
+      if (value.outer != kAbsent) origins[i] = origins_[index(graph.parent)][index(value.outer)];
     }
     for (const Node& node : graph.nodes) visit(node, origins);
   }
@@ -91,24 +91,24 @@ class UseFinder {
     const OpFacts facts = ops::facts_of(node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
-      if (id == kAbsent || origins[static_cast<std::size_t>(id)].tensor == nullptr) continue;
+      if (id == kAbsent || origins[index(id)].tensor == nullptr) continue;
       add(node, facts, static_cast<int>(i), origins);
     }
     if (node.outputs.empty() || node.outputs[0] == kAbsent) return;
-    Origin& output = origins[static_cast<std::size_t>(node.outputs[0])];
-    if (const Attribute* value = node.op_type == "Constant" ? node.attribute("value") : nullptr)
+    Origin& output = origins[index(node.outputs[0])];
+    if (const Attribute* value = node.op_type == "Constant" ? node.attribute("value") : nullptr) {
       output.tensor = std::get_if<Tensor>(&value->value);
-    else if (node.input(0) != kAbsent && facts.numbers != Numbers::New)
-      output = {
-          origins[static_cast<std::size_t>(node.inputs[0])].tensor,
-          origins[static_cast<std::size_t>(node.inputs[0])].is_rearranged || facts.numbers == Numbers::Rearranged};
+    } else if (node.input(0) != kAbsent && facts.numbers != Numbers::New) {
+      const Origin& input = origins[index(node.inputs[0])];
+      output = {input.tensor, input.is_rearranged || facts.numbers == Numbers::Rearranged};
+    }
   }
 
   void add(const Node& node, const OpFacts& facts, int input, const std::vector<Origin>& origins) {
-    const Origin& origin = origins[static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(input)])];
+    const Origin& origin = origins[index(node.input(index(input)))];
     WeightUse& use = uses_[{origin.tensor->extent.location, origin.tensor->extent.offset}];
     if (use.use != Use::Unknown) return;
-    use.use = facts.weight(static_cast<std::size_t>(input));
+    use.use = facts.weight(index(input));
     if (use.use == Use::Weight) use.deviation = unit_deviation(fan_in(node, facts, input, origin));
     if (use.use == Use::Unknown) use.deviation = guessed_deviation(*origin.tensor->type.shape);
     if (use.use == Use::QuantScale) use.deviation = scale_deviation(node, input, origins);
@@ -117,8 +117,8 @@ class UseFinder {
   // The scale that gives quantised numbers, which are uniform over their range, the deviation of weights.
   static double scale_deviation(const Node& node, int scale, const std::vector<Origin>& origins) {
     double width = 8, products = 1;
-    const ValueId quantised = scale == 0 ? kAbsent : node.inputs[static_cast<std::size_t>(scale) - 1];
-    const Tensor* tensor = quantised == kAbsent ? nullptr : origins[static_cast<std::size_t>(quantised)].tensor;
+    const ValueId quantised = scale == 0 ? kAbsent : node.inputs[index(scale) - 1];
+    const Tensor* tensor = quantised == kAbsent ? nullptr : origins[index(quantised)].tensor;
     if (tensor != nullptr) {
       width = bits(tensor->type.element);
       products = guessed_fan_in(*tensor->type.shape);

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <limits>
 
+#include "pagoda/base/cat.h"
+
 namespace pagoda::inline core::wire {
 namespace {
 
@@ -13,12 +15,12 @@ constexpr std::uint64_t kLongestTag = 5;  // also for lengths: 32 bits
 }  // namespace
 
 void malformed(std::uint64_t offset, const std::string& what) {
-  throw Malformed("malformed protobuf at byte " + std::to_string(offset) + ": " + what);
+  throw Malformed(cat("malformed protobuf at byte ", offset, ": ", what));
 }
 
 void damaged(Range message, const std::string& found, const std::string& expected) {
-  throw Error(found + " at byte " + std::to_string(message.begin) + ", expected " + expected +
-              "; the file is damaged, export or download it again");
+  throw Error(cat(found, " at byte ", message.begin, ", expected ", expected,
+                  "; the file is damaged, export or download it again"));
 }
 
 File::File(std::span<const std::byte> bytes, Release release)
@@ -57,21 +59,21 @@ FileSlice File::piece_with(Range range) {
 }
 
 void File::fail_slice(std::uint64_t offset) {
-  throw Error("byte " + std::to_string(offset) + " is in none of the slices, expected all but large tensors' data");
+  throw Error(cat("byte ", offset, " is in none of the slices, expected all but large tensors' data"));
 }
 
 void File::fail_fields() {
-  throw Error("more than " + std::to_string(kMaxFields) + " fields besides weights, expected at most that many");
+  throw Error(cat("more than ", kMaxFields, " fields besides weights, expected at most that many"));
 }
 
 void Entries::fail(const EntryLimit& limit) const {
-  const std::string nodes = limit.of_a_node > 0 ? " for its " + std::to_string(nodes_) + " nodes" : "";
-  throw Error("the model has more than " + std::to_string(limit.any + limit.of_a_node * nodes_) + " " + limit.what +
-              ", expected at most that many" + nodes + "; the file is damaged, export it again");
+  const std::string nodes = limit.of_a_node > 0 ? cat(" for its ", nodes_, " nodes") : "";
+  throw Error(cat("the model has more than ", limit.any + limit.of_a_node * nodes_, " ", limit.what,
+                  ", expected at most that many", nodes, "; the file is damaged, export it again"));
 }
 
 void File::fail_bytes() {
-  throw Error("names and texts of more than " + std::to_string(kMaxBytes) + " bytes, expected at most that many");
+  throw Error(cat("names and texts of more than ", kMaxBytes, " bytes, expected at most that many"));
 }
 
 void File::release_up_to(std::uint64_t offset) {
@@ -81,8 +83,8 @@ void File::release_up_to(std::uint64_t offset) {
 
 Reader::Reader(File& file, Range range, int depth) : file_(file), range_(range), depth_(depth) {
   if (depth > kMaxDepth)
-    throw Error("messages are nested more than " + std::to_string(kMaxDepth) + " deep at byte " +
-                std::to_string(range.begin) + ", expected at most that many");
+    throw Error(cat("messages are nested more than ", kMaxDepth, " deep at byte ", range.begin,
+                    ", expected at most that many"));
   seek(range.begin);
 }
 
@@ -102,26 +104,30 @@ std::uint64_t Reader::long_varint(const char* what) {
     value |= std::uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) return value;
   }
-  malformed(start, std::string(what) + (range_.end - start < kLongestVarint
-                                            ? " is cut off at byte " + std::to_string(range_.end)
-                                            : " is longer than 10 bytes"));
+  const bool is_cut = range_.end - start < kLongestVarint;
+  malformed(start, cat(what, is_cut ? cat(" is cut off at byte ", range_.end) : " is longer than 10 bytes"));
 }
 
-std::uint32_t Reader::read_tag() {
+// Begins a field with its tag.
+Field Reader::begin_field() {
   const std::uint64_t start = position();
   const std::uint64_t value = varint("a field's tag");
   if (value < 8 || value > std::numeric_limits<std::uint32_t>::max() || position() - start > kLongestTag) [[unlikely]]
-    malformed(start, "field number " + std::to_string(value >> 3) + ", expected 1 to 536870911");
-  return static_cast<std::uint32_t>(value);
+    malformed(start, cat("field number ", value >> 3, ", expected 1 to 536870911"));
+  Field field;
+  field.number = static_cast<std::uint32_t>(value >> 3);
+  field.type = static_cast<Type>(value & 7);
+  field.whole.begin = start;
+  return field;
 }
 
 void Reader::read_value(Field& field) {
   const auto skip = [&](std::uint64_t size) {
     const std::uint64_t begin = position();
     if (range_.end - begin < size)
-      malformed(field.whole.begin, "field " + std::to_string(field.number) + " of " + std::to_string(size) +
-                                       " bytes runs past the end of its message at byte " + std::to_string(range_.end) +
-                                       "; the file may be truncated");
+      malformed(field.whole.begin,
+                cat("field ", field.number, " of ", size, " bytes runs past the end of its message at byte ",
+                    range_.end, "; the file may be truncated"));
     field.payload = {begin, begin + size};
     if (begin + size <= window_end_)
       at_ += size;
@@ -149,17 +155,13 @@ void Reader::read_value(Field& field) {
     case Type::GroupEnd:
       malformed(field.whole.begin, "the end of a group that was not begun");
   }
-  malformed(field.whole.begin, "wire type " + std::to_string(static_cast<int>(field.type)) + ", expected 0 to 5");
+  malformed(field.whole.begin, cat("wire type ", static_cast<int>(field.type), ", expected 0 to 5"));
 }
 
 std::optional<Field> Reader::long_next() {
   if (at_end()) return std::nullopt;
   file_.count_fields(1);
-  Field field;
-  field.whole.begin = position();
-  const std::uint32_t tag_value = read_tag();
-  field.number = tag_value >> 3;
-  field.type = static_cast<Type>(tag_value & 7);
+  Field field = begin_field();
   read_value(field);
   field.whole.end = position();
   return field;
@@ -171,15 +173,11 @@ void Reader::skip_group(std::uint32_t number, std::uint64_t start) {
   while (!open.empty()) {
     if (at_end()) malformed(start, "a group without an end");
     file_.count_fields(1);
-    Field field;
-    field.whole.begin = position();
-    const std::uint32_t tag_value = read_tag();
-    field.number = tag_value >> 3;
-    field.type = static_cast<Type>(tag_value & 7);
+    Field field = begin_field();
     if (field.type == Type::GroupStart) {
       open.push_back(field.number);
       if (depth_ + static_cast<int>(open.size()) > kMaxDepth)
-        malformed(field.whole.begin, "groups are nested more than " + std::to_string(kMaxDepth) + " deep");
+        malformed(field.whole.begin, cat("groups are nested more than ", kMaxDepth, " deep"));
     } else if (field.type == Type::GroupEnd) {
       if (field.number != open.back()) malformed(field.whole.begin, "the end of another group than the one begun");
       open.pop_back();
@@ -217,13 +215,10 @@ std::string quoted_name(std::string_view name) {
   std::string result = "\"";
   for (const char c : name.substr(0, kLongest)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f || c == '"' || c == '\\') {
-      result += "\\x";
-      result += kHex[byte >> 4];
-      result += kHex[byte & 15];
-    } else {
+    if (byte < 0x20 || byte >= 0x7f || c == '"' || c == '\\')
+      result += cat("\\x", kHex[byte >> 4], kHex[byte & 15]);
+    else
       result += c;
-    }
   }
   return result + (name.size() > kLongest ? "…\"" : "\"");
 }

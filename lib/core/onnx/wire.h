@@ -180,7 +180,7 @@ class Reader {
   std::optional<Field> long_next();
   std::uint64_t long_varint(const char* what);
   void skip_group(std::uint32_t number, std::uint64_t start);
-  std::uint32_t read_tag();
+  Field begin_field();
   void read_value(Field& field);
 
   File& file_;

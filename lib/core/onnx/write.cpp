@@ -8,7 +8,6 @@
 
 #include "onnx/file_kind.h"
 #include "onnx/skeleton.h"
-#include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
 namespace wire {
@@ -74,6 +73,16 @@ void OutputFile::commit() {
   fail();
 }
 
+File::Release release_of(const MappedFile& file) {
+  return [&](Range read) { file.release(read.begin, read.end); };
+}
+
+void write_edited(const MappedFile& file, const std::vector<Edit>& edits, OutputFile& output) {
+  write_rewritten(file.bytes(), edits,
+                  {.write = [&](std::string_view text) { output.write(text); }, .release = release_of(file)});
+  output.commit();
+}
+
 }  // namespace wire
 
 void write_skeleton(const std::string& model_path, const std::string& output_path, const SkeletonOptions& options) {
@@ -82,13 +91,11 @@ void write_skeleton(const std::string& model_path, const std::string& output_pat
   (void)load_model(model_path);
   const wire::ExternalData external(wire::data_folders(model_path, options));
   wire::RewritePolicy policy = wire::skeleton_policy(options, external);
-  policy.release = [&](wire::Range read) { file.release(read.begin, read.end); };
+  policy.release = wire::release_of(file);
   const std::vector<wire::Edit> edits =
       wire::about(model_path, wire::as_text(file.bytes()), [&] { return wire::plan_rewrite(file.bytes(), policy); });
   wire::OutputFile output(output_path, model_path);
-  wire::write_rewritten(file.bytes(), edits,
-                        {.write = [&](std::string_view text) { output.write(text); }, .release = policy.release});
-  output.commit();
+  wire::write_edited(file, edits, output);
 }
 
 }  // namespace pagoda::inline core

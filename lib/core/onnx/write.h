@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "onnx/rewrite.h"
 #include "pagoda/base/open_file.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::inline core::wire {
 
@@ -30,5 +32,10 @@ class OutputFile {
   std::uint64_t size_ = 0;
   base::OpenFile file_;
 };
+
+// A callback that releases what was read of a file.
+File::Release release_of(const MappedFile& file);
+// Writes the file with the edits applied, and commits the output.
+void write_edited(const MappedFile& file, const std::vector<Edit>& edits, OutputFile& output);
 
 }  // namespace pagoda::inline core::wire
