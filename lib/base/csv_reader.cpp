@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/fail.h"
 #include "pagoda/base/number.h"
 
@@ -11,7 +12,7 @@ CsvReader::CsvReader(std::string_view text, std::string_view subject) : text_(te
   if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;
 }
 
-std::string CsvReader::place() const { return std::string(subject_) + ", line " + std::to_string(row_line_); }
+std::string CsvReader::place() const { return cat(subject_, ", line ", row_line_); }
 
 bool CsvReader::next(std::vector<std::string>& cells) {
   while (position_ < text_.size() && (text_[position_] == '\n' || text_[position_] == '\r'))
@@ -55,13 +56,10 @@ std::optional<double> printed_number(std::string_view text) {
   for (const char c : text)
     if (c != ',' && c != ' ') digits += c;
   // "1.234,5": a comma after the point is not a thousands separator.
-  if (text.find('.') < text.rfind(',') && text.rfind(',') != std::string_view::npos &&
-      text.find('.') != std::string_view::npos)
+  if (const std::size_t comma = text.rfind(','); comma != std::string_view::npos && text.find('.') < comma)
     return std::nullopt;
-  double value = 0;
-  const auto [end, error] = read_number(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const std::optional<double> value = parse_number<double>(digits);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 }  // namespace pagoda::base

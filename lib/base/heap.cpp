@@ -29,7 +29,8 @@ void prefer_large_pages() {
   std::free(block);
   ::mallopt(M_MMAP_THRESHOLD, kMappedBlock);
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
-  // Small models stay in small pages, which take less memory. A system without large pages refuses, and nothing is lost.
+  // Small models stay in small pages, which take less memory. A system without large pages refuses, and nothing is
+  // lost.
   const std::uintptr_t first = begin / kLargePage * kLargePage + 2 * kLargePage;
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 #endif

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json_writer.h"
-#include "pagoda/base/text.h"
 
 namespace pagoda::base {
 namespace {
@@ -17,7 +17,7 @@ std::string found(const JsonValue& value) {
   if (value.is_object()) return "an object";
   constexpr std::size_t kLongest = 60;
   const std::string text = value.dump();
-  return text.size() <= kLongest ? text : "a text of " + std::to_string(text.size()) + " bytes";
+  return text.size() <= kLongest ? text : cat("a text of ", text.size(), " bytes");
 }
 
 // Appends the path from `from` to `target`: ".peaks[3].rate".
@@ -32,7 +32,7 @@ bool append_path(std::string& path, const JsonValue& from, const JsonValue& targ
   };
   if (const auto* array = std::get_if<JsonValue::Array>(&from.content)) {
     for (std::size_t i = 0; i < array->size(); ++i)
-      if (try_child("[" + std::to_string(i) + "]", (*array)[i])) return true;
+      if (try_child(cat("[", i, "]"), (*array)[i])) return true;
   } else if (const auto* object = std::get_if<JsonValue::Object>(&from.content)) {
     for (const JsonMember& member : *object)
       if (try_child("." + member.key, member.value)) return true;
@@ -59,7 +59,7 @@ const T& content_of(const JsonField& field, std::string_view expected) {
 
 }  // namespace
 
-void fail(std::string_view subject, const std::string& what) { throw Error(std::string(subject) + ": " + what); }
+void fail(std::string_view subject, const std::string& what) { throw Error(cat(subject, ": ", what)); }
 
 const JsonValue* JsonValue::find(std::string_view key) const {
   const auto* object = std::get_if<Object>(&content);
@@ -83,7 +83,7 @@ std::string JsonField::place() const {
 void JsonField::fail(const std::string& what) const { base::fail(place(), what); }
 
 void JsonField::fail_expected(std::string_view expected) const {
-  fail("expected " + std::string(expected) + ", found " + found(*value_));
+  fail(cat("expected ", expected, ", found ", found(*value_)));
 }
 
 std::string JsonField::text() const { return content_of<std::string>(*this, "a string"); }
@@ -126,16 +126,6 @@ std::vector<std::string> JsonField::texts() const {
   return result;
 }
 
-std::vector<std::size_t> JsonField::indices() const {
-  std::vector<std::size_t> result;
-  for (const JsonField& element : array()) {
-    const auto* index = std::get_if<std::int64_t>(&element.value().content);
-    if (!index || *index < 0) fail("expected indices, found " + found(element.value()));
-    result.push_back(static_cast<std::size_t>(*index));
-  }
-  return result;
-}
-
 std::vector<std::pair<std::string, JsonField>> JsonField::members() const {
   std::vector<std::pair<std::string, JsonField>> result;
   for (const JsonMember& member : content_of<JsonValue::Object>(*this, "an object"))
@@ -143,29 +133,20 @@ std::vector<std::pair<std::string, JsonField>> JsonField::members() const {
   return result;
 }
 
-Setting JsonField::setting() const {
-  std::optional<Setting> setting = plain(*value_);
-  if (!setting) fail_expected("a plain value");
-  return *std::move(setting);
-}
-
 Settings JsonField::settings() const {
   Settings result;
-  for (const auto& [name, field] : members()) result[name] = field.setting();
-  return result;
-}
-
-void JsonField::only(std::initializer_list<std::string_view> known) const {
-  for (const JsonMember& member : content_of<JsonValue::Object>(*this, "an object")) {
-    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
-    fail("\"" + member.key + "\" is not known here; known: " + joined(known));
+  for (const auto& [name, field] : members()) {
+    std::optional<Setting> setting = plain(field.value());
+    if (!setting) field.fail_expected("a plain value");
+    result[name] = *std::move(setting);
   }
+  return result;
 }
 
 JsonField JsonField::at(std::string_view key) const {
   if (!value_->is_object()) fail_expected("an object");
   if (const JsonValue* member = value_->find(key)) return {*document_, *member};
-  fail("\"" + std::string(key) + "\" is missing");
+  fail(cat("\"", key, "\" is missing"));
 }
 
 std::optional<JsonField> JsonField::find(std::string_view key) const {
@@ -186,24 +167,9 @@ std::optional<double> JsonField::number(std::string_view key) const {
   return field->number();
 }
 
-std::optional<double> JsonField::amount(std::string_view key) const {
-  return number(key) ? std::optional(at(key).amount()) : std::nullopt;
-}
-
 std::optional<std::int64_t> JsonField::integer(std::string_view key) const {
   const auto field = find(key);
   return field ? std::optional(field->integer()) : std::nullopt;
-}
-
-std::int64_t JsonField::count(std::string_view key, std::int64_t least) const {
-  const std::int64_t value = integer(key).value_or(least);
-  if (value < least) at(key).fail_expected("at least " + std::to_string(least));
-  return value;
-}
-
-bool JsonField::truth(std::string_view key) const {
-  const auto field = find(key);
-  return field && field->truth();
 }
 
 std::vector<std::string> JsonField::texts(std::string_view key) const {
@@ -227,7 +193,7 @@ std::optional<JsonField> JsonField::object(std::string_view key) const {
 
 std::vector<JsonField> JsonField::array(std::string_view key) const {
   const auto field = find(key);
-  if (!field || !field->value().is_array()) fail("expected an array \"" + std::string(key) + "\"");
+  if (!field || !field->value().is_array()) fail(cat("expected an array \"", key, "\""));
   return field->array();
 }
 

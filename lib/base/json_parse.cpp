@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "json_number.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 
 namespace pagoda::base {
@@ -28,7 +29,7 @@ class Builder {
 
   JsonValue result() && {
     if (!each_) return std::move(root_);
-    if (is_required_ && !saw_elements_) fail(subject_, std::string("has no array \"") + key_ + "\"");
+    if (is_required_ && !saw_elements_) fail(subject_, cat("has no array \"", key_, "\""));
     finish(rest_);
     return {std::move(rest_)};
   }
@@ -54,8 +55,7 @@ class Builder {
   }
   bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) {
     const bool is_range = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
-    fail(subject_, (is_range ? "a number is out of range, byte " : "not JSON, byte ") + std::to_string(byte) + "; " +
-                       std::string(remedy_));
+    fail(subject_, cat(is_range ? "a number is out of range, byte " : "not JSON, byte ", byte, "; ", remedy_));
   }
 
  private:
@@ -66,7 +66,7 @@ class Builder {
   };
 
   bool open(JsonValue container) {
-    if (open_.size() >= kMaxJsonDepth) fail(subject_, "nests deeper than " + std::to_string(kMaxJsonDepth));
+    if (open_.size() >= kMaxJsonDepth) fail(subject_, cat("nests deeper than ", kMaxJsonDepth));
     if (each_ && outer_ == Outer::None) {
       in_elements_ = saw_elements_ = container.is_array();
       outer_ = container.is_array() ? Outer::Array : Outer::Object;
@@ -102,8 +102,8 @@ class Builder {
     } else if (!each_) {
       root_ = std::move(value);
     } else if (in_elements_) {
-      const std::string array = outer_ == Outer::Array ? "" : std::string(".") + key_;
-      const JsonDocument element(std::string(subject_) + array + "[" + std::to_string(count_) + "]", std::move(value));
+      const std::string array = outer_ == Outer::Array ? "" : cat(".", key_);
+      const JsonDocument element(cat(subject_, array, "[", count_, "]"), std::move(value));
       (*each_)(element.root(), count_++);
     } else if (outer_ == Outer::Object) {
       rest_.push_back({member_, std::move(value)});

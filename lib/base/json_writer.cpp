@@ -132,8 +132,8 @@ constexpr std::array<bool, 256> kAsItIs = [] {
 }();
 constexpr bool is_as_it_is(char c) { return kAsItIs[static_cast<unsigned char>(c)]; }
 
-// Whether all eight characters need no escape. In a byte with its high bit off, adding 0x80 − n sets that bit for values
-// from n on; a byte that equals c is zero in the difference from c.
+// Whether all eight characters need no escape. In a byte with its high bit off, adding 0x80 − n sets that bit for
+// values from n on; a byte that equals c is zero in the difference from c.
 bool are_as_they_are(std::uint64_t eight) {
   constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x80 * kOnes;
   const auto from = [&](std::uint64_t bytes, std::uint64_t least) { return bytes + kOnes * (0x80 - least); };

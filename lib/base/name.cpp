@@ -24,8 +24,8 @@ std::size_t Name::bytes_of(std::string_view text) noexcept {
 
 Name::Text* Name::place(Block* block, std::size_t offset, std::string_view text) noexcept {
   auto* const at = reinterpret_cast<char*>(block) + offset;
-  auto* const placed = new (at) Text{.size = static_cast<std::uint32_t>(text.size()),
-                                     .offset = static_cast<std::uint32_t>(offset)};
+  auto* const placed =
+      new (at) Text{.size = static_cast<std::uint32_t>(text.size()), .offset = static_cast<std::uint32_t>(offset)};
   std::memcpy(at + sizeof(Text), text.data(), text.size());
   at[sizeof(Text) + text.size()] = '\0';
   return placed;

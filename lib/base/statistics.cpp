@@ -116,26 +116,7 @@ Summary summarize(std::span<const double> values) {
   s.min = x.empty() ? kNaN : x.front();
   s.max = x.empty() ? kNaN : x.back();
   s.ci95 = median_interval(x);
-  std::vector<double> deviations;
-  deviations.reserve(x.size());
-  for (const double value : x) deviations.push_back(std::abs(value - s.median));
-  s.relative_spread = s.median != 0 ? 1.4826 * median(deviations) / std::abs(s.median) : kNaN;
   return s;
-}
-
-std::optional<Choice> choose(const std::vector<std::vector<double>>& candidates, bool lower_is_better) {
-  std::optional<Choice> best;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    std::vector<double> halves[2];
-    for (std::size_t j = 0; j < candidates[i].size(); ++j) halves[j % 2].push_back(candidates[i][j]);
-    if (halves[0].empty() || halves[1].empty()) continue;
-    const Summary chosen_on = summarize(halves[0]);
-    if (best &&
-        (lower_is_better ? chosen_on.median >= best->chosen_on.median : chosen_on.median <= best->chosen_on.median))
-      continue;
-    best = Choice{i, chosen_on, summarize(halves[1])};
-  }
-  return best;
 }
 
 bool settled(std::span<const double> series, std::size_t window, double tolerance) {

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <numeric>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/nearest.h"
 #include "pagoda/base/number.h"
+#include "pagoda/base/settings.h"
 
 namespace pagoda::base {
 namespace {
@@ -118,21 +121,10 @@ char32_t next_code_point(std::string_view text, std::size_t& position) {
 
 void append_utf8(std::string& text, char32_t code_point) {
   const auto byte = [&](char32_t bits) { text.push_back(static_cast<char>(static_cast<unsigned char>(bits))); };
-  if (code_point < 0x80) {
-    byte(code_point);
-  } else if (code_point < 0x800) {
-    byte(0xC0 | code_point >> 6);
-    byte(0x80 | (code_point & 0x3F));
-  } else if (code_point < 0x10000) {
-    byte(0xE0 | code_point >> 12);
-    byte(0x80 | (code_point >> 6 & 0x3F));
-    byte(0x80 | (code_point & 0x3F));
-  } else {
-    byte(0xF0 | code_point >> 18);
-    byte(0x80 | (code_point >> 12 & 0x3F));
-    byte(0x80 | (code_point >> 6 & 0x3F));
-    byte(0x80 | (code_point & 0x3F));
-  }
+  if (code_point < 0x80) return byte(code_point);
+  const int more = code_point < 0x800 ? 1 : code_point < 0x10000 ? 2 : 3;  // bytes of six bits each
+  byte((0xFF00u >> (more + 1) & 0xFF) | code_point >> 6 * more);
+  for (int i = more; i-- > 0;) byte(0x80 | (code_point >> 6 * i & 0x3F));
 }
 
 bool is_unsafe(char32_t code_point) {
@@ -169,7 +161,7 @@ std::string elide(std::string_view text, std::size_t width) {
   used = 0;
   while (used + marks[tail - 1].second <= tail_width) used += marks[--tail].second;
   const std::string_view end = tail == marks.size() ? std::string_view() : text.substr(marks[tail].first);
-  return std::string(text.substr(0, marks[head].first)) + "…" + std::string(end);
+  return cat(text.substr(0, marks[head].first), "…", end);
 }
 
 std::string concatenated(std::initializer_list<std::string_view> pieces) {
@@ -213,8 +205,8 @@ std::string si(Int value, std::string_view unit) {
     if (whole < digits.size()) digits.insert(whole, 1, '.');
     if (whole > digits.size()) digits.append(whole - digits.size(), '0');
   }
-  std::string suffix = std::string(kPrefixes[prefix]) + std::string(unit);
-  return (negative ? "-" : "") + digits + (suffix.empty() ? "" : " " + suffix);
+  const std::string suffix = cat(kPrefixes[prefix], unit);
+  return cat(negative ? "-" : "", digits, suffix.empty() ? "" : " ", suffix);
 }
 
 std::string si_text(double value, std::string_view unit, const SiStyle& style) {
@@ -229,8 +221,8 @@ std::string si_text(double value, std::string_view unit, const SiStyle& style) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();
   }
-  const std::string suffix = std::string(value == 0 ? "" : *std::next(std::begin(kAll), power + 8)).append(unit);
-  return text + (suffix.empty() ? "" : " " + suffix);
+  const std::string suffix = cat(value == 0 ? "" : *std::next(std::begin(kAll), power + 8), unit);
+  return cat(text, suffix.empty() ? "" : " ", suffix);
 }
 
 std::string si_seconds(double seconds) {
@@ -258,18 +250,14 @@ std::string aligned(const Grid& grid, std::size_t width) {
   for (std::size_t c = 0; c < widths.size(); ++c)
     if (widths[c] != 0) last = c;
   std::string text;
-  const auto end_line = [&] {
+  const auto add_line = [&](const auto& cell) {
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      if (widths[c] != 0) append_cell(text, cell(c), widths[c], grid.columns[c].is_number, c == last);
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text += '\n';
   };
-  for (std::size_t c = 0; c < widths.size(); ++c)
-    if (widths[c] != 0) append_cell(text, grid.columns[c].header, widths[c], grid.columns[c].is_number, c == last);
-  end_line();
-  for (const auto& row : grid.rows) {
-    for (std::size_t c = 0; c < widths.size(); ++c)
-      if (widths[c] != 0) append_cell(text, row[c], widths[c], grid.columns[c].is_number, c == last);
-    end_line();
-  }
+  add_line([&](std::size_t c) -> const std::string& { return grid.columns[c].header; });
+  for (const auto& row : grid.rows) add_line([&](std::size_t c) -> const std::string& { return row[c]; });
   return text;
 }
 
@@ -316,11 +304,36 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
   std::string_view best;
   std::size_t limit = std::max<std::size_t>(1, name.size() * 2 / 5);
   for (const std::string_view candidate : known)
-    if (const std::size_t distance = edit_distance(name, candidate); distance < limit || (best.empty() && distance == limit)) {
+    if (const std::size_t distance = edit_distance(name, candidate);
+        distance < limit || (best.empty() && distance == limit)) {
       best = candidate;
       limit = distance;
     }
   return best;
+}
+
+std::string to_string(Int value) {
+  if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) {
+    char text[20];  // of −2^63
+    return {text, std::to_chars(text, text + sizeof text, narrow).ptr};
+  }
+  std::string digits;
+  const bool negative = value < 0;
+  // The most negative number cannot be negated: negate each digit instead.
+  for (; value != 0; value /= 10) digits.push_back(static_cast<char>('0' + (negative ? -(value % 10) : value % 10)));
+  if (negative) digits.push_back('-');
+  return {digits.rbegin(), digits.rend()};
+}
+
+std::string setting_text(const Setting& setting) {
+  struct Visitor {
+    std::string operator()(std::monostate) const { return "null"; }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(std::int64_t value) const { return cat(value); }
+    std::string operator()(double value) const { return shortest(value); }
+    std::string operator()(const std::string& value) const { return value; }
+  };
+  return std::visit(Visitor(), setting);
 }
 
 }  // namespace pagoda::base

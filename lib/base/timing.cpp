@@ -41,12 +41,8 @@ void warm_up(const std::function<std::vector<double>(std::int64_t)>& run, const 
     each = median(more);
     const std::span<const double> after_first = std::span(warm).subspan(1);
     const std::size_t window = std::max(kSettleWindow, after_first.size() / 10);
-    if (settled(after_first, window, options.settle)) {
-      timing.settled = true;
-      if (!is_counted) break;
-    } else {
-      timing.settled = false;
-    }
+    timing.settled = settled(after_first, window, options.settle);
+    if (timing.settled && !is_counted) break;
   }
 }
 

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,11 +75,8 @@ class JsonField {
   bool truth() const;
   std::vector<JsonField> array() const;
   std::vector<std::string> texts() const;
-  std::vector<std::size_t> indices() const;
   std::vector<std::pair<std::string, JsonField>> members() const;
-  Setting setting() const;                                         // not an array or object
-  Settings settings() const;                                       // an object of settings
-  void only(std::initializer_list<std::string_view> known) const;  // Error for any other member
+  Settings settings() const;  // an object of plain values
 
   // Members of an object.
   bool has(std::string_view key) const { return value_->find(key) != nullptr; }
@@ -90,10 +86,7 @@ class JsonField {
   // Optional members; a missing or null one gives an empty value, or false.
   std::string text(std::string_view key) const;
   std::optional<double> number(std::string_view key) const;
-  std::optional<double> amount(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
-  std::int64_t count(std::string_view key, std::int64_t least = 0) const;  // `least` if it is missing
-  bool truth(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
   Settings settings(std::string_view key) const;  // ignores members that are arrays or objects
   std::optional<JsonField> object(std::string_view key) const;

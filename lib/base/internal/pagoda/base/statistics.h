@@ -2,8 +2,7 @@
 // down, so means and standard deviations mislead.
 //
 //   Summary s = summarize(samples);
-//   s.median, s.ci95;                             // the true median lies in the interval, 19 times of 20
-//   std::optional<Choice> best = choose({a, b});  // picked on one half of the samples, reported on the other
+//   s.median, s.ci95;  // the true median lies in the interval, 19 times of 20
 #pragma once
 
 #include <array>
@@ -41,20 +40,10 @@ struct Summary {
   std::optional<std::array<double, 2>> ci95;
   // Half the interval's width / the median; empty without an interval.
   std::optional<double> relative_half_width() const;
-  // 1.4826 · median absolute deviation / median: the coefficient of variation for Gaussian values.
-  double relative_spread = 0;
   // Some samples are much larger (faster, for rates) than the median: something else was using the machine.
   bool contended() const { return n >= 5 && p95 > 1.03 * median; }
 };
 Summary summarize(std::span<const double> values);
-
-// The best of several configurations without the upward bias of taking the maximum: samples with even index choose it,
-// samples with odd index give its value. Higher is better by default. Empty if no candidate has two samples.
-struct Choice {
-  std::size_t index = 0;
-  Summary chosen_on, reported;
-};
-std::optional<Choice> choose(const std::vector<std::vector<double>>& candidates, bool lower_is_better = false);
 
 // Whether the medians of the last two windows of a series differ by at most `tolerance` (a fraction).
 bool settled(std::span<const double> series, std::size_t window, double tolerance);

@@ -1,16 +1,24 @@
-// Atomic file writes: writes a new file beside the old one, then renames it.
+// Whole files. A write is atomic: it writes a new file beside the old one, then renames it.
+#include "pagoda/base/files.h"
+
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
-#include "pagoda/base/files.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/fail.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::base {
 namespace {
 
+std::string reason(int code) { return std::strerror(code); }
+
 [[noreturn]] void cannot_write(const std::string& path, int code) {
-  throw Error("cannot write " + printable(path) + ": " + std::strerror(code));
+  throw Error(cat("cannot write ", printable(path), ": ", reason(code)));
 }
 
 // The destination of a file.
@@ -38,10 +46,29 @@ struct Place {
 
 }  // namespace
 
+bool is_path(std::string_view name) {
+  return name.find_first_of("/\\") != std::string_view::npos || name.ends_with(".json");
+}
+
+std::string read_file(const std::string& path, std::string_view expected, std::size_t limit) {
+  const auto stop = [&](std::string_view what) { fail(printable(path), cat(what, "; expected ", expected)); };
+  const OpenFile file = OpenFile::any(path);
+  if (!file) stop("cannot be opened: " + reason(errno));
+  std::string text;
+  if (const auto found = file.state(); found && found->kind == FileKind::Regular)
+    text.reserve(std::min(static_cast<std::size_t>(found->bytes), limit) + 1);
+  for (std::array<char, 1 << 16> part{};;) {
+    const auto length = file.read(part);
+    if (!length) stop("cannot be read: " + reason(errno));
+    if (*length == 0) return text;
+    text.append(part.data(), *length);
+    if (text.size() > limit) stop(cat("over ", limit >> 20, " MiB"));
+  }
+}
+
 std::string with_free_name(const std::string& path, const std::function<bool(const std::string& name)>& make) {
   for (int attempt = 0;; ++attempt) {
-    const std::string name =
-        path + ".tmp" + std::to_string(process_number()) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
+    const std::string name = cat(path, ".tmp", process_number(), attempt == 0 ? "" : cat("-", attempt));
     if (make(name)) return name;
     if (errno != EEXIST) return "";
   }
@@ -75,6 +102,18 @@ void check_writable(const std::string& path) {
   const std::string temporary = place.create(file);
   file.close();
   remove_file(temporary);
+}
+
+TemporaryFolder::TemporaryFolder(std::string_view purpose)
+    : path_(make_unique_folder((std::filesystem::temp_directory_path() / (std::string(purpose) + "-")).string())) {
+  if (path_.empty())
+    throw Error(cat("no folder can be made in ", std::filesystem::temp_directory_path().string(), ": ", reason(errno),
+                    "; set TMPDIR to one that can be written"));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace pagoda::base
