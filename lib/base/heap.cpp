@@ -15,7 +15,7 @@ namespace pagoda::base {
 
 void prefer_large_pages() {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-  constexpr int kAhead = 256 << 20;        // address space: what is not used takes no memory
+  constexpr int kAhead = 256 << 20;        // address space: unused pages take no memory
   constexpr int kLargestBlock = 32 << 20;  // glibc's limit for blocks from the heap
   constexpr int kMappedBlock = 1 << 20;    // once the heap is full, larger blocks are mapped alone
   constexpr std::uintptr_t kLargePage = 2 << 20;

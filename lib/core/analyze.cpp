@@ -160,7 +160,7 @@ void expect_sizes(const Analysis& analysis, const Model& model, const BoundInput
             refuse_sizes(bound, name_of(model, row), "a size of " + dim.to_string());
 }
 
-// By value: what the walk knew of each value takes more memory than the rest of the analysis needs.
+// By value: the walk's facts of each value take more memory than the rest of the analysis.
 void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
   analysis.types.reserve(values.size());
   analysis.values.reserve(values.size());

@@ -1,4 +1,4 @@
-// What is known of an operator, looked up once for all its nodes.
+// Facts of an operator, looked up once for all its nodes.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ namespace pagoda::inline core {
 template <typename Value>
 class ByOperator {
  public:
-  // `make()` is called for an operator that is new; `scope` tells apart what a function's imports make of its nodes.
+  // `make()` is called for an operator that is new; `scope` separates functions, whose imports may give an operator
+  // another version.
   template <typename Make>
   const Value& of(const Node& node, const void* scope, const Make& make) {
     const Key key{node.op_type.c_str(), node.domain.c_str(), node.overload.c_str(), scope};

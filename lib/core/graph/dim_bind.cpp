@@ -1,4 +1,4 @@
-// The symbols of a Dim, and what it is with others in their place: expressions, or numbers.
+// The symbols of a Dim, and its value with expressions or numbers in their place.
 #include <algorithm>
 #include <set>
 
@@ -52,7 +52,7 @@ std::vector<std::string> Dim::symbols() const {
   return {names.begin(), names.end()};
 }
 
-// `find` returns what replaces a symbol, or nothing.
+// `find` returns the replacement of a symbol, or nothing.
 template <typename Find>
 Dim Dim::Poly::substituted(const Dim& dim, const Find& find) {
   if (!mentions(dim, find)) return dim;

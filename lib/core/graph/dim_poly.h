@@ -96,7 +96,7 @@ inline Int common_divisor(Int a, Int b) {
   return x < 0 ? -Int{x} : Int{x};
 }
 
-// The terms of a formula and what multiplies each; a number is one term.
+// The terms of a formula and the factor of all of them; a number is one term.
 class TermList {
  public:
   explicit TermList(const Dim& dim) : poly_(dim.poly()), factor_(Dim::Poly::factor_of(dim)) {

@@ -38,7 +38,7 @@ bool is_data(const TensorType& type) {
 }
 
 // The batch axes determined by operators, where the inputs have such an axis.
-std::vector<std::optional<std::size_t>> told_axes(const Graph& graph, const std::vector<TensorType>& inputs) {
+std::vector<std::optional<std::size_t>> known_batch_axes(const Graph& graph, const std::vector<TensorType>& inputs) {
   std::vector<std::optional<std::size_t>> axes = batch_axes(graph);
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (axes[i] && !(is_data(inputs[i]) && *axes[i] < inputs[i].shape->size())) axes[i] = std::nullopt;
@@ -59,7 +59,7 @@ class Binder {
         for (const std::string& name : dim.symbols())
           bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
     }
-    batch_axes_ = told_axes(graph_, bound_.types);
+    batch_axes_ = known_batch_axes(graph_, bound_.types);
   }
 
   BoundInputs run() {
@@ -302,7 +302,7 @@ std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<Ten
       for (const Dim& dim : *type.shape)
         if (dim.is_symbol() && names_batch(dim.to_string())) symbols.push_back(dim.to_string());
   if (!symbols.empty()) return symbols;
-  const std::vector<std::optional<std::size_t>> axes = told_axes(graph, inputs);
+  const std::vector<std::optional<std::size_t>> axes = known_batch_axes(graph, inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (is_data(inputs[i]))
       if (const Dim& dim = (*inputs[i].shape)[axes[i].value_or(0)]; dim.is_symbol()) symbols.push_back(dim.to_string());

@@ -15,7 +15,7 @@ struct BoundInputs {
   std::vector<TensorType> types;  // one per graph input
   AnalyzeOptions options;         // the caller's, with all bindings in `dims`
   std::optional<FixedSizes> fixed;
-  Bindings bindings;                      // what was bound, by dim name
+  Bindings bindings;                      // bound sizes, by dim name
   Bindings bind_last;                     // bound only after the walk: symbols of fixed sizes
   Bindings asked;                         // the requested sizes in place of fixed ones, by dim name
   Bindings units;                         // symbols that count an asked size in units: the size of one

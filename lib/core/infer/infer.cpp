@@ -402,7 +402,7 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
 
 namespace {
 
-// Tensors of an unknown type have no width: what moves would count as 0 bytes.
+// Tensors of an unknown type have no width: their traffic would count as 0 bytes.
 void expect_known_elements(const OpContext::State& state, const OpCost& cost) {
   if (cost.mark != Mark::Compute) return;
   const auto expect = [](const TensorType& type, const char* what) {

@@ -1,4 +1,4 @@
-// What AnalyzeOptions::precision changes: the types in which floats are stored.
+// The effect of AnalyzeOptions::precision: the types in which floats are stored.
 #pragma once
 
 #include <optional>

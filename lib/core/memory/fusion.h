@@ -13,7 +13,7 @@
 
 namespace pagoda::inline core {
 
-// What a group can absorb.
+// The operators that a group can absorb.
 enum class GroupKind : std::uint8_t {
   Contraction,  // element-wise operators after it
   Pointwise,    // the same, and reductions of its rows
@@ -95,7 +95,7 @@ class FusionGraph {
   using Member = std::pair<std::int32_t, Fusion>;          // a node, and the rule that joined it
   const NodeReport* computing_row(std::int32_t id) const;  // null where the node is not a kernel that is modelled
   bool add_members(std::int32_t group, std::span<const Member> added);
-  NodeReads reads_as_stated(std::int32_t node) const;
+  NodeReads reads_of_row(std::int32_t node) const;
   void read_recomputed(std::int32_t node, NodeReads& reads);
   bool is_closed(const std::vector<std::int32_t>& members);
 
@@ -110,7 +110,7 @@ class FusionGraph {
 };
 
 // Order of passes: first patterns with several products or with halves, before other rules claim their nodes; then the
-// rules for what follows a kernel, in one pass; last the rules that need all groups: layouts, and products that share
+// rules for the nodes after a kernel, in one pass; last the rules that need all groups: layouts, and products that share
 // an operand.
 void fuse_attention(const Model& model, FusionGraph& graph);
 void fuse_rotations(FusionGraph& graph);

@@ -1,4 +1,4 @@
-// The bookkeeping of fusion: what each node reads, the members of each group, and whether a group is closed.
+// The bookkeeping of fusion: the reads of each node, the members of each group, and the test that a group is closed.
 #include <algorithm>
 #include <array>
 
@@ -88,7 +88,7 @@ ValueId FusionGraph::output(std::int32_t id) const { return node(id).output(0); 
 const NodeReads& FusionGraph::reads(std::int32_t id) {
   std::optional<NodeReads>& known = reads_[index(id)];
   if (!known) {
-    known = reads_as_stated(id);
+    known = reads_of_row(id);
     if (known->whole) read_recomputed(id, *known);
   }
   return *known;
@@ -112,7 +112,7 @@ void FusionGraph::read_recomputed(std::int32_t id, NodeReads& reads) {
   reads.accesses = std::move(accesses);
 }
 
-NodeReads FusionGraph::reads_as_stated(std::int32_t id) const {
+NodeReads FusionGraph::reads_of_row(std::int32_t id) const {
   NodeReads known;
   known.whole = true;
   const OpCost& cost = analysis_.nodes[index(schedule_.steps[index(id)].row)].cost;

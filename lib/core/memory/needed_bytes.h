@@ -1,5 +1,5 @@
-// Which row is the first to need each weight and each input of the model, and how many bytes of it: what any run must
-// read, whatever it fuses (RooflineTotals::floor_seconds).
+// Which row is the first to need each weight and each input of the model, and how many bytes of it: every run
+// must read them, whatever it fuses (RooflineTotals::floor_seconds).
 #pragma once
 
 #include "memory/schedule.h"

@@ -102,7 +102,7 @@ class HillOrder {
       if (waits_[i] == 0) ready_.push_back(static_cast<std::int32_t>(i));
     while (!ready_.empty()) {
       std::optional<Segment> best;
-      // The latest ready nodes use what is alive; when many nodes are ready, most begin independent chains.
+      // The latest ready nodes use tensors that are alive; when many nodes are ready, most begin independent chains.
       const std::size_t looks = work_ < kMaxWork ? kMaxReady : 1;
       const std::size_t first = ready_.size() > looks ? ready_.size() - looks : 0;
       for (std::size_t i = ready_.size(); i-- > first;) {

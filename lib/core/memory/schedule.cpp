@@ -7,7 +7,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// What the caller needs to know about an output of a body.
+// An output of a body, as its caller sees it.
 struct BodyOutput {
   const TensorType* type = nullptr;  // null when no row states it
   StoragePlace place = StoragePlace::Device;

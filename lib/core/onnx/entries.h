@@ -1,4 +1,4 @@
-// Limits on what a model lists: an entry takes many times its size in the file, in one list as in many.
+// Limits on the lists of a model: an entry takes many times its size in the file, in one list as in many.
 #pragma once
 
 #include <array>

@@ -65,7 +65,7 @@ class Reads {
 // naming the nodes of a cycle.
 void sort_topologically(Graph& graph, const Reads& reads);
 
-// The module path of a node, from what exporters record in its metadata.
+// The module path of a node, from the metadata that exporters write.
 struct RecordedScope {
   std::string name_scopes, name_space;
 

@@ -33,7 +33,7 @@ class OutputFile {
   base::OpenFile file_;
 };
 
-// A callback that releases what was read of a file.
+// A callback that releases the pages of a file that were read.
 File::Release release_of(const MappedFile& file);
 // Writes the file with the edits applied, and commits the output.
 void write_edited(const MappedFile& file, const std::vector<Edit>& edits, OutputFile& output);

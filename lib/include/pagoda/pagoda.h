@@ -1,4 +1,4 @@
-// Pagoda: what an ONNX model costs, exactly and symbolically, from its file alone.
+// Pagoda: the cost of an ONNX model, exact and symbolic, from its file alone.
 //
 //   #include <pagoda/pagoda.h>
 //
@@ -11,12 +11,12 @@
 // holds Graphs (graph.h) and is read without weights (model.h); analyze() walks it (analyze.h) with one rule per
 // operator (rule.h) and gives OpCosts (cost.h). On top of an analysis: the bytes that fused or cached kernels move
 // (traffic.h), the memory it takes (memory.h), the least time on a device (device.h, roofline.h), a training step
-// (train.h), many sizes at once (sweep.h), limits (budget.h). Input that cannot be used throws Error (error.h); what an
-// analysis cannot determine is reported as a Diagnostic (diagnostic.h).
+// (train.h), many sizes at once (sweep.h), limits (budget.h). Unusable input throws Error (error.h); a fact that an
+// analysis cannot determine becomes a Diagnostic (diagnostic.h).
 //
-// What a machine did has headers of its own, to be included where they are needed: roofs (ceilings.h), profiles and
-// counters (measured.h, import.h, metrics.h) joined with the estimate (join.h), charts (plot.h), studies and their
-// results (study.h, timing.h, result.h).
+// Measurements of a machine have headers of their own: roofs (ceilings.h), profiles and counters (measured.h, import.h,
+// metrics.h) joined with the estimate (join.h), charts (plot.h), studies and their results (study.h, timing.h,
+// result.h).
 #pragma once
 
 #include "pagoda/base/error.h"

@@ -70,7 +70,7 @@ class Name {
   friend std::string operator+(std::string a, const Name& b) { return std::move(a.append(b.view())); }
   friend std::string operator+(const char* a, const Name& b) { return std::string(a).append(b.view()); }
   friend std::string operator+(const Name& a, std::string_view b) { return std::string(a.view()).append(b); }
-  template <std::same_as<Name> Other>  // not what merely converts to a Name
+  template <std::same_as<Name> Other>  // not types that convert to a Name
   friend std::string operator+(const Name& a, const Other& b) {
     return a + b.view();
   }

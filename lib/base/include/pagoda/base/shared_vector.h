@@ -23,7 +23,7 @@
 
 #include "pagoda/base/small_vector.h"
 
-// Since 2.32, glibc says whether a process has one thread. For older ones, zig has the file, too, and refuses it.
+// Since 2.32, glibc states whether a process has one thread. For older ones zig has the header, too, and refuses it.
 #if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>

@@ -21,7 +21,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
-// What a std::vector does with its elements, for the lists of this layer, which store them in their own way. `List` has
+// The operations of a std::vector, for the lists of this layer, which store their elements in their own way. `List` has
 // data(), size(), reserve(), emplace_back() and shrink(), which removes elements from the end.
 template <typename List, typename T>
 class ListOperations {

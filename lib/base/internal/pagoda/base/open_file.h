@@ -63,8 +63,8 @@ class OpenFile {
   ~OpenFile() { close(); }
 
   static OpenFile any(const std::string& path);  // for reading, also a pipe or a device
-  // For reading. Does not wait for the writer of a pipe, and fails on a link if told so; state() says whether it is
-  // regular.
+  // For reading. Does not wait for the writer of a pipe, and fails on a link unless `follows_links`; state()
+  // returns whether it is regular.
   static OpenFile regular(const std::string& path, bool follows_links = true);
   static OpenFile created(const std::string& path);      // for writing; fails if there is such a file
   static OpenFile nameless(const std::string& folder);   // for writing; not every system and file system has them

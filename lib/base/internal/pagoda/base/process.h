@@ -81,7 +81,7 @@ class ChildProcess {
   void start(const std::function<int(bool)>& body, const std::string& program, const ProcessOptions& options);
   void close_pipes();
   std::optional<ProcessEnd> collect(int wait_options);
-  struct System;                    // what the operating system needs besides the number
+  struct System;                    // handles of the operating system besides the number
   std::unique_ptr<System> system_;  // null where it needs nothing
   int pid_ = -1;
   bool is_group_ = false;
@@ -96,7 +96,7 @@ struct Output {
 // Runs the program to its end. Captures `out`, and `err` if it is a pipe; `in` must not be a pipe. Throws CannotStart.
 Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options = {});
 
-// Runs `ask` in a copy of this process and returns what it writes to the given descriptor: a crash or a hang loses only
+// Runs `ask` in a copy of this process and returns the bytes that it writes to the given descriptor: a crash or a hang loses only
 // the answer. Throws CannotStart.
 Output ask_in_child(const std::function<int(int to)>& ask, double seconds);
 

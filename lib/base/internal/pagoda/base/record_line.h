@@ -1,5 +1,5 @@
 // Lines of records and settings: words separated by tabs. Header-only, since the injected library, which does not link
-// Pagoda, writes what this library reads.
+// Pagoda, writes the lines that this library reads.
 #pragma once
 
 #include <string>

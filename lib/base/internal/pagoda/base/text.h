@@ -20,7 +20,7 @@ inline constexpr char32_t kReplacement = 0xFFFD;
 char32_t next_code_point(std::string_view text, std::size_t& position);
 void append_utf8(std::string& text, char32_t code_point);
 
-// Whether it could mislead a terminal or a reader: control characters, direction marks, invisible spaces.
+// Whether the code point could mislead a terminal or a reader: control characters, direction marks, invisible spaces.
 bool is_unsafe(char32_t code_point);
 
 // Whether the text is printable ASCII throughout.
@@ -58,7 +58,7 @@ std::string si_seconds(double seconds);
 std::string si_rate(double value, std::string_view unit);
 // Shortest decimal that reads back as `value`.
 std::string shortest(double value);
-// Three significant digits, unless told otherwise.
+// Three significant digits by default.
 std::string rounded(double value, int digits = 3);
 
 struct Column {

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-inline constexpr int kMaxBodyDepth = 48;  // of bodies within bodies; what is deeper is unmodelled
+inline constexpr int kMaxBodyDepth = 48;  // of bodies within bodies; deeper ones are unmodelled
 
 struct AnalyzeOptions {
   // Size of the first dim of every data input, even where the file fixes it. 0: keep the file's size.
@@ -100,12 +100,12 @@ struct Analysis {
   std::vector<Symbol> symbols;                 // sizes that no input names
   std::vector<std::string> free_dims;          // input dims left unbound, sorted
   std::map<std::string, std::string> renamed;  // dim names as in the file → identifiers used in formulas
-  // Input dims that no longer appear in formulas, and what each must equal: an operator requires it, or the diagnostics
-  // give the reason. bind_dims checks them and solves for the dims they leave open.
+  // Input dims that no longer appear in formulas, and the formula that each must equal: an operator requires it, or the
+  // diagnostics give the reason. bind_dims checks them and solves for the dims they leave open.
   std::map<std::string, Dim> equalities;
   std::map<std::string, Dim> ones_or;  // input dims that broadcast against a constant: 1 or that constant
   std::vector<Requirement> requirements;
-  Bindings bindings;                   // what was bound
+  Bindings bindings;                   // bound sizes, by dim name
   std::optional<Precision> precision;  // AnalyzeOptions::precision
   std::vector<Diagnostic> diagnostics;
   bool partial = false;  // some node is unmodelled: totals are lower bounds

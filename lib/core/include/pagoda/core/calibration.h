@@ -43,11 +43,11 @@ struct Calibration {
 
   std::string id;
   std::string engine;  // of the measured runs, by id
-  std::string regime;  // what was measured: framework, precision, layout, batches
+  std::string regime;  // of the measured runs: framework, precision, layout, batches
   std::string source;  // of the measured times
   Coefficients coefficients = {};
   std::vector<Set> sets = {};                  // replace `coefficients` on their devices
-  std::vector<Set> powers = {};                // what long products of a measured device do within its power
+  std::vector<Set> powers = {};                // rates of long products within the power of a measured device
   std::vector<std::string> devices = {};       // measured devices, by id
   std::vector<std::string> layouts = {};       // of images in the measured runs: "nchw", "nhwc"
   std::vector<std::string> inline_codes = {};  // devices that store error-correcting codes beside the data
@@ -85,7 +85,7 @@ struct Prior {
   double centre = 0, spread = 0;  // 0: the coefficient is not fitted, or the fit sets its prior
 };
 
-// A coefficient of an engine: its place in the engine's own structure, and what a file may state.
+// A coefficient of an engine: its place in the engine's own structure, and the valid values of a file.
 struct CoefficientRow {
   std::string name;  // the path of its member
   double* place = nullptr;

@@ -1,4 +1,4 @@
-// What one operator does: four kinds of work and traffic in two directions, all exact and symbolic.
+// The cost of one operator: four kinds of work, and traffic in two directions, all exact and symbolic.
 #pragma once
 
 #include <array>

@@ -43,8 +43,8 @@ struct PhaseSizes {
 };
 
 // Merged decoders of encoder-decoder models, as Hugging Face Optimum has written them since February 2023
-// (github.com/huggingface/optimum, pull request 647), keep both phases in one file: an If on this input skips what is
-// already in the cache.
+// (github.com/huggingface/optimum, pull request 647), keep both phases in one file: an If on this input skips the
+// work whose results are in the cache.
 inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 
 // Whether the model has an input of this name that is a single boolean.

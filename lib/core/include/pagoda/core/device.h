@@ -26,7 +26,7 @@ namespace pagoda::inline core {
 
 // A number in SI units and where it comes from: a document, a derivation, a measurement or a stated assumption.
 struct Quantity {
-  std::optional<double> value;  // empty: not known; `source` then says why
+  std::optional<double> value;  // empty: not known; `source` then states the reason
   std::string source;
 
   bool known() const { return value.has_value(); }

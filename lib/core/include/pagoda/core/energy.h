@@ -33,8 +33,8 @@ struct EnergyModel {
 // The energy model of a device for work of one precision, from its energy constants, its fastest peak and its memory.
 // Empty where the device file lacks one of them. Without `precision`, it uses the precision of the constants.
 std::optional<EnergyModel> energy_model(const DeviceSpec& device, std::optional<Precision> precision = std::nullopt);
-// What energy_model() lacks, each with the reason that the device file states: "joules_per_byte: came out as 0 in …".
-// Empty where there is a model, and where the device has no energy constants at all.
+// The constants that energy_model() lacks, each with the reason in the device file: "joules_per_byte: came out as 0 in
+// …". Empty where there is a model, and where the device has no energy constants at all.
 std::vector<std::string> missing_energy(const DeviceSpec& device, std::optional<Precision> precision = std::nullopt);
 
 // Throws Error unless rates are above 0, energies and constant power at least 0, and a cap above 0.

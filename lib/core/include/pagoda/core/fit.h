@@ -1,4 +1,4 @@
-// Memory: what a run of a model needs on a device, and the largest size that still fits.
+// Memory that a run of a model needs on a device, and the largest size that still fits.
 //
 //   Model model = load_model("resnet50.onnx");
 //   MemoryNeed need = memory_need(model, analyze(model, {.batch = 8}));

@@ -26,16 +26,16 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// For reports: what the peak leaves out.
+// For reports: the memory that the peak leaves out.
 inline constexpr std::string_view kMemoryPlanExcludes =
     "weights, constants, host values, kernel workspace, allocator overhead";
 
 struct MemoryOptions {
-  Bindings bindings = {};       // values of free dims; those missing are 1
-  bool in_place = false;        // element-wise operators overwrite an operand of the same size on its last use
-  bool reorder = true;          // search for a node order that lowers the peak
-  bool arena = true;            // compute offsets
-  std::int64_t alignment = 64;  // of offsets, in bytes
+  Bindings bindings = {};                // values of free dims; those missing are 1
+  bool in_place = false;                 // element-wise operators overwrite an operand of the same size on its last use
+  bool reorder = true;                   // search for a node order that lowers the peak
+  bool arena = true;                     // compute offsets
+  std::int64_t alignment = 64;           // of offsets, in bytes
   std::vector<std::int32_t> order = {};  // main-graph nodes in the order to plan for; empty: the file's
 };
 

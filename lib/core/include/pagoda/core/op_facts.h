@@ -56,15 +56,16 @@ enum class ProductForm : std::uint8_t {
   ScaledConvolution,  // a convolution of quantised, masked or resampled operands
 };
 constexpr bool is_convolution(ProductForm form) {
-  return form == ProductForm::Convolution || form == ProductForm::Deconvolution || form == ProductForm::ScaledConvolution;
+  return form == ProductForm::Convolution || form == ProductForm::Deconvolution ||
+         form == ProductForm::ScaledConvolution;
 }
-// Whether it multiplies inputs 0 and 1 unchanged, so that engines can fold a preceding DequantizeLinear of each into
+// Whether the product multiplies inputs 0 and 1 unchanged: engines can then fold a DequantizeLinear before each into
 // it.
 constexpr bool multiplies_first_two(ProductForm form) {
   return form >= ProductForm::Convolution && form <= ProductForm::Matrices;
 }
 
-// How a pointwise operator changes what it follows.
+// How a pointwise operator changes the result before it.
 enum class Epilogue : std::uint8_t { Activation, Add, Multiply, BatchNorm };
 
 // The axes over which a norm takes its statistics.
@@ -132,7 +133,7 @@ enum class WeightUse : std::uint8_t {
 };
 
 // Caches and states that an operator takes, updates and returns: `count` inputs from `input` on, and as many outputs
-// from `output` on. One buffer can hold both, because what the update leaves unchanged stays in place.
+// from `output` on. One buffer can hold both, because the unchanged part stays in place.
 struct Updates {
   std::int8_t input = 0, output = 0, count = 0;
   bool in_pages = false;  // [pages, tokens per page, heads, size], shared among the sequences

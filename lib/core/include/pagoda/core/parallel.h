@@ -1,4 +1,4 @@
-// One run on several devices: what each one computes, stores and sends, derived from the graph alone.
+// One run on several devices: the work, memory and traffic of each, derived from the graph alone.
 //
 //   Share share = share_of_device(model, analysis, {.tensor = 8});
 //   share.analysis.totals.cost.macs;      // of one device, exact
@@ -7,7 +7,7 @@
 //
 // Tensor parallelism follows Megatron-LM (Shoeybi et al., arXiv 1909.08053, section 3): a product with a weight is
 // split by columns, every node after it works on its part (element by element, or head by head), and the product that
-// contracts the parts is split by rows; an all-reduce sums what it writes. Which products these are follows from the
+// contracts the parts is split by rows; an all-reduce sums its results. Which products these are follows from the
 // data flow, not from names: a split is pushed forward from a product until every path ends in a product that contracts
 // it; a node that needs the whole tensor stops the split, and every device then runs the product in full. Heads are
 // never split: with fewer key heads than devices, each key head is kept on several devices. The last product before an
@@ -57,7 +57,7 @@ struct Collective {
 // receives the sum once.
 double sent_bytes(CollectiveKind kind, double bytes, std::int64_t devices, bool sums_in_switch = false);
 
-// What one device of a group does.
+// The work of one device of a group.
 struct Share {
   // The same rows as the full analysis, with the types, work, traffic and weights of one device.
   Analysis analysis;

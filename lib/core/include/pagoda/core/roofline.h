@@ -14,7 +14,7 @@
 //   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
 //                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
 //                 A format that the unit does not list is assumed packed: its rate scales with the ratio of widths.
-//                 One that the device is known to lack runs as a wider one.
+//                 A format that the device is known to lack runs as a wider one.
 //                 A product whose operands are dequantised runs in floats as the file has it, and in the narrow type
 //                 where a group of `traffic` dequantises them inside; floor_seconds takes the narrow type always.
 //   special       each evaluation (exp, erf, rsqrt …) takes an issue slot of a special-function unit or a vector lane.
@@ -51,7 +51,7 @@ struct RooflineOptions {
   Bindings bindings = {};                              // sizes of free dims; missing ones are 1
 };
 
-// What limits the time of a row.
+// The limit of a row's time.
 enum class Bound : std::uint8_t {
   None,  // it takes no time: a view, host work, folded, or empty
   Compute,
@@ -81,8 +81,8 @@ struct RowBound {
 struct RooflineTotals {
   double seconds = 0;  // sum over rows
   // No execution of this work is faster, whatever it fuses and keeps on chip: all rows run in parallel, each unit is
-  // always busy, and memory supplies only what a run needs and the chip cannot hold. A run needs its weights and the
-  // parts of its inputs that it reads, caches included, each once; in every run, all but the sum of the on-chip
+  // always busy, and memory supplies only the bytes that a run needs and the chip cannot hold. A run needs its weights
+  // and the parts of its inputs that it reads, caches included, each once; in every run, all but the sum of the on-chip
   // capacities (caches, shared memory) must come from memory again.
   double floor_seconds = 0;
   // The longer of `seconds` and one launch per row: launches are asynchronous and overlap with earlier rows. Empty
@@ -115,7 +115,7 @@ struct AssumedPeak {
 
 struct Roofline {
   // One for each of Analysis::nodes. Rows of one group have its bound and share its bytes and time, in proportion to
-  // what each would move and take alone: they sum to the totals as groups do.
+  // those of each row alone: they sum to the totals as groups do.
   std::vector<RowBound> rows;
   std::vector<RowBound> groups;  // one for each of Traffic::groups; empty where every row is a kernel
   RooflineTotals totals;

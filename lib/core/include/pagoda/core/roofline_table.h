@@ -85,7 +85,7 @@ class RooflineTables {
   std::unique_ptr<DimTable> table_;
 };
 
-// What a device does per second.
+// Rates of a device, per second.
 struct DeviceRates {
   struct Rate {
     double contraction = 0;                    // operations of multiply-accumulates; 0: not known

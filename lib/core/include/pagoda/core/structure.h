@@ -20,7 +20,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// What operators do; each row of an analysis that runs has one class.
+// Classes of work; each row of an analysis that runs has one.
 enum class WorkClass : std::uint8_t {
   Convolution,
   MatMul,

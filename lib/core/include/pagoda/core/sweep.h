@@ -1,4 +1,4 @@
-// Sweeps: what a model costs over many sizes, from one analysis and its closed formulas.
+// Sweeps: the cost of a model over many sizes, from one analysis and its closed formulas.
 //
 //   std::vector<SweepAxis> axes = {parse_axis("batch=1,2,4..1024")};
 //   Analysis analysis = analyze(model, sweep_options({}, axes));

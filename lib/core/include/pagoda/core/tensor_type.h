@@ -1,4 +1,4 @@
-// TensorType: what is known about a value's element type and shape.
+// TensorType: the element type and shape of a value, as far as they are known.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// How many bytes a model moves between memory and the chip, under three models of what stays on the chip.
+// Bytes that a model moves between memory and the chip, under three models of the tensors that stay on the chip.
 //
 //   Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
 //   fused.bytes();                        // exact; a formula where dims are free
@@ -75,15 +75,15 @@ enum class Fusion : std::uint8_t {
   // DequantizeLinear before any kernel that reads its inputs in full; between QuantizeLinear and an element-wise
   // operator. When: all readers are such kernels, each of which dequantises for itself; the work is counted once.
   Dequantize,
-  // Rotary positions written out: x · cos + concat(−x₂, x₁) · sin of the halves of x. When: the halves and what is made
-  // of them are read inside only.
+  // Rotary positions written out: x · cos + concat(−x₂, x₁) · sin of the halves of x. When: only the group reads the
+  // halves and the tensors made of them.
   Rotation,
-  // Products of one tensor with several weights: queries, keys and values; a gate and what it gates. When: the same
-  // operand, read in full; weights are constants; nothing in one depends on another.
+  // Products of one tensor with several weights: queries, keys and values; a gate and its operand. When: the operand is
+  // the same and read in full; weights are constants; no product depends on another.
   SharedOperand,
   // Transpose, Slice, Split, Expand, Concat, Pad, SpaceToDepth, Gather by constant indices and other operators that
-  // only move elements, with the kernel that reads the result, else with the one that made what they move. When: one
-  // kernel reads all results, or one made all that is moved; caches that are lengthened in place stay apart.
+  // only move elements, with the kernel that reads the result, else with the kernel that made the operands. When: one
+  // kernel reads all results, or one kernel made all operands; caches that are lengthened in place stay apart.
   Layout,
   // Element-wise operators after, and between, element-wise operators and norms. When: operands from inside have as
   // many elements as the output.

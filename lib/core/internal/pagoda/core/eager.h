@@ -110,9 +110,9 @@ struct EagerEngine {
   Precision products = Precision::Float16, convolutions = products;
   bool on_cpu = false;     // oneDNN adds the bias within a convolution
   bool optimizes = false;  // rewrites the graph before it runs: ONNX Runtime's CUDA provider
-  // Predicts only the machine whose runs its calibration was fitted to. What few rows cost is a coefficient (`rows`),
-  // and a byte costs what it cost these runs, cached or not; to count idle units and hits in a cache as well makes it
-  // worse: 22 % instead of 18 % with families left out on data/measured/nvidia-h200-runs.csv.
+  // Predicts only the machine whose runs its calibration was fitted to. Kernels of few rows have a coefficient of their
+  // own (`rows`), and a byte costs the same cached or not. Modelling idle units and cache hits as well raised the error
+  // from 18 % to 22 %, with families left out on data/measured/nvidia-h200-runs.csv.
   bool is_of_one_machine = false;
 };
 const EagerEngine& eager_engine(std::string_view id);  // an Error names the known ones
@@ -136,7 +136,7 @@ struct ClassCoefficients {
   double rows = 0;              // m0
 };
 
-// What launching costs the host, in seconds. It launches while the device works on earlier kernels: a run takes the
+// The host's time for launches, in seconds. It launches while the device works on earlier kernels: a run takes the
 // longer of both, node by node (predict/launch_queue.h).
 struct HostCosts {
   double run = 0;          // of a run, once
@@ -176,7 +176,7 @@ Coefficients written_coefficients(EagerCoefficients coefficients);  // without t
 std::optional<Factors> interval(const Calibration& calibration, std::string_view device, bool channels_last);
 
 // The rates that kernels run at; kernel_rates() is empty where the device lacks one, such as a CPU without float16
-// products. `lacks` then receives what it does not state, "states no memory bandwidth".
+// products. `lacks` then receives the reason, "states no memory bandwidth".
 struct KernelRates {
   double tensor = 0;       // FLOP/s of products: float16 with float32 accumulation, tf32, or float32
   double convolution = 0;  // the same of convolutions

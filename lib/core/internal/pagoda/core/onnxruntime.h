@@ -100,8 +100,8 @@ struct OrtKernel {
   int sums = 0, activations = 0;
 };
 
-// Kernels that move fewer bytes, such as shape computations, run on one thread. Assumed: the engine decides by what it
-// takes each operator to cost.
+// Kernels that move fewer bytes, such as shape computations, run on one thread. Assumed: the engine decides by its own
+// estimate of each operator's cost.
 inline constexpr double kFewBytes = 4000;
 
 // --- kernels from sizes; shapes in ONNX's axis order ---
@@ -135,7 +135,7 @@ struct CpuClassCoefficients {
   double overlap = 3;                                 // of arithmetic and traffic: v
 };
 
-// What all classes share.
+// Coefficients that all classes share.
 struct CpuMachine {
   double launch_seconds = 0;
   double memory_bytes_per_second = 0, cache_bytes = 0;

@@ -1,4 +1,4 @@
-// The operators that have a rule, and what current ONNX and ONNX Runtime define.
+// The operators that have a rule, and the operators of current ONNX and ONNX Runtime.
 #pragma once
 
 #include <string>

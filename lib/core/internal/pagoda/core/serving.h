@@ -67,8 +67,8 @@ CoefficientRows coefficient_rows(ServingKernels& kernels);
 // Of the calibration's set for the device's compute capability, else those fitted to all devices.
 ServingKernels serving_kernels(const Calibration& calibration, const DeviceSpec& device);
 
-// What long products of a measured device do within its power, for devices whose chips are made in the same process or
-// in an older one: a set of Calibration::powers.
+// The rate of long products within the power of a measured device, for devices whose chips are made in the same process
+// or in an older one: a set of Calibration::powers.
 struct ServingPower {
   double watts = 0, flops_per_second = 0;
   double flops_per_cycle = 0;  // of all units
@@ -83,7 +83,7 @@ struct ServingRates {
   double bandwidth = 0, units = 1, clock = 0;
   double powered_part = std::numeric_limits<double>::infinity();  // of the peak, that long products may use
 };
-// Empty where the device lacks one; `lacks` then receives what it does not state, "states no clock".
+// Empty where the device lacks one; `lacks` then receives the reason, "states no clock".
 std::optional<ServingRates> serving_rates(const DeviceSpec& device, std::string* lacks = nullptr);
 
 // The part of its peak that a device's power allows in long products; infinite where its power is not known or no

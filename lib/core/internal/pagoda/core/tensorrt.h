@@ -46,7 +46,7 @@ struct TensorRtRates {
   double bandwidth = 0, l2_bytes = 0, units = 1, clock = 0, watts = 0;
   double flagship_flops_per_joule = 0;  // 0: not known
 };
-// Empty where the device lacks one; `lacks` then receives what it does not state, "states no clock or power".
+// Empty where the device lacks one; `lacks` then receives the reason, "states no clock or power".
 std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device, std::string* lacks = nullptr);
 
 struct TensorRtKernel {
