@@ -37,6 +37,14 @@ bool is_data(const TensorType& type) {
   return type.container == Container::Tensor && type.shape && !type.shape->empty();
 }
 
+// Calls `visit` for each size of the types.
+template <typename Types, typename Visit>
+void for_each_size(Types& types, const Visit& visit) {
+  for (auto& type : types)
+    if (type.shape)
+      for (auto& dim : *type.shape) visit(dim);
+}
+
 // The batch axes determined by operators, where the inputs have such an axis.
 std::vector<std::optional<std::size_t>> known_batch_axes(const Graph& graph, const std::vector<TensorType>& inputs) {
   std::vector<std::optional<std::size_t>> axes = batch_axes(graph);
@@ -73,13 +81,11 @@ class Binder {
     if (asked.batch > 0 || asked.symbolic_batch) bind_batch(asked.batch);
     solve_formulas();
     assume_derived();
-    for (TensorType& type : bound_.types)
-      if (type.shape)
-        for (Dim& dim : *type.shape) {
-          dim = dim.bind(bound_.options.dims);
-          if (dim.is_constant() && *dim.value() < 0)
-            throw Error("the bindings make a size of " + dim.to_string() + "; sizes are at least 0");
-        }
+    for_each_size(bound_.types, [&](Dim& dim) {
+      dim = dim.bind(bound_.options.dims);
+      if (dim.is_constant() && *dim.value() < 0)
+        throw Error("the bindings make a size of " + dim.to_string() + "; sizes are at least 0");
+    });
     check_shapes();
     bound_.bindings.insert(bound_.options.dims.begin(), bound_.options.dims.end());
     return std::move(bound_);
@@ -220,13 +226,11 @@ class Binder {
       const bool is_open = std::all_of(names.begin(), names.end(),
                                        [&](const std::string& part) { return bound_.input_dims.contains(part); });
       if (!is_open || !bound_.input_dims.contains(name) || bound_.options.dims.contains(name)) continue;
-      for (TensorType& type : bound_.types)
-        if (type.shape)
-          for (Dim& dim : *type.shape) dim = dim.substitute({{name, sum}});
+      for_each_size(bound_.types, [&](Dim& dim) { dim = dim.substitute({{name, sum}}); });
       bound_.assumed.emplace(name, sum);
       bound_.diagnostics.push_back(
           {Severity::Info, "",
-           "dim " + name + " taken to be " + sum.to_string() + "; give it where " + std::string(derived.unless)});
+           cat("dim ", name, " taken to be ", sum.to_string(), "; give it where ", derived.unless)});
     }
   }
 

@@ -1,7 +1,5 @@
 #include "infer/storage.h"
 
-#include <array>
-
 #include "graph/index.h"
 #include "ops/op_rule.h"
 
@@ -34,17 +32,20 @@ class OperandFinder {
       }
       for (const GraphId body : node.bodies()) take_captured(body, found);
       const OpFacts facts = ops::facts_of(node);
-      const bool passes_on = moves_elements(facts.kind) && !node.outputs.empty() && node.outputs[0] != kAbsent &&
-                             found[index(node.outputs[0])];
+      const ValueId output = node.output(0);
+      const bool passes_on = moves_elements(facts.kind) && output != kAbsent && found[index(output)];
       const bool is_attention = facts.kind == OpKind::Attention;
       const std::size_t operands = passes_on || is_attention          ? node.inputs.size()
                                    : multiplies_first_two(facts.form) ? 2
                                                                       : 0;
-      for (std::size_t operand = 0; operand < operands && operand < node.inputs.size(); ++operand)
-        if (node.inputs[operand] != kAbsent) found[index(node.inputs[operand])] = true;
+      for (std::size_t operand = 0; operand < operands; ++operand) mark(node.input(operand), found);
       for (std::size_t cache = 1; is_attention && cache < node.outputs.size(); ++cache)
-        if (node.outputs[cache] != kAbsent) found[index(node.outputs[cache])] = true;
+        mark(node.outputs[cache], found);
     }
+  }
+
+  static void mark(ValueId value, std::vector<bool>& found) {
+    if (value != kAbsent) found[index(value)] = true;
   }
 
   static bool moves_elements(OpKind kind) {
@@ -55,15 +56,14 @@ class OperandFinder {
     visit(body);
     const Graph& graph = model_.graph(body);
     for (std::size_t i = 0; i < call.inputs.size() && i < graph.inputs.size(); ++i)
-      if (call.inputs[i] != kAbsent && operands_[index(body)][index(graph.inputs[i])])
-        found[index(call.inputs[i])] = true;
+      if (operands_[index(body)][index(graph.inputs[i])]) mark(call.inputs[i], found);
   }
 
   void take_captured(GraphId body, std::vector<bool>& found) {
     visit(body);
     const Graph& graph = model_.graph(body);
     for (std::size_t v = 0; v < graph.values.size(); ++v)
-      if (graph.values[v].outer != kAbsent && operands_[index(body)][v]) found[index(graph.values[v].outer)] = true;
+      if (operands_[index(body)][v]) mark(graph.values[v].outer, found);
   }
 
   const Model& model_;
@@ -82,26 +82,15 @@ bool is_replaced(ElementType type) {
 }
 
 FloatStorage storage_of(std::optional<Precision> precision) {
-  struct Row {
-    Precision precision;
-    FloatStorage storage;
-  };
-  constexpr std::array<Row, 11> kRows = {{
-      {Precision::Float64, {.floats = ElementType::Float64}},
-      {Precision::Float32, {.floats = ElementType::Float32}},
-      {Precision::Tf32, {.floats = ElementType::Float32}},
-      {Precision::Float16, {.floats = ElementType::Float16}},
-      {Precision::Bfloat16, {.floats = ElementType::Bfloat16}},
-      {Precision::Float8, {.floats = ElementType::Float16, .operands = ElementType::Float8e4m3fn}},
-      {Precision::Float4, {.floats = ElementType::Float16, .operands = ElementType::Float4e2m1}},
-      {Precision::Int32, {.floats = ElementType::Float16, .operands = ElementType::Int32}},
-      {Precision::Int16, {.floats = ElementType::Float16, .operands = ElementType::Int16}},
-      {Precision::Int8, {.floats = ElementType::Float16, .operands = ElementType::Int8}},
-      {Precision::Int4, {.floats = ElementType::Float16, .operands = ElementType::Int4}},
-  }};
-  for (const Row& row : kRows)
-    if (row.precision == precision) return row.storage;
-  return {};
+  if (!precision) return {};
+  using enum ElementType;
+  const ElementType element = *precision == Precision::Tf32     ? Float32
+                              : *precision == Precision::Float8 ? Float8e4m3fn
+                              : *precision == Precision::Float4 ? Float4e2m1
+                                                                : *element_type(to_string(*precision));
+  // Only products support the other formats: all floats that are not their operands are float16.
+  if (is_replaced(element)) return {.floats = element};
+  return {.floats = Float16, .operands = element};
 }
 
 std::vector<std::vector<bool>> product_operands(const Model& model, const FloatStorage& storage) {
