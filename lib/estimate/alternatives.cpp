@@ -87,13 +87,13 @@ struct OpenContext {
   std::int64_t tokens_per_past = 1;
 };
 
-OpenContext open_context(const Model& as_filed, const EstimateRequest& request) {
+OpenContext open_context(const Model& file_model, const EstimateRequest& request) {
   OpenContext context;
   if (!request.phase) return context;
   EstimateRequest decode = of_one_group(request);
   decode.phase = {.phase = Phase::Decode, .tokens = 1, .past = std::nullopt};
   decode.sweep.clear();
-  context.model = phase_of_filed(as_filed, *decode.phase);
+  context.model = model_in_phase(file_model, *decode.phase);
   try {
     const Sized open = sized(*context.model, decode);
     context.table = position_table(*context.model, open.analysis);
@@ -120,7 +120,7 @@ Count context_in_memory(const OpenContext& open, Int bytes, const GroupRun* grou
   }
 }
 
-// Sets the longest context, and what limits it, in what says whether the model fits.
+// Fills `fit` with the longest context and its limits.
 template <typename Fit>
 void limit_context(Fit& fit, const OpenContext& open, const GroupRun* group) {
   fit.memory_context = context_in_memory(open, *fit.device_bytes, group);
@@ -139,8 +139,8 @@ std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindi
   return std::nullopt;
 }
 
-// The batch that a run has: requested, bound, or fixed by the file, whose inputs then differ from those of the open
-// analysis by it.
+// The batch of a run: requested, bound, or fixed by the file. In the last case it is where the shapes of inputs differ
+// from those of the open analysis.
 std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                          const Analysis& analysis) {
   if (const auto given = batch_of(request, analysis.bindings)) return given;
@@ -179,7 +179,7 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
   return std::nullopt;
 }
 
-EstimateFit fit_of(const Model& model, const Model& as_filed, const EstimateRequest& request,
+EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRequest& request,
                    const std::optional<OpenBatch>& open, const Findings& findings) {
   const GroupRun* group = findings.group ? &*findings.group : nullptr;
   const MemoryNeed need =
@@ -200,7 +200,7 @@ EstimateFit fit_of(const Model& model, const Model& as_filed, const EstimateRequ
   if (open)
     fit.largest_batch = largest_batch(model, request, *open, open_share(model, request, open->analysis()),
                                       *fit.device_bytes, group);
-  limit_context(fit, open_context(as_filed, request), group);
+  limit_context(fit, open_context(file_model, request), group);
   return fit;
 }
 
@@ -259,21 +259,21 @@ std::optional<double> joules_at_bound(const Model& model, const EstimateRequest&
   return joules(*constants, *work, *bytes, seconds);
 }
 
-// The time under the engine, if one is requested. `same` is the request for one device and precision, `bound` its time
-// bound; `is_narrow`: `model` is a quantised form. Warnings join `said`, each once.
-std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start,
+// The time under the engine, if one is requested, for a request of one device and precision whose time bound is `bound`.
+// `is_narrow`: `model` is a quantised form. Adds each new warning to `warnings`.
+std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& request, const Sized& start,
                                               const std::optional<GroupRun>& group, const RooflineTotals& bound,
-                                              bool is_narrow, std::vector<Diagnostic>& said) {
-  if (!predicts(same)) return std::nullopt;
+                                              bool is_narrow, std::vector<Diagnostic>& warnings) {
+  if (!predicts(request)) return std::nullopt;
   Findings findings{.analysis = start.analysis, .bound = Roofline{}, .group = group};
   findings.bound->totals = bound;
   findings.analysis.diagnostics.clear();
-  std::optional<Prediction> time = prediction_of(model, same, findings, is_narrow);
+  std::optional<Prediction> time = prediction_of(model, request, findings, is_narrow);
   for (const Diagnostic& each : findings.analysis.diagnostics)
-    if (std::none_of(said.begin(), said.end(), [&](const Diagnostic& one) { return one.message == each.message; }))
-      said.push_back(each);
+    if (std::none_of(warnings.begin(), warnings.end(), [&](const auto& known) { return known.message == each.message; }))
+      warnings.push_back(each);
   if (!time) return std::nullopt;
-  return EstimateEngineTime{.engine = same.engine->engine,
+  return EstimateEngineTime{.engine = request.engine->engine,
                             .seconds = *time->seconds,
                             .low = time->low,
                             .high = time->high,
@@ -282,31 +282,29 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
                             .memory = memory_of(*time)};
 }
 
-// The first row of another form than float32: quantised, or with products of another type; null if there is none.
-const NodeReport* other_than_float32(const Analysis& analysis) {
-  const auto found = std::find_if(analysis.nodes.begin(), analysis.nodes.end(), [](const NodeReport& row) {
-    const bool is_pair = row.facts.kind == OpKind::Quantize || row.facts.kind == OpKind::Dequantize;
-    return is_pair || (row.cost.macs != Dim(0) && row.cost.precision != ElementType::Float32);
+// For an engine that runs the types of the file: the quantised form of the model, if int8 is requested, whose types are
+// then those of that file. Throws Error if the file is not plain float32.
+std::optional<QuantisedForm> take_quantised_form(const Model& model, EstimateRequest& request) {
+  if (!request.precision || !predicts(request) || !engine_of(request).rewritten) return std::nullopt;
+  EstimateRequest in_types_of_file = request;
+  in_types_of_file.precision = std::nullopt;
+  const Analysis analysis = analysis_of(model, in_types_of_file);
+  // The first row that is not plain float32.
+  const auto row = std::find_if(analysis.nodes.begin(), analysis.nodes.end(), [](const NodeReport& each) {
+    const bool is_conversion = each.facts.kind == OpKind::Quantize || each.facts.kind == OpKind::Dequantize;
+    return is_conversion || (each.cost.macs != Dim(0) && each.cost.precision != ElementType::Float32);
   });
-  return found == analysis.nodes.end() ? nullptr : &*found;
-}
-
-// For an engine that runs the types of the file, int8 is the model quantised, in the types of that file. Throws Error if
-// the file is not float32 itself.
-std::optional<QuantisedForm> run_narrow(const Model& model, EstimateRequest& same) {
-  if (!same.precision || !predicts(same) || !engine_of(same).rewritten) return std::nullopt;
-  EstimateRequest as_filed = same;
-  as_filed.precision = std::nullopt;
-  const Analysis analysis = analysis_of(model, as_filed);
-  if (const NodeReport* row = other_than_float32(analysis); row != nullptr && !same.other_precisions.empty()) {
+  if (row != analysis.nodes.end() && !request.other_precisions.empty()) {
     const Graph& graph = model.graph(row->graph);
     const bool is_wide = row->cost.macs != Dim(0) && bits(row->cost.precision) > 8;
-    throw Error("`what_if` under " + same.engine->engine + " compares a float32 file with its quantised form, and this one " +
-                (is_wide ? "multiplies " + std::string(to_string(row->cost.precision)) : "is quantised already") + " (" +
-                display_name(graph, graph.node(row->node)) + "); give the float32 file, or two files with `compare`");
+    throw Error(cat("`what_if` under ", request.engine->engine,
+                    " compares a float32 file with its quantised form, and this one ",
+                    is_wide ? cat("multiplies ", to_string(row->cost.precision)) : "is quantised already", " (",
+                    display_name(graph, graph.node(row->node)),
+                    "); give the float32 file, or two files with `compare`"));
   }
-  if (same.precision != engine_of(same).rewritten) return std::nullopt;
-  same.precision = std::nullopt;
+  if (request.precision != engine_of(request).rewritten) return std::nullopt;
+  request.precision = std::nullopt;
   return quantised_form(model, analysis);
 }
 
@@ -323,15 +321,15 @@ Count items_of(const EstimateRequest& request, const Sized& sized) {
   return batch ? Count(*batch) : Count();
 }
 
-void add_fit_and_advice(const Model& model, const Model& as_filed, const EstimateRequest& request, Findings& findings) {
+void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request, Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
-  findings.fit = fit_of(model, as_filed, request, open, findings);
+  findings.fit = fit_of(model, file_model, request, open, findings);
   if (request.advice && !request.training && !request.parallel)
     findings.advice = advice_of(model, request, open, findings);
 }
 
-Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase) {
-  Model other = in_other_phase(as_filed, phase);
+Model model_in_phase(const Model& file_model, const PhaseOptions& phase) {
+  Model other = in_other_phase(file_model, phase);
   std::optional<Model> taken = with_branches_taken(other);
   return taken ? std::move(*taken) : other;
 }
@@ -341,8 +339,8 @@ namespace {
 // One row after another of a table over precisions, traffic models, devices and numbers of devices.
 class Variants {
  public:
-  Variants(const Model& filed, const Model& as_filed, const EstimateRequest& request, std::vector<Diagnostic>& said)
-      : filed_(filed), as_filed_(as_filed), request_(request), said_(said) {}
+  Variants(const Model& model, const Model& file_model, const EstimateRequest& request, std::vector<Diagnostic>& warnings)
+      : model_(model), file_model_(file_model), request_(request), warnings_(warnings) {}
 
   std::vector<EstimateVariant> all() {
     std::vector<DeviceSpec> devices = request_.other_devices;
@@ -365,18 +363,18 @@ class Variants {
   }
 
  private:
-  // What all rows of a precision share.
+  // Sets everything that the rows of a precision share.
   void start(const std::optional<Precision>& precision) {
-    same_ = request_;
-    same_.precision = precision_ = precision;
-    same_.sweep.clear();
-    narrow_ = run_narrow(filed_, same_);
-    start_ = sized(model(), same_);
+    current_ = request_;
+    current_.precision = precision_ = precision;
+    current_.sweep.clear();
+    narrow_ = take_quantised_form(model_, current_);
+    start_ = sized(model(), current_);
     training_.reset();
     if (request_.training) training_ = train(model(), start_.analysis, *request_.training);
     step_ = training_ ? step_analysis(start_.analysis, *training_) : Analysis();
     need_ = memory_need(model(), start_.analysis, training_ ? &*training_ : nullptr);
-    open_ = same_.phase ? open_batch(model(), same_, start_.analysis) : std::nullopt;
+    open_ = current_.phase ? open_batch(model(), current_, start_.analysis) : std::nullopt;
     items_ = real(items_of(request_, start_)).value_or(1);  // without a batch, a run is one item
     prompts_.clear();
     opens_.clear();
@@ -384,13 +382,13 @@ class Variants {
     prompt_shares_.clear();
   }
 
-  const Model& model() const { return narrow_ ? narrow_->model : filed_; }
+  const Model& model() const { return narrow_ ? narrow_->model : model_; }
   const Analysis& run() const { return training_ ? step_ : start_.analysis; }
 
   void add(TrafficModel moved, const DeviceSpec& device, const std::optional<ParallelOptions>& group) {
-    same_.device = device;
-    same_.traffic = moved;
-    same_.parallel = group && group->devices() > 1 ? group : std::nullopt;
+    current_.device = device;
+    current_.traffic = moved;
+    current_.parallel = group && group->devices() > 1 ? group : std::nullopt;
     EstimateVariant& row = variants_.emplace_back();
     row.device = device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode);
     row.precision = precision_;
@@ -400,15 +398,14 @@ class Variants {
     try {
       fill(row);
     } catch (const Error& error) {
-      if (!same_.parallel) throw;
+      if (!current_.parallel) throw;
       row.refused = error.what();
     }
   }
 
   void fill(EstimateVariant& row) {
-    std::optional<GroupRun> group;
-    if (same_.parallel) group = run_on_group(model(), same_, start_, share_of(shares_, model(), same_, start_));
-    const RooflineTotals time = group ? group->bound.totals : times_of(model(), same_, run());
+    const std::optional<GroupRun> group = group_run(shares_, model(), current_, start_);
+    const RooflineTotals time = group ? group->bound.totals : times_of(model(), current_, run());
     const MemoryNeed& held = group ? group->largest_need() : need_;
     row.total_bytes = held.total();
     if (row.parallel) {
@@ -417,14 +414,14 @@ class Variants {
     }
     row.fits = held.fits(row.device_bytes);
     row.at_least = time.at_least;
-    if (same_.phase && row.device_bytes) {
+    if (current_.phase && row.device_bytes) {
       const Open& open = open_sizes();
       if (open_)
         row.largest_batch =
-            largest_batch(model(), same_, *open_, open.batch, *row.device_bytes, group ? &*group : nullptr);
+            largest_batch(model(), current_, *open_, open.batch, *row.device_bytes, group ? &*group : nullptr);
       limit_context(row, open.context, group ? &*group : nullptr);
     }
-    row.predicted = engine_time(model(), same_, start_, group, time, narrow_.has_value(), said_);
+    row.predicted = engine_time(model(), current_, start_, group, time, narrow_.has_value(), warnings_);
     const auto devices = static_cast<double>(row.devices());
     if (row.predicted) {
       row.predicted->items_per_second = items_ / row.predicted->seconds;
@@ -438,12 +435,12 @@ class Variants {
     row.items_per_second = items_ / time.seconds;
     if (row.parallel) row.device_items_per_second = *row.items_per_second / devices;
     // Energy constants are for one device.
-    if (!group) row.joules = joules_at_bound(model(), same_, run(), time.seconds);
-    if (const auto price = request_.price_per_hour.find(same_.device->id); price != request_.price_per_hour.end())
+    if (!group) row.joules = joules_at_bound(model(), current_, run(), time.seconds);
+    if (const auto price = request_.price_per_hour.find(current_.device->id); price != request_.price_per_hour.end())
       row.price_per_million = price->second * devices / 3600 * 1e6 / *row.items_per_second;
   }
 
-  // What says how many users and how long a context fit: the same on every device.
+  // Analyses with a free batch and a free past, solved per device for users and context.
   struct Open {
     Analysis batch;
     OpenContext context;
@@ -451,24 +448,30 @@ class Variants {
 
   using Key = std::array<std::int64_t, 4>;  // traffic, where it matters; tensor, pipeline, expert
   Key key_of(bool with_traffic) const {
-    const ParallelOptions group = same_.parallel.value_or(ParallelOptions{});
-    return {with_traffic ? static_cast<std::int64_t>(same_.traffic) : 0, group.tensor, group.pipeline, group.expert};
+    const ParallelOptions group = current_.parallel.value_or(ParallelOptions{});
+    return {with_traffic ? static_cast<std::int64_t>(current_.traffic) : 0, group.tensor, group.pipeline, group.expert};
   }
 
-  const GroupShare& share_of(std::map<Key, GroupShare>& shares, const Model& model, const EstimateRequest& request,
-                             const Sized& sized) const {
-    const Key key = key_of(true);
-    const auto found = shares.find(key);
-    return found != shares.end() ? found->second : shares.emplace(key, share_of_group(model, request, sized)).first->second;
+  // The value of a key, made once.
+  template <typename K, typename Value, typename Make>
+  static const Value& kept(std::map<K, Value>& values, const K& key, const Make& make) {
+    const auto found = values.find(key);
+    return found != values.end() ? found->second : values.emplace(key, make()).first->second;
+  }
+
+  // A step of a request on several devices; nothing on one.
+  std::optional<GroupRun> group_run(std::map<Key, GroupShare>& shares, const Model& model,
+                                    const EstimateRequest& request, const Sized& sized) const {
+    if (!request.parallel) return std::nullopt;
+    const auto share = [&] { return share_of_group(model, request, sized); };
+    return run_on_group(model, request, sized, kept(shares, key_of(true), share));
   }
 
   const Open& open_sizes() {
-    const Key key = key_of(false);
-    const auto found = opens_.find(key);
-    if (found != opens_.end()) return found->second;
-    Open open{.batch = open_ ? open_share(model(), same_, open_->analysis()) : Analysis(),
-              .context = open_context(as_filed_, same_)};
-    return opens_.emplace(key, std::move(open)).first->second;
+    return kept(opens_, key_of(false), [&] {
+      return Open{.batch = open_ ? open_share(model(), current_, open_->analysis()) : Analysis(),
+                  .context = open_context(file_model_, current_)};
+    });
   }
 
   // A decoder at the sizes of a prompt.
@@ -480,33 +483,31 @@ class Variants {
 
   // By the sequences of the batch: one, or one for each group of experts.
   const Prompt& prompt_of(std::int64_t sequences) {
-    const auto found = prompts_.find(sequences);
-    if (found != prompts_.end()) return found->second;
-    EstimateRequest prefill = same_;
-    prefill.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = request_.prompt, .past = 0};
-    prefill.speculation.reset();
-    prefill.sizes.batch = sequences;
-    Model filled = phase_of_filed(as_filed_, *prefill.phase);
-    Sized at = sized(filled, prefill);
-    return prompts_.emplace(sequences, Prompt{std::move(filled), std::move(prefill), std::move(at)}).first->second;
+    return kept(prompts_, sequences, [&] {
+      Prompt prompt{.model = {}, .request = current_, .sized = {}};
+      EstimateRequest& prefill = prompt.request;
+      prefill.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = request_.prompt, .past = 0};
+      prefill.speculation.reset();
+      prefill.sizes.batch = sequences;
+      prompt.model = model_in_phase(file_model_, *prefill.phase);
+      prompt.sized = sized(prompt.model, prefill);
+      return prompt;
+    });
   }
 
   EstimatePrompt prompt() {
-    const std::int64_t sequences = same_.parallel ? same_.parallel->expert : 1;
+    const std::int64_t sequences = current_.parallel ? current_.parallel->expert : 1;
     const Prompt& prefill = prompt_of(sequences);
-    EstimateRequest same = prefill.request;
-    same.device = same_.device;
-    same.traffic = same_.traffic;
-    same.parallel = same_.parallel;
-    std::optional<GroupRun> group;
-    if (same.parallel)
-      group = run_on_group(prefill.model, same, prefill.sized,
-                           share_of(prompt_shares_, prefill.model, same, prefill.sized));
-    const RooflineTotals time = group ? group->bound.totals : times_of(prefill.model, same, prefill.sized.analysis);
+    EstimateRequest request = prefill.request;
+    request.device = current_.device;
+    request.traffic = current_.traffic;
+    request.parallel = current_.parallel;
+    const std::optional<GroupRun> group = group_run(prompt_shares_, prefill.model, request, prefill.sized);
+    const RooflineTotals time = group ? group->bound.totals : times_of(prefill.model, request, prefill.sized.analysis);
     EstimatePrompt result{.tokens = request_.prompt, .sequences = sequences, .seconds = {}, .predicted = {}};
     if (time.seconds > 0) result.seconds = time.seconds;
     result.at_least = time.at_least;
-    result.predicted = engine_time(prefill.model, same, prefill.sized, group, time, false, said_);
+    result.predicted = engine_time(prefill.model, request, prefill.sized, group, time, false, warnings_);
     return result;
   }
 
@@ -517,14 +518,14 @@ class Variants {
       throw Error(variants_.front().refused);
   }
 
-  const Model& filed_;
-  const Model& as_filed_;
+  const Model& model_;
+  const Model& file_model_;
   const EstimateRequest& request_;
-  std::vector<Diagnostic>& said_;
+  std::vector<Diagnostic>& warnings_;
   std::vector<EstimateVariant> variants_;
   // Of the current precision, which a quantised form states in the types of its file:
   std::optional<Precision> precision_;
-  EstimateRequest same_;
+  EstimateRequest current_;  // of the row that is filled
   std::optional<QuantisedForm> narrow_;
   Sized start_;
   std::optional<Training> training_;
@@ -539,12 +540,12 @@ class Variants {
 
 }  // namespace
 
-std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_filed, const EstimateRequest& request,
-                                         std::vector<Diagnostic>& said) {
+std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,
+                                         std::vector<Diagnostic>& warnings) {
   if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty() &&
       request.other_parallel.empty() && request.prompt == 0)
     return {};
-  return Variants(filed, as_filed, request, said).all();
+  return Variants(model, file_model, request, warnings).all();
 }
 
 }  // namespace pagoda::estimate

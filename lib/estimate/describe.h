@@ -97,20 +97,20 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
 GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized, const GroupShare& part);
 // The request restricted to the sequences that one expert group processes.
 EstimateRequest of_one_group(const EstimateRequest& request);
-// The transfer and decoding after a prefill, on other devices. `as_filed` is the model before with_branches_taken(),
+// The transfer and decoding after a prefill, on other devices. `file_model` is the model before with_branches_taken(),
 // for another phase. Throws Error if no link is known.
-EstimateHandover handover_of(const Model& model, const Model& as_filed, const EstimateRequest& request,
+EstimateHandover handover_of(const Model& model, const Model& file_model, const EstimateRequest& request,
                              const Analysis& analysis);
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
-void add_fit_and_advice(const Model& model, const Model& as_filed, const EstimateRequest& request, Findings& findings);
-// Time bounds and predictions for the other devices, precisions and traffic models of EstimateRequest. Warnings of the
-// predictions join `said`, each once.
-std::vector<EstimateVariant> variants_of(const Model& filed, const Model& as_filed, const EstimateRequest& request,
-                                         std::vector<Diagnostic>& said);
+void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request, Findings& findings);
+// Time bounds and predictions for the other devices, precisions and traffic models of EstimateRequest. Adds each new
+// warning of the predictions to `warnings`.
+std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,
+                                         std::vector<Diagnostic>& warnings);
 // The model in a different phase, with its branch taken.
-Model phase_of_filed(const Model& as_filed, const PhaseOptions& phase);
+Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns what its
 // constants lack; empty: nothing, or it has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);

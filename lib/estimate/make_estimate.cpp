@@ -120,7 +120,7 @@ void warn_of_device(const DeviceSpec& device, Findings& findings) {
 }
 
 // Adds times on the device: of the rows or, if traffic is fused, of their kernels.
-void add_times(const Model& model, const Model& as_filed, const EstimateRequest& request,
+void add_times(const Model& model, const Model& file_model, const EstimateRequest& request,
                const RooflineOptions& options, Findings& findings) {
   const Analysis& analysis = findings.analysis;
   if (findings.group)
@@ -130,7 +130,7 @@ void add_times(const Model& model, const Model& as_filed, const EstimateRequest&
                                       : roofline(analysis, *request.device, options);
   warn_of_device(*request.device, findings);
   if (predicts(request)) findings.predicted = described(*request.engine, prediction_of(model, request, findings));
-  if (request.decode_device) findings.handover = handover_of(model, as_filed, request, findings.analysis);
+  if (request.decode_device) findings.handover = handover_of(model, file_model, request, findings.analysis);
 }
 
 std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,
@@ -195,7 +195,7 @@ void share_point(const GroupRun& group, SweepPoint& point) {
 
 // What takes a run of each size: shares of several devices and predictions. Warnings of a prediction join `analysis`,
 // each once, with the first size that raises it.
-std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, const Model& as_filed,
+std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, const Model& file_model,
                                                           const EstimateRequest& request, Sweep& sweep,
                                                           Analysis& analysis) {
   std::vector<std::optional<EstimatePrediction>> predictions;
@@ -216,7 +216,7 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
     findings.analysis = std::move(start.analysis);
     findings.analysis.diagnostics.clear();
     findings.traffic = traffic_of(model, at, findings.analysis);
-    add_times(model, as_filed, at, {.convention = at.count}, findings);
+    add_times(model, file_model, at, {.convention = at.count}, findings);
     predictions[i] = std::move(findings.predicted);
     for (const Diagnostic& each : findings.analysis.diagnostics)
       if (said.insert(each.message).second) warn(analysis, sizes_text(sweep, point) + ": " + each.message);
@@ -291,11 +291,11 @@ Sized sized(const Model& model, const EstimateRequest& request) {
 
 Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
 
-EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& request) {
+EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& request) {
   if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
   // The published tool counts no branch.
-  const std::optional<Model> taken = request.count == Convention::Pagoda ? std::nullopt : with_branches_taken(as_filed);
-  const Model& model = taken ? *taken : as_filed;
+  const std::optional<Model> taken = request.count == Convention::Pagoda ? std::nullopt : with_branches_taken(file_model);
+  const Model& model = taken ? *taken : file_model;
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
   std::optional<GroupRun> group;
@@ -315,7 +315,7 @@ EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& req
   if (start.phase) findings.phase = phase_of(model, request, *start.phase, findings);
   findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
-  if (request.device && problem.empty()) add_times(model, as_filed, request, bound_options, findings);
+  if (request.device && problem.empty()) add_times(model, file_model, request, bound_options, findings);
   if (request.count == Convention::Pagoda) {
     findings.published = published_counts(model, analysis, request);
     if (const std::string& failure = findings.published->failure; !failure.empty())
@@ -324,8 +324,8 @@ EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& req
   }
   const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
-  if (request.device && axes.empty()) add_fit_and_advice(model, as_filed, request, findings);
-  findings.variants = variants_of(model, as_filed, request, analysis.diagnostics);
+  if (request.device && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
+  findings.variants = variants_of(model, file_model, request, analysis.diagnostics);
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
                          .traffic = request.traffic,
@@ -339,7 +339,7 @@ EstimateDocument make_estimate(const Model& as_filed, const EstimateRequest& req
     }
     findings.sweep = sweep(model, rows, axes, options);
     if (request.device && (request.parallel || predicts(request)))
-      findings.predicted_points = run_points(model, as_filed, request, *findings.sweep, analysis);
+      findings.predicted_points = run_points(model, file_model, request, *findings.sweep, analysis);
     for (const SweepPoint& point : findings.sweep->points) {
       if (point.problem.empty()) continue;
       warn(analysis, sizes_text(*findings.sweep, point) + ": " + point.problem + "; the model does not work there");

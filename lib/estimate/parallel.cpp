@@ -97,7 +97,7 @@ const MemoryNeed& GroupRun::largest_need() const {
                            [](const MemoryNeed& a, const MemoryNeed& b) { return a.total() < b.total(); });
 }
 
-EstimateHandover handover_of(const Model& model, const Model& as_filed, const EstimateRequest& request,
+EstimateHandover handover_of(const Model& model, const Model& file_model, const EstimateRequest& request,
                              const Analysis& analysis) {
   const std::int64_t devices = request.parallel ? request.parallel->devices() : 1;
   EstimateRequest decode{
@@ -121,7 +121,7 @@ EstimateHandover handover_of(const Model& model, const Model& as_filed, const Es
   }
   handover.transfer_seconds =
       real(handover.cache_bytes).value_or(0) / (static_cast<double>(devices) * handover.link.bytes_per_second);
-  const Model there = phase_of_filed(as_filed, *decode.phase);
+  const Model there = model_in_phase(file_model, *decode.phase);
   const Sized step = sized(there, decode);
   handover.decode_seconds =
       (decode.parallel ? run_on_group(there, decode, step).bound.totals : times_of(there, decode, step.analysis))

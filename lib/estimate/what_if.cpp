@@ -160,10 +160,10 @@ std::vector<std::string> arguments_of(const Model& model, const EstimateRequest&
 
 }  // namespace
 
-std::optional<WhatIf> what_if(const Model& as_filed, const EstimateRequest& request) {
+std::optional<WhatIf> what_if(const Model& file_model, const EstimateRequest& request) {
   if (!is_answered(request)) return std::nullopt;
-  const std::optional<Model> taken = with_branches_taken(as_filed);
-  const Model& model = taken ? *taken : as_filed;
+  const std::optional<Model> taken = with_branches_taken(file_model);
+  const Model& model = taken ? *taken : file_model;
   const Sized bound = sized(model, request);
   WhatIf result;
   EstimateRequest open;
