@@ -57,15 +57,15 @@ Analysis open_share(const Model& model, const EstimateRequest& request, const An
 // The largest size at which the run fits on every device.
 Count largest_on_all(const Model& model, const Analysis& share, const GroupRun* group,
                      const std::vector<std::string>& symbols, Int bytes, const Training* training) {
-  if (group == nullptr || group->stages.empty()) {
-    const auto size = largest_size(model, share, symbols, bytes, training);
-    return size ? Count(*size) : Count();
-  }
-  std::optional<std::int64_t> least;
-  for (const Stage& stage : group->stages)
-    if (const auto size = largest_size(model, analysis_of_stage(model, share, stage), symbols, bytes, training))
-      least = std::min(least.value_or(*size), *size);
-  return least ? Count(*least) : Count();
+  Count least;
+  const auto take = [&](const Analysis& held) {
+    if (const auto size = largest_size(model, held, symbols, bytes, training))
+      least = least ? std::min<Int>(*least, *size) : Int{*size};
+  };
+  if (group == nullptr || group->stages.empty()) take(share);
+  if (group != nullptr)
+    for (const Stage& stage : group->stages) take(analysis_of_stage(model, share, stage));
+  return least;
 }
 
 // `share`: open_share() of the batch's analysis.
@@ -198,8 +198,8 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                   .longest_context = {}};
   if (!fit.device_bytes) return fit;
   if (open)
-    fit.largest_batch = largest_batch(model, request, *open, open_share(model, request, open->analysis()),
-                                      *fit.device_bytes, group);
+    fit.largest_batch =
+        largest_batch(model, request, *open, open_share(model, request, open->analysis()), *fit.device_bytes, group);
   limit_context(fit, open_context(file_model, request), group);
   return fit;
 }
@@ -214,15 +214,10 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
     each.gain = now / seconds;
     if (seconds > 0) advice.push_back(each);
   };
-  if (request.traffic == TrafficModel::Unfused) {
-    EstimateRequest fused = request;
-    fused.traffic = TrafficModel::Fused;
-    add({.traffic = fused.traffic}, times_of(model, fused, findings.analysis).seconds);
-  }
+  if (request.traffic == TrafficModel::Unfused)
+    add({.traffic = TrafficModel::Fused}, times_of(model, with_fused_traffic(request), findings.analysis).seconds);
   // Narrower formats with tensor units on the device, for models that compute in float32.
-  const bool is_single = std::any_of(
-      findings.analysis.nodes.begin(), findings.analysis.nodes.end(),
-      [](const auto& row) { return row.cost.precision == ElementType::Float32 && row.cost.macs != Dim(0); });
+  const bool is_single = multiplies(findings.analysis, {ElementType::Float32});
   for (const Precision precision : {Precision::Tf32, Precision::Float16}) {
     if (!is_single || request.precision == precision || !engine_runs(request, precision) ||
         request.device->peak(precision, Unit::Tensor) == nullptr)
@@ -259,8 +254,8 @@ std::optional<double> joules_at_bound(const Model& model, const EstimateRequest&
   return joules(*constants, *work, *bytes, seconds);
 }
 
-// The time under the engine, if one is requested, for a request of one device and precision whose time bound is `bound`.
-// `is_narrow`: `model` is a quantised form. Adds each new warning to `warnings`.
+// The time under the engine, if one is requested, for a request of one device and precision whose time bound is
+// `bound`. `is_narrow`: `model` is a quantised form. Adds each new warning to `warnings`.
 std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& request, const Sized& start,
                                               const std::optional<GroupRun>& group, const RooflineTotals& bound,
                                               bool is_narrow, std::vector<Diagnostic>& warnings) {
@@ -270,7 +265,8 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
   findings.analysis.diagnostics.clear();
   std::optional<Prediction> time = prediction_of(model, request, findings, is_narrow);
   for (const Diagnostic& each : findings.analysis.diagnostics)
-    if (std::none_of(warnings.begin(), warnings.end(), [&](const auto& known) { return known.message == each.message; }))
+    if (std::none_of(warnings.begin(), warnings.end(),
+                     [&](const auto& known) { return known.message == each.message; }))
       warnings.push_back(each);
   if (!time) return std::nullopt;
   return EstimateEngineTime{.engine = request.engine->engine,
@@ -297,11 +293,10 @@ std::optional<QuantisedForm> take_quantised_form(const Model& model, EstimateReq
   if (row != analysis.nodes.end() && !request.other_precisions.empty()) {
     const Graph& graph = model.graph(row->graph);
     const bool is_wide = row->cost.macs != Dim(0) && bits(row->cost.precision) > 8;
-    throw Error(cat("`what_if` under ", request.engine->engine,
-                    " compares a float32 file with its quantised form, and this one ",
-                    is_wide ? cat("multiplies ", to_string(row->cost.precision)) : "is quantised already", " (",
-                    display_name(graph, graph.node(row->node)),
-                    "); give the float32 file, or two files with `compare`"));
+    throw Error(cat(
+        "`what_if` under ", request.engine->engine, " compares a float32 file with its quantised form, and this one ",
+        is_wide ? cat("multiplies ", to_string(row->cost.precision)) : "is quantised already", " (",
+        display_name(graph, graph.node(row->node)), "); give the float32 file, or two files with `compare`"));
   }
   if (request.precision != engine_of(request).rewritten) return std::nullopt;
   request.precision = std::nullopt;
@@ -309,6 +304,11 @@ std::optional<QuantisedForm> take_quantised_form(const Model& model, EstimateReq
 }
 
 }  // namespace
+
+EstimateRequest with_fused_traffic(EstimateRequest request) {
+  request.traffic = TrafficModel::Fused;
+  return request;
+}
 
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
   const std::optional<Traffic> moved = traffic_of(model, request, analysis);
@@ -321,7 +321,8 @@ Count items_of(const EstimateRequest& request, const Sized& sized) {
   return batch ? Count(*batch) : Count();
 }
 
-void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request, Findings& findings) {
+void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,
+                        Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
   findings.fit = fit_of(model, file_model, request, open, findings);
   if (request.advice && !request.training && !request.parallel)
@@ -329,9 +330,8 @@ void add_fit_and_advice(const Model& model, const Model& file_model, const Estim
 }
 
 Model model_in_phase(const Model& file_model, const PhaseOptions& phase) {
-  Model other = in_other_phase(file_model, phase);
-  std::optional<Model> taken = with_branches_taken(other);
-  return taken ? std::move(*taken) : other;
+  const Model other = in_other_phase(file_model, phase);
+  return with_branches_taken(other).value_or(other);
 }
 
 namespace {
@@ -339,7 +339,8 @@ namespace {
 // One row after another of a table over precisions, traffic models, devices and numbers of devices.
 class Variants {
  public:
-  Variants(const Model& model, const Model& file_model, const EstimateRequest& request, std::vector<Diagnostic>& warnings)
+  Variants(const Model& model, const Model& file_model, const EstimateRequest& request,
+           std::vector<Diagnostic>& warnings)
       : model_(model), file_model_(file_model), request_(request), warnings_(warnings) {}
 
   std::vector<EstimateVariant> all() {

@@ -72,9 +72,9 @@ void warn(Analysis& analysis, std::string message);
 bool predicts(const EstimateRequest& request);
 // The engine of such a request.
 const Engine& engine_of(const EstimateRequest& request);
-// The time of a run under that engine, on the request's device, whose bound `findings` has; empty without an engine, and
-// where it does not predict the model. Warnings join the analysis. `is_rewritten`: `model` is the quantised form of the
-// file.
+// The time of a run under that engine, on the request's device, whose bound is in `findings`. Empty without an engine,
+// and if it does not predict the model. Adds warnings to the analysis. `is_rewritten`: `model` is the quantised form of
+// the file.
 std::optional<Prediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings,
                                         bool is_rewritten = false);
 std::optional<EstimatePrediction> described(const Calibration& fitted, std::optional<Prediction> time);
@@ -83,6 +83,7 @@ std::optional<EstimateEngineMemory> memory_of(const Prediction& time);
 bool engine_runs(const EstimateRequest& request, Precision precision);
 // Why the engine does not predict the request's precisions or training; empty if it does.
 std::string engine_refusal(const EstimateRequest& request);
+EstimateRequest with_fused_traffic(EstimateRequest request);
 // The lower bound on the time of a run on the request's device.
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // One device's part of a step and what it moves: the same on every kind of device, unless traffic stays in a cache.
@@ -104,7 +105,8 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
-void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request, Findings& findings);
+void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,
+                        Findings& findings);
 // Time bounds and predictions for the other devices, precisions and traffic models of EstimateRequest. Adds each new
 // warning of the predictions to `warnings`.
 std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,

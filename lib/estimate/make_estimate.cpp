@@ -6,6 +6,7 @@
 #include <set>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -29,15 +30,16 @@ std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::option
 
 // A custom operator that no node uses is probably misspelt.
 void warn_of_custom_operators(const Model& model, const EstimateRequest& request, Analysis& analysis) {
-  for (const CustomOperator& stated : request.custom_operators) {
-    const auto is_stated = [&](const Node& node) {
-      return node.op_type == stated.op_type && plain_domain(node.domain) == plain_domain(stated.domain);
+  for (const CustomOperator& custom : request.custom_operators) {
+    const auto runs_it = [&](const Node& node) {
+      return node.op_type == custom.op_type && plain_domain(node.domain) == plain_domain(custom.domain);
     };
     const bool is_used = std::any_of(model.graphs.begin(), model.graphs.end(), [&](const Graph& graph) {
-      return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_stated);
+      return std::any_of(graph.nodes.begin(), graph.nodes.end(), runs_it);
     });
     if (!is_used)
-      warn(analysis, "custom operator " + qualified(stated.domain, stated.op_type) + " is stated, and no node is one");
+      warn(analysis,
+           cat("custom operator ", qualified(custom.domain, custom.op_type), " is defined but not used by the model"));
   }
 }
 
@@ -47,8 +49,8 @@ void warn_of_bodies(const Model& model, Analysis& analysis) {
   for (const Graph& graph : model.graphs)
     if (graph.parent >= 0) inside += graph.nodes.size();
   if (inside > 0)
-    warn(analysis, "`count=pagoda`: the published tool counts no node within If, Loop or Scan; " +
-                       std::to_string(inside) + " nodes of this model are");
+    warn(analysis, cat("`count=pagoda`: the published tool counts no node within If, Loop or Scan; ", inside,
+                       " nodes of this model are"));
 }
 
 // The published rules multiply the counts of the graph, as exported, by the batch.
@@ -93,30 +95,32 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
           .speculated = speculated(request)};
 }
 
+std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
+
 void warn_of_training(Findings& findings) {
   const TrainingTotals& totals = findings.training->totals;
   if (!findings.training->partial) return;
-  warn(findings.analysis, "the backward of " + std::to_string(totals.unmodelled_nodes) +
-                              (totals.unmodelled_nodes == 1 ? " node" : " nodes") + " is not modelled: " + base::joined(totals.unmodelled_ops));
+  warn(findings.analysis, cat("the backward of ", nodes_text(totals.unmodelled_nodes),
+                              " is not modelled: ", base::joined(totals.unmodelled_ops)));
 }
 
 // Warns of doubtful, assumed and missing rates that the times depend on.
 void warn_of_device(const DeviceSpec& device, Findings& findings) {
-  const auto nodes = [](std::int64_t rows) { return std::to_string(rows) + (rows == 1 ? " node" : " nodes"); };
+  const std::string subject = "device " + device.name;
   if (!device.cautions.empty())
     warn(findings.analysis,
-         "device " + device.name + ": " + base::joined(device.cautions, "; ") + "; measure again on an idle machine");
+         cat(subject, ": ", base::joined(device.cautions, "; "), "; measure again on an idle machine"));
   for (const AssumedPeak& peak : findings.bound->assumed) {
-    const std::string taken = peak.taken == peak.precision ? "packed into vector lanes of another format"
-                                                           : "at its " + std::string(to_string(peak.taken)) + " " +
-                                                                 std::string(to_string(peak.unit)) + " peak";
-    warn(findings.analysis, "device " + device.name + " states no " + std::string(to_string(peak.precision)) +
-                                " peak: products of " + nodes(peak.rows) + " are assumed to run " + taken);
+    const std::string taken = peak.taken == peak.precision
+                                  ? "packed into vector lanes of another format"
+                                  : cat("at its ", to_string(peak.taken), " ", to_string(peak.unit), " peak");
+    warn(findings.analysis, cat(subject, " states no ", to_string(peak.precision), " peak: products of ",
+                                nodes_text(peak.rows), " are assumed to run ", taken));
   }
   for (const MissingPeak& peak : findings.bound->missing)
-    warn(findings.analysis, "device " + device.name + " states no " + std::string(to_string(peak.precision)) + " " +
-                                std::string(to_string(peak.unit)) + " peak, needed by " + nodes(peak.rows) +
-                                ": their work has no time; add the peak to the device's file");
+    warn(findings.analysis,
+         cat(subject, " states no ", to_string(peak.precision), " ", to_string(peak.unit), " peak, needed by ",
+             nodes_text(peak.rows), ": their work has no time; add the peak to the device's file"));
 }
 
 // Adds times on the device: of the rows or, if traffic is fused, of their kernels.
@@ -193,15 +197,15 @@ void share_point(const GroupRun& group, SweepPoint& point) {
   point.bound = group.bound.totals.bound();
 }
 
-// What takes a run of each size: shares of several devices and predictions. Warnings of a prediction join `analysis`,
-// each once, with the first size that raises it.
+// Times every point of the sweep: shares of several devices, and predictions. Adds each warning of a prediction to
+// `analysis` once, with the first size that raises it.
 std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, const Model& file_model,
                                                           const EstimateRequest& request, Sweep& sweep,
                                                           Analysis& analysis) {
   std::vector<std::optional<EstimatePrediction>> predictions;
   if (predicts(request)) predictions.resize(sweep.points.size());
-  std::set<std::string> said;
-  for (const Diagnostic& each : analysis.diagnostics) said.insert(each.message);
+  std::set<std::string> warned;
+  for (const Diagnostic& each : analysis.diagnostics) warned.insert(each.message);
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     SweepPoint& point = sweep.points[i];
     if (!point.problem.empty()) continue;
@@ -219,7 +223,7 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
     add_times(model, file_model, at, {.convention = at.count}, findings);
     predictions[i] = std::move(findings.predicted);
     for (const Diagnostic& each : findings.analysis.diagnostics)
-      if (said.insert(each.message).second) warn(analysis, sizes_text(sweep, point) + ": " + each.message);
+      if (warned.insert(each.message).second) warn(analysis, sizes_text(sweep, point) + ": " + each.message);
   }
   return predictions;
 }
@@ -262,8 +266,8 @@ void warn(Analysis& analysis, std::string message) {
 
 namespace {
 
-// The analysis at the phase's sizes from the start, where that decides sizes that formulas leave open: whether the first
-// position of a Slice, a difference of two sizes, is negative.
+// Analyses again with the phase's sizes bound, if that resolves sizes that formulas leave open, such as a Slice whose
+// first position is a difference of two sizes.
 std::optional<Analysis> decided_by(const Model& model, const EstimateRequest& request, AnalyzeOptions sizes,
                                    const Analysis& open, const PhaseSizes& phase) {
   if (open.symbols.empty() || phase.dims.empty() || !phase.masks.empty()) return std::nullopt;
@@ -294,7 +298,8 @@ Analysis analysis_of(const Model& model, const EstimateRequest& request) { retur
 EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& request) {
   if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
   // The published tool counts no branch.
-  const std::optional<Model> taken = request.count == Convention::Pagoda ? std::nullopt : with_branches_taken(file_model);
+  const std::optional<Model> taken =
+      request.count == Convention::Pagoda ? std::nullopt : with_branches_taken(file_model);
   const Model& model = taken ? *taken : file_model;
   Sized start = sized(model, request);
   const Count items = items_of(request, start);

@@ -13,11 +13,6 @@ using namespace documents;
 
 namespace {
 
-std::optional<std::int64_t> integer_of(const base::Setting& setting) {
-  if (const auto* integer = std::get_if<std::int64_t>(&setting)) return *integer;
-  return std::nullopt;
-}
-
 // The dim of the estimate whose size a setting of a run gives; empty: none.
 std::string dim_of(const EstimateDocument& estimate, const std::string& setting) {
   if (estimate.bindings.contains(setting)) return setting;
@@ -36,13 +31,19 @@ std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t a
   return size == sizes.end() ? std::nullopt : std::optional(size->second);
 }
 
+// The sizes of a run along the axes of a sweep.
+std::vector<std::int64_t> sizes_along(const EstimateSweep& sweep, const Bindings& sizes) {
+  std::vector<std::int64_t> along;
+  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
+    if (const auto size = size_along(sweep, axis, sizes)) along.push_back(*size);
+  return along;
+}
+
 // add_point() and add_run() keep the fastest run of a size and count the others in `slower`. They return why the sizes
 // of the run do not match the estimate; empty if they match.
 std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep, std::size_t& slower) {
   sweep.has_measurements = true;
-  std::vector<std::int64_t> wanted;
-  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
-    if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
+  const std::vector<std::int64_t> wanted = sizes_along(sweep, sizes);
   bool is_found = false;
   for (EstimatePoint& point : sweep.points) {
     if (point.sizes != wanted) continue;
@@ -60,8 +61,7 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
                     std::size_t& slower) {
   for (const auto& [dim, size] : sizes)
     if (size != 1)
-      return "a run has " + dim + "=" + std::to_string(size) +
-             ", which the estimate takes as 1; set it with `batch` or `dims`";
+      return cat("a run has ", dim, "=", size, ", which the estimate takes as 1; set it with `batch` or `dims`");
   if (estimate.measured) ++slower;
   if (estimate.measured && estimate.measured->seconds <= *run.seconds) return "";
   EstimateMeasured& part = estimate.measured.emplace();
@@ -100,9 +100,7 @@ std::optional<double> at(const std::string& formula, const Bindings& sizes) {
 
 // The point of a sweep at these sizes; null if there is none.
 const EstimatePoint* swept(const EstimateSweep& sweep, const Bindings& sizes) {
-  std::vector<std::int64_t> wanted;
-  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
-    if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
+  const std::vector<std::int64_t> wanted = sizes_along(sweep, sizes);
   const auto found = std::find_if(sweep.points.begin(), sweep.points.end(),
                                   [&](const EstimatePoint& point) { return point.sizes == wanted; });
   return found == sweep.points.end() ? nullptr : &*found;
@@ -164,15 +162,15 @@ std::vector<MeasuredRun> whole_runs(const Measured& measured) {
 Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& config, std::string& problem) {
   Bindings sizes;
   for (const auto& [name, setting] : config) {
-    const std::optional<std::int64_t> size = integer_of(setting);
+    const auto* size = std::get_if<std::int64_t>(&setting);
     const std::string dim = dim_of(estimate, name);
-    if (!size || dim.empty()) continue;
+    if (size == nullptr || dim.empty()) continue;
     const std::optional<std::int64_t>& bound = estimate.bindings.at(dim);
     if (!bound)
       sizes[dim] = *size;
     else if (*bound != *size)
-      problem = "it ran " + dim + "=" + std::to_string(*size) + ", the estimate has " + std::to_string(*bound) +
-                "; leave the dim free, or estimate that size";
+      problem =
+          cat("it ran ", dim, "=", *size, ", the estimate has ", *bound, "; leave the dim free, or estimate that size");
   }
   const auto mode = config.find("mode");
   const std::string ran = mode == config.end() ? "" : base::setting_text(mode->second);
@@ -222,15 +220,14 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   if (!is_found) throw Error("`measured`: no run of the file matches this estimate: " + problem);
   std::string text;
   if (is_impossible(estimate))
-    text =
-        "`measured`: the run took " + base::si_seconds(estimate.measured->seconds) +
-        ", and whatever an engine fuses, " + estimate.roofline->device + " needs " +
-        base::si_seconds(estimate.roofline->totals.floor_seconds) +
-        " for this work: it is of another model, size or device, or of narrower arithmetic; give `precision` for that";
+    text = cat(
+        "`measured`: the run took ", base::si_seconds(estimate.measured->seconds), ", and whatever an engine fuses, ",
+        estimate.roofline->device, " needs ", base::si_seconds(estimate.roofline->totals.floor_seconds),
+        " for this work: it is of another model, size or device, or of narrower arithmetic; give `precision` for that");
   if (slower == 0) return text;
-  return text + (text.empty() ? "" : "; ") +
-         "`measured`: the file has several runs of the same sizes; the fastest of each size is shown, without " +
-         std::to_string(slower) + (slower == 1 ? " slower one" : " slower ones");
+  return cat(text, text.empty() ? "" : "; ",
+             "`measured`: the file has several runs of the same sizes; the fastest of each size is shown, without ",
+             slower, slower == 1 ? " slower one" : " slower ones");
 }
 
 }  // namespace pagoda::estimate

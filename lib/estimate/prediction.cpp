@@ -14,7 +14,7 @@ bool covers(const Engine& engine, Precision wanted) {
   return std::find(engine.precisions.begin(), engine.precisions.end(), wanted) != engine.precisions.end();
 }
 
-// Of the engine, unless the request names another; empty: that of the file.
+// The precision of the engine's products, unless the request names another; empty: that of the file.
 std::optional<Precision> products_of(const Engine& engine, const DeviceSpec& device) {
   if (engine.products.empty()) return std::nullopt;
   const auto found = std::find_if(engine.products.begin(), engine.products.end(), [&](Precision precision) {
@@ -23,38 +23,36 @@ std::optional<Precision> products_of(const Engine& engine, const DeviceSpec& dev
   return found == engine.products.end() ? engine.products.back() : *found;
 }
 
-// Says why a prediction is shorter than the bound beside it, and which options give a bound of the same work. Nothing,
-// if it is not.
+// Explains a prediction that is shorter than the bound beside it, and names the fields of the request that give a bound
+// of the same work. Empty for a longer prediction.
 std::string shorter_than_bound(double seconds, const Model& model, const EstimateRequest& request,
                                const Findings& findings) {
   const double bound = findings.bound->totals.seconds;
   if (seconds >= bound) return {};
   const Engine& engine = engine_of(request);
   const std::optional<Precision> products = products_of(engine, *request.device);
-  std::vector<std::string> does, options;
+  std::vector<std::string> optimizations, fields;
   const bool is_wide = multiplies(findings.analysis, {ElementType::Float32, ElementType::Float64}) &&
                        !holds(findings.analysis, {ElementType::Int8, ElementType::Uint8, ElementType::Float8e4m3fn,
                                                   ElementType::Float8e5m2});
   if (products && !request.precision && is_wide) {
-    does.push_back("runs products in " + std::string(to_string(*products)));
-    options.push_back(base::field("precision", option_name(*products)));
+    optimizations.push_back(cat("runs products in ", to_string(*products)));
+    fields.push_back(base::field("precision", option_name(*products)));
   }
-  if (engine.fuses && request.traffic == TrafficModel::Unfused) {
-    EstimateRequest fused = request;
-    fused.traffic = TrafficModel::Fused;
-    if (findings.group || times_of(model, fused, findings.analysis).seconds < bound) {
-      does.emplace_back("fuses kernels");
-      options.emplace_back("`traffic=fused`");
-    }
+  if (engine.fuses && request.traffic == TrafficModel::Unfused &&
+      (findings.group || times_of(model, with_fused_traffic(request), findings.analysis).seconds < bound)) {
+    optimizations.emplace_back("fuses kernels");
+    fields.emplace_back("`traffic=fused`");
   }
-  if (!engine.others.empty()) does.emplace_back(engine.others);
-  const std::string text = "prediction: it is shorter than the bound";
-  if (!options.empty())
-    return text + ", because " + std::string(engine.id) + " " + base::joined(does) + "; " + base::joined(options, " ") +
-           (options.size() == 1 ? " gives" : " give") + " a bound of the same work";
-  if (!engine.others.empty()) return text + ", because " + std::string(engine.id) + " " + std::string(engine.others);
-  return text + " of the same work, which no run can be: the calibration does not cover this model on " +
-         request.device->id;
+  if (!engine.others.empty()) optimizations.emplace_back(engine.others);
+  const std::string_view text = "prediction: it is shorter than the bound";
+  if (optimizations.empty())
+    return cat(text, " of the same work, which no run can be: the calibration does not cover this model on ",
+               request.device->id);
+  const std::string because = cat(text, ", because ", engine.id, " ", base::joined(optimizations));
+  if (fields.empty()) return because;
+  return cat(because, "; ", base::joined(fields, " "), fields.size() == 1 ? " gives" : " give",
+             " a bound of the same work");
 }
 
 }  // namespace
@@ -128,15 +126,16 @@ std::string engine_refusal(const EstimateRequest& request) {
   if (!predicts(request)) return {};
   const Engine& engine = engine_of(request);
   if (request.training)
-    return "`predict` " + base::field("engine", engine.id) + " does not go with `training`: it has no runs of training";
+    return cat("`predict` ", base::field("engine", engine.id),
+               " does not go with `training`: it has no runs of training");
   std::string covered(engine.covers);
   if (const std::size_t place = covered.find("{}"); place != std::string::npos)
     covered.replace(place, 2, request.engine->id);
   if (request.precision && !covers(engine, *request.precision))
-    return covered + ", not " + base::field("precision", option_name(*request.precision)) + std::string(engine.remedy);
+    return cat(covered, ", not ", base::field("precision", option_name(*request.precision)), engine.remedy);
   for (const Precision other : request.other_precisions)
     if (!covers(engine, other) && engine.rewritten != other)
-      return covered + ", not " + base::field("what_if", option_name(other)) + "; leave it out of `what_if`";
+      return cat(covered, ", not ", base::field("what_if", option_name(other)), "; leave it out of `what_if`");
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Which parts of a request do not go together, for every caller: the command line and the Python package refuse the
+// Refuses requests whose parts do not go together, for every caller: the command line and the Python package refuse the
 // same combinations. No part of a request is silently ignored.
 #include <algorithm>
 #include <initializer_list>
@@ -18,22 +18,20 @@ using Others = std::initializer_list<std::pair<bool, const char*>>;
 // A part that has no effect without another one.
 struct Need {
   bool is_given;
-  const char* option;
-  const char* other;
+  const char *field, *other;
   bool has_other;
 };
 
 std::string unmet(std::initializer_list<Need> needs) {
   for (const Need& need : needs)
-    if (need.is_given && !need.has_other) return need.option + (" needs " + std::string(need.other));
+    if (need.is_given && !need.has_other) return cat(need.field, " needs ", need.other);
   return {};
 }
 
-// The first of the others that is given beside `what`.
-std::string beside(bool is_given, const std::string& what, Others others) {
-  if (is_given)
-    for (const auto& [is_other_given, name] : others)
-      if (is_other_given) return what + " does not go with " + name;
+// Refuses `field` beside the first of the others that is given.
+std::string beside(const std::string& field, Others others) {
+  for (const auto& [is_given, name] : others)
+    if (is_given) return cat(field, " does not go with ", name);
   return {};
 }
 
@@ -44,8 +42,8 @@ bool limits_seconds(const EstimateRequest& request) {
                      [](const Budget& budget) { return budget.kind == BudgetKind::Seconds; });
 }
 
-// The option that splits the model over several devices; null if none does.
-const char* splitting_option(const EstimateRequest& request) {
+// The field that splits the model over several devices; null if none does.
+const char* splitting_field(const EstimateRequest& request) {
   std::vector<ParallelOptions> groups = request.other_parallel;
   if (request.parallel) groups.push_back(*request.parallel);
   const auto split = std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.devices() > 1; });
@@ -58,7 +56,7 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
   const bool is_choice = !request.other_devices.empty() || !request.other_precisions.empty() ||
                          !request.other_parallel.empty() || request.prompt > 0;
   const bool is_decode = is_in(request, Phase::Decode);
-  const char* split = splitting_option(request);
+  const char* split = splitting_field(request);
   const bool has_link = !request.link.name.empty() || request.link.bytes_per_second;
   const bool speculates = given.speculate || request.speculation;
   // clang-format off
@@ -90,35 +88,37 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
   // clang-format on
 }
 
-// A price of a device that is not asked for would have no effect.
+// A price of a device that is not requested would have no effect.
 std::string idle_price(const EstimateRequest& request) {
-  for (const auto& [id, price] : request.price_per_hour) {
-    const auto is_it = [&id = id](const DeviceSpec& device) { return device.id == id; };
-    if (!(request.device && is_it(*request.device)) &&
-        std::none_of(request.other_devices.begin(), request.other_devices.end(), is_it))
-      return base::field("price_per_hour", id) + ": is the price of no `device` of this request";
-  }
+  std::vector<std::string_view> ids;
+  if (request.device) ids.push_back(request.device->id);
+  for (const DeviceSpec& device : request.other_devices) ids.push_back(device.id);
+  for (const auto& [id, price] : request.price_per_hour)
+    if (std::find(ids.begin(), ids.end(), id) == ids.end())
+      return base::field("price_per_hour", id) + ": no requested `device` has this id";
   return {};
 }
 
 std::string contradiction(const EstimateRequest& request, const Refinements& given) {
   const bool is_sweep = !request.sweep.empty(), is_training = request.training.has_value();
-  const bool is_published = request.count == Convention::Pagoda;
-  if (given.speculate && given.tokens)
-    return "`speculate` sets the tokens of a step; it does not go with `tokens`";
-  if (is_training && request.traffic != TrafficModel::Unfused)
-    return "`training` counts unfused traffic; it does not go with " +
-           base::field("traffic", to_string(request.traffic));
-  if (is_training && request.training->recompute == Recompute::Segments && request.training->segment_starts.empty())
-    return "`recompute=segments` needs the nodes that begin a segment (TrainingOptions::segment_starts); "
-           "`recompute=sqrt` finds its own";
-  for (const SweepAxis& axis : request.sweep)
-    if (axis.dim == "batch" && request.sizes.batch > 0)
-      return "`sweep=batch` varies what `batch` sets to one size; give one of the two";
-  if (is_published && request.traffic != TrafficModel::Unfused)
-    return "`count=pagoda` has traffic rules of its own; it does not go with `traffic`";
-  if (is_published && !request.custom_operators.empty())
-    return "`count=pagoda` has rules of its own; it does not go with `custom_ops`";
+  const bool is_published = request.count == Convention::Pagoda, is_unfused = request.traffic == TrafficModel::Unfused;
+  const bool sweeps_batch = std::any_of(request.sweep.begin(), request.sweep.end(),
+                                        [](const SweepAxis& axis) { return axis.dim == "batch"; });
+  const std::pair<bool, std::string> rules[] = {
+      {given.speculate && given.tokens, "`speculate` sets the tokens of a step; it does not go with `tokens`"},
+      {is_training && !is_unfused,
+       "`training` counts unfused traffic; it does not go with " + base::field("traffic", to_string(request.traffic))},
+      {is_training && request.training->recompute == Recompute::Segments && request.training->segment_starts.empty(),
+       "`recompute=segments` needs the nodes that begin a segment (TrainingOptions::segment_starts); `recompute=sqrt` "
+       "finds its own"},
+      {sweeps_batch && request.sizes.batch > 0,
+       "`sweep=batch` varies what `batch` sets to one size; give one of the two"},
+      {is_published && !is_unfused, "`count=pagoda` has traffic rules of its own; it does not go with `traffic`"},
+      {is_published && !request.custom_operators.empty(),
+       "`count=pagoda` has rules of its own; it does not go with `custom_ops`"},
+  };
+  for (const auto& [is_broken, message] : rules)
+    if (is_broken) return message;
 
   const bool has_devices = !request.other_devices.empty() || !request.other_parallel.empty() || request.prompt > 0;
   const bool has_what_if = !request.other_precisions.empty();
@@ -126,34 +126,33 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
                             : has_what_if                    ? "`what_if`"
                             : request.prompt > 0             ? "`prompt`"
                                                              : "several numbers of devices";
-  const char* split = splitting_option(request);
-  std::string problem = beside(request.decode_device.has_value(), "`decode_device`",
-                               {{is_sweep, "`sweep`"},
-                                {is_training, "`training`"},
-                                {has_what_if, "`what_if`"},
-                                {has_devices, "several numbers of devices"}});
-  if (problem.empty())
-    problem = beside(has_devices || has_what_if, table + " is a table of its own; it",
-                     {{is_sweep, "`sweep` of a size"},
-                      {request.count != Convention::Flops, "`count`"},
-                      {has_devices && limits_seconds(request), "`max_seconds`"}});
+  const char* split = splitting_field(request);
+  std::string problem;
+  if (request.decode_device)
+    problem = beside("`decode_device`", {{is_sweep, "`sweep`"},
+                                         {is_training, "`training`"},
+                                         {has_what_if, "`what_if`"},
+                                         {has_devices, "several numbers of devices"}});
+  if (problem.empty() && (has_devices || has_what_if))
+    problem = beside(table + " is a table of its own; it", {{is_sweep, "`sweep` of a size"},
+                                                            {request.count != Convention::Flops, "`count`"},
+                                                            {has_devices && limits_seconds(request), "`max_seconds`"}});
   if (problem.empty() && split != nullptr)
-    problem = beside(true, split,
-                     {{is_training, "`training`"},
-                      {predicts(request) && !engine_of(request).runs_on_groups,
-                       "`predict` but `engine=llm-serving`"},
-                      {is_published, "`count=pagoda`"},
-                      {request.traffic == TrafficModel::Resident, "`traffic=resident`"}});
+    problem =
+        beside(split, {{is_training, "`training`"},
+                       {predicts(request) && !engine_of(request).runs_on_groups, "`predict` but `engine=llm-serving`"},
+                       {is_published, "`count=pagoda`"},
+                       {request.traffic == TrafficModel::Resident, "`traffic=resident`"}});
   return problem;
 }
 
 }  // namespace
 
 std::string refusal(const EstimateRequest& request, const Refinements& given) {
-  if (std::string problem = engine_refusal(request); !problem.empty()) return problem;
-  if (std::string problem = missing(request, given); !problem.empty()) return problem;
-  if (std::string problem = idle_price(request); !problem.empty()) return problem;
-  return contradiction(request, given);
+  std::string problem = engine_refusal(request);
+  if (problem.empty()) problem = missing(request, given);
+  if (problem.empty()) problem = idle_price(request);
+  return problem.empty() ? contradiction(request, given) : problem;
 }
 
 }  // namespace pagoda::estimate

@@ -7,6 +7,7 @@
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 
 namespace pagoda::estimate {
@@ -121,40 +122,17 @@ std::optional<std::int64_t> most_of(const Model& model, const EstimateRequest& r
   return low;
 }
 
-bool multiplies_floats(const Analysis& analysis) {
-  return std::any_of(analysis.nodes.begin(), analysis.nodes.end(), [](const NodeReport& row) {
-    switch (precision_of(row.cost.precision).value_or(Precision::Int32)) {
-      case Precision::Float64:
-      case Precision::Float32:
-      case Precision::Tf32:
-      case Precision::Float16:
-      case Precision::Bfloat16:
-        return row.cost.macs != Dim(0);
-      case Precision::Float8:
-      case Precision::Float4:
-      case Precision::Int32:
-      case Precision::Int16:
-      case Precision::Int8:
-      case Precision::Int4:
-        return false;
-    }
-    return false;
-  });
-}
-
 std::vector<std::string> arguments_of(const Model& model, const EstimateRequest& request) {
   std::vector<std::string> arguments = {model.path};
-  if (request.phase) {
-    arguments.insert(arguments.end(), {"`phase`", std::string(to_string(request.phase->phase))});
-    if (request.phase->tokens) arguments.insert(arguments.end(), {"`tokens`", std::to_string(*request.phase->tokens)});
-  }
-  for (const auto& [input, shape] : request.sizes.input_shapes) {
-    std::string text = input + "=";
-    for (const std::int64_t size : shape) text += (text.back() == '=' ? "" : "x") + std::to_string(size);
-    arguments.insert(arguments.end(), {"`inputs`", text});
-  }
-  if (request.count != Convention::Flops)
-    arguments.insert(arguments.end(), {"`count`", std::string(to_string(request.count))});
+  const auto add = [&](const char* field, std::string value) {
+    arguments.emplace_back(field);
+    arguments.push_back(std::move(value));
+  };
+  if (request.phase) add("`phase`", std::string(to_string(request.phase->phase)));
+  if (request.phase && request.phase->tokens) add("`tokens`", std::to_string(*request.phase->tokens));
+  for (const auto& [input, shape] : request.sizes.input_shapes)
+    add("`inputs`", cat(input, "=", base::joined(shape, "x", [](std::int64_t size) { return std::to_string(size); })));
+  if (request.count != Convention::Flops) add("`count`", std::string(to_string(request.count)));
   return arguments;
 }
 
@@ -185,7 +163,9 @@ std::optional<WhatIf> what_if(const Model& file_model, const EstimateRequest& re
     if (!size.is_batch) size.most = most_of(model, request, size, bound.analysis.totals.unmodelled_nodes);
 
   std::vector<std::optional<Precision>> precisions = {std::nullopt};
-  if (multiplies_floats(bound.analysis) || request.precision)
+  const bool multiplies_floats = multiplies(
+      bound.analysis, {ElementType::Float64, ElementType::Float32, ElementType::Float16, ElementType::Bfloat16});
+  if (multiplies_floats || request.precision)
     precisions.insert(precisions.end(), std::begin(kOffered), std::end(kOffered));
   if (std::find(precisions.begin(), precisions.end(), request.precision) == precisions.end())
     precisions.push_back(request.precision);

@@ -140,7 +140,7 @@ TEST_CASE("a statement that no node follows is named") {
   request.custom_operators = documents::parse_custom_operators(kFile, "ops.json");
   const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
   REQUIRE(estimate.diagnostics.size() == 2);
-  CHECK(estimate.diagnostics[1].message == "custom operator my.Linear is stated, and no node is one");
+  CHECK(estimate.diagnostics[1].message == "custom operator my.Linear is defined but not used by the model");
 }
 
 }  // namespace

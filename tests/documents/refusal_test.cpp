@@ -60,7 +60,7 @@ std::vector<Row> rows() {
       {{.other_precisions = {Precision::Float16}}, {}, "`what_if` needs `device`"},
       {{.device = gpu(), .price_per_hour = {{"h200", 3}}}, {}, "`price_per_hour` needs a table: several `device` or `what_if`"},
       {{.device = gpu(), .other_precisions = {Precision::Float16}, .price_per_hour = {{"l40s", 1}}}, {},
-       "`price_per_hour=l40s`: is the price of no `device`"},
+       "`price_per_hour=l40s`: no requested `device` has this id"},
       {{.phase = prefill, .device = gpu(), .prompt = 10}, {}, "`prompt` needs `phase=decode`"},
       {{.phase = decode, .prompt = 10}, {}, "`prompt` needs `device`"},
       {predicted({}), {}, "`predict` needs `device`"},
