@@ -1,4 +1,4 @@
-#include "page/answer_html.h"
+#include "page/parts.h"
 
 #include "draw/text.h"
 #include "report/rows.h"

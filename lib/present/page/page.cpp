@@ -6,10 +6,7 @@
 #include <cctype>
 
 #include "draw/text.h"
-#include "page/answer_html.h"
-#include "page/pairs.h"
-#include "page/views.h"
-#include "page/what_if.h"
+#include "page/parts.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"

@@ -1,6 +1,7 @@
-#include "page/pairs.h"
+#include "page/parts.h"
 
 #include <algorithm>
+#include <array>
 
 #include "pagoda/base/json_writer.h"
 #include "pagoda/estimate/compare.h"
@@ -57,8 +58,12 @@ constexpr Total kTotals[] = {
 };
 // clang-format on
 
-}  // namespace
+struct ItemPair {
+  std::ptrdiff_t before = -1, after = -1;  // indices in Series::items; -1: only in the other series
+};
 
+// Pairs of two series with estimates: matched by kernels if both are fused, then by nodes (estimate/compare.h), then
+// items that only one series has. Unmatched items without work are left out.
 std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const Series& after) {
   const EstimateDocument &a = file_of(chart, before).document(), &b = file_of(chart, after).document();
   const auto items_a = items_of_nodes(before, a.nodes.size()), items_b = items_of_nodes(after, b.nodes.size());
@@ -72,21 +77,18 @@ std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const S
       pairs.push_back({static_cast<std::ptrdiff_t>(of_a[k]), static_cast<std::ptrdiff_t>(of_b[k])});
     }
   };
-  const auto main_of = [&](const Series& series, std::int32_t group) {
-    const ChartEstimate& estimate = file_of(chart, series);
-    return estimate.heaviest(
-        estimate.positions(estimate.document().traffic->groups[static_cast<std::size_t>(group)].nodes));
+  const auto add_all = [&](const std::vector<estimate::RowPair>& rows, const auto& position) {
+    for (const estimate::RowPair& row : rows)
+      if (row.before >= 0 && row.after >= 0)
+        add(items_a[position(file_of(chart, before), static_cast<std::size_t>(row.before))],
+            items_b[position(file_of(chart, after), static_cast<std::size_t>(row.after))]);
   };
-  const auto row_of = [&](const Series& series, std::int32_t row) {
-    const ChartEstimate& estimate = file_of(chart, series);
-    return *estimate.position(estimate.document().nodes[static_cast<std::size_t>(row)].index);
-  };
-  for (const estimate::RowPair& pair : comparison.groups)
-    if (pair.before >= 0 && pair.after >= 0)
-      add(items_a[main_of(before, pair.before)], items_b[main_of(after, pair.after)]);
-  for (const estimate::RowPair& pair : comparison.nodes)
-    if (pair.before >= 0 && pair.after >= 0)
-      add(items_a[row_of(before, pair.before)], items_b[row_of(after, pair.after)]);
+  add_all(comparison.groups, [](const ChartEstimate& estimate, std::size_t group) {
+    return estimate.heaviest(estimate.positions(estimate.document().traffic->groups[group].nodes));
+  });
+  add_all(comparison.nodes, [](const ChartEstimate& estimate, std::size_t row) {
+    return *estimate.position(estimate.document().nodes[row].index);
+  });
   const auto add_rest = [&](const Series& series, const std::vector<bool>& is_taken, std::ptrdiff_t ItemPair::*side) {
     for (std::size_t i = 0; i < series.items.size(); ++i) {
       if (is_taken[i] || series.items[i].absence == Absence::NoWork) continue;
@@ -99,6 +101,8 @@ std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const S
   add_rest(before, is_taken_a, &ItemPair::before);
   return pairs;
 }
+
+}  // namespace
 
 std::string pairs_json(const Chart& chart) {
   if (chart.series.size() < 2 ||
@@ -116,10 +120,7 @@ std::string pairs_json(const Chart& chart) {
   for (std::size_t k = 1; k < chart.series.size(); ++k) {
     json.begin_array(JsonLayout::Line);
     for (const ItemPair& pair : pairs_of(chart, chart.series.front(), chart.series[k]))
-      json.begin_array(JsonLayout::Line)
-          .value(static_cast<std::int64_t>(pair.before))
-          .value(static_cast<std::int64_t>(pair.after))
-          .end_array();
+      json.value(std::array{pair.before, pair.after});
     json.end_array();
   }
   json.end_array().end_object();

@@ -1,14 +1,19 @@
-#include "page/views.h"
+#include "page/parts.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "draw/axis.h"
+#include "draw/picture.h"
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
+#include "pagoda/present/report.h"
 
-namespace pagoda::present::plot {
+namespace pagoda::present {
+namespace plot {
 namespace {
 
 constexpr double kViewWidth = 560, kViewLeft = 72, kViewRight = 24;  // of views, and the margins of their axes
@@ -23,8 +28,7 @@ std::string peak_text(const documents::EstimateMemory& memory) {
   return weights > 0 ? text + "; weights " + base::si(weights, "B") : text;
 }
 
-}  // namespace
-
+// Live bytes at each step; steps that share a pixel show their maximum. The estimate must have a memory plan.
 std::string draw_memory(const documents::EstimateDocument& estimate, const std::string& title, double width) {
   constexpr double kHeight = 226;  // of the axes
   const documents::EstimateMemory& memory = *estimate.memory;
@@ -61,6 +65,7 @@ std::string draw_memory(const documents::EstimateDocument& estimate, const std::
   return std::move(svg).done();
 }
 
+// Time, speed and memory over a swept size, each if it is known at two points.
 std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep) {
   struct Quantity {
     const char *title, *unit, *bound;
@@ -109,6 +114,7 @@ std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep) {
   return charts;
 }
 
+// Measured time over least time, both logarithmic, with lines at equality and at multiples of the least time.
 std::string draw_scatter(const Series& series) {
   struct Point {
     double bound, seconds;
@@ -169,6 +175,8 @@ std::string draw_scatter(const Series& series) {
   return std::move(svg).done();
 }
 
+}  // namespace
+
 std::vector<View> draw_views(const Chart& chart) {
   std::vector<View> views;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
@@ -191,4 +199,22 @@ std::vector<View> draw_views(const Chart& chart) {
   return views;
 }
 
-}  // namespace pagoda::present::plot
+}  // namespace plot
+
+std::string memory_timeline_csv(const documents::EstimateDocument& estimate) {
+  const documents::EstimateMemory& plan = *estimate.memory;
+  std::string text = base::csv_line({"step", "node", "name", "op_type", "bytes"});
+  for (std::size_t step = 0; step < plan.timeline.size(); ++step) {
+    base::CsvLine line;
+    line.add(step).add(plan.order[step]).name(plan.names[step]).name(plan.op_types[step]).add(plan.timeline[step]);
+    text += std::move(line).end();
+  }
+  return text;
+}
+
+std::string memory_timeline_svg(const documents::EstimateDocument& estimate) {
+  const std::string& model = estimate.model.path.empty() ? estimate.model.name : estimate.model.path;
+  return plot::draw_memory(estimate, cat("Activations alive at each step, ", model), plot::kPictureWidth);
+}
+
+}  // namespace pagoda::present

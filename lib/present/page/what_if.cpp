@@ -1,4 +1,4 @@
-#include "page/what_if.h"
+#include "page/parts.h"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ void write_formulas(base::JsonWriter& json, const FormulaTable& table) {
   for (const auto& terms : table.formulas) {
     json.begin_array(JsonLayout::Line);
     for (const FormulaTable::Term& term : terms) {
-      write_amount(json, term.coefficient);
+      json.value(Amount{term.coefficient});
       json.value(term.monomial);
     }
     json.end_array();
@@ -154,12 +154,10 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     write_kernels(json, "rows", each.rows, kernels);
     write_kernels(json, "fused", each.fused, kernels);
     const WhatIf::Counts& totals = each.totals;
-    json.member("classes", in_case(classes.values(), at))
-        .member("groups", in_case(groups, at))
-        .member("row_classes", in_case(rows.values(), at))
-        .member("memory", each.memory)
-        .member("totals", std::array{totals.macs, totals.arith, totals.special, totals.comparisons, totals.bytes_read,
-                                     totals.bytes_written, each.fused_read, each.fused_written})
+    members(json, "classes", in_case(classes.values(), at), "groups", in_case(groups, at), "row_classes",
+            in_case(rows.values(), at), "memory", each.memory, "totals",
+            std::array{totals.macs, totals.arith, totals.special, totals.comparisons, totals.bytes_read,
+                       totals.bytes_written, each.fused_read, each.fused_written})
         .end_object();
   }
   json.end_array().member("counts", kernels.counts.values()).member("kernel_precisions", kernels.precisions.values());
@@ -196,22 +194,21 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::a
     const DeviceRates::Rate& rate = rates.rates[i];
     if (!is_used[i]) continue;
     json.key(std::to_string(i)).begin_array(JsonLayout::Line);
-    write_amount(json, rate.contraction);
+    json.value(Amount{rate.contraction});
     json.value(rate.unit == Unit::Tensor ? 1 : 0).value(place(roof_named(roofs, rate.precision, rate.unit)));
-    write_amount(json, rate.lanes);
+    json.value(Amount{rate.lanes});
     json.value(place(roof_named(roofs, static_cast<Precision>(i), Unit::Vector))).end_array();
   }
   json.end_object().key("special");
-  write_amount(json, rates.special_per_second);
+  json.value(Amount{rates.special_per_second});
   json.key("levels").begin_array(JsonLayout::Line);
   for (const DeviceRates::Level& level : rates.levels) {
-    write_amount(json, level.bytes_per_second);
-    write_amount(json, level.inside_bytes);
+    json.value(Amount{level.bytes_per_second});
+    json.value(Amount{level.inside_bytes});
   }
   json.end_array();
-  json.member("launch", device.launch_overhead_seconds.value)
-      .member("assumed", device.launch_overhead_seconds.is_assumed())
-      .member("memory", device.memory_bytes())
+  members(json, "launch", device.launch_overhead_seconds.value, "assumed", device.launch_overhead_seconds.is_assumed(),
+          "memory", device.memory_bytes())
       .end_object();
 }
 
@@ -230,20 +227,12 @@ std::string what_if_json(const Chart& chart) {
   std::vector<std::string> arguments;
   for (const std::string& word : what_if.arguments) arguments.push_back(command_line(word));
   base::JsonWriter json;
-  json.begin_object(JsonLayout::Compact)
-      .member("model", estimate::short_model_name(estimate.document()))
-      .member("fused", is_fused)
-      .member("case", what_if.at)
-      .member("arguments", arguments);
+  members(json.begin_object(JsonLayout::Compact), "model", estimate::short_model_name(estimate.document()), "fused",
+          is_fused, "case", what_if.at, "arguments", arguments);
   json.key("sizes").begin_array();
   for (const WhatIf::Size& size : what_if.sizes)
-    json.begin_object(JsonLayout::Line)
-        .member("name", size.name)
-        .member("option", command_line(size.field))
-        .member("symbols", size.symbols)
-        .member("value", size.value)
-        .member("most", size.most)
-        .member("batch", size.is_batch)
+    members(json.begin_object(JsonLayout::Line), "name", size.name, "option", command_line(size.field), "symbols",
+            size.symbols, "value", size.value, "most", size.most, "batch", size.is_batch)
         .end_object();
   json.end_array();
   write_formulas(json, what_if.formulas);
@@ -253,11 +242,8 @@ std::string what_if_json(const Chart& chart) {
       is_fused ? std::vector<std::vector<std::int32_t>>() : groups_of(what_if, chart.series.front(), group_of_item);
   const Classes rows = is_fused ? rows_of(what_if, chart.series.front(), rows_of_item) : Classes{};
   write_cases(json, what_if, classes, groups, rows);
-  json.member("group_of", group_of_item)
-      .member("rows_of", rows_of_item)
-      .member("class_of", class_of_item)
-      .member("tokens", what_if.tokens)
-      .member("weights", weights(estimate.document().count));
+  members(json, "group_of", group_of_item, "rows_of", rows_of_item, "class_of", class_of_item, "tokens", what_if.tokens,
+          "weights", weights(estimate.document().count));
   std::array<bool, kPrecisions> is_used{};
   for (const WhatIf::Case& each : what_if.cases)
     for (const RooflineWork* work : {&each.rows, &each.fused})

@@ -183,10 +183,6 @@ std::map<std::size_t, std::string> flags_of(const documents::Measured& measured)
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 // The parts of a training step: forward keeps the node's name; the others append the part to the name and the type.
 std::vector<Item> step_items(const ChartEstimate& estimate, const Roofs& roofs, bool same_device) {
   std::vector<Item> items;

@@ -1,6 +1,7 @@
 // The chart as pagoda.chart/1: columns instead of objects, and repeated texts as indices into a table, so that ten
 // thousand operators take less than 2 MB in a page. The page reads the same text.
 #include <algorithm>
+#include <array>
 
 #include "draw/text.h"
 #include "pagoda/base/number.h"
@@ -23,18 +24,11 @@ std::optional<double> rounded(const std::optional<double>& seconds) {
 void write_star(base::JsonWriter& json, const Star& star, bool has_label) {
   json.begin_object(JsonLayout::Line);
   if (has_label) json.member("label", star.label);
-  json.key("flops"), write_amount(json, star.flops);
-  json.key("bytes"), write_amount(json, star.bytes);
-  json.member("seconds", star.seconds);
+  members(json, "flops", Amount{star.flops}, "bytes", Amount{star.bytes}, "seconds", star.seconds);
   if (!has_label && star.shortest && star.longest)
     json.member("shortest", *star.shortest).member("longest", *star.longest);
   if (star.joules) json.member("joules", *star.joules);
   json.end_object();
-}
-
-void write_star(base::JsonWriter& json, std::string_view key, const std::optional<Star>& star) {
-  json.key(key);
-  star ? write_star(json, *star, false) : void(json.null());
 }
 
 void write_stars(base::JsonWriter& json, std::string_view key, const std::vector<Star>& stars) {
@@ -113,13 +107,11 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
 }
 
 void write_estimate(base::JsonWriter& json, const ChartEstimate& estimate) {
-  if (estimate.document().memory) {
-    const documents::EstimateMemory& memory = *estimate.document().memory;
-    json.key("memory").begin_object();
-    json.member("excludes", memory.excludes);
-    json.key("peak_bytes"), write_amount(json, static_cast<double>(memory.peak_bytes));
-    json.member("peak_step", memory.peak_step);
-    json.key("weight_bytes"), write_amount(json, estimate.weight_bytes());
+  if (const auto& memory_plan = estimate.document().memory) {
+    const documents::EstimateMemory& memory = *memory_plan;
+    json.key("memory").begin_object().member("excludes", memory.excludes);
+    json.member("peak_bytes", Amount{static_cast<double>(memory.peak_bytes)}).member("peak_step", memory.peak_step);
+    json.member("weight_bytes", Amount{estimate.weight_bytes()});
     amounts(json, "timeline", memory.timeline, [](Int bytes) { return std::optional(static_cast<double>(bytes)); });
     json.end_object();
   }
@@ -139,16 +131,10 @@ void write_estimate(base::JsonWriter& json, const ChartEstimate& estimate) {
 void write_roofs(base::JsonWriter& json, std::string_view key, const std::vector<Roof>& roofs) {
   json.key(key).begin_array();
   for (const Roof& roof : roofs) {
-    json.begin_object(JsonLayout::Line)
-        .member("id", roof.id)
-        .member("name", roof.name)
-        .member("value", roof.value)
-        .member("unit", roof.unit_text())
-        .member("measured", roof.measured)
-        .member("spec", roof.spec)
-        .member("shown", roof.shown)
-        .member("source", roof.source)
-        .end_object();
+    json.begin_object(JsonLayout::Line);
+    members(json, "id", roof.id, "name", roof.name, "value", roof.value, "unit", roof.unit_text());
+    members(json, "measured", roof.measured, "spec", roof.spec, "shown", roof.shown, "source", roof.source);
+    json.end_object();
   }
   json.end_array();
 }
@@ -158,37 +144,33 @@ void write_roofs(base::JsonWriter& json, std::string_view key, const std::vector
 std::string chart_json(const Chart& chart) {
   base::JsonWriter json;
   Strings strings;
-  json.begin_object().member("schema", "pagoda.chart/1");
-  if (!chart.options.tool.empty()) json.member("tool", chart.options.tool);
-  json.member("title", chart.title);
-  json.key("device")
-      .begin_object(JsonLayout::Line)
-      .member("id", chart.device.id)
-      .member("name", chart.device.name)
-      .member("measured", chart.device.measured)
-      .member("launch_overhead_seconds", chart.device.launch_overhead_seconds.value)
-      .end_object();
-  json.key("axes").begin_object(JsonLayout::Line);
-  json.key("intensity").begin_array().value(chart.frame.x0).value(chart.frame.x1).end_array();
-  json.key("performance").begin_array().value(chart.frame.y0).value(chart.frame.y1).end_array();
-  json.end_object();
-  json.key("roofs").begin_object();
-  json.member("main", chart.roofs.main);
+  json.begin_object().member("schema", "pagoda.chart/1").member_if_any("tool", chart.options.tool);
+  json.member("title", chart.title).key("device").begin_object(JsonLayout::Line);
+  members(json, "id", chart.device.id, "name", chart.device.name, "measured", chart.device.measured,
+          "launch_overhead_seconds", chart.device.launch_overhead_seconds.value);
+  json.end_object().key("axes").begin_object(JsonLayout::Line);
+  json.member("intensity", std::array{chart.frame.x0, chart.frame.x1});
+  json.member("performance", std::array{chart.frame.y0, chart.frame.y1});
+  json.end_object().key("roofs").begin_object().member("main", chart.roofs.main);
   write_roofs(json, "compute", chart.roofs.compute);
   write_roofs(json, "bandwidth", chart.roofs.bandwidth);
   json.end_object();
   json.key("series").begin_array();
   for (const Series& series : chart.series) {
     const ChartEstimate* estimate = series.estimate ? &chart.estimates[*series.estimate] : nullptr;
-    json.begin_object().member("label", series.label).member("summary", summary(chart, series));
-    json.member("time", series.has_time() ? "measured" : "bound");
+    json.begin_object();
+    members(json, "label", series.label, "summary", summary(chart, series), "time",
+            series.has_time() ? "measured" : "bound");
     json.key("source");
     series.measured ? json.value(chart.measured[*series.measured].source) : json.null();
     json.member("traffic", estimate == nullptr ? std::string_view("measured") : estimate->traffic());
-    json.member("seconds", series.seconds).member("bound_seconds", series.bound_seconds);
-    json.member("joined_share", series.joined_share);
-    write_star(json, "bound_star", series.bound_star);
-    write_star(json, "measured_star", series.measured_star);
+    members(json, "seconds", series.seconds, "bound_seconds", series.bound_seconds, "joined_share",
+            series.joined_share);
+    for (const auto& [key, star] :
+         {std::pair{"bound_star", &series.bound_star}, {"measured_star", &series.measured_star}}) {
+      json.key(key);
+      *star ? write_star(json, **star, false) : void(json.null());
+    }
     write_stars(json, "trajectory", series.trajectory);
     write_stars(json, "runs", series.runs);
     write_stars(json, "other_runs", series.other_runs);
@@ -207,25 +189,18 @@ std::string chart_json(const Chart& chart) {
   json.end_array();
   write_stars(json, "path", chart.path);
   json.key("changes").begin_array();
-  for (const Change& change : chart.changes)
-    json.begin_object(JsonLayout::Line)
-        .member("name", change.name)
-        .member("before_seconds", change.before_seconds)
-        .member("after_seconds", change.after_seconds)
-        .member("before_intensity", change.before_x)
-        .member("before_rate", change.before_y)
-        .member("after_intensity", change.after_x)
-        .member("after_rate", change.after_y)
-        .member("count", change.count)
-        .end_object();
+  for (const Change& change : chart.changes) {
+    json.begin_object(JsonLayout::Line);
+    members(json, "name", change.name, "before_seconds", change.before_seconds, "after_seconds", change.after_seconds);
+    members(json, "before_intensity", change.before_x, "before_rate", change.before_y);
+    members(json, "after_intensity", change.after_x, "after_rate", change.after_y, "count", change.count).end_object();
+  }
   json.end_array();
   if (!chart.machines.empty()) {
     json.key("machines").begin_array();
     for (const Machine& machine : chart.machines)
-      json.begin_object(JsonLayout::Line)
-          .member("label", machine.label)
-          .member("peak", machine.peak)
-          .member("bandwidth", machine.bandwidth)
+      members(json.begin_object(JsonLayout::Line), "label", machine.label, "peak", machine.peak, "bandwidth",
+              machine.bandwidth)
           .end_object();
     json.end_array();
   }
@@ -234,10 +209,10 @@ std::string chart_json(const Chart& chart) {
     const auto& model = chart.energy->model;
     const auto known = [&](double value) { return model ? std::optional(value) : std::nullopt; };
     const EnergyModel none, &of = model ? *model : none;
-    json.member("joules_per_flop", known(of.joules_per_flop)).member("joules_per_byte", known(of.joules_per_byte));
-    json.member("constant_watts", known(of.constant_watts));
-    json.member("time_balance", known(time_balance(of))).member("energy_balance", known(energy_balance(of)));
-    json.member("peak_flops_per_joule", known(peak_flops_per_joule(of))).end_object();
+    members(json, "joules_per_flop", known(of.joules_per_flop), "joules_per_byte", known(of.joules_per_byte),
+            "constant_watts", known(of.constant_watts), "time_balance", known(time_balance(of)), "energy_balance",
+            known(energy_balance(of)), "peak_flops_per_joule", known(peak_flops_per_joule(of)))
+        .end_object();
   }
   json.member("strings", strings.values());
   json.key("warnings").begin_array();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pagoda/base/json_writer.h"
+#include "report/cells.h"
 
 namespace pagoda::present::plot {
 
@@ -28,9 +29,13 @@ class Places {
   std::vector<T> values_;
 };
 
-// Whole numbers up to 2^53 print as integers.
-inline void write_amount(base::JsonWriter& json, const std::optional<double>& amount) {
+// A number whose whole values up to 2^53 print as integers.
+struct Amount {
+  std::optional<double> value;
+};
+inline void write_json(base::JsonWriter& json, const Amount& of) {
   constexpr double kExact = 9007199254740992.0;
+  const std::optional<double>& amount = of.value;
   if (amount && *amount<kExact&& * amount> - kExact &&
       *amount == static_cast<double>(static_cast<std::int64_t>(*amount)))
     json.value(static_cast<std::int64_t>(*amount));
@@ -47,9 +52,7 @@ void list(base::JsonWriter& json, std::string_view key, const Rows& rows, Get ge
 }
 template <typename Rows, typename Get>
 void amounts(base::JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
-  json.key(key).begin_array(base::JsonWriter::Layout::Line);
-  for (const auto& row : rows) write_amount(json, get(row));
-  json.end_array();
+  list(json, key, rows, [&](const auto& row) { return Amount{get(row)}; });
 }
 
 }  // namespace pagoda::present::plot

@@ -15,6 +15,14 @@ using documents::Cell;
 using documents::Row;
 using Columns = std::vector<const documents::ResultColumn*>;
 
+// Names and values of members, in turn.
+template <typename T, typename... Rest>
+base::JsonWriter& members(base::JsonWriter& json, std::string_view name, const T& value, const Rest&... rest) {
+  json.member(name, value);
+  if constexpr (sizeof...(rest) > 0) members(json, rest...);
+  return json;
+}
+
 // A count or a number that may be unknown.
 template <typename Maybe>
 Cell cell_of(const Maybe& value) {

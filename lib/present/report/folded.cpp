@@ -110,10 +110,6 @@ class Folder {
   double total_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 // Rows of a training step: each node by its forward and backward time, and the optimizer.
 FoldedRows rows_of_step(const EstimateDocument& estimate) {
   Folder folder;
