@@ -109,7 +109,7 @@ EstimateModel model_part(const Model& model) {
   return part;
 }
 
-// What all rows share.
+// Shared by all rows.
 struct OfRows {
   const Model& model;
   const EstimateRequest& request;

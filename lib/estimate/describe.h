@@ -113,11 +113,11 @@ std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_m
                                          std::vector<Diagnostic>& warnings);
 // The model in a different phase, with its branch taken.
 Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
-// Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns what its
-// constants lack; empty: nothing, or it has none at all.
+// Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns a note on
+// missing constants; empty if none is missing, or the device has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
-// Adds the measured runs at the sizes of the estimate or of its sweep. Returns what the user must know of them; empty:
-// nothing. Throws Error if the file contains no such run.
+// Adds the measured runs at the sizes of the estimate or of its sweep. Returns a warning about them, or nothing.
+// Throws Error if the file contains no such run.
 std::string add_measured(const Measured& measured, EstimateDocument& estimate);
 
 // Names of the batch dim in model files; the first one found is used.

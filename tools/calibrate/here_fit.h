@@ -1,4 +1,4 @@
-// What --here measured, and the fits of an engine's calibration to it.
+// The measurements of --here, and the fits of an engine's calibration to them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace pagoda::tools {
 struct Here;
 struct HereFit;
 
-// What can be measured here, a row each.
+// An engine that --here measures.
 struct HereEngine {
   std::string_view id;
   const char* name;                       // for people
@@ -46,7 +46,7 @@ struct HereRun {
   std::optional<double> apart_seconds;  // the same while the processors had different caches
 };
 
-// What was measured.
+// All measurements.
 struct Here {
   const HereEngine& engine;
   const CalibrateArguments& arguments;

@@ -12,13 +12,13 @@ namespace pagoda::tools {
 
 using Rounds = std::map<const StudyRow*, std::vector<const documents::Result*>>;  // the fastest first
 
-// Those that gave a time.
+// The rounds that gave a time.
 Rounds rounds_of(const HereEngine& engine, const std::vector<documents::Result>& results);
 
 // Where a host placed the processors of a virtual machine while it was measured. A calibration is of one cache if the
 // machine had one in some round of at least half of its runs.
 struct Placements {
-  std::size_t together = 0, apart = 0;  // rounds
+  std::size_t together = 0, apart = 0;             // rounds
   double together_seconds = 0, apart_seconds = 0;  // the mean time until one processor sees what another wrote
   bool is_of_one_cache = false;
 
@@ -31,7 +31,7 @@ std::vector<const StudyRow*> runs_without_one_cache(const Rounds& rounds, const 
 // The time of a run by the rounds of one placement that were not disturbed.
 HereRun run_of(const StudyRow& row, const std::vector<const documents::Result*>& rounds, const Placements& placements);
 
-// What to say about placements, and about runs that were disturbed.
+// Notes on placements, and on runs that were disturbed.
 std::vector<std::string> notes_of(const Rounds& rounds, const Placements& placements, const std::string& folder);
 
 }  // namespace pagoda::tools

@@ -1,4 +1,4 @@
-// What pagoda-calibrate --here runs, engine by engine.
+// The runs of pagoda-calibrate --here, by engine.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ inline constexpr StudyRow kFiles[] = {
     {"recurrent", ""},
     {"unaligned", ""},
 };
-// In float32, which the CUDA provider runs on the device alone. Each at a batch at which launches decide, some also at one
-// at which work does; the shorter to load first, so that an interrupted study has both kinds.
+// In float32, which the CUDA provider runs on the device alone. Each at a batch at which launches decide, some also at
+// one at which work does; the shorter to load first, so that an interrupted study has both kinds.
 inline constexpr StudyRow kCudaFiles[] = {
     {"resnet50_dynamic", "resnet", 1},
     {"resnet50_dynamic", "resnet", 16},

@@ -35,7 +35,7 @@ class EagerState {
   const Graph& graph() const { return model_.main(); }
   const Bindings& bindings() const { return options_.bindings; }
   bool on_cpu() const { return options_.engine.on_cpu; }
-  // What products take and give.
+  // The type of products' operands and results.
   ElementType product_type() const {
     return options_.engine.products == Precision::Float32 ? ElementType::Float32 : ElementType::Float16;
   }

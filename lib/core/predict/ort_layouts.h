@@ -45,7 +45,7 @@ class OrtLayouts : public Tensors {
   void set_channels_last(ValueId value);
   // A product takes a matrix that is stored transposed.
   void want_matrix(ValueId value);
-  // What an absorbed node reads keeps its order and layout.
+  // The operand of an absorbed node keeps its order and layout.
   void keep_order(ValueId from, ValueId to);
   // Moves a deferred transpose past an absorbed node.
   void move_order(ValueId from, ValueId to);

@@ -1,4 +1,4 @@
-// What ONNX Runtime computes once, when it loads a file, and the norms that it makes of several nodes.
+// Nodes that ONNX Runtime runs once, when it loads a file, and norms that it makes of several nodes.
 #pragma once
 
 #include <map>

@@ -33,7 +33,7 @@ double part_of_peak(double feed, double peak, const ServingRates& rates, const S
   return std::min(fed, rates.powered_part * std::pow(busy, 2.0 / 3));
 }
 
-// What memory takes for each byte, and the units beyond it.
+// The time of a byte: that of memory plus that of the units.
 double seconds_per_byte(double bandwidth, double unit_cycles, const ServingRates& rates) {
   return 1 / (bandwidth * rates.bandwidth) + unit_cycles / (rates.units * rates.clock);
 }

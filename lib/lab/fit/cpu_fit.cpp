@@ -30,7 +30,7 @@ struct CpuSample {
   double cold = 0;  // share of its weights that are read from memory
 };
 
-// What profiles add to the times of runs.
+// The overhead of profiles.
 struct Profiler {
   double seconds = 0;  // to each kernel
   // By run: seconds that a run takes without the profiler, per second of its profile less that. Machines are faster at
@@ -48,7 +48,7 @@ struct Solution {
 // The weight of the prior; all samples together weigh 1. Chosen by the error on families left out, on one machine.
 constexpr double kPrior = 0.03;
 
-// `profiler`: what it adds to each kernel. `best_flops`: the highest rate of a product of the same element type.
+// `profiler`: its overhead on each kernel. `best_flops`: the highest rate of a product of the same element type.
 Solution fitted_class(OrtKernelClass kind, std::vector<CpuSample> samples, const CpuMachine& machine, double profiler,
                       double best_flops) {
   LogFit fit;

@@ -136,8 +136,8 @@ struct ClassCoefficients {
   double rows = 0;              // m0
 };
 
-// The host's time for launches, in seconds. It launches while the device works on earlier kernels: a run takes the
-// longer of both, node by node (predict/launch_queue.h).
+// The host's costs of launches, in seconds. The host launches while the device works on earlier kernels: a run takes
+// the longer of both, node by node (launch_queue.h).
 struct HostCosts {
   double run = 0;          // of a run, once
   double shape = 0;        // of each call that computes sizes

@@ -15,7 +15,8 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// What launches a kernel: the place in kHostCosts of its cost. That of a view is the cost of any call.
+// The kind of call that launches a kernel, which is the place of its cost in kHostCosts. A view costs as much as any
+// call.
 enum class HostPart : std::uint8_t { OnHost = 1, View, Kernel, Product, Convolution };
 bool has_kernel(HostPart part);
 HostPart host_part(const KernelLaunch& kernel);
@@ -32,7 +33,7 @@ struct LaunchQueue {
 // `device`: seconds of each kernel on the device. Nodes without a kernel have none there.
 LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const double> device, const HostCosts& host);
 
-// What each kernel adds to the time of the run. Where the calibration states no costs of the host, it is
+// The time that each kernel adds to the run. Where the calibration states no costs of the host, it is
 // kernel_seconds().
 std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const KernelRates& rates,
                                   const EagerCoefficients& coefficients);

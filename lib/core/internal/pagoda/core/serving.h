@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "pagoda/core/device.h"
+#include "pagoda/core/engine.h"
 #include "pagoda/core/graph.h"
 #include "pagoda/core/parallel.h"
-#include "pagoda/core/engine.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
