@@ -73,44 +73,30 @@ std::string engines_table(std::size_t width) {
   return base::aligned(grid, width);
 }
 
-void write_texts(base::JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
-  json.key(key).begin_array(Layout::Line);
-  for (const std::string& text : texts) json.value(text);
-  json.end_array();
-}
-
 void write_device(base::JsonWriter& json, const DeviceSpec& device) {
   const MemoryLevel* const dram = device.level("dram");
-  json.begin_object(Layout::Line);
-  json.member("id", device.id).member("name", device.name).member("kind", device.kind);
-  json.member("memory_bytes", device.memory_bytes());
-  json.member("bytes_per_second", dram == nullptr ? std::nullopt : dram->bytes_per_second.value);
+  members(json.begin_object(Layout::Line), "id", device.id, "name", device.name, "kind", device.kind, "memory_bytes",
+          device.memory_bytes(), "bytes_per_second", dram == nullptr ? std::nullopt : dram->bytes_per_second.value);
   json.key("peaks").begin_array(Layout::Line);
-  for (const Peak& peak : device.peaks) {
-    json.begin_object(Layout::Line);
-    json.member("precision", to_string(peak.precision)).member("unit", to_string(peak.unit));
-    json.member("flops_per_second", peak.flops_per_second.value);
-    json.end_object();
-  }
-  json.end_array();
-  std::vector<std::string> modes;
-  for (const PowerMode& mode : device.power_modes) modes.push_back(mode.id);
-  write_texts(json, "power_modes", modes);
-  json.end_object();
+  for (const Peak& peak : device.peaks)
+    members(json.begin_object(Layout::Line), "precision", to_string(peak.precision), "unit", to_string(peak.unit),
+            "flops_per_second", peak.flops_per_second.value)
+        .end_object();
+  json.end_array().key("power_modes").begin_array(Layout::Line);
+  for (const PowerMode& mode : device.power_modes) json.value(mode.id);
+  json.end_array().end_object();
 }
 
 void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
-  json.begin_object(Layout::Line);
-  json.member("domain", op.domain).member("op_type", op.name).member("opsets", op.versions);
-  json.member("folds", op.folds).member("work", op.work).member("types", op.types);
-  json.end_object();
+  members(json.begin_object(Layout::Line), "domain", op.domain, "op_type", op.name, "opsets", op.versions, "folds",
+          op.folds, "work", op.work, "types", op.types)
+      .end_object();
 }
 
 void write_engine(base::JsonWriter& json, const Engine& engine) {
-  json.begin_object(Layout::Line);
-  json.member("id", engine.id).member("predicts", command_line(engine.what));
-  write_texts(json, "calibrations", documents::calibration_ids(engine.id));
-  json.end_object();
+  members(json.begin_object(Layout::Line), "id", engine.id, "predicts", command_line(engine.what), "calibrations",
+          documents::calibration_ids(engine.id))
+      .end_object();
 }
 
 }  // namespace
@@ -124,8 +110,7 @@ std::string list_report(Format format, List list, std::size_t width, const std::
   }
   if (format != Format::Json) throw Error("a list is a table or json");
   base::JsonWriter json;
-  json.begin_object().member("schema", "pagoda.list/1");
-  if (!tool.empty()) json.member("tool", tool);
+  json.begin_object().member("schema", "pagoda.list/1").member_if_any("tool", tool);
   switch (list) {
     case List::Devices:
       json.key("devices").begin_array();

@@ -11,19 +11,15 @@ std::string structure_report(Format format, const StructureProfile& profile, con
   using base::JsonWriter;
   const std::vector<Feature> row = features(profile);
   if (format == Format::Json) {
-    base::JsonWriter json;
-    json.begin_object();
-    json.member("schema", "pagoda.structure/1");
-    if (!tool.empty()) json.member("tool", tool);
+    JsonWriter json;
+    json.begin_object().member("schema", "pagoda.structure/1").member_if_any("tool", tool);
     json.member("model", profile.model);
     for (const Feature& feature : row) json.member(feature.name, feature.value);
-    json.key("precision_bytes_share").begin_object(base::JsonWriter::Layout::Line);
+    json.key("precision_bytes_share").begin_object(JsonWriter::Layout::Line);
     for (const auto& [type, share] : profile.precision_bytes_share) json.member(type, share);
-    json.end_object();
-    json.key("op_counts").begin_object(base::JsonWriter::Layout::Line);
+    json.end_object().key("op_counts").begin_object(JsonWriter::Layout::Line);
     for (const auto& [op, count] : profile.op_counts) json.member(op, count);
-    json.end_object();
-    json.end_object();
+    json.end_object().end_object();
     return std::move(json).text();
   }
   base::CsvLine header, line;

@@ -1,6 +1,8 @@
 // Numbers of nodes from the estimate, its prediction and a joined measurement.
 #include "viewers/values.h"
 
+#include <algorithm>
+
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 #include "report/rows.h"
@@ -12,10 +14,6 @@ using documents::Count;
 using documents::EstimateCounts;
 using documents::EstimateDocument;
 using documents::EstimateNode;
-
-std::string joined_names(const EstimateDocument& estimate, const std::vector<std::size_t>& nodes) {
-  return base::joined(nodes, "; ", [&](std::size_t node) { return estimate.nodes[node].shown_name(); });
-}
 
 void add_run(std::vector<NodeValues>& values, const Viewed& viewed) {
   for (const measured::JoinedGroup& group : measured::joined_groups(*viewed.run, viewed.estimate)) {
@@ -33,14 +31,18 @@ void add_run(std::vector<NodeValues>& values, const Viewed& viewed) {
 
 }  // namespace
 
+std::string joined_names(const EstimateDocument& estimate, const std::vector<std::size_t>& nodes) {
+  return base::joined(nodes, "; ", [&](std::size_t node) { return estimate.nodes[node].shown_name(); });
+}
+
 std::vector<const Metric*> metrics() {
   return documents::columns_of(documents::RowKind::Node, documents::View::Viewer);
 }
 
 const Metric* metric(std::string_view name) {
-  for (const Metric* each : metrics())
-    if (each->name == name) return each;
-  return nullptr;
+  const std::vector<const Metric*> all = metrics();
+  const auto found = std::ranges::find(all, name, &Metric::name);
+  return found == all.end() ? nullptr : *found;
 }
 
 std::vector<std::string> metric_names() {
@@ -127,17 +129,6 @@ std::string refusal(const Metric& metric, const Viewed& viewed) {
   for (const NodeValues& row : row_values(viewed))
     if (documents::number(cell(metric, row))) return {};
   return "--metric " + std::string(metric.name) + " " + metric.remedy;
-}
-
-std::optional<KernelText> kernel_text(const EstimateDocument& estimate, const EstimateNode& node) {
-  if (!estimate.traffic || node.group < 0) return std::nullopt;
-  const auto id = static_cast<std::size_t>(node.group);
-  const documents::EstimateGroup& group = estimate.traffic->groups[id];
-  const RowBound* bound = estimate.bound_of_group(id);
-  return KernelText{
-      .number = std::to_string(id),
-      .nodes = joined_names(estimate, group.nodes),
-      .seconds = bound == nullptr || bound->bound == Bound::Unknown ? "" : base::shortest(bound->seconds)};
 }
 
 }  // namespace pagoda::present

@@ -37,11 +37,7 @@ std::vector<const Metric*> metrics();
 Cell cell(const Metric& metric, const NodeValues& values);
 std::string label_text(const Metric& metric, const NodeValues& values);  // "231 M"; empty: unknown
 
-// The number of a node's kernel, the names of the kernel's nodes, and its seconds; empty without kernels in the
-// estimate, or if the node runs in none.
-struct KernelText {
-  std::string number, nodes, seconds;
-};
-std::optional<KernelText> kernel_text(const documents::EstimateDocument& estimate, const documents::EstimateNode& node);
+// "conv1; relu1".
+std::string joined_names(const documents::EstimateDocument& estimate, const std::vector<std::size_t>& nodes);
 
 }  // namespace pagoda::present

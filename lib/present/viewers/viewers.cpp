@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json_writer.h"
 #include "report/rows.h"
 #include "viewers/values.h"
@@ -89,50 +90,61 @@ class NetronList {
   JsonWriter& json_;
 };
 
+// Names and texts that are not empty.
+class Texts : public std::vector<std::pair<std::string_view, std::string>> {
+ public:
+  void add(std::string_view name, std::string text) {
+    if (!text.empty()) emplace_back(name, std::move(text));
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void add(std::string_view name, Enum value) { add(name, std::string(to_string(value))); }
+};
+
+// The number of a node's kernel, the names of the kernel's nodes, and its seconds; nothing if the node runs in none.
+void add_kernel(Texts& texts, const EstimateDocument& estimate, const EstimateNode& node) {
+  if (!estimate.traffic || node.group < 0) return;
+  const auto id = static_cast<std::size_t>(node.group);
+  const RowBound* bound = estimate.bound_of_group(id);
+  texts.add("kernel", std::to_string(id));
+  texts.add("kernel_nodes", joined_names(estimate, estimate.traffic->groups[id].nodes));
+  if (bound != nullptr && bound->bound != Bound::Unknown) texts.add("kernel_seconds", base::shortest(bound->seconds));
+}
+
 // The conditions of the numbers: tool, device, precision, sizes …
-std::vector<std::pair<std::string, std::string>> conditions(const EstimateDocument& estimate) {
-  std::vector<std::pair<std::string, std::string>> list;
-  const auto say = [&](const char* name, std::string value) {
-    if (!value.empty()) list.emplace_back(name, std::move(value));
-  };
-  say("tool", estimate.tool);
-  if (estimate.roofline) say("device", report::device_text(*estimate.roofline));
-  if (estimate.precision) say("precision", std::string(to_string(*estimate.precision)));
-  say("traffic", std::string(to_string(estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused)));
-  say("sizes", base::joined(estimate.bindings, ", ", [](const auto& binding) {
-        return binding.first + "=" + (binding.second ? std::to_string(*binding.second) : "free, taken as 1");
-      }));
+Texts conditions(const EstimateDocument& estimate) {
+  Texts texts;
+  texts.add("tool", estimate.tool);
+  if (estimate.roofline) texts.add("device", report::device_text(*estimate.roofline));
+  if (estimate.precision) texts.add("precision", *estimate.precision);
+  texts.add("traffic", estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused);
+  texts.add("sizes", base::joined(estimate.bindings, ", ", [](const auto& binding) {
+              return cat(binding.first, "=", binding.second ? std::to_string(*binding.second) : "free, taken as 1");
+            }));
   if (estimate.roofline && estimate.roofline->predicted)
-    say("prediction", estimate.roofline->predicted->calibration + " (" + estimate.roofline->predicted->engine + ")");
-  if (estimate.measured) say("measurement", estimate.measured->source);
+    texts.add("prediction",
+              cat(estimate.roofline->predicted->calibration, " (", estimate.roofline->predicted->engine, ")"));
+  if (estimate.measured) texts.add("measurement", estimate.measured->source);
   if (estimate.totals.partial)
-    say("partial",
-        std::to_string(estimate.totals.unmodelled_nodes) + " nodes are not modelled: totals are lower bounds");
-  return list;
+    texts.add("partial", cat(estimate.totals.unmodelled_nodes, " nodes are not modelled: totals are lower bounds"));
+  return texts;
 }
 
 // The texts shown at a node, besides its numbers.
-std::vector<std::pair<std::string, std::string>> words(const EstimateDocument& estimate, const NodeValues& values) {
-  std::vector<std::pair<std::string, std::string>> list;
-  const auto say = [&](const char* name, std::string value) {
-    if (!value.empty()) list.emplace_back(name, std::move(value));
-  };
+Texts words(const EstimateDocument& estimate, const NodeValues& values) {
+  Texts texts;
   const EstimateNode& node = *values.node;
-  if (values.bound != to_string(Bound::None)) say("bound", values.bound);
-  if (node.precision != ElementType::Undefined) say("precision", std::string(to_string(node.precision)));
-  if (node.mark != Mark::Compute) say("mark", std::string(to_string(node.mark)));
-  say("problem", values.problem);
-  if (values.rows > 1) say("runs", std::to_string(values.rows));
-  if (const std::optional<KernelText> kernel = values.rows > 1 ? std::nullopt : kernel_text(estimate, node)) {
-    say("kernel", kernel->number);
-    say("kernel_nodes", kernel->nodes);
-    say("kernel_seconds", kernel->seconds);
-  }
+  if (values.bound != to_string(Bound::None)) texts.add("bound", values.bound);
+  if (node.precision != ElementType::Undefined) texts.add("precision", node.precision);
+  if (node.mark != Mark::Compute) texts.add("mark", node.mark);
+  texts.add("problem", values.problem);
+  if (values.rows > 1) texts.add("runs", std::to_string(values.rows));
+  if (values.rows == 1) add_kernel(texts, estimate, node);
   if (values.together_seconds) {
-    say("measured_together_seconds", base::shortest(*values.together_seconds));
-    say("measured_together", values.together);
+    texts.add("measured_together_seconds", base::shortest(*values.together_seconds));
+    texts.add("measured_together", values.together);
   }
-  return list;
+  return texts;
 }
 
 }  // namespace
@@ -159,10 +171,10 @@ std::string netron_attachment(const Viewed& viewed, const Metric* only) {
   }
   {
     NetronList list(json, "metadata");
-    for (const auto& [name, value] : conditions(viewed.estimate)) list.add(model, "pagoda." + name, value);
+    for (const auto& [name, value] : conditions(viewed.estimate)) list.add(model, cat("pagoda.", name), value);
     for (const NodeValues& values : nodes)
       for (const auto& [name, value] : words(viewed.estimate, values))
-        list.add(target_of(*values.node), "pagoda." + name, value);
+        list.add(target_of(*values.node), cat("pagoda.", name), value);
   }
   json.end_object();
   return std::move(json).text();
@@ -197,8 +209,8 @@ std::string model_explorer_data(const Viewed& viewed, const Metric& metric) {
 
 Annotations annotations(const Viewed& viewed, const Analysis& analysis) {
   if (analysis.nodes.size() != viewed.estimate.nodes.size())
-    throw Error("annotations: the estimate has " + std::to_string(viewed.estimate.nodes.size()) +
-                " nodes and the analysis " + std::to_string(analysis.nodes.size()) + ", expected those of one request");
+    throw Error(cat("annotations: the estimate has ", viewed.estimate.nodes.size(), " nodes and the analysis ",
+                    analysis.nodes.size(), ", expected those of one request"));
   std::map<std::pair<GraphId, std::int32_t>, NodeValues> nodes;
   const std::vector<NodeValues> rows = row_values(viewed);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -207,7 +219,7 @@ Annotations annotations(const Viewed& viewed, const Analysis& analysis) {
   }
   Annotations notes;
   const auto note = [&](Annotations::Entries& entries, std::string_view name, const std::string& value) {
-    if (!value.empty()) entries.emplace_back(notes.prefix + std::string(name), value);
+    if (!value.empty()) entries.emplace_back(cat(notes.prefix, name), value);
   };
   for (const auto& [name, value] : conditions(viewed.estimate)) note(notes.model, name, value);
   const NodeValues total = total_values(viewed);
