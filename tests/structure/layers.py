@@ -35,7 +35,7 @@ FRONTS = {"present", "lab"}
 PROGRAMS = r"(pagoda-\w+|onnx-estimate|ert-ceilings|ncu|nsys|trtexec|rocprofv3|python3|TensorRT|Nsight Compute)\b"
 COMMANDS = {"lib/measured/profile/ncu.cpp"}  # builds the command line of another program
 MARKDOWN = {"lib/documents/estimate/columns.cpp"}  # holds texts of a reference, whose backquotes mark columns
-FIELDS = "lib/present/spell.cpp"  # {"field", "option"}, …
+FIELDS = "lib/present/spell.cpp"  # kFields: names between blanks
 
 MOST_PUBLIC = 65
 
@@ -297,7 +297,8 @@ def literals(text):
 
 
 def options(tree):
-    fields = set(re.findall(r'^\s*\{"(\w+)", ', tree.text.get(FIELDS, ""), re.M))
+    table = re.search(r"kFields\[\] = \{(.*?)^\};", tree.text.get(FIELDS, ""), re.S | re.M)
+    fields = {name for text in literals(table[1]) for name in text.split()} if table else set()
     for path in tree.sources:
         layer = tree.layer(path)
         if not path.startswith("lib/") or layer not in tree.layers or layer in FRONTS or path in COMMANDS:

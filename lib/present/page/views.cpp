@@ -10,7 +10,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
-#include "pagoda/present/report.h"
+#include "report/rows.h"
 
 namespace pagoda::present {
 namespace plot {
