@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "commands.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "tool.h"

@@ -1,11 +1,13 @@
-#include "commands.h"
+#include "arguments.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
@@ -35,11 +37,17 @@ std::vector<documents::Result> load(const std::string& path, const std::vector<s
   return std::move(set.results);
 }
 
+std::vector<documents::Result> load_all(const ReportArguments& flags) {
+  std::vector<documents::Result> results;
+  for (const std::string& input : flags.inputs)
+    std::ranges::move(load(input, flags.where), std::back_inserter(results));
+  return results;
+}
+
 std::string text_of(const documents::Result& result, const std::string& axis) {
-  documents::Config one;
-  if (const auto it = result.config.find(axis); it != result.config.end()) one[axis] = it->second;
-  if (one.empty()) return {};
-  const std::string text = documents::config_label(one), prefix = axis + "=";
+  const auto found = result.config.find(axis);
+  if (found == result.config.end()) return {};
+  const std::string text = documents::config_label({*found}), prefix = axis + "=";
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
@@ -78,13 +86,12 @@ TwoSets two_sets(const ReportArguments& flags, lab::CompareOptions& options) {
 }
 
 lab::ReportFormat format_of(const std::string& path) {
-  const std::string end = std::filesystem::path(path).extension().string();
-  if (end == ".csv") return lab::ReportFormat::Csv;
-  if (end == ".svg") return lab::ReportFormat::Svg;
-  if (end == ".png") return lab::ReportFormat::Png;
-  if (end == ".html") return lab::ReportFormat::Html;
-  if (path.empty() || path == "-" || end == ".txt") return lab::ReportFormat::Text;
-  throw Error(path + ": no format \"" + end + "\"; expected .csv, .svg, .png, .html or .txt");
+  using enum lab::ReportFormat;
+  const std::string end = path.empty() || path == "-" ? ".txt" : std::filesystem::path(path).extension().string();
+  for (const auto& [ending, format] :
+       {std::pair{".csv", Csv}, {".svg", Svg}, {".png", Png}, {".html", Html}, {".txt", Text}})
+    if (end == ending) return format;
+  throw Error(cat(path, ": no format \"", end, "\"; expected .csv, .svg, .png, .html or .txt"));
 }
 
 // The title; text and CSV cannot show one.
@@ -139,12 +146,12 @@ std::vector<lab::Snapshot> snapshots_of(const ReportArguments& flags) {
   return list;
 }
 
+lab::History history_of(const ReportArguments& flags) { return lab::history(snapshots_of(flags), flags.baseline); }
+
 }  // namespace
 
 int report_table(const ReportArguments& flags) {
-  std::vector<documents::Result> results;
-  for (const std::string& input : flags.inputs)
-    for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
+  const std::vector<documents::Result> results = load_all(flags);
   write_output(flags.output, lab::times_report(results, format_of(flags.output), title_of(flags)));
   return kDone;
 }
@@ -160,9 +167,7 @@ int report_csv(const ReportArguments& flags) {
     throw Error("--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
   if (*columns != lab::ResultColumns::Calibration && !flags.machine.empty())
     throw UsageError("--machine is a column of --columns calibration, not of " + flags.columns);
-  std::vector<documents::Result> results;
-  for (const std::string& input : flags.inputs)
-    for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
+  const std::vector<documents::Result> results = load_all(flags);
   write_output(flags.output,
                lab::results_csv(results, *columns,
                                 flags.models.empty() ? lab::ModelFeatures() : features_of(results, flags.models),
@@ -184,13 +189,13 @@ int report_compare(const ReportArguments& flags) {
 }
 
 int report_latest(const ReportArguments& flags) {
-  const lab::History history = lab::history(snapshots_of(flags), flags.baseline);
+  const lab::History history = history_of(flags);
   write_output(flags.output, lab::latest_report(history, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 
 int report_history(const ReportArguments& flags) {
-  const lab::History history = lab::history(snapshots_of(flags), flags.baseline);
+  const lab::History history = history_of(flags);
   write_output(flags.output, lab::history_report(history, format_of(flags.output), title_of(flags)));
   return kDone;
 }
@@ -204,8 +209,8 @@ int report_measured(const ReportArguments& flags) {
     return kDone;
   }
   if (found.size() != 1)
-    throw Error("--key \"" + flags.key + "\": " + std::to_string(found.size()) +
-                " records have it; expected the beginning of one key (pagoda-report csv lists them)");
+    throw Error(cat("--key \"", flags.key, "\": ", found.size(),
+                    " records have it; expected the beginning of one key (pagoda-report csv lists them)"));
   write_output(flags.output, documents::write_measured(lab::measured_of(found[0])));
   return kDone;
 }

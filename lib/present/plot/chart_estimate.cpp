@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
@@ -36,7 +37,6 @@ std::vector<std::size_t> ChartEstimate::positions(const std::vector<std::size_t>
 
 std::size_t ChartEstimate::heaviest(const std::vector<std::size_t>& positions) const {
   std::vector<const EstimateNode*> list;
-  list.reserve(positions.size());
   for (const std::size_t at : positions) list.push_back(nodes[at]);
   const EstimateNode* found = report::heaviest_node(list);
   return found == nullptr ? 0 : *position(found->index);
@@ -59,7 +59,7 @@ std::string model_label(const ChartEstimate& estimate) {
   std::string name = estimate::short_model_name(estimate.document());
   if (name.empty()) name = estimate.source->name;
   const auto& training = estimate.document().training;
-  return training ? name + ", training step by " + std::string(to_string(training->optimizer)) : name;
+  return training ? cat(name, ", training step by ", to_string(training->optimizer)) : name;
 }
 
 }  // namespace
@@ -67,14 +67,14 @@ std::string model_label(const ChartEstimate& estimate) {
 std::string ChartEstimate::label_without_free() const {
   std::string name = model_label(*this);
   for (const auto& [dim, size] : document().bindings)
-    if (size) name += ", " + dim + "=" + std::to_string(*size);
+    if (size) name += cat(", ", dim, "=", *size);
   return name;
 }
 
 std::string ChartEstimate::label(const std::string& without) const {
   std::string name = model_label(*this);
   for (const auto& [dim, size] : document().bindings)
-    if (dim != without) name += ", " + dim + "=" + (size ? base::shortest(static_cast<double>(*size)) : "1 (free)");
+    if (dim != without) name += cat(", ", dim, "=", size ? base::shortest(static_cast<double>(*size)) : "1 (free)");
   return name;
 }
 
@@ -89,13 +89,13 @@ ChartEstimate chart_estimate(const PlotEstimate& estimate) {
   }
   std::ranges::sort(result.nodes, {}, &EstimateNode::index);
   if (document.sweep && document.sweep->dims.size() != 1)
-    result.notes.push_back("a sweep over " + std::to_string(document.sweep->dims.size()) +
-                           " dims is not drawn: only one dim makes a curve");
+    result.notes.push_back(
+        cat("a sweep over ", document.sweep->dims.size(), " dims is not drawn: only one dim makes a curve"));
   else if (document.sweep && !document.sweep->points.empty())
     result.sweep = &*document.sweep;
   if (const auto flops = real(document.totals.counts.flops); flops && sum < *flops * (1 - 1e-9))
-    result.notes.push_back("the estimate lists only the nodes of " + percent_text(sum / *flops) +
-                           " of its FLOPs; write it without --top for all");
+    result.notes.push_back(cat("the estimate lists only the nodes of ", percent_text(sum / *flops),
+                               " of its FLOPs; write it without --top for all"));
   for (const std::string& member : document.unknown) result.notes.push_back(documents::left_out(member));
   return result;
 }

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/measured/join.h"
 #include "plot/chart.h"
 
@@ -52,7 +54,7 @@ void finish(Item& item) {
 void tell_precision(Item& item, const ChartEstimate& estimate) {
   const std::optional<Precision> own = precision(item.dtype), asked = estimate.document().roofline->precision;
   const bool is_integer = item.dtype.find("int") != std::string::npos;
-  if (own && asked && *own != *asked && !is_integer) item.dtype += " as " + std::string(to_string(*asked));
+  if (own && asked && *own != *asked && !is_integer) item.dtype += cat(" as ", to_string(*asked));
 }
 
 Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, bool same_device) {
@@ -85,6 +87,7 @@ Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, 
 // DRAM traffic if the nodes at these positions run as one kernel.
 std::optional<double> fused_bytes(const ChartEstimate& estimate, const std::vector<std::size_t>& nodes,
                                   const measured::Readers& readers) {
+  if (nodes.size() < 2) return std::nullopt;
   std::vector<std::size_t> rows;
   for (const std::size_t at : nodes)
     rows.push_back(static_cast<std::size_t>(estimate.nodes[at] - estimate.document().nodes.data()));
@@ -133,17 +136,17 @@ std::optional<double> counted_flops(const documents::MeasuredKernel& kernel) {
 
 void add_kernel(Item& item, const documents::MeasuredKernel& kernel) {
   const bool first = item.kernels.empty();
-  const auto add = [first](std::optional<double>& total, const std::optional<double>& part) {
-    total = first ? part : sum(total, part);
-  };
-  add(item.seconds, kernel.seconds);
-  add(item.min_seconds, kernel.spread ? std::optional(kernel.spread->min) : std::nullopt);
-  add(item.max_seconds, kernel.spread ? std::optional(kernel.spread->max) : std::nullopt);
-  add(item.counted_flops, counted_flops(kernel));
-  add(item.dram_bytes, kernel.bytes.dram ? kernel.bytes.dram : sum(kernel.bytes.dram_read, kernel.bytes.dram_write));
-  add(item.l2_bytes, kernel.bytes.l2);
-  add(item.l1_bytes, kernel.bytes.l1);
-  add(item.joules, kernel.energy_joules);
+  const auto& [spread, bytes] = std::tie(kernel.spread, kernel.bytes);
+  const std::pair<std::optional<double> Item::*, std::optional<double>> parts[] = {
+      {&Item::seconds, kernel.seconds},
+      {&Item::min_seconds, spread ? std::optional(spread->min) : std::nullopt},
+      {&Item::max_seconds, spread ? std::optional(spread->max) : std::nullopt},
+      {&Item::counted_flops, counted_flops(kernel)},
+      {&Item::dram_bytes, bytes.dram ? bytes.dram : sum(bytes.dram_read, bytes.dram_write)},
+      {&Item::l2_bytes, bytes.l2},
+      {&Item::l1_bytes, bytes.l1},
+      {&Item::joules, kernel.energy_joules}};
+  for (const auto& [total, part] : parts) item.*total = first ? part : sum(item.*total, part);
   if (kernel.launches) item.launches = item.launches.value_or(0) + *kernel.launches;
   item.kernels.push_back(kernel.name);
 }
@@ -161,14 +164,9 @@ Item kernel_item(const documents::MeasuredKernel& kernel) {
 // The nodes that a kernel executed: by the file's join, else the node with the kernel's name.
 std::vector<std::size_t> nodes_of(const documents::MeasuredKernel& kernel, const ChartEstimate& estimate,
                                   const std::map<std::string, std::size_t>& by_name) {
-  std::vector<std::size_t> nodes;
-  if (kernel.joined) {
-    for (const std::size_t index : kernel.joined->nodes)
-      if (const auto at = estimate.position(index)) nodes.push_back(*at);
-  } else if (const auto found = by_name.find(kernel.node); !kernel.node.empty() && found != by_name.end()) {
-    nodes.push_back(found->second);
-  }
-  return nodes;
+  if (kernel.joined) return estimate.positions(kernel.joined->nodes);
+  const auto found = kernel.node.empty() ? by_name.end() : by_name.find(kernel.node);
+  return found == by_name.end() ? std::vector<std::size_t>() : std::vector{found->second};
 }
 
 // The differences that the join found between counters and estimate, by first kernel.
@@ -178,7 +176,7 @@ std::map<std::size_t, std::string> flags_of(const documents::Measured& measured)
   for (const documents::NodeCounts& counts : measured.join->counts) {
     if (counts.kernels.empty()) continue;
     std::string& text = result[counts.kernels.front()];
-    for (const documents::CountFlag flag : counts.flags) (text += text.empty() ? "" : "; ") += to_string(flag);
+    for (const documents::CountFlag flag : counts.flags) text += cat(text.empty() ? "" : "; ", to_string(flag));
   }
   return result;
 }
@@ -194,8 +192,7 @@ std::vector<Item> step_items(const ChartEstimate& estimate, const Roofs& roofs, 
       item.name = item.type = "optimizer";
       item.scope = item.shape = "";
     } else if (row.part != "forward") {
-      item.name += " " + row.part;
-      item.type += " " + row.part;
+      for (std::string* text : {&item.name, &item.type}) *text += " " + row.part;
     }
     const bool is_idle = !(row.bound.flops > 0) && !(row.bound.bytes > 0);
     item.absence = is_idle ? Absence::NoWork : Absence::None;
@@ -274,8 +271,8 @@ std::vector<Item> joined_items(const ChartEstimate& estimate, const documents::M
   const std::map<std::size_t, std::string> flags = flags_of(measured);
   std::vector<Item> items;
   for (const auto& [root, nodes] : members) {
-    Item item = merged(estimate, nodes, estimate.heaviest(nodes), roofs, same_device,
-                       nodes.size() > 1 ? fused_bytes(estimate, nodes, readers) : std::nullopt);
+    Item item =
+        merged(estimate, nodes, estimate.heaviest(nodes), roofs, same_device, fused_bytes(estimate, nodes, readers));
     if (const auto found = kernels.find(root); found != kernels.end()) {
       for (const std::size_t k : found->second) {
         add_kernel(item, measured.kernels[k]);

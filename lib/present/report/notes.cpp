@@ -1,6 +1,8 @@
 // Additions to a report: diagnostics, budgets, and assumed sizes.
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/spell.h"
 #include "report/rows.h"
@@ -41,18 +43,15 @@ std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets
   std::string text;
   for (const documents::EstimateBudget& budget : budgets) {
     const std::string causes = report::causes_text(budget);
-    text += std::string(to_string(budget.budget)) + ": " + std::string(to_string(budget.verdict)) + " " + budget.limit +
-            ", found " + report::found_text(budget) + (causes.empty() ? "" : "; " + causes) + "\n";
+    text += cat(to_string(budget.budget), ": ", to_string(budget.verdict), " ", budget.limit, ", found ",
+                report::found_text(budget), causes.empty() ? "" : "; ", causes, "\n");
   }
   return text;
 }
 
 std::optional<Format> format(std::string_view name) {
-  constexpr std::pair<Format, std::string_view> kFormats[] = {
-      {Format::Table, "table"}, {Format::Json, "json"}, {Format::Csv, "csv"}, {Format::Markdown, "markdown"}};
-  for (const auto& [value, text] : kFormats)
-    if (text == name) return value;
-  return std::nullopt;
+  constexpr base::EnumNames<Format::Markdown> kNames("table", "json", "csv", "markdown");
+  return kNames.value(name);
 }
 
 std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Severity least, std::size_t limit) {
@@ -69,42 +68,46 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
       continue;
     }
     ++shown;
-    text += std::string(to_string(diagnostic.severity)) + ": ";
-    if (!diagnostic.node.empty()) text += base::printable(diagnostic.node) + ": ";
-    text += base::printable(diagnostic.message) + "\n";
+    text += cat(to_string(diagnostic.severity), ": ", base::printable(diagnostic.node),
+                diagnostic.node.empty() ? "" : ": ", base::printable(diagnostic.message), "\n");
   }
   if (following > 0)
-    text += "and " + std::to_string(following) + (following == 1 ? " node" : " nodes") +
-            " behind them: an input's rank is not known\n";
-  if (hidden > 0) text += "and " + std::to_string(hidden) + " more; --format json lists all\n";
+    text += cat("and ", following, following == 1 ? " node" : " nodes", " behind them: an input's rank is not known\n");
+  if (hidden > 0) text += cat("and ", hidden, " more; --format json lists all\n");
   return text;
 }
 
 std::string free_dims_report(const documents::EstimateDocument& estimate) {
-  constexpr std::size_t kListed = 8, kShort = 40;
+  constexpr std::size_t kShort = 40;
   std::string text;
+  // The first items, and the number of the others.
+  const auto listed = [](const auto& items, const auto& item_text) {
+    constexpr std::size_t kListed = 8;
+    std::string list;
+    for (std::size_t i = 0; i < std::min(items.size(), kListed); ++i)
+      list += cat(i == 0 ? "" : ", ", item_text(items[i]));
+    return items.size() > kListed ? cat(list, " and ", items.size() - kListed, " more") : list;
+  };
   if (const std::vector<std::string> dims = estimate::free_dims(estimate); !dims.empty()) {
-    std::string names, remedy;
-    for (std::size_t i = 0; i < std::min(dims.size(), kListed); ++i) {
-      names += (i == 0 ? "" : ", ") + dims[i];
-      remedy += " --dim " + dims[i] + "=V";
-    }
-    if (dims.size() > kListed) names += " and " + std::to_string(dims.size() - kListed) + " more";
-    text += "free dims taken as 1: " + names + "; set them with" + remedy + ", or see formulas with --symbolic\n";
+    std::string remedy;
+    const std::string names = listed(dims, [&](const std::string& dim) {
+      remedy += cat(" --dim ", dim, "=V");
+      return dim;
+    });
+    text += cat("free dims taken as 1: ", names, "; set them with", remedy, ", or see formulas with --symbolic\n");
   }
   if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
-    text += "warning: " + command_line(problem) + "\n";
-  if (const std::vector<Symbol> symbols = estimate::unset_symbols(estimate); !symbols.empty()) {
-    text += "sizes that the data decide, taken as 1 unless set with --assume: ";
-    for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {
-      text += (i == 0 ? "" : ", ") + symbols[i].name;
-      // Only --symbolic shows long formulas.
-      const std::string upper = symbols[i].upper ? symbols[i].upper->to_string() : "";
-      if (!upper.empty() && upper.size() <= kShort) text += " (at most " + upper + ")";
-    }
-    if (symbols.size() > kListed) text += " and " + std::to_string(symbols.size() - kListed) + " more";
-    text += "; --symbolic says what each is\n";
-  }
+    text += cat("warning: ", command_line(problem), "\n");
+  if (const std::vector<Symbol> symbols = estimate::unset_symbols(estimate); !symbols.empty())
+    text += cat("sizes that the data decide, taken as 1 unless set with --assume: ",
+                listed(symbols,
+                       [](const Symbol& symbol) {
+                         // Only --symbolic shows long formulas.
+                         const std::string upper = symbol.upper ? symbol.upper->to_string() : "";
+                         const bool is_short = !upper.empty() && upper.size() <= kShort;
+                         return is_short ? cat(symbol.name, " (at most ", upper, ")") : cat(symbol.name);
+                       }),
+                "; --symbolic says what each is\n");
   return text;
 }
 

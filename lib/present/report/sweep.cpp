@@ -1,6 +1,7 @@
 // A sweep as a table, as Markdown, as CSV, or inside the JSON of its estimate.
 #include <filesystem>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "report/rows.h"
 
@@ -29,11 +30,11 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
 
 // heading() and footing(): the text above and below the rows.
 std::string heading(const EstimateDocument& estimate) {
-  std::string text = report::subtitle(estimate) + "\n" + std::string(to_string(estimate.sweep->traffic)) + " traffic";
+  const std::string text = cat(report::subtitle(estimate), "\n", to_string(estimate.sweep->traffic), " traffic");
   if (!estimate.roofline) return text;
   const auto& parallel = estimate.roofline->parallel;
-  return text + " · " + (parallel ? std::to_string(parallel->devices.devices()) + " × " : "") +
-         report::device_text(*estimate.roofline);
+  return cat(text, " · ", parallel ? cat(parallel->devices.devices(), " × ") : "",
+             report::device_text(*estimate.roofline));
 }
 
 std::string footing(const EstimateDocument& estimate) {
@@ -85,10 +86,10 @@ std::string sweep_report(Format format, const EstimateDocument& estimate, const 
   if (format == Format::Csv) return sweep_csv(estimate);
   const base::Grid grid = sweep_grid(estimate);
   if (format == Format::Markdown)
-    return "# " + report::code(report::title(estimate)) + "\n\n" + heading(estimate) + "\n\n" +
-           report::markdown_table(grid) + "\n" + footing(estimate) + "\n";
-  return report::title(estimate) + "\n" + heading(estimate) + "\n\n" + base::aligned(grid, options.width) + "\n" +
-         footing(estimate) + "\nSI units: 1 kB is 1000 B, 1 M is 10^6\n";
+    return cat("# ", report::code(report::title(estimate)), "\n\n", heading(estimate), "\n\n",
+               report::markdown_table(grid), "\n", footing(estimate), "\n");
+  return cat(report::title(estimate), "\n", heading(estimate), "\n\n", base::aligned(grid, options.width), "\n",
+             footing(estimate), "\n", report::kSiUnits);
 }
 
 }  // namespace pagoda::present

@@ -40,7 +40,7 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
   if (estimate.training)
     text += "\n" + base::aligned(report::training_grid(estimate), 0) + "\n" +
             base::aligned(report::training_memory_grid(*estimate.training), 0);
-  text += "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
+  text += report::kSiUnits;
   if (options.formulas) text += formula_block(data);
   return text;
 }

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <set>
 
+#include "pagoda/base/cat.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
@@ -34,18 +35,19 @@ base::Grid variants_grid(const documents::EstimateDocument& estimate) {
 
 namespace {
 
+// "; 2 products stay in float16 (a, b)", or nothing without nodes.
+std::string stay_text(const std::vector<std::string>& nodes, const std::string& one, const std::string& many) {
+  constexpr std::ptrdiff_t kNamed = 5;
+  if (nodes.empty()) return {};
+  const bool is_long = std::ssize(nodes) > kNamed;
+  const std::vector<std::string> named(nodes.begin(), is_long ? nodes.begin() + kNamed : nodes.end());
+  return cat("; ", nodes.size(), " ", nodes.size() == 1 ? one : many, " (", base::joined(named, ", ", base::printable),
+             is_long ? ", …)" : ")");
+}
+
 // "int8 takes 0.62 of float16's time on t4 under tensorrt; 2 products stay in float16 (a, b)"
-std::string under_engine(const std::vector<documents::EstimateVariant>& variants) {
+std::string under_engine(const Variants& variants) {
   std::string text;
-  const auto named = [](const std::vector<std::string>& nodes, const std::string& one, const std::string& many) {
-    constexpr std::size_t kNamed = 5;
-    if (nodes.empty()) return std::string();
-    std::string list;
-    for (std::size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
-      list += (i == 0 ? "" : ", ") + base::printable(nodes[i]);
-    return "; " + std::to_string(nodes.size()) + " " + (nodes.size() == 1 ? one : many) + " (" + list +
-           (nodes.size() > kNamed ? ", …)" : ")");
-  };
   const auto is_narrow = [](const documents::EstimateVariant& each) {
     return each.precision == Precision::Int8 || each.precision == Precision::Float8;
   };
@@ -57,12 +59,13 @@ std::string under_engine(const std::vector<documents::EstimateVariant>& variants
     });
     if (wide == variants.end()) continue;
     const std::string floats(to_string(*wide->precision));
-    text += std::string(to_string(*narrow.precision)) + " takes " +
-            base::rounded(narrow.predicted->seconds / wide->predicted->seconds) + " of " + floats + "'s time on " +
-            base::printable(narrow.device) + " under " + base::printable(narrow.predicted->engine) +
-            named(narrow.predicted->float_products, "product stays in " + floats, "products stay in " + floats) +
-            named(narrow.predicted->unfused_conversions, "conversion stays a kernel", "conversions stay kernels") +
-            "\n";
+    text +=
+        cat(to_string(*narrow.precision), " takes ",
+            base::rounded(narrow.predicted->seconds / wide->predicted->seconds), " of ", floats, "'s time on ",
+            base::printable(narrow.device), " under ", base::printable(narrow.predicted->engine),
+            stay_text(narrow.predicted->float_products, "product stays in " + floats, "products stay in " + floats),
+            stay_text(narrow.predicted->unfused_conversions, "conversion stays a kernel", "conversions stay kernels"),
+            "\n");
   }
   return text;
 }
@@ -70,21 +73,21 @@ std::string under_engine(const std::vector<documents::EstimateVariant>& variants
 // "2 × h200", or "h200" in a table without numbers of devices.
 std::string machine_text(const documents::EstimateVariant& variant) {
   const std::string device = base::printable(variant.device);
-  return variant.parallel ? std::to_string(variant.devices()) + " × " + device : device;
+  return variant.parallel ? cat(variant.devices(), " × ", device) : device;
 }
 
 // "longest context: cos_cache has 8,192 rows; memory alone holds 15,282,622 on h200, 2,441,381 on l4", each device in
 // the form that comes first.
-std::string under_table(const std::vector<documents::EstimateVariant>& variants) {
+std::string under_table(const Variants& variants) {
   std::string text;
   std::set<std::string_view> devices;
   for (const documents::EstimateVariant& variant : variants) {
     if (!variant.position_table || variant.longest_context != Count(variant.position_table->positions)) continue;
     if (!devices.insert(variant.device).second || !variant.memory_context) continue;
-    text += text.empty() ? "longest context: " + base::printable(variant.position_table->name) + " has " +
-                               base::grouped(variant.position_table->positions) + " rows; memory alone holds "
+    text += text.empty() ? cat("longest context: ", base::printable(variant.position_table->name), " has ",
+                               base::grouped(variant.position_table->positions), " rows; memory alone holds ")
                          : ", ";
-    text += base::grouped(*variant.memory_context) + " on " + machine_text(variant);
+    text += cat(base::grouped(*variant.memory_context), " on ", machine_text(variant));
   }
   return text.empty() ? text : text + "\n";
 }
@@ -100,10 +103,8 @@ std::string least_devices(const Variants& variants) {
     else
       found->second = std::min(found->second, each.devices());
   }
-  std::vector<std::string> texts;
-  texts.reserve(least.size());
-  for (const auto& [device, count] : least) texts.push_back(std::to_string(count) + " × " + base::printable(device));
-  return texts.empty() ? "fits none of them\n" : "fewest that hold it: " + base::joined(texts) + "\n";
+  const auto text = [](const auto& one) { return cat(one.second, " × ", base::printable(one.first)); };
+  return least.empty() ? "fits none of them\n" : cat("fewest that hold it: ", base::joined(least, ", ", text), "\n");
 }
 
 // Each reason once, with the rows that it refuses.
@@ -118,7 +119,7 @@ std::string refusals(const Variants& variants) {
   }
   std::string text;
   for (const auto& [reason, machines] : reasons)
-    text += "cannot split: " + base::printable(reason) + " (" + base::joined(machines) + ")\n";
+    text += cat("cannot split: ", base::printable(reason), " (", base::joined(machines), ")\n");
   return text;
 }
 
@@ -129,7 +130,7 @@ std::string most(const Variants& variants, const std::string& what, const Value&
   for (const documents::EstimateVariant& each : variants)
     if (each.fits.value_or(false) && value(each) && (best == nullptr || *value(each) > *value(*best))) best = &each;
   if (best == nullptr) return {};
-  return what + ": " + base::si_rate(*value(*best), "") + " on " + machine_text(*best) + "\n";
+  return cat(what, ": ", base::si_rate(*value(*best), ""), " on ", machine_text(*best), "\n");
 }
 
 // What a table over numbers of devices says to one who has to choose.
@@ -171,31 +172,22 @@ std::string above_variants(const EstimateDocument& estimate) {
 std::string decisive(const documents::EstimateDocument& estimate) {
   using Variant = documents::EstimateVariant;
   const Variants& variants = estimate.variants;
-  const auto can_run = [](const Variant& each) { return each.seconds && each.fits.value_or(true); };
-  const auto spread = [&](auto same, auto differs) {
-    double widest = 1;
-    for (const Variant& a : variants)
-      for (const Variant& b : variants)
-        if (can_run(a) && can_run(b) && same(a, b) && differs(a, b)) widest = std::max(widest, *a.seconds / *b.seconds);
-    return widest;
-  };
-  const auto device = [](const Variant& a, const Variant& b) { return a.device == b.device; };
-  const auto precision = [](const Variant& a, const Variant& b) { return a.precision == b.precision; };
-  const auto traffic = [](const Variant& a, const Variant& b) { return a.traffic == b.traffic; };
-  const auto both = [](auto p, auto q) {
-    return [=](const Variant& a, const Variant& b) { return p(a, b) && q(a, b); };
-  };
-  const auto no = [](auto p) { return [=](const Variant& a, const Variant& b) { return !p(a, b); }; };
-  const auto count = [](const Variant& a, const Variant& b) { return a.devices() == b.devices(); };
-  const std::pair<double, const char*> spreads[] = {
-      {spread(both(count, both(precision, traffic)), no(device)), "the device"},
-      {spread(both(count, both(device, traffic)), no(precision)), "the precision"},
-      {spread(both(count, both(device, precision)), no(traffic)), "fusion"},
-      {spread(both(device, both(precision, traffic)), no(count)), "the number of devices"}};
-  const auto widest = std::max_element(std::begin(spreads), std::end(spreads));
+  // The widest spread of times over variants that differ in one choice alone.
+  std::pair<double, const char*> widest = {1, ""};
+  for (const Variant& a : variants)
+    for (const Variant& b : variants) {
+      if (!a.seconds || !b.seconds || !a.fits.value_or(true) || !b.fits.value_or(true)) continue;
+      const std::pair<bool, const char*> choices[] = {{a.device != b.device, "the device"},
+                                                      {a.precision != b.precision, "the precision"},
+                                                      {a.traffic != b.traffic, "fusion"},
+                                                      {a.devices() != b.devices(), "the number of devices"}};
+      const auto differs = [](const auto& choice) { return choice.first; };
+      if (std::ranges::count_if(choices, differs) == 1 && *a.seconds / *b.seconds > widest.first)
+        widest = {*a.seconds / *b.seconds, std::ranges::find_if(choices, differs)->second};
+    }
   const std::string remarks = under_groups(estimate) + under_table(variants) + under_engine(variants);
-  if (widest->first < 1.01) return remarks;
-  return remarks + std::string(widest->second) + " moves the time most: up to " + base::rounded(widest->first) + "×\n";
+  if (widest.first < 1.01) return remarks;
+  return cat(remarks, widest.second, " moves the time most: up to ", base::rounded(widest.first), "×\n");
 }
 
 }  // namespace pagoda::present::report
