@@ -173,21 +173,21 @@ std::string decisive(const documents::EstimateDocument& estimate) {
   using Variant = documents::EstimateVariant;
   const Variants& variants = estimate.variants;
   // The widest spread of times over variants that differ in one choice alone.
-  std::pair<double, const char*> widest = {1, ""};
+  std::pair<double, const char*> spreads[] = {
+      {1, "the device"}, {1, "the precision"}, {1, "fusion"}, {1, "the number of devices"}};
   for (const Variant& a : variants)
     for (const Variant& b : variants) {
       if (!a.seconds || !b.seconds || !a.fits.value_or(true) || !b.fits.value_or(true)) continue;
-      const std::pair<bool, const char*> choices[] = {{a.device != b.device, "the device"},
-                                                      {a.precision != b.precision, "the precision"},
-                                                      {a.traffic != b.traffic, "fusion"},
-                                                      {a.devices() != b.devices(), "the number of devices"}};
-      const auto differs = [](const auto& choice) { return choice.first; };
-      if (std::ranges::count_if(choices, differs) == 1 && *a.seconds / *b.seconds > widest.first)
-        widest = {*a.seconds / *b.seconds, std::ranges::find_if(choices, differs)->second};
+      const bool differ[] = {a.device != b.device, a.precision != b.precision, a.traffic != b.traffic,
+                             a.devices() != b.devices()};
+      if (std::ranges::count(differ, true) != 1) continue;
+      double& widest = spreads[std::ranges::find(differ, true) - differ].first;
+      widest = std::max(widest, *a.seconds / *b.seconds);
     }
+  const auto& [factor, choice] = *std::ranges::max_element(spreads, {}, &std::pair<double, const char*>::first);
   const std::string remarks = under_groups(estimate) + under_table(variants) + under_engine(variants);
-  if (widest.first < 1.01) return remarks;
-  return cat(remarks, widest.second, " moves the time most: up to ", base::rounded(widest.first), "×\n");
+  if (factor < 1.01) return remarks;
+  return cat(remarks, choice, " moves the time most: up to ", base::rounded(factor), "×\n");
 }
 
 }  // namespace pagoda::present::report
