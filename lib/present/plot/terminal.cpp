@@ -156,7 +156,7 @@ std::string share_of_roof(const Series& series, const Dot& dot) {
   return percent_text(bound / seconds);
 }
 
-std::string lines_of(const std::string& text, int columns) {
+std::string broken_lines(const std::string& text, int columns) {
   return base::joined(report::wrapped(text, static_cast<std::size_t>(columns)), "\n") + "\n";
 }
 
@@ -223,15 +223,15 @@ std::string chart_text(const Chart& chart) {
   const std::optional<Verdict> verdict = verdict_of(chart);
   std::string text;
   if (verdict) {
-    text += lines_of(verdict->headline(" · "), chart.options.columns);
+    text += broken_lines(verdict->headline(" · "), chart.options.columns);
     for (const std::string& action : verdict->actions) text += base::elide("- " + action, columns_of_text) + "\n";
     text += ladder_text(verdict->ladder, columns_of_text);
   } else {
     text += base::elide(chart.title, columns_of_text) + "\n";
   }
   for (const Series& series : chart.series)
-    text +=
-        lines_of((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series), chart.options.columns);
+    text += broken_lines((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series),
+                         chart.options.columns);
   int next = static_cast<int>(std::floor(std::log10(chart.frame.y1) + 1e-9));
   for (int line = 0; line < lines; ++line) {
     std::string tick;

@@ -43,7 +43,7 @@ std::string dotted(const std::vector<std::string>& texts) {
 }
 
 // "1 kernel", "12 kernels".
-std::string counted(std::int64_t count, std::string_view what) {
+std::string grouped_count(std::int64_t count, std::string_view what) {
   return cat(base::grouped(count), " ", what, count == 1 ? "" : "s");
 }
 
@@ -59,7 +59,7 @@ Line work_line(const Data& data) {
   const bool has_flops = !data.counts_macs();
   std::string unmodelled, once;
   if (totals.unmodelled_nodes > 0)
-    unmodelled = cat(counted(totals.unmodelled_nodes, "node"),
+    unmodelled = cat(grouped_count(totals.unmodelled_nodes, "node"),
                      " not modelled: ", base::joined(totals.unmodelled_ops, ", ", base::printable));
   // Do not mention shapes or masks made of constants.
   constexpr int kLeastFlops = 1'000'000;
@@ -108,10 +108,11 @@ Line traffic_line(const Data& data) {
 Line phase_line(const EstimateDocument& estimate) {
   const documents::EstimatePhase& phase = *estimate.phase;
   const bool grows = phase.cache_bytes_per_token && *phase.cache_bytes_per_token > 0;
-  return {"phase", std::string(to_string(phase.phase)),
-          dotted({phase.tokens ? cat(counted(static_cast<std::int64_t>(*phase.tokens), "new token"), " a run") : "",
-                  grows ? cat("the cache grows by ", bytes(phase.cache_bytes_per_token), " a position") : "",
-                  phase.bytes_per_token ? cat(base::si_rate(*phase.bytes_per_token, "B"), " moved a token") : ""})};
+  return {
+      "phase", std::string(to_string(phase.phase)),
+      dotted({phase.tokens ? cat(grouped_count(static_cast<std::int64_t>(*phase.tokens), "new token"), " a run") : "",
+              grows ? cat("the cache grows by ", bytes(phase.cache_bytes_per_token), " a position") : "",
+              phase.bytes_per_token ? cat(base::si_rate(*phase.bytes_per_token, "B"), " moved a token") : ""})};
 }
 
 Line fit_line(const EstimateDocument& estimate) {
@@ -295,7 +296,7 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     lines.push_back({"time", "?", "no row's least time is known"});
     return;
   }
-  const std::string kernels = cat(counted(totals.launches, "kernel"),
+  const std::string kernels = cat(grouped_count(totals.launches, "kernel"),
                                   data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
   lines.push_back({"time", at_least(time.seconds),
                    dotted({time.at_least ? "of the modelled part" : "",

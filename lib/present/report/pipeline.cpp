@@ -26,7 +26,7 @@ std::string name_of(const PipelinePart& part) {
 bool has_flops(const Pipeline& pipeline) { return !report::counts_macs(pipeline.parts.front().estimate); }
 
 // A number of one run of a part, and of a result of the whole pipeline.
-struct Quantity {
+struct PipelineNumber {
   const char* name;    // in files
   const char* header;  // in tables; null: not there
   CellKind kind;
@@ -57,7 +57,7 @@ Cell predicted_seconds(const EstimateDocument& estimate) {
 }
 
 // clang-format off
-constexpr Quantity kQuantities[] = {
+constexpr PipelineNumber kNumbers[] = {
     {"macs",                  "MACs",        CellKind::Count,   true,  counted<&EstimateCounts::macs>,        whole<&Pipeline::macs>},
     {"flops",                 "FLOPs",       CellKind::Count,   true,  counted<&EstimateCounts::flops>,       whole<&Pipeline::flops>},
     {"bytes",                 "bytes",       CellKind::Bytes,   true,  counted<&EstimateCounts::bytes>,       whole<&Pipeline::bytes>},
@@ -79,28 +79,28 @@ Cell times(const Cell& cell, std::int64_t runs) {
 base::Grid parts_grid(const Pipeline& pipeline) {
   base::Grid grid{.columns = {{.header = "model", .shortest_width = 12}, {.header = "runs", .is_number = true}},
                   .rows = {}};
-  for (const Quantity& quantity : kQuantities) {
-    if (!quantity.is_shown(pipeline)) continue;
-    grid.columns.push_back({.header = quantity.header, .is_number = true});
-    if (quantity.of_part == seconds) grid.columns.push_back({.header = "share", .is_number = true});
+  for (const PipelineNumber& number : kNumbers) {
+    if (!number.is_shown(pipeline)) continue;
+    grid.columns.push_back({.header = number.header, .is_number = true});
+    if (number.of_part == seconds) grid.columns.push_back({.header = "share", .is_number = true});
   }
   const auto add_row = [&](std::vector<std::string> cells, const auto& value) {
-    for (const Quantity& quantity : kQuantities) {
-      if (!quantity.is_shown(pipeline)) continue;
-      const Cell cell = value(quantity);
-      cells.push_back(known_text(cell, quantity.kind));
-      if (quantity.of_part != seconds) continue;
+    for (const PipelineNumber& number : kNumbers) {
+      if (!number.is_shown(pipeline)) continue;
+      const Cell cell = value(number);
+      cells.push_back(known_text(cell, number.kind));
+      if (number.of_part != seconds) continue;
       const double share = documents::number(cell).value_or(0) / *pipeline.seconds;
       cells.push_back(*pipeline.seconds > 0 ? shown_text(share, CellKind::Portion) : "?");
     }
     grid.rows.push_back(std::move(cells));
   };
   for (const PipelinePart& part : pipeline.parts)
-    add_row({name_of(part), base::grouped(part.runs)}, [&](const Quantity& quantity) {
-      return times(quantity.of_part(part.estimate), quantity.is_of_runs ? part.runs : 1);
+    add_row({name_of(part), base::grouped(part.runs)}, [&](const PipelineNumber& number) {
+      return times(number.of_part(part.estimate), number.is_of_runs ? part.runs : 1);
     });
   add_row({"all", ""},
-          [&](const Quantity& quantity) { return quantity.of_all ? quantity.of_all(pipeline) : Cell(std::string()); });
+          [&](const PipelineNumber& number) { return number.of_all ? number.of_all(pipeline) : Cell(std::string()); });
   return grid;
 }
 
@@ -147,13 +147,13 @@ std::string json_text(const Pipeline& pipeline) {
   json.key("parts").begin_array();
   for (const PipelinePart& part : pipeline.parts) {
     json.begin_object(Layout::Line).member("model", part.estimate.model.path).member("runs", part.runs);
-    for (const Quantity& quantity : kQuantities)
-      if (quantity.of_part != nullptr) write_cell(json, quantity.name, quantity.of_part(part.estimate));
+    for (const PipelineNumber& number : kNumbers)
+      if (number.of_part != nullptr) write_cell(json, number.name, number.of_part(part.estimate));
     json.member("unmodelled_nodes", part.estimate.totals.unmodelled_nodes).end_object();
   }
   json.end_array().key("totals").begin_object();
-  for (const Quantity& quantity : kQuantities)
-    if (quantity.of_all != nullptr) write_cell(json, quantity.name, quantity.of_all(pipeline));
+  for (const PipelineNumber& number : kNumbers)
+    if (number.of_all != nullptr) write_cell(json, number.name, number.of_all(pipeline));
   json.member("items", pipeline.items).member("resident_bytes", pipeline.resident_bytes);
   json.member("in_turn_bytes", pipeline.in_turn_bytes).member("device_bytes", pipeline.device_bytes).end_object();
   json.member("partial", pipeline.partial).end_object();
@@ -162,14 +162,14 @@ std::string json_text(const Pipeline& pipeline) {
 
 std::string csv_text(const Pipeline& pipeline) {
   std::vector<std::string> header = {"model", "runs"};
-  for (const Quantity& quantity : kQuantities)
-    if (quantity.of_part != nullptr) header.emplace_back(quantity.name);
+  for (const PipelineNumber& number : kNumbers)
+    if (number.of_part != nullptr) header.emplace_back(number.name);
   std::string text = base::csv_line(header);
   for (const PipelinePart& part : pipeline.parts) {
     base::CsvLine line;
     line.name(part.estimate.model.path).add(part.runs);
-    for (const Quantity& quantity : kQuantities)
-      if (quantity.of_part != nullptr) line.add(exact_text(quantity.of_part(part.estimate)));
+    for (const PipelineNumber& number : kNumbers)
+      if (number.of_part != nullptr) line.add(exact_text(number.of_part(part.estimate)));
     text += std::move(line).end();
   }
   return text;
