@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
@@ -50,23 +51,20 @@ Writer writer_of(const std::string& format) {
 
 // Rejects options that the format does not show.
 void refuse_unseen(const CLI::App& app, const std::string& format) {
-  struct Shown {
-    const char* option;
-    std::vector<std::string> formats;
-  };
-  static const Shown kShown[] = {
+  static const std::vector<std::string> kDrawn = {"svg", "png", "pdf", "html", "json", "text"};
+  static const std::pair<const char*, std::vector<std::string>> kShown[] = {
       {"--title", {"svg", "png", "pdf", "html", "json"}},
-      {"--precision", {"svg", "png", "pdf", "html", "json", "text"}},
-      {"--xlim", {"svg", "png", "pdf", "html", "json", "text"}},
-      {"--ylim", {"svg", "png", "pdf", "html", "json", "text"}},
-      {"--max-dots", {"svg", "png", "pdf", "html", "json", "text"}},
+      {"--precision", kDrawn},
+      {"--xlim", kDrawn},
+      {"--ylim", kDrawn},
+      {"--max-dots", kDrawn},
       {"--labels", {"svg", "png", "pdf", "html", "text"}},
       {"--columns", {"text"}},
       {"--lines", {"text"}},
   };
   for (const auto& [option, formats] : kShown)
     if (app.count(option) > 0 && std::ranges::find(formats, format) == formats.end())
-      throw UsageError(std::string(option) + " is for " + base::joined(formats) + "; " + format + " does not show it");
+      throw UsageError(cat(option, " is for ", base::joined(formats), "; ", format, " does not show it"));
 }
 
 }  // namespace
@@ -81,24 +79,17 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   std::vector<double> x_limits, y_limits;
   app.add_option("--ceilings", arguments.ceilings, "Measured roofs: a file of ert-ceilings")->type_name("FILE");
   std::vector<std::string> devices;
-  app.add_option(
-         "--device", devices,
-         "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
-         "or a file, also a measurement whose device reported its peaks; with --ceilings dotted beside the measured "
-         "ones. "
-         "More of them, repeated or with commas: their "
-         "rooflines beside that of the first")
-      ->type_name("NAME|FILE")
-      ->expected(1)
-      ->take_all();
-  app.add_option("--estimate", arguments.estimates, "A file of onnx-estimate --format json; repeatable")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
-  app.add_option("--measured", arguments.measured, "A file of pagoda-import or pagoda-profile; repeatable")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
+  const auto add_files = [&](const char* name, std::vector<std::string>& files, const char* what, const char* type) {
+    app.add_option(name, files, what)->type_name(type)->expected(1)->take_all();
+  };
+  add_files(
+      "--device", devices,
+      "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
+      "or a file, also a measurement whose device reported its peaks; with --ceilings dotted beside the measured "
+      "ones. More of them, repeated or with commas: their rooflines beside that of the first",
+      "NAME|FILE");
+  add_files("--estimate", arguments.estimates, "A file of onnx-estimate --format json; repeatable", "FILE");
+  add_files("--measured", arguments.measured, "A file of pagoda-import or pagoda-profile; repeatable", "FILE");
   app.add_option("-o,--output", arguments.output, "The file to write, whole or not at all; - for the terminal")
       ->required();
   app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
@@ -128,15 +119,15 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
     format = arguments.output == "-" ? "text" : dot == std::string::npos ? "" : arguments.output.substr(dot + 1);
   arguments.write = writer_of(format);
   if (arguments.write == nullptr)
-    throw UsageError("no format \"" + format +
-                     "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format");
+    throw UsageError(
+        cat("no format \"", format, "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format"));
   refuse_unseen(app, format);
   if (arguments.options.energy && app.count("--frame") > 0 && format != "html")
     throw UsageError(
         "--frame is for rooflines of time; an energy roofline fits its data: set its ends with --xlim and --ylim");
   set_picture(arguments.picture, format, arguments.options);
   if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
-    throw UsageError("\"" + precision + "\" is not a precision; known: " + precision_names());
+    throw UsageError(cat("\"", precision, "\" is not a precision; known: ", precision_names()));
   if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};
   if (!y_limits.empty()) arguments.options.y_limits = {y_limits[0], y_limits[1]};
   arguments.options.color = arguments.output == "-" && base::is_output_terminal();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/energy_table.h"
 #include "plot/draw.h"
@@ -57,8 +58,7 @@ std::optional<EnergyModel> fitted_model(const Chart& chart, const std::vector<me
   const measured::EnergyFit fit = measured::fit_energy(rows);
   const auto is_known = [](const measured::EnergyTerm& term) { return term.value > 0; };
   if (!fit.indistinct.empty() || !std::ranges::all_of(fit.terms, is_known)) return std::nullopt;
-  source =
-      "fitted to " + std::to_string(rows.size()) + " runs of this chart, mean error " + percent_text(fit.mean_error);
+  source = cat("fitted to ", rows.size(), " runs of this chart, mean error ", percent_text(fit.mean_error));
   return EnergyModel{.joules_per_flop = fit.terms[0].value,
                      .joules_per_byte = fit.terms[1].value,
                      .constant_watts = fit.terms[2].value,
@@ -98,18 +98,17 @@ void set_series(Series& series, const std::optional<EnergyModel>& model) {
   keep_best(series);  // the run with the least energy may be a slower one
   if (series.runs.size() == 1 && series.measured_star) series.measured_star = series.runs.front();
   for (Dot& dot : series.dots) {
-    double flops = 0, bytes = 0;
+    Star whole;
     std::optional<double> sum = 0;
     for (const std::size_t at : dot.items) {
       const Item& item = series.items[at];
-      flops += item.work().value_or(0);
-      bytes += item.traffic().value_or(0);
+      whole.flops += item.work().value_or(0);
+      whole.bytes += item.traffic().value_or(0);
       sum = sum && item.joules ? std::optional(*sum + *item.joules) : std::nullopt;
     }
-    const bool is_measured = sum && *sum > 0 && flops > 0 && bytes > 0;
-    dot.x = dot.y = dot.l1_x = dot.l2_x = dot.low_y = dot.high_y = std::nullopt;
-    dot.measured_x = is_measured ? std::optional(flops / bytes) : std::nullopt;
-    dot.measured_y = is_measured ? std::optional(flops / *sum) : std::nullopt;
+    dot.x = dot.y = dot.l1_x = dot.l2_x = dot.low_y = dot.high_y = dot.measured_x = dot.measured_y = std::nullopt;
+    if (const auto star = with_joules(whole, sum); star && whole.flops > 0 && whole.bytes > 0)
+      dot.measured_x = star->x(), dot.measured_y = star->y();
     dot.above_roof = dot.rail = false;
   }
 }
@@ -199,10 +198,10 @@ Chart energy_view(const Chart& chart) {
                               ": no constants of energy are known at its clocks, so that it has no arch");
   const std::string reasons = because(chart);
   if (!chart.energy->model)
-    view.warnings.push_back("the energy constants are not known" + reasons +
-                            ", so there is no arch to draw: fit them with pagoda-calibrate --energy");
+    view.warnings.push_back(cat("the energy constants are not known", reasons,
+                                ", so there is no arch to draw: fit them with pagoda-calibrate --energy"));
   else if (!reasons.empty())
-    view.warnings.push_back("the constants that " + chart.device.name + " states are not used" + reasons);
+    view.warnings.push_back(cat("the constants that ", chart.device.name, " states are not used", reasons));
   if (chart.options.title.empty()) view.title = "Energy: " + chart.title;
   return view;
 }

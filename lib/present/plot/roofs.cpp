@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/roofline.h"
@@ -81,15 +82,14 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
         found->roof.precisions.push_back(peak.precision);
       continue;
     }
-    Roof roof;
-    roof.kind = Roof::Kind::Compute;
-    roof.id = std::string(to_string(peak.unit)) + "-" + std::string(to_string(peak.precision));
-    if (peak.accumulate) roof.id += "-" + std::string(to_string(*peak.accumulate));
-    roof.value = value;
-    roof.precisions = {peak.precision};
-    roof.unit = peak.unit;
-    roof.measured = input.device.measured;
-    roof.source = peak.flops_per_second.source;
+    Roof roof{.kind = Roof::Kind::Compute,
+              .id = cat(to_string(peak.unit), "-", to_string(peak.precision)),
+              .value = value,
+              .precisions = {peak.precision},
+              .unit = peak.unit,
+              .measured = input.device.measured,
+              .source = peak.flops_per_second.source};
+    if (peak.accumulate) roof.id += cat("-", to_string(*peak.accumulate));
     roof.spec = stated(ceilings, documents::CeilingKind::Compute, value);
     if (input.spec)
       if (const Peak* stated_peak = input.spec->peak(peak.precision, peak.unit, peak.accumulate))
@@ -103,15 +103,14 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
   }
   for (const MemoryLevel& level : input.device.levels) {
     if (!level.bytes_per_second.known()) continue;
-    Roof roof;
-    roof.kind = Roof::Kind::Bandwidth;
-    roof.id = level.level;
-    roof.name = level_name(level.level);
-    roof.value = *level.bytes_per_second.value;
-    roof.level = level.level;
-    roof.measured = input.device.measured;
-    roof.source = level.bytes_per_second.source;
-    roof.shown = true;
+    Roof roof{.kind = Roof::Kind::Bandwidth,
+              .id = level.level,
+              .name = level_name(level.level),
+              .value = *level.bytes_per_second.value,
+              .level = level.level,
+              .measured = input.device.measured,
+              .source = level.bytes_per_second.source,
+              .shown = true};
     roof.spec = stated(ceilings, documents::CeilingKind::Bandwidth, roof.value);
     if (input.spec)
       if (const MemoryLevel* stated_level = input.spec->level(level.level))
@@ -138,10 +137,12 @@ Frame make_frame(const Roofs& roofs, const PlotOptions& options) {
   frame.y1 = std::pow(10, std::ceil(std::log10(peak * 1.4)));
   if (options.x_limits) frame.x0 = (*options.x_limits)[0], frame.x1 = (*options.x_limits)[1];
   if (options.y_limits) frame.y0 = (*options.y_limits)[0], frame.y1 = (*options.y_limits)[1];
-  if (!(frame.x0 > 0 && frame.x1 / frame.x0 >= 2 && std::isfinite(frame.x1)))
-    throw Error("limits of intensity: expected two numbers above 0, the second at least twice the first");
-  if (!(frame.y0 > 0 && frame.y1 / frame.y0 >= 2 && std::isfinite(frame.y1)))
-    throw Error("limits of performance: expected two numbers above 0, the second at least twice the first");
+  const auto check = [](double low, double high, const char* what) {
+    if (!(low > 0 && high / low >= 2 && std::isfinite(high)))
+      throw Error(cat("limits of ", what, ": expected two numbers above 0, the second at least twice the first"));
+  };
+  check(frame.x0, frame.x1, "intensity");
+  check(frame.y0, frame.y1, "performance");
   return frame;
 }
 
@@ -165,11 +166,11 @@ std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool cont
 }
 
 std::optional<std::size_t> roof_named(const Roofs& roofs, Precision type, Unit unit) {
-  for (std::size_t i = 0; i < roofs.compute.size(); ++i) {
-    const Roof& roof = roofs.compute[i];
-    if (roof.unit == unit && std::ranges::find(roof.precisions, type) != roof.precisions.end()) return i;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find_if(roofs.compute, [&](const Roof& roof) {
+    return roof.unit == unit && std::ranges::find(roof.precisions, type) != roof.precisions.end();
+  });
+  if (found == roofs.compute.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - roofs.compute.begin());
 }
 
 double attainable(const Roof& compute, const Roof& bandwidth, double intensity) {

@@ -16,15 +16,15 @@ namespace pagoda::present::plot {
 struct Roof {
   enum class Kind { Compute, Bandwidth };
   Kind kind = Kind::Compute;
-  std::string id;                     // for element ids: "tensor-float16", "dram"
-  std::string name;                   // "FP16, BF16 tensor", "DRAM"
-  double value = 0;                   // FLOP/s or B/s
-  std::vector<Precision> precisions;  // compute roofs: all formats with this unit and value
+  std::string id = {};                     // for element ids: "tensor-float16", "dram"
+  std::string name = {};                   // "FP16, BF16 tensor", "DRAM"
+  double value = 0;                        // FLOP/s or B/s
+  std::vector<Precision> precisions = {};  // compute roofs: all formats with this unit and value
   Unit unit = Unit::Vector;
-  std::string level;  // bandwidth roofs only
+  std::string level = {};  // bandwidth roofs only
   bool measured = false;
-  std::optional<double> spec;  // the vendor's figure, beside a measured value
-  std::string source;
+  std::optional<double> spec = {};  // the vendor's figure, beside a measured value
+  std::string source = {};
   bool is_energy = false;  // FLOP/J or B/J
   bool shown = false;      // drawn initially; the page can switch on the others
 
