@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "experiment_run.h"
-#include "handoff.h"
 #include "machine_state.h"
 #include "outputs.h"
 #include "pagoda/base/files.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/documents/result.h"
 #include "pagoda/lab/study.h"
 #include "slurm.h"
 

@@ -1,18 +1,16 @@
 // Runs a shell command for each run. Options of the config: command, in which {batch} and other axes are replaced;
 // pattern, a regular expression whose first group matches a time in the command's output; scale, the seconds per unit
 // of that time; items, the number of items per run (default: the batch).
-#include "cmd_worker.h"
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <regex>
 
+#include "experiment_run.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/documents/result.h"
-#include "session.h"
 
 namespace pagoda::tools::bench {
 namespace {

@@ -1,13 +1,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
 
 #include "arguments.h"
-#include "cmd_worker.h"
 #include "conv_command.h"
 #include "machine_state.h"
 #include "pagoda/base/cat.h"
@@ -15,7 +13,6 @@
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
 #include "pagoda/lab/study.h"
-#include "pagoda/present/report.h"
 #include "process.h"
 #include "session.h"
 #include "study_run.h"

@@ -4,15 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
-#include "handoff.h"
+#include "gpu_watch.h"
 #include "machine_state.h"
-#include "meters.h"
 #include "outputs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
@@ -20,8 +17,6 @@
 #include "pagoda/base/timing.h"
 #include "pagoda/present/report.h"
 #include "session.h"
-#include "tool.h"
-#include "weights.h"
 
 namespace pagoda::tools::bench {
 namespace {

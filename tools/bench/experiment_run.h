@@ -35,4 +35,13 @@ std::optional<documents::Result> run_experiment(const documents::Experiment& exp
 // framework. Empty if the backend has none.
 std::optional<documents::Config> reference_config(const documents::Config& config);
 
+// The config with a model file filled with random weights, for models that are shared without theirs. The file is
+// created once in the folder of the options and named by the model's content and the seed. Returns the config unchanged
+// if the model has its weights or its backend (conv, torch) needs none. Throws Error.
+documents::Config with_weights(const documents::Config& config, const RunOptions& options);
+
+// The worker of the backend cmd: runs any command, timed as a whole process or by the times that it prints. Speaks the
+// workers' protocol on standard input and output until told to quit. Returns the exit code.
+int cmd_worker();
+
 }  // namespace pagoda::tools::bench

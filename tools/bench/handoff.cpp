@@ -1,5 +1,3 @@
-#include "handoff.h"
-
 #include <pthread.h>
 #include <sched.h>
 
@@ -9,7 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "machine_state.h"
 #include "pagoda/base/statistics.h"
+#include "system_files.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -17,19 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostPairs = 8;
-constexpr int kExchanges = 500, kSeries = 8;  // the fastest series counts: others may have been interrupted
+constexpr int kExchanges = 500, kSeries = 8;        // the fastest series counts: others may have been interrupted
 constexpr std::chrono::milliseconds kPatience{20};  // for each pair
 constexpr int kStop = -1;
-
-std::vector<int> usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
-  std::vector<int> list;
-  for (int i = 0; i < CPU_SETSIZE; ++i)
-    if (CPU_ISSET(i, &set)) list.push_back(i);
-  return list;
-}
 
 void run_on(int processor) {
   cpu_set_t set;
@@ -82,13 +72,11 @@ std::optional<double> between(int first, int second) {
 }  // namespace
 
 std::optional<double> handoff_seconds() {
-  const std::vector<int> processors = usable_processors();
+  const std::vector<int> processors = allowed_cpus();
   std::vector<double> seconds;
   for (std::size_t i = 1; i < processors.size() && i <= kMostPairs; ++i)
     if (const auto found = between(processors.front(), processors[i])) seconds.push_back(*found);
-  if (seconds.empty()) return std::nullopt;
-  std::sort(seconds.begin(), seconds.end());
-  return base::quantile(seconds, 0.5);
+  return seconds.empty() ? std::nullopt : std::optional(base::median(seconds));
 }
 
 }  // namespace pagoda::tools::bench

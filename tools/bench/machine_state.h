@@ -26,4 +26,10 @@ base::Settings metadata(const std::string& root = "");
 // Usable memory in bytes: physical memory, or the control group's limit if that is lower.
 std::int64_t usable_bytes(const std::string& root = "");
 
+// How long until one processor sees what another wrote, one way: the median over the first processor that this process
+// may use with each of the others, at most eight. Within one cache it is 20 to 50 ns, between two 80 to 150
+// (github.com/nviennot/core-to-core-latency); on a virtual machine the host decides which, and may change it. Takes a
+// few milliseconds. Empty if there is one processor, or if all others were busy.
+std::optional<double> handoff_seconds();
+
 }  // namespace pagoda::tools::bench

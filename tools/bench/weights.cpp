@@ -1,19 +1,22 @@
 // Detects models without weights and creates filled copies.
-#include "weights.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
 
+#include "experiment_run.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/sha256.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::tools::bench {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Whether the data of any tensor are missing: its external file does not exist, or the model's file ends before them.
 bool lacks_weights(const Model& model) {
   const fs::path folder = fs::path(model.path).parent_path();
   std::error_code error;
@@ -31,8 +34,6 @@ bool lacks_weights(const Model& model) {
     return std::ranges::any_of(graph.initializers, [&](const Tensor& tensor) { return !is_there(tensor.extent); });
   });
 }
-
-namespace {
 
 // Checks each file once, not once per experiment.
 bool file_lacks_weights(const std::string& file) {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"

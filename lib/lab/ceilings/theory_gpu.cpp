@@ -4,7 +4,6 @@
 // and data sheets over SMs × clock, as the device files of data/devices source them one by one.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 
 #include "pagoda/base/cat.h"

@@ -1,7 +1,6 @@
 #include "results/chart.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "draw/raster.h"
 #include "draw/text.h"
@@ -51,22 +50,22 @@ bool is_of_numbers(const PageTable& table, std::size_t column) {
 
 std::string table_html(const PageTable& table) {
   using present::plot::xml;
-  std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + xml(table.title) +
-                     "\"><table class=\"plain\" aria-label=\"" + xml(table.title) + "\"><thead><tr>";
+  std::string html = cat("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"", xml(table.title),
+                         "\"><table class=\"plain\" aria-label=\"", xml(table.title), "\"><thead><tr>");
   // Columns without text are left out; leading blanks give the depth of a row in a tree.
   std::vector<std::pair<std::size_t, const char*>> shown;
-  const auto any = [&](auto is) { return std::any_of(table.rows.begin(), table.rows.end(), is); };
+  const auto any = [&](auto is) { return std::ranges::any_of(table.rows, is); };
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     if (!any([&](const auto& row) { return !row[i].empty(); })) continue;
     const bool is_tree = any([&](const auto& row) { return row[i].starts_with(" "); });
     shown.emplace_back(i, is_of_numbers(table, i) ? " class=\"number\"" : is_tree ? " class=\"tree\"" : "");
-    html += "<th scope=\"col\"" + std::string(shown.back().second) + ">" + xml(table.columns[i]) + "</th>";
+    html += cat("<th scope=\"col\"", shown.back().second, ">", xml(table.columns[i]), "</th>");
   }
   html += "</tr></thead><tbody>\n";
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    if (std::find(table.baselines.begin(), table.baselines.end(), r) != table.baselines.end()) continue;
+    if (std::ranges::find(table.baselines, r) != table.baselines.end()) continue;
     html += r < table.keys.size() ? "<tr data-k=\"" + xml(table.keys[r]) + "\">" : "<tr>";
-    for (const auto& [i, style] : shown) html += "<td" + std::string(style) + ">" + xml(table.rows[r][i]) + "</td>";
+    for (const auto& [i, style] : shown) html += cat("<td", style, ">", xml(table.rows[r][i]), "</td>");
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>";
@@ -76,15 +75,15 @@ std::string table_html(const PageTable& table) {
 
 std::string page(const Page& page) {
   using present::plot::xml;
-  std::string html = "<main>\n<header class=\"verdict\"><div><h1>" + xml(page.title) +
-                     (page.verdict.empty() ? "" : ": <span id=\"verdict-time\">" + xml(page.verdict) + "</span>") +
-                     "</h1>\n<ul id=\"actions\">";
-  for (const std::string& fact : page.facts) html += "<li>" + xml(fact) + "</li>";
+  std::string html = cat("<main>\n<header class=\"verdict\"><div><h1>", xml(page.title),
+                         page.verdict.empty() ? "" : cat(": <span id=\"verdict-time\">", xml(page.verdict), "</span>"),
+                         "</h1>\n<ul id=\"actions\">");
+  for (const std::string& fact : page.facts) html += cat("<li>", xml(fact), "</li>");
   html += "</ul></div></header>\n";
   for (const auto& [wide, narrow] : page.pictures)
     if (!wide.empty())
-      html += "<figure class=\"result\">\n<div class=\"wide\">" + wide + "</div><div class=\"narrow\">" + narrow +
-              "</div></figure>\n";
+      html += cat("<figure class=\"result\">\n<div class=\"wide\">", wide, "</div><div class=\"narrow\">", narrow,
+                  "</div></figure>\n");
   html +=
       "<div class=\"bar\"><input id=\"search\" type=\"search\" placeholder=\"Search rows\" aria-label=\"Search "
       "rows\"><span id=\"status\" role=\"status\"></span><span class=\"end\"><button id=\"save-svg\" "
@@ -93,17 +92,17 @@ std::string page(const Page& page) {
   std::string bar, panels;
   for (const PageTable& table : page.tables) {
     if (table.rows.size() <= table.baselines.size()) continue;
-    const std::string id = "table-" + std::to_string(&table - page.tables.data());
-    bar += "<button type=\"button\" role=\"tab\" id=\"tab-" + id + "\" data-tab=\"" + id + "\" aria-controls=\"" + id +
-           "\" aria-selected=\"false\" tabindex=\"-1\">" + xml(table.title) + "</button>";
-    panels += "<section id=\"" + id + "\" role=\"tabpanel\" aria-labelledby=\"tab-" + id + "\">" + table_html(table);
+    const std::string id = cat("table-", &table - page.tables.data());
+    bar += cat("<button type=\"button\" role=\"tab\" id=\"tab-", id, "\" data-tab=\"", id, "\" aria-controls=\"", id,
+               "\" aria-selected=\"false\" tabindex=\"-1\">", xml(table.title), "</button>");
+    panels += cat("<section id=\"", id, "\" role=\"tabpanel\" aria-labelledby=\"tab-", id, "\">", table_html(table));
     if (!table.baselines.empty())
-      panels += "<p class=\"note\">" + present::plot::count_text(table.baselines.size(), "row", "rows") +
-                " of the baseline itself, 1 by definition, left out</p>";
+      panels += cat("<p class=\"note\">", present::plot::count_text(table.baselines.size(), "row", "rows"),
+                    " of the baseline itself, 1 by definition, left out</p>");
     panels += "</section>\n";
   }
-  html += "<div id=\"tabs\"><div id=\"tab-bar\" role=\"tablist\" aria-label=\"Tables\">" + bar + "</div>\n" + panels +
-          "</div>\n</main>\n";
+  html += cat("<div id=\"tabs\"><div id=\"tab-bar\" role=\"tablist\" aria-label=\"Tables\">", bar, "</div>\n", panels,
+              "</div>\n</main>\n");
   return present::plot::page_of(page.title, html, present::plot::report_page_script());
 }
 

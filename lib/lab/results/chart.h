@@ -21,7 +21,7 @@ std::string stacked(const std::vector<Picture>& pictures);
 struct PageTable {
   std::string title;
   std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<std::string>> rows = {};
   std::vector<std::string> keys = {};       // one per row, matching the keys of marks in the picture; empty: none
   std::vector<std::size_t> baselines = {};  // rows that are 1 by definition; a page leaves them out
 };

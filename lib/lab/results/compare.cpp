@@ -126,8 +126,7 @@ std::string_view to_string(SpeedVerdict verdict) {
 }
 
 std::size_t ResultComparison::count(SpeedVerdict verdict) const {
-  return static_cast<std::size_t>(
-      std::count_if(rows.begin(), rows.end(), [&](const SpeedUp& row) { return row.verdict == verdict; }));
+  return static_cast<std::size_t>(std::ranges::count(rows, verdict, &SpeedUp::verdict));
 }
 
 ResultComparison compare_results(const std::vector<documents::Result>& base, const std::vector<documents::Result>& now,
@@ -186,8 +185,7 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
       comparison.geomean = results::mean_ratio("", models);
   }
   for (Pair& pair : pairs) comparison.rows.push_back(std::move(pair.row));
-  std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
-                   [](const SpeedUp& a, const SpeedUp& b) { return *a.ratio < *b.ratio; });
+  std::ranges::stable_sort(comparison.rows, {}, &SpeedUp::ratio);
   return comparison;
 }
 

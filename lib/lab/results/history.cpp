@@ -39,7 +39,7 @@ Table table_of(const Snapshot& snapshot, bool names_mode) {
 }
 
 bool fits(const Group& group, const std::vector<std::pair<std::string, std::string>>& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
+  return std::ranges::all_of(wanted, [&](const auto& pair) {
     return results::text_of(group.repeats.front()->config, pair.first) == pair.second;
   });
 }
@@ -76,12 +76,7 @@ class Baseline {
 };
 
 CurvePoint point_of(const std::string& workload, const Group& base, const Group& now) {
-  CurvePoint point{.workload = workload,
-                   .ratio = results::median_seconds(base) / results::median_seconds(now),
-                   .low = {},
-                   .high = {},
-                   .error = {},
-                   .code = {}};
+  CurvePoint point{workload, results::median_seconds(base) / results::median_seconds(now)};
   const std::vector<double> a = results::units(base).logs, b = results::units(now).logs;
   if (&base != &now) {
     if (const auto shift = base::shift_interval(a, b, 0.95)) {
@@ -106,12 +101,9 @@ HistoryPoint summary_of(std::size_t snapshot, const std::vector<CurvePoint>& poi
   for (const CurvePoint& point : points) ratios.push_back(point.ratio);
   std::ranges::sort(ratios);
   const MeanRatio mean = results::mean_ratio("", points);
-  return {.snapshot = snapshot,
-          .workloads = points.size(),
-          .geomean = mean.ratio,
-          .low = mean.low,
-          .high = mean.high,
-          .percentiles = {base::quantile(ratios, 0.05), base::quantile(ratios, 0.5), base::quantile(ratios, 0.95)}};
+  return {snapshot,   points.size(),
+          mean.ratio, mean.low,
+          mean.high,  {base::quantile(ratios, 0.05), base::quantile(ratios, 0.5), base::quantile(ratios, 0.95)}};
 }
 
 }  // namespace
@@ -132,7 +124,7 @@ std::vector<Snapshot> by_day(const std::vector<documents::Result>& results) {
 
 History history(const std::vector<Snapshot>& snapshots, const std::string& baseline_text) {
   std::vector<Table> tables;
-  History result{.baseline = baseline_text, .snapshots = {}, .dates = {}, .series = {}};
+  History result{baseline_text, {}, {}, {}};
   const bool names_mode = has_several_modes(snapshots);
   for (const Snapshot& snapshot : snapshots) {
     tables.push_back(table_of(snapshot, names_mode));
@@ -150,8 +142,7 @@ History history(const std::vector<Snapshot>& snapshots, const std::string& basel
       SeriesHistory& line = series[name];
       line.name = name;
       line.points.push_back(summary_of(i, points));
-      std::stable_sort(points.begin(), points.end(),
-                       [](const CurvePoint& a, const CurvePoint& b) { return a.ratio < b.ratio; });
+      std::ranges::stable_sort(points, {}, &CurvePoint::ratio);
       line.latest = std::move(points);
       line.latest_snapshot = snapshots[i].name;
     }

@@ -157,17 +157,18 @@ results::LineChart chart_of_works(const std::vector<ModeStudy>& studies, const s
   }
   const auto [time, seconds] = scale_of(longest, "s");
   const auto [energy, joules] = scale_of(most, "J");
-  results::ChartLine line{.name = std::string(kOnlyOne), .points = {}, .dashes = {}, .color = 0};
+  results::ChartLine line{std::string(kOnlyOne), {}};
   for (const ModeStudy& study : studies)
     line.points.push_back(
         {.x = time * study.modes.front().seconds, .y = energy * study.modes.front().joules, .label = study.work});
   std::sort(line.points.begin(), line.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
   const std::string left_out = left_out_text(studies);
-  return {.title = title,
-          .subtitle = "one mode for each work: nothing to choose" + (left_out.empty() ? "" : "; " + left_out),
-          .x_title = "time [" + seconds + "]",
-          .y_title = "energy [" + joules + "]",
-          .lines = {std::move(line)}};
+  return {title,
+          "one mode for each work: nothing to choose" + (left_out.empty() ? "" : "; " + left_out),
+          cat("time [", seconds, "]"),
+          cat("energy [", joules, "]"),
+          {},
+          {std::move(line)}};
 }
 
 // Energy over time, both relative to the fastest mode of the same work: all modes as a cloud, the front as a line, the
@@ -187,8 +188,7 @@ results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::st
       .title = title, .subtitle = {}, .x_title = "time, × the fastest", .y_title = "energy, × that of the fastest"};
   for (std::size_t i = 0; i < studies.size(); ++i) {
     const ModeStudy& study = studies[i];
-    results::ChartLine line{
-        .name = study.work.empty() ? "front" : study.work, .points = {}, .dashes = {}, .color = i % 6};
+    results::ChartLine line{study.work.empty() ? "front" : study.work, {}, {}, "", i % 6};
     for (std::size_t at = 0; at < study.modes.size(); ++at) {
       const ModeRun &mode = study.modes[at], &fastest = study.modes.front();
       const results::ChartPoint point{.x = mode.seconds / fastest.seconds, .y = mode.joules / fastest.joules};
@@ -214,8 +214,7 @@ results::LineChart chart_of(const std::vector<ModeStudy>& studies, const std::st
 }
 
 results::PageTable table_of(const std::vector<ModeStudy>& studies) {
-  results::PageTable table{
-      .title = "Chosen modes", .columns = {"work", "mode", "time", "energy", "longer", "energy saved"}, .rows = {}};
+  results::PageTable table{"Chosen modes", {"work", "mode", "time", "energy", "longer", "energy saved"}};
   for (const ModeStudy& study : studies) {
     const ModeRun& chosen = study.modes[study.chosen];
     table.rows.push_back({study.work, mode_name(chosen), base::si_seconds(chosen.seconds), results::joules_text(chosen.joules),
@@ -267,11 +266,11 @@ std::vector<ModeStudy> study_modes(const documents::Measured& measured, double s
 std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat format, const std::string& title) {
   const auto html = [&] {
     const std::string left_out = left_out_text(studies);
-    return results::page({.title = title,
-                          .verdict = verdict_of(studies),
-                          .facts = left_out.empty() ? std::vector<std::string>() : std::vector{left_out},
-                          .pictures = {picture_of(chart_of(studies, title))},
-                          .tables = {table_of(studies)}});
+    return results::page({title,
+                          verdict_of(studies),
+                          left_out.empty() ? std::vector<std::string>() : std::vector{left_out},
+                          {picture_of(chart_of(studies, title))},
+                          {table_of(studies)}});
   };
   return results::written(
       format, [&] { return text_of(studies, title); }, [&] { return csv_of(studies); },

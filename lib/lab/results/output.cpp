@@ -141,16 +141,13 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
           c.tested, " is called slower with a probability of ", percent_text(o.false_alarm),
           " at most (Holm), given that repeats are independent")};
   document.verdict = mean_text(c.geomean);
-  PageTable table{
-      .title = "Configurations, slowest first",
-      .columns = {"configuration", "base", "new", "speed-up", "95 % interval", "verdict", "p slower", "note"},
-      .rows = {}};
+  PageTable table{"Configurations, slowest first",
+                  {"configuration", "base", "new", "speed-up", "95 % interval", "verdict", "p slower", "note"}};
   document.csv.columns = {"configuration", "model",     "base_seconds", "new_seconds", "speedup", "low",
                           "high",          "verdict",   "p_slower",     "p_faster",    "test",    "units",
                           "base_units",    "new_units", "base_error",   "new_error",   "note"};
-  results::IntervalChart chart{.title = document.title,
-                               .subtitle = document.facts[0] + "; bars: 95 % intervals of each",
-                               .x_title = "base / new: right of 1 is faster"};
+  results::IntervalChart chart{document.title, document.facts[0] + "; bars: 95 % intervals of each",
+                               "base / new: right of 1 is faster"};
   std::vector<std::string> names;
   for (const SpeedUp& row : c.rows) names.push_back(row.name);
   const ShortNames short_name(names);
@@ -168,17 +165,11 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
     // If there are too many rows, the middle ones are left out.
     const auto at = static_cast<std::size_t>(&row - c.rows.data());
     if (c.rows.size() > kMostRows && at >= kMostRows / 2 && at < c.rows.size() - kMostRows / 2) continue;
-    chart.rows.push_back({.name = short_name(row.name),
-                          .value = *row.ratio,
-                          .low = row.low,
-                          .high = row.high,
-                          .text = cat(ratio_text(*row.ratio), "× ", verdict),
-                          .color = row.verdict == SpeedVerdict::Slower   ? 3U
-                                   : row.verdict == SpeedVerdict::Faster ? 2U
-                                                                         : 6U,
-                          .key = row.name});
+    const std::size_t color = row.verdict == SpeedVerdict::Slower ? 3 : row.verdict == SpeedVerdict::Faster ? 2 : 6;
+    chart.rows.push_back({short_name(row.name), *row.ratio, row.low, row.high,
+                          cat(ratio_text(*row.ratio), "× ", verdict), color, row.name});
   }
-  PageTable models{.title = "Models", .columns = {"model", "configurations", "speed-up", "95 % interval"}, .rows = {}};
+  PageTable models{"Models", {"model", "configurations", "speed-up", "95 % interval"}};
   for (const MeanRatio& model : c.models)
     models.rows.push_back(
         {model.name, cat(model.count), ratio_text(model.ratio), interval_text(model.low, model.high)});
@@ -196,23 +187,20 @@ std::string history_report(const History& h, ReportFormat format, const std::str
   Document document;
   document.title = title.empty() ? "Speed-up over time, baseline " + h.baseline : title;
   document.facts = {"geometric mean and 5th, 50th and 95th percentile of the speed-ups of all workloads in a snapshot"};
-  PageTable table{.title = "Snapshots",
-                  .columns = {"series", "snapshot", "date", "workloads", "geomean", "low", "high", "p5", "p50", "p95"},
-                  .rows = {}};
-  results::LineChart chart{
-      .title = document.title,
-      .subtitle = "geometric mean with its 95 % interval; dashed and dotted: 95th and 5th percentile",
-      .x_title = "snapshot",
-      .y_title = "speed-up",
-      .x_names = axis_names(h),
-      .reference = 1,
-      .reference_name = "baseline"};
+  PageTable table{"Snapshots",
+                  {"series", "snapshot", "date", "workloads", "geomean", "low", "high", "p5", "p50", "p95"}};
+  results::LineChart chart{document.title,
+                           "geometric mean with its 95 % interval; dashed and dotted: 95th and 5th percentile",
+                           "snapshot",
+                           "speed-up",
+                           axis_names(h),
+                           {},
+                           1,
+                           "baseline"};
   for (std::size_t s = 0; s < h.series.size(); ++s) {
     const SeriesHistory& series = h.series[s];
-    const std::size_t color = s % 6;
-    results::ChartLine mean{.name = series.name, .points = {}, .color = color},
-        top{.name = "", .points = {}, .dashes = "6 3", .color = color},
-        bottom{.name = "", .points = {}, .dashes = "2 3", .color = color};
+    results::ChartLine mean{series.name, {}, {}, "", s % 6}, top{"", {}, {}, "6 3", s % 6},
+        bottom{"", {}, {}, "2 3", s % 6};
     for (const HistoryPoint& point : series.points) {
       table.rows.push_back({series.name, h.snapshots[point.snapshot], h.dates[point.snapshot], cat(point.workloads),
                             shortest(point.geomean), shortest(point.low), shortest(point.high),
@@ -221,10 +209,9 @@ std::string history_report(const History& h, ReportFormat format, const std::str
       if (!point.low && point.geomean == 1) table.baselines.push_back(table.rows.size() - 1);
       table.keys.push_back(series.name + " " + h.snapshots[point.snapshot]);
       const double x = static_cast<double>(point.snapshot);
-      mean.points.push_back(
-          {.x = x, .y = point.geomean, .low = point.low, .high = point.high, .key = table.keys.back()});
-      bottom.points.push_back({.x = x, .y = point.percentiles[0]});
-      top.points.push_back({.x = x, .y = point.percentiles[2]});
+      mean.points.push_back({x, point.geomean, point.low, point.high, "", table.keys.back()});
+      bottom.points.push_back({x, point.percentiles[0]});
+      top.points.push_back({x, point.percentiles[2]});
     }
     chart.lines.insert(chart.lines.end(), {top, bottom, mean});
     if (!series.points.empty())
@@ -240,26 +227,28 @@ std::string history_report(const History& h, ReportFormat format, const std::str
 std::string latest_report(const History& h, ReportFormat format, const std::string& title) {
   Document document;
   document.title = title.empty() ? "Latest speed-ups, baseline " + h.baseline : title;
-  PageTable table{.title = "Workloads, slowest first",
-                  .columns = {"series", "snapshot", "workload", "speedup", "low", "high", "verification", "error"},
-                  .rows = {}};
-  results::LineChart curve{.title = document.title,
-                           .subtitle = "workloads of each series, sorted; bars: 95 % intervals",
-                           .x_title = "workload, sorted",
-                           .y_title = "speed-up",
-                           .reference = 1,
-                           .reference_name = "baseline"},
-      gap{.title = "Correctness gap",
-          .subtitle = "mean relative error of outputs against the reference run, sorted; zero is not drawn",
-          .x_title = "workload, sorted",
-          .y_title = "error",
-          .reference = 0.02,
-          .reference_name = "2 %"};
+  PageTable table{"Workloads, slowest first",
+                  {"series", "snapshot", "workload", "speedup", "low", "high", "verification", "error"}};
+  results::LineChart curve{document.title,
+                           "workloads of each series, sorted; bars: 95 % intervals",
+                           "workload, sorted",
+                           "speed-up",
+                           {},
+                           {},
+                           1,
+                           "baseline"},
+      gap{"Correctness gap",
+          "mean relative error of outputs against the reference run, sorted; zero is not drawn",
+          "workload, sorted",
+          "error",
+          {},
+          {},
+          0.02,
+          "2 %"};
   std::size_t count = 0, below = 0;
   for (std::size_t s = 0; s < h.series.size(); ++s) {
     const SeriesHistory& series = h.series[s];
-    results::ChartLine line{.name = series.name, .points = {}, .color = s % 6};
-    results::ChartLine errors = line;
+    results::ChartLine line{series.name, {}, {}, "", s % 6}, errors = line;
     std::vector<double> sorted;
     std::vector<std::string> names;
     for (const CurvePoint& point : series.latest) names.push_back(point.workload);
@@ -274,17 +263,12 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
       table.keys.push_back(series.name + " " + point.workload);
       // A point that is its own baseline needs no name.
       const bool is_named = series.latest.size() <= 30 && point.low.has_value();
-      line.points.push_back({.x = static_cast<double>(line.points.size()),
-                             .y = point.ratio,
-                             .low = point.low,
-                             .high = point.high,
-                             .label = is_named ? short_name(point.workload) : "",
-                             .key = table.keys.back()});
+      line.points.push_back({static_cast<double>(line.points.size()), point.ratio, point.low, point.high,
+                             is_named ? short_name(point.workload) : "", table.keys.back()});
       if (point.error) sorted.push_back(*point.error);
     }
-    std::sort(sorted.begin(), sorted.end());
-    for (const double error : sorted)
-      errors.points.push_back({.x = static_cast<double>(errors.points.size()), .y = error});
+    std::ranges::sort(sorted);
+    for (const double error : sorted) errors.points.push_back({static_cast<double>(errors.points.size()), error});
     curve.lines.push_back(std::move(line));
     if (!errors.points.empty()) gap.lines.push_back(std::move(errors));
   }
@@ -298,17 +282,15 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
 std::string explanation_report(const Explanation& e, ReportFormat format, const std::string& title) {
   Document document;
   document.title = title.empty() ? "What goes with " + e.quantity : title;
-  PageTable ranks{.title = "Models by " + e.quantity, .columns = {"rank", "model", e.quantity}, .rows = {}};
-  results::IntervalChart chart{.title = document.title, .subtitle = "", .x_title = e.quantity};
+  PageTable ranks{"Models by " + e.quantity, {"rank", "model", e.quantity}},
+      tree{"Tree", {"node", "models", e.quantity, "explains"}},
+      correlations{"Features by rank correlation", {"feature", "rank correlation", "linear", "explains alone"}};
+  results::IntervalChart chart{document.title, "", e.quantity};
   for (const auto& [model, value] : e.ranks) {
     ranks.rows.push_back({cat(ranks.rows.size() + 1), model, ratio_text(value)});
     ranks.keys.push_back(model);
-    chart.rows.push_back(
-        {.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U, .key = model});
+    chart.rows.push_back({model, value, {}, {}, ratio_text(value), value < 1 ? 3U : 2U, model});
   }
-  PageTable correlations{.title = "Features by rank correlation",
-                         .columns = {"feature", "rank correlation", "linear", "explains alone"},
-                         .rows = {}};
   document.csv.columns = {"feature",         "models",           "rank_correlation", "linear_correlation",
                           "explained_alone", "explained_in_tree"};
   for (const Correlation& c : e.correlations) {
@@ -319,7 +301,6 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
       correlations.rows.push_back(
           {c.feature, base::rounded(c.rank), base::rounded(c.linear), percent_text(c.explained)});
   }
-  PageTable tree{.title = "Tree", .columns = {"node", "models", e.quantity, "explains"}, .rows = {}};
   const auto visit = [&](const auto& self, std::size_t at, std::size_t depth, const std::string& condition) -> void {
     const TreeNode& node = e.tree[at];
     const std::string models = base::joined(node.models);

@@ -1,12 +1,9 @@
 // Results as CSV: tidy tables, and the columns of earlier tools, for which notebooks exist.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
 
 #include "pagoda/base/statistics.h"
-#include "pagoda/base/text.h"
-#include "pagoda/documents/calibration.h"
 #include "pagoda/lab/result_report.h"
 #include "results/csv.h"
 #include "results/groups.h"

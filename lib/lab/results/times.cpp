@@ -322,8 +322,8 @@ std::string verdict_of(const std::vector<Group>& rows) {
       most = std::max(*p50, most.value_or(*p50));
     }
   if (!least) return "no run has a time";
-  return cat(base::si_seconds(*least), *most > *least ? " … " + base::si_seconds(*most) : "", " over ",
-             rows.size(), rows.size() == 1 ? " configuration" : " configurations");
+  return cat(base::si_seconds(*least), *most > *least ? " … " + base::si_seconds(*most) : "", " over ", rows.size(),
+             rows.size() == 1 ? " configuration" : " configurations");
 }
 
 std::vector<results::Picture> charts_of(const std::vector<Group>& rows, const TimesTable& table,

@@ -11,7 +11,7 @@
 
 #include "conv_study.h"
 #include "cuda_driver.h"
-#include "meters.h"
+#include "gpu_watch.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/number.h"

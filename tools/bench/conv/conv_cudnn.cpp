@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <numeric>
 
 #include "cuda_memory.h"
 #include "pagoda/base/cat.h"

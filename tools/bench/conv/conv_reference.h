@@ -1,7 +1,6 @@
 // Convolution by its definition, in double precision: the reference for every other result.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 

@@ -9,7 +9,6 @@
 #ifdef PAGODA_ONEDNN
 #include <dlfcn.h>
 
-#include <chrono>
 #include <dnnl.hpp>
 #include <memory>
 #include <unordered_map>

@@ -128,9 +128,9 @@ struct HistoryPoint {
 struct CurvePoint {
   std::string workload;
   double ratio = 1;
-  std::optional<double> low, high;
-  std::optional<double> error;      // of verification against its reference
-  std::optional<std::string> code;  // "PASS", …
+  std::optional<double> low = {}, high = {};
+  std::optional<double> error = {};      // of verification against its reference
+  std::optional<std::string> code = {};  // "PASS", …
 };
 
 // The history of one way of running models (backend, compile mode, algorithm …).

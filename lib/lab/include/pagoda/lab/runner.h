@@ -14,12 +14,10 @@
 // only experiments without a record.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "pagoda/documents/result.h"

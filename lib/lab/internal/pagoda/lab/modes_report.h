@@ -6,7 +6,6 @@
 //   studies[0].saving();                            // 0.15: of the energy of the fastest mode
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
