@@ -75,7 +75,7 @@ TEST_CASE("what a backend cannot run is listed with the reason") {
   const Case cases[] = {
       {"model='resnet18'\nbackend='ort'", "\"resnet18\" is a name and ort runs ONNX files: give one by [models] or as a path"},
       {"model='resnet18'\nbackend='torch'\ndtype='int8'", "dtype \"int8\": no type; there are float32, float16 and bfloat16"},
-      {"model='a'\nbackend='tvm'", "there is no backend \"tvm\"; there are ort, torch, jax, cmd, conv, and those of [backends]"},
+      {"model='a'\nbackend='tvm'", "there is no backend \"tvm\"; known backends: ort, torch, jax, cmd, conv, and any defined in [backends]"},
       {"backend='cmd'", "the backend cmd needs a command"},
       {"model='/nowhere/m.onnx'\nbackend='ort'", "/nowhere/m.onnx: cannot be read"},
       {"backend='torch'", "no model is named"},

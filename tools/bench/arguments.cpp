@@ -203,9 +203,10 @@ void add_slurm(CLI::App& submit, SlurmOptions& slurm) {
       ->check([](const std::string& text) {
         const std::size_t begin = text.starts_with("--") ? 2 : 0;
         const std::string name = text.substr(begin, text.find('=') - begin);
-        const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(),
-                                                          [](unsigned char c) { return std::isalnum(c) || c == '-'; });
-        return is_name ? std::string() : "found \"" + text + "\", expected NAME or NAME=VALUE of an option of sbatch";
+        const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '-'; };
+        return !name.empty() && std::ranges::all_of(name, fits)
+                   ? std::string()
+                   : "found \"" + text + "\", expected NAME or NAME=VALUE of an option of sbatch";
       });
 }
 
@@ -312,7 +313,7 @@ std::vector<std::string> suite_names(const std::string& worker_scripts) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(worker_scripts + "/suites", error))
     names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

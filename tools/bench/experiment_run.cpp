@@ -163,7 +163,6 @@ Reference reference_outputs(const Config& config, const Workers& workers, const 
     if (!std::filesystem::exists(index)) {
       std::filesystem::create_directories(folder);
       Session session(workers.at(text_of(config, "backend")), process_limits(options), options.shows_stage);
-      Ended ended;
       try {
         session.stage("reference run");
         session.ask(prepare_request(with_weights(config, options), folder), "ready");
@@ -193,12 +192,9 @@ Verification verify(Session& session, const Config& config, const Reference& ref
   const std::string path = options.folder + cat("/outputs-", ::getpid(), ".bin");
   try {
     const JsonValue event = session.ask(outputs_request(path), "outputs");
-    v = reference.failure.empty() ? compare_outputs(load_outputs(event), reference.outputs, options.threshold)
-                                  : Verification{.code = VerificationCode::ReferenceFailed,
-                                                 .reference = "",
-                                                 .error = {},
-                                                 .threshold = options.threshold,
-                                                 .detail = reference.failure};
+    v = reference.failure.empty()
+            ? compare_outputs(load_outputs(event), reference.outputs, options.threshold)
+            : Verification{VerificationCode::ReferenceFailed, "", {}, options.threshold, reference.failure};
   } catch (const Error& error) {
     v.code = VerificationCode::UnsupportedOutput;
     v.detail = error.what();

@@ -54,13 +54,9 @@ MachineState machine_state(const std::string& root) {
 }
 
 documents::Interference interference(const MachineState& before, const MachineState& after) {
-  documents::Interference result;
-  if (before.steal_seconds && after.steal_seconds) result.steal_seconds = *after.steal_seconds - *before.steal_seconds;
-  result.load = after.load;
-  result.clock_hz_before = before.clock_hz;
-  result.clock_hz_after = after.clock_hz;
-  result.temperature_celsius = after.temperature_celsius;
-  return result;
+  std::optional<double> stolen;
+  if (before.steal_seconds && after.steal_seconds) stolen = *after.steal_seconds - *before.steal_seconds;
+  return {stolen, after.load, before.clock_hz, after.clock_hz, after.temperature_celsius, {}, {}};
 }
 
 base::Settings metadata(const std::string& root) {

@@ -11,12 +11,11 @@
 #include <cerrno>
 #include <csignal>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "system_files.h"
 
 namespace pagoda::tools::bench {
-
-using base::Stream;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -28,8 +27,6 @@ constexpr std::chrono::milliseconds kLook{25};  // between samples of memory use
 constexpr int kSlice = 200;                     // ms; longest wait between checks for interrupts
 
 void on_signal(int) { interrupted = 1; }
-
-double seconds_since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
 // How many processes the kernel has killed for lack of memory since the machine started.
 std::int64_t kernel_kills() {
@@ -45,7 +42,7 @@ void kill_by_hand(pid_t pid) {
 // Orphans that left the group become our children (PR_SET_CHILD_SUBREAPER): kills them, so none outlives the worker.
 void reap_strays() {
   while (true) {
-    const auto child = SystemFiles().number("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+    const auto child = SystemFiles().number(cat("/proc/self/task/", ::getpid(), "/children"));
     if (!child) return;
     kill_by_hand(static_cast<pid_t>(*child));
   }
@@ -61,12 +58,11 @@ void watch_interrupts() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-Process::Process(const std::vector<std::string>& command, const std::string& folder, const ProcessLimits& limits)
+Process::Process(const std::vector<std::string>& command, const ProcessLimits& limits)
     // If memory runs out, the kernel should kill the worker, not the runner.
-    : child_(command, {.in = Stream::Pipe,
-                       .out = Stream::Pipe,
-                       .err = Stream::Pipe,
-                       .folder = folder,
+    : child_(command, {.in = base::Stream::Pipe,
+                       .out = base::Stream::Pipe,
+                       .err = base::Stream::Pipe,
                        .is_group = true,
                        .is_first_victim = true}),
       in_(child_.take_in()),
@@ -124,6 +120,10 @@ std::int64_t Process::group_bytes() const {
   return pages * kPage;
 }
 
+double Process::seconds_left() const {
+  return limits_.seconds > 0 ? limits_.seconds - std::chrono::duration<double>(Clock::now() - start_).count() : 1e9;
+}
+
 End Process::wait_for_output(double seconds_at_most) {
   pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
   const bool watches = limits_.memory_bytes > 0;
@@ -152,7 +152,7 @@ End Process::read_line(std::string& line) {
     }
     searched_ = buffer_.size();
     if (out_ < 0 || buffer_.size() > kLongestLine) return End::Closed;
-    const double left = limits_.seconds > 0 ? limits_.seconds - seconds_since(start_) : 1e9;
+    const double left = seconds_left();
     if (left <= 0) return End::Timeout;
     const End state = wait_for_output(left);
     if (state == End::Memory || state == End::Interrupted) return state;
@@ -166,7 +166,7 @@ Exit Process::finish(bool kill_now) {
   finished_ = true;
   if (in_ >= 0) ::close(in_);
   while (!kill_now && !child_.ended()) {
-    const double left = limits_.seconds > 0 ? limits_.seconds - seconds_since(start_) : 1e9;
+    const double left = seconds_left();
     const End state = wait_for_output(std::min(left, 0.005));
     if (state == End::Closed && err_ < 0) ::usleep(1000);
     if (left <= 0 || state == End::Memory || state == End::Interrupted) kill_now = true;

@@ -20,9 +20,9 @@ extern volatile std::sig_atomic_t interrupted;
 void watch_interrupts();
 
 struct ProcessLimits {
-  double seconds = 0;             // of wall time; 0: no limit
-  std::int64_t memory_bytes = 0;  // resident, of the whole group; 0: no limit
-  bool passes_on = false;         // also copy the worker's output to standard error
+  double seconds = 0;                  // of wall time; 0: no limit
+  std::int64_t memory_bytes = 0;       // resident, of the whole group; 0: no limit
+  bool passes_on = false;              // also copy the worker's output to standard error
   std::function<void()> waiting = {};  // called several times a second while the worker does not answer; may be empty
 };
 
@@ -36,7 +36,7 @@ struct Exit : base::ProcessEnd {
 class Process {
  public:
   // Throws Error if the program cannot be started.
-  Process(const std::vector<std::string>& command, const std::string& folder, const ProcessLimits& limits);
+  Process(const std::vector<std::string>& command, const ProcessLimits& limits);
   ~Process();  // kills the rest of the group
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -55,6 +55,7 @@ class Process {
   std::int64_t seen_bytes() const { return seen_bytes_; }  // largest sampled sum over the group
 
  private:
+  double seconds_left() const;
   End wait_for_output(double seconds_at_most);
   bool drain(int& fd, std::string& into);
   std::int64_t group_bytes() const;

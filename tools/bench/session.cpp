@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "pagoda/base/cat.h"
+
 namespace pagoda::tools::bench {
 
 void Session::stage(const std::string& name, bool ticks) {
@@ -23,7 +25,7 @@ void Session::tick() {
   const Clock::time_point now = Clock::now();
   if (!ticks_ || now - shown_ < seconds(1)) return;
   shown_ = now;
-  show_(stage_ + ", " + std::to_string(std::chrono::duration_cast<seconds>(now - began_).count()) + " s");
+  show_(cat(stage_, ", ", std::chrono::duration_cast<seconds>(now - began_).count(), " s"));
 }
 
 JsonValue Session::ask(const std::string& asked, std::string_view expected) {

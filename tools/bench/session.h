@@ -24,7 +24,7 @@ using ShowStage = std::function<void(const std::string&)>;
 class Session {
  public:
   Session(const std::vector<std::string>& command, const ProcessLimits& limits, ShowStage show = {})
-      : show_(std::move(show)), process_(command, "", with_ticks(limits)) {}
+      : show_(std::move(show)), process_(command, with_ticks(limits)) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 

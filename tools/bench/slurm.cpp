@@ -143,7 +143,7 @@ std::vector<SlurmArray> split_arrays(const std::vector<std::int64_t>& indices, s
   std::vector<SlurmArray> arrays;
   for (const std::int64_t index : indices) {
     const std::int64_t offset = index / max_array_size * max_array_size;
-    if (arrays.empty() || arrays.back().offset != offset) arrays.push_back({.job = "", .offset = offset, .tasks = {}});
+    if (arrays.empty() || arrays.back().offset != offset) arrays.push_back({"", offset, {}});
     arrays.back().tasks.push_back(index - offset);
   }
   return arrays;

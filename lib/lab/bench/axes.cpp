@@ -153,7 +153,8 @@ std::optional<std::string> unsupported_reason(const documents::Config& config, c
   const std::string backend = documents::text_of(config, "backend"), model = documents::text_of(config, "model");
   if (study.backends.contains(backend)) return std::nullopt;
   if (!is_built_in(backend))
-    return cat("there is no backend \"", backend, "\"; there are ", backend_list(), ", and those of [backends]");
+    return cat("there is no backend \"", backend, "\"; known backends: ", backend_list(),
+               ", and any defined in [backends]");
   for (const ValueRow& row : kValues) {
     if (row.backend != backend) continue;
     const std::string value = documents::text_of(config, std::string(row.axis));

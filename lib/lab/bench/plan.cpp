@@ -112,8 +112,8 @@ documents::Config make_config(const documents::Config& point, const Study& study
   return with_protocol(std::move(config), study);
 }
 
-// The batch that all inputs of an ONNX file fix, so that it runs at no other; 1 where the batch is free, or where the
-// first axis of the inputs is none.
+// The batch that all inputs of an ONNX file fix, so that it runs at no other; 1 if the batch is free, or if the first
+// axis of the inputs is not a batch.
 std::int64_t batch_of_file(const std::string& path) {
   try {
     const Model model = load_model(path);
@@ -131,7 +131,7 @@ std::int64_t batch_of_file(const std::string& path) {
     };
     return unmodelled({.symbolic_batch = true}) > unmodelled({}) ? 1 : *first.begin();
   } catch (const Error&) {
-    return 1;  // the engine says what is wrong with the file
+    return 1;  // the engine reports the file's fault
   }
 }
 
@@ -187,7 +187,7 @@ std::vector<documents::Experiment> representative(const std::vector<documents::E
   const auto values_of = [](const documents::Experiment& e) {
     std::set<std::string> values;
     for (const auto& [axis, value] : e.config)
-      if (documents::is_axis(axis)) values.insert(axis + "=" + base::setting_text(value));
+      if (documents::is_axis(axis)) values.insert(cat(axis, "=", base::setting_text(value)));
     return values;
   };
   std::vector<documents::Experiment> chosen;

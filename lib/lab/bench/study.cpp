@@ -7,9 +7,8 @@
 #define TOML_ENABLE_FORMATTERS 0
 namespace pagoda::lab {
 
-// What toml++ takes for impossible and 3.3 meets in damaged files: a table's header that begins with a control
-// character, and some characters where it looks for white space (it is none). It stops the program there, or, where
-// assertions are off, its behaviour is undefined.
+// Thrown where toml++ 3.3 would end the program, or be undefined without assertions: damaged files reach code that it
+// takes for unreachable, by a table header that begins with a control character or by characters near white space.
 struct UnexpectedToml {};
 [[noreturn]] static void refuse_toml() { throw UnexpectedToml(); }
 

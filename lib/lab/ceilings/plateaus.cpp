@@ -93,7 +93,7 @@ std::vector<std::size_t> change_points(std::span<const double> values, std::size
     }
   std::vector<std::size_t> starts;
   for (std::size_t end = n; end > 0; end = last[end]) starts.push_back(last[end]);
-  std::reverse(starts.begin(), starts.end());
+  std::ranges::reverse(starts);
   return starts;
 }
 
@@ -128,11 +128,7 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
     const double before = std::exchange(inner, known.capacity_bytes.value_or(inner));
     if (rates.size() < kFewest) continue;
     ranges.push_back({before, known.capacity_bytes.value_or(0), first, end});
-    result.push_back({.level = known.level,
-                      .bytes_per_second = base::median(rates),
-                      .low_bytes = sweep[first].bytes,
-                      .high_bytes = sweep[end - 1].bytes,
-                      .points = rates.size()});
+    result.push_back({.level = known.level, .bytes_per_second = base::median(rates), .points = rates.size()});
   }
 
   const auto near = [](double bytes, double capacity) {

@@ -1,13 +1,17 @@
-// Rows of CSV from any cells: texts, which may come from models, numbers, unknown numbers, and lists of these.
+// Columns of text tables, and rows of CSV from any cells: texts, which may come from models, numbers, unknown numbers,
+// and lists of these.
 #pragma once
 
+#include <initializer_list>
 #include <ranges>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::lab::results {
 
@@ -26,6 +30,16 @@ std::string csv_row(const Cells&... cells) {
   base::CsvLine line;
   (add_cell(line, cells), ...);
   return std::move(line).end();
+}
+
+// Columns of a text table by their headers; ">" before a header: numbers.
+inline std::vector<base::Column> columns_of(std::initializer_list<std::string_view> headers) {
+  std::vector<base::Column> columns;
+  for (const std::string_view header : headers) {
+    const bool is_number = header.starts_with('>');
+    columns.push_back({std::string(header.substr(is_number ? 1 : 0)), is_number});
+  }
+  return columns;
 }
 
 }  // namespace pagoda::lab::results

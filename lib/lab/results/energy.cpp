@@ -21,8 +21,7 @@ constexpr const char* kNames[] = {"work", "traffic", "constant power"};
 
 // The readable name of a constant: "joules_per_byte" is the energy of traffic.
 std::string readable(const std::string& term) {
-  if (term == "joules_per_flop") return kNames[0];
-  return term == "joules_per_byte" ? kNames[1] : kNames[2];
+  return kNames[term == "joules_per_flop" ? 0 : term == "joules_per_byte" ? 1 : 2];
 }
 
 std::size_t worst(const EnergyFit& fit) {
@@ -73,7 +72,7 @@ std::string balances(const EnergyModel& model, const DeviceSpec& device, Precisi
 
 std::string one_report(const EnergyStudy& study, const std::optional<DeviceSpec>& device, Precision precision) {
   const EnergyFit& fit = study.fit;
-  base::Grid grid{.columns = {{"constant"}, {"", true}, {"95 % from", true}, {"to", true}}, .rows = {}};
+  base::Grid grid{results::columns_of({"constant", ">", ">95 % from", ">to"}), {}};
   for (std::size_t i = 0; i < fit.terms.size(); ++i)
     grid.rows.push_back({kNames[i], base::si_text(fit.terms[i].value, kUnits[i], {.digits = 4}),
                          base::si_text(fit.terms[i].interval[0], kUnits[i]),
@@ -92,14 +91,9 @@ std::string one_report(const EnergyStudy& study, const std::optional<DeviceSpec>
 }
 
 std::string several_report(const std::vector<EnergyStudy>& studies) {
-  base::Grid grid{.columns = {{"runs of"},
-                              {"runs", true},
-                              {"work", true},
-                              {"traffic", true},
-                              {"constant power", true},
-                              {"mean error", true},
-                              {"not separable"}},
-                  .rows = {}};
+  base::Grid grid{
+      results::columns_of({"runs of", ">runs", ">work", ">traffic", ">constant power", ">mean error", "not separable"}),
+      {}};
   for (const EnergyStudy& study : studies) {
     std::vector<std::string> row = {base::printable(study.label), cat(study.rows.size())};
     for (std::size_t i = 0; i < study.fit.terms.size(); ++i)

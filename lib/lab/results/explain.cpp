@@ -3,8 +3,10 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/lab/result_report.h"
 
@@ -21,10 +23,15 @@ struct Data {
   VectorXd y;  // logarithm of the quantity
 };
 
+double mean_of(const VectorXd& y, const std::vector<Index>& rows) {
+  double sum = 0;
+  for (const Index row : rows) sum += y[row];
+  return sum / static_cast<double>(std::max<std::size_t>(1, rows.size()));
+}
+
 double squares(const VectorXd& y, const std::vector<Index>& rows) {
-  double mean = 0, sum = 0;
-  for (const Index row : rows) mean += y[row];
-  mean /= static_cast<double>(std::max<std::size_t>(1, rows.size()));
+  const double mean = mean_of(y, rows);
+  double sum = 0;
   for (const Index row : rows) sum += (y[row] - mean) * (y[row] - mean);
   return sum;
 }
@@ -45,7 +52,7 @@ Data data_of(const std::map<std::string, double>& values, const ModelFeatures& f
     rows.push_back(&found->second);
   }
   if (data.models.size() < 4)
-    throw Error("explaining needs 4 models with a structure; found " + std::to_string(data.models.size()));
+    throw Error(cat("explaining needs 4 models with a structure; found ", data.models.size()));
   data.y.resize(static_cast<Index>(rows.size()));
   for (std::size_t i = 0; i < rows.size(); ++i) data.y[static_cast<Index>(i)] = std::log(values.at(data.models[i]));
   std::vector<VectorXd> columns;
@@ -108,10 +115,8 @@ std::size_t grow(const Data& data, const std::vector<Index>& rows, std::size_t d
                  const ExplainOptions& options, std::vector<TreeNode>& tree) {
   const std::size_t place = tree.size();
   tree.emplace_back();
-  double mean = 0;
-  for (const Index row : rows) mean += data.y[row];
   tree[place].count = rows.size();
-  tree[place].mean = std::exp(mean / static_cast<double>(rows.size()));
+  tree[place].mean = std::exp(mean_of(data.y, rows));
   const Split split = depth < options.depth ? best_split(data, rows, options.smallest_leaf) : Split{};
   if (split.feature < 0) {
     for (const Index row : rows) tree[place].models.push_back(data.models[static_cast<std::size_t>(row)]);
@@ -132,7 +137,7 @@ std::size_t grow(const Data& data, const std::vector<Index>& rows, std::size_t d
 double predicted(const Data& data, const std::vector<TreeNode>& tree, Index row) {
   std::size_t at = 0;
   while (!tree[at].feature.empty()) {
-    const auto f = std::find(data.features.begin(), data.features.end(), tree[at].feature) - data.features.begin();
+    const auto f = std::ranges::find(data.features, tree[at].feature) - data.features.begin();
     at = data.x(row, f) <= tree[at].threshold ? tree[at].left : tree[at].right;
   }
   return std::log(tree[at].mean);
@@ -143,14 +148,12 @@ std::optional<double> explained_unseen(const Data& data, const ExplainOptions& o
   double missed = 0, spread = 0;
   for (Index out = 0; out < data.y.size(); ++out) {
     std::vector<Index> rows;
-    double mean = 0;
     for (Index row = 0; row < data.y.size(); ++row)
-      if (row != out) rows.push_back(row), mean += data.y[row];
-    mean /= static_cast<double>(rows.size());
+      if (row != out) rows.push_back(row);
     std::vector<TreeNode> tree;
     grow(data, rows, 0, 1, options, tree);
     missed += std::pow(data.y[out] - predicted(data, tree, out), 2);
-    spread += std::pow(data.y[out] - mean, 2);
+    spread += std::pow(data.y[out] - mean_of(data.y, rows), 2);
   }
   return spread > 0 ? std::optional(1 - missed / spread) : std::nullopt;
 }
@@ -163,19 +166,14 @@ Explanation explain(const std::string& quantity, const std::map<std::string, dou
   result.quantity = quantity;
   const Data data = data_of(values, features, result.missing);
   for (const std::string& model : data.models) result.ranks.emplace_back(model, values.at(model));
-  std::stable_sort(result.ranks.begin(), result.ranks.end(),
-                   [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::ranges::stable_sort(result.ranks, {}, &std::pair<std::string, double>::second);
   const VectorXd order = ranks(data.y);
   for (Index f = 0; f < data.x.cols(); ++f) {
     const double linear = correlation(data.x.col(f), data.y);
-    result.correlations.push_back({.feature = data.features[static_cast<std::size_t>(f)],
-                                   .count = data.models.size(),
-                                   .rank = correlation(ranks(data.x.col(f)), order),
-                                   .linear = linear,
-                                   .explained = linear * linear});
+    result.correlations.push_back({data.features[static_cast<std::size_t>(f)], data.models.size(),
+                                   correlation(ranks(data.x.col(f)), order), linear, linear * linear});
   }
-  std::stable_sort(result.correlations.begin(), result.correlations.end(),
-                   [](const Correlation& a, const Correlation& b) { return std::abs(a.rank) > std::abs(b.rank); });
+  std::ranges::stable_sort(result.correlations, std::greater(), [](const Correlation& c) { return std::abs(c.rank); });
   std::vector<Index> all(data.models.size());
   std::iota(all.begin(), all.end(), Index{0});
   const double total = squares(data.y, all);
@@ -186,8 +184,7 @@ Explanation explain(const std::string& quantity, const std::map<std::string, dou
     if (!node.feature.empty()) shares[node.feature] += node.explained;
   }
   result.shares.assign(shares.begin(), shares.end());
-  std::stable_sort(result.shares.begin(), result.shares.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(result.shares, std::greater(), &std::pair<std::string, double>::second);
   result.explained_unseen = explained_unseen(data, options);
   return result;
 }

@@ -33,9 +33,7 @@ std::string named(const documents::Config& config, bool workload) {
 
 }  // namespace
 
-bool is_workload_axis(const std::string& axis) {
-  return std::find(kWorkload.begin(), kWorkload.end(), axis) != kWorkload.end();
-}
+bool is_workload_axis(const std::string& axis) { return std::ranges::find(kWorkload, axis) != kWorkload.end(); }
 std::string workload_name(const documents::Config& config) { return named(config, true); }
 std::string series_name(const documents::Config& config) { return named(config, false); }
 std::string mode_of(const documents::Config& config) {
@@ -52,7 +50,7 @@ std::string text_of(const base::Settings& settings, const std::string& name) {
 documents::Config without_protocol(const documents::Config& config, const std::vector<std::string>& without) {
   documents::Config result;
   for (const auto& [name, value] : config)
-    if (!is_protocol(name) && std::find(without.begin(), without.end(), name) == without.end()) result[name] = value;
+    if (!is_protocol(name) && std::ranges::find(without, name) == without.end()) result[name] = value;
   return result;
 }
 

@@ -30,8 +30,8 @@ documents::Config without_protocol(const documents::Config& config, const std::v
 // Groups by configuration, in the order of their first records.
 std::vector<Group> groups(const std::vector<documents::Result>& results, const std::vector<std::string>& without = {});
 
-// Whether an axis says what is run: model, sizes, type, mode, device. The others (backend, compile mode, algorithm …)
-// say how it is run.
+// Axes of the workload: model, sizes, type, mode, device. The other axes (backend, compile mode, algorithm …) describe
+// how it is run.
 bool is_workload_axis(const std::string& axis);
 std::string workload_name(const documents::Config& config);
 std::string series_name(const documents::Config& config);

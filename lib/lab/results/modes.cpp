@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "draw/text.h"
 #include "pagoda/base/cat.h"
@@ -26,17 +27,14 @@ std::string setting_name(const std::string& name, const base::Setting& setting) 
 }
 
 bool is_in(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 // Settings with several values among the runs, without those that identify the workload.
 std::vector<std::string> mode_settings(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& same) {
-  std::map<std::string, std::vector<base::Setting>> values;
+  std::map<std::string, std::set<base::Setting>> values;
   for (const MeasuredRun& run : runs)
-    for (const auto& [name, setting] : run.config) {
-      auto& known = values[name];
-      if (std::find(known.begin(), known.end(), setting) == known.end()) known.push_back(setting);
-    }
+    for (const auto& [name, setting] : run.config) values[name].insert(setting);
   std::vector<std::string> names;
   for (const auto& [name, known] : values)
     if (known.size() > 1 && !is_in(same, name)) names.push_back(name);
@@ -44,18 +42,16 @@ std::vector<std::string> mode_settings(const std::vector<MeasuredRun>& runs, con
 }
 
 std::string joined_settings(const MeasuredRun& run, const std::vector<std::string>& names) {
-  std::string text;
+  std::vector<std::string> texts;
   for (const std::string& name : names)
     if (const auto found = run.config.find(name); found != run.config.end())
-      text += (text.empty() ? "" : ", ") + setting_name(name, found->second);
-  return text;
+      texts.push_back(setting_name(name, found->second));
+  return base::joined(texts);
 }
 
 void finish(ModeStudy& study) {
   auto& modes = study.modes;
-  std::stable_sort(modes.begin(), modes.end(), [](const ModeRun& a, const ModeRun& b) {
-    return a.seconds != b.seconds ? a.seconds < b.seconds : a.joules < b.joules;
-  });
+  std::ranges::stable_sort(modes, {}, [](const ModeRun& mode) { return std::pair(mode.seconds, mode.joules); });
   double least = INFINITY;
   for (std::size_t i = 0; i < modes.size(); ++i) {
     modes[i].is_on_front = modes[i].joules < least;
@@ -80,20 +76,13 @@ constexpr std::string_view kOnlyOne = "the only one";
 std::string mode_name(const ModeRun& mode) { return mode.name.empty() ? std::string(kOnlyOne) : mode.name; }
 // False if each work was measured in one mode.
 bool has_choice(const std::vector<ModeStudy>& studies) {
-  return std::any_of(studies.begin(), studies.end(), [](const ModeStudy& study) { return study.modes.size() > 1; });
+  return std::ranges::any_of(studies, [](const ModeStudy& study) { return study.modes.size() > 1; });
 }
 
 std::string text_of(const std::vector<ModeStudy>& studies, const std::string& title) {
-  base::Grid grid{.columns = {{"work"},
-                              {"modes", true},
-                              {"fastest", true},
-                              {"its energy", true},
-                              {"chosen"},
-                              {"longer", true},
-                              {"saved", true},
-                              {"least energy of all", true},
-                              {"at", true}},
-                  .rows = {}};
+  base::Grid grid{results::columns_of({"work", ">modes", ">fastest", ">its energy", "chosen", ">longer", ">saved",
+                                       ">least energy of all", ">at"}),
+                  {}};
   std::string fronts;
   for (const ModeStudy& study : studies) {
     const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen],
@@ -161,7 +150,7 @@ results::LineChart chart_of_works(const std::vector<ModeStudy>& studies, const s
   for (const ModeStudy& study : studies)
     line.points.push_back(
         {.x = time * study.modes.front().seconds, .y = energy * study.modes.front().joules, .label = study.work});
-  std::sort(line.points.begin(), line.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+  std::ranges::sort(line.points, {}, &results::ChartPoint::x);
   const std::string left_out = left_out_text(studies);
   return {title,
           "one mode for each work: nothing to choose" + (left_out.empty() ? "" : "; " + left_out),
@@ -226,8 +215,7 @@ results::PageTable table_of(const std::vector<ModeStudy>& studies) {
 std::string verdict_of(const std::vector<ModeStudy>& studies) {
   if (!has_choice(studies))
     return cat(studies.size() > 1 ? "one mode for each work, " : "one mode, ", kOnlyOne, ": nothing to choose");
-  const ModeStudy& study = *std::max_element(
-      studies.begin(), studies.end(), [](const ModeStudy& a, const ModeStudy& b) { return a.saving() < b.saving(); });
+  const ModeStudy& study = *std::ranges::max_element(studies, {}, &ModeStudy::saving);
   if (study.chosen == 0) return "the fastest mode also takes the least energy";
   return cat(studies.size() > 1 ? "up to " : "", percent(study.saving()), " less energy for ",
              percent(study.modes[study.chosen].seconds / study.modes.front().seconds - 1), " more time");
@@ -248,7 +236,7 @@ std::vector<ModeStudy> study_modes(const documents::Measured& measured, double s
       continue;
     }
     const std::string work = joined_settings(run, same);
-    auto study = std::find_if(studies.begin(), studies.end(), [&](const ModeStudy& each) { return each.work == work; });
+    auto study = std::ranges::find(studies, work, &ModeStudy::work);
     if (study == studies.end())
       study = studies.insert(studies.end(), {.work = work, .slow_down = slow_down, .modes = {}});
     study->modes.push_back({.name = joined_settings(run, settings), .seconds = *run.seconds, .joules = *joules});

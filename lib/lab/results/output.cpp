@@ -85,7 +85,7 @@ std::vector<std::string> axis_names(const History& h) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < h.snapshots.size(); ++i) {
     const std::string date = i < h.dates.size() ? h.dates[i] : std::string();
-    const bool is_alone = std::count(h.dates.begin(), h.dates.end(), date) == 1;
+    const bool is_alone = std::ranges::count(h.dates, date) == 1;
     names.push_back(date.empty() ? h.snapshots[i] : is_alone ? date : date + " " + h.snapshots[i]);
   }
   return names;

@@ -18,7 +18,7 @@ using Texts = std::vector<std::string>;
 
 constexpr double kMilliseconds = 1e3;
 
-struct Request {
+struct CsvRequest {
   const std::vector<Result>& results;
   const ModelFeatures& features;
   std::string_view machine;
@@ -69,7 +69,7 @@ constexpr std::array<results::NumberColumn, 27> kTidy = {{
 
 // A table of the rows that `rows` returns for each record, one or several.
 template <typename Rows>
-std::string table(std::string header, const std::vector<Result>& all, const Rows& rows) {
+std::string csv_table(std::string header, const std::vector<Result>& all, const Rows& rows) {
   for (const Result& result : all) header += rows(result);
   return header;
 }
@@ -100,7 +100,7 @@ std::string first_of(const Result& r, std::initializer_list<const char*> axes) {
   return {};
 }
 
-std::string tidy(const Request& request) {
+std::string tidy(const CsvRequest& request) {
   const Texts axes = setting_names(request.results, &Result::config), facts = {"time", "host", "git_commit"};
   Texts numbers, extra;
   for (const results::NumberColumn& column : kTidy) numbers.emplace_back(column.name);
@@ -108,7 +108,7 @@ std::string tidy(const Request& request) {
     for (const Feature& feature : request.features.begin()->second) extra.push_back(feature.name);
   const std::string header = csv_row("key", "status", "reason", axes, numbers, "clock", "energy_source", "inputs",
                                      "verification", facts, prefixed("structure_", extra));
-  return table(header, request.results, [&](const Result& r) {
+  return csv_table(header, request.results, [&](const Result& r) {
     std::vector<Number> values, structure(extra.size());
     for (const results::NumberColumn& column : kTidy) values.push_back(column.value(r));
     if (const auto found = request.features.find(text_of(r.config, "model")); found != request.features.end())
@@ -120,14 +120,14 @@ std::string tidy(const Request& request) {
   });
 }
 
-std::string tidy_layers(const Request& request) {
+std::string tidy_layers(const CsvRequest& request) {
   std::vector<documents::LayerTime> all;
   for (const Result& r : request.results) all.insert(all.end(), r.layers.begin(), r.layers.end());
   const Texts axes = setting_names(request.results, &Result::config),
               facts = setting_names(all, &documents::LayerTime::facts);
   const std::string header =
       csv_row("key", axes, "layer", "op_type", "seconds", "share", "note", prefixed("layer_", facts));
-  return table(header, request.results, [&](const Result& r) {
+  return csv_table(header, request.results, [&](const Result& r) {
     double total = 0;
     for (const documents::LayerTime& layer : r.layers) total += layer.seconds.value_or(0);
     std::string rows;
@@ -140,11 +140,11 @@ std::string tidy_layers(const Request& request) {
   });
 }
 
-std::string overall(const Request& request) {
+std::string overall(const CsvRequest& request) {
   constexpr const char* kHeader =
       "Model,Algorithm,Device,Batch_Size,Input_Size,Execution_Time_ms,Mean_ms,Std_ms,Min_ms,Max_ms,Power_W,Energy_"
       "J\r\n";
-  return table(kHeader, request.results, [](const Result& r) {
+  return csv_table(kHeader, request.results, [](const Result& r) {
     const base::Latency* l = latency_of(r);
     return l ? csv_row(text_of(r.config, "model"), first_of(r, {"algorithm", "compile", "optimization", "backend"}),
                        texts_of(r.config, {"device", "batch", "input_size"}), l->p50 * kMilliseconds,
@@ -161,11 +161,11 @@ std::string square(const std::string& sizes) {
                                                                                          : sizes;
 }
 
-std::string layers(const Request& request) {
+std::string layers(const CsvRequest& request) {
   constexpr const char* kHeader =
       "Model,Layer,Algorithm,Device,Batch_Size,Input_Size,In_Channels,Out_Channels,Kernel_Size,Stride,Padding,"
       "Execution_Time_ms,Percentage_of_Total\r\n";
-  return table(kHeader, request.results, [](const Result& r) {
+  return csv_table(kHeader, request.results, [](const Result& r) {
     const base::Latency* whole = latency_of(r);
     std::string rows;
     for (const documents::LayerTime& layer : r.layers) {
@@ -183,12 +183,12 @@ std::string layers(const Request& request) {
 }
 
 // QPS is batches per second times the batch size, as in ONNX Runtime's tables; latencies are in milliseconds.
-std::string latency(const Request& request) {
+std::string latency(const CsvRequest& request) {
   constexpr const char* kHeader =
       "engine,version,providers,device,precision,optimizer,io_binding,model_name,inputs,threads,batch_size,"
       "sequence_length,custom_layer_num,datetime,test_times,QPS,average_latency_ms,latency_variance,"
       "latency_90_percentile,latency_95_percentile,latency_99_percentile\r\n";
-  return table(kHeader, request.results, [](const Result& r) {
+  return csv_table(kHeader, request.results, [](const Result& r) {
     const base::Latency* l = latency_of(r);
     if (!l) return std::string();
     std::vector<double> sorted = l->samples;
@@ -205,12 +205,12 @@ std::string latency(const Request& request) {
   });
 }
 
-std::string metric_report(const Request& request) {
+std::string metric_report(const CsvRequest& request) {
   constexpr const char* kHeader =
       "timestamp,suite_name,model_name,experiment_name,accelerator,accelerator_model,xla,xla_flags,dynamo,test,"
       "batch_size,repeat,iterations_per_run,error_message,median_total_time,median_per_iter_time,"
       "xla_median_trace_per_iter_time,xla_compile_time,dynamo_compile_time,outputs_file\r\n";
-  return table(kHeader, request.results, [](const Result& r) {
+  return csv_table(kHeader, request.results, [](const Result& r) {
     const Number median = of_latency<&base::Latency::p50>(r);
     const std::string compile = text_of(r.config, "compile"), gpu = text_of(r.metadata, "gpu");
     const bool is_xla = compile == "openxla" || compile == "lazy";
@@ -231,8 +231,8 @@ std::string family_of(const std::string& model) {
   return name.substr(0, std::min(name.find_first_of("0123456789_-."), name.size()));
 }
 
-std::string calibration(const Request& request) {
-  return table("model,family,batch,device,seconds\r\n", request.results, [&](const Result& r) {
+std::string calibration(const CsvRequest& request) {
+  return csv_table("model,family,batch,device,seconds\r\n", request.results, [&](const Result& r) {
     const std::string file = text_of(r.config, "model_file");
     return !r.timing || file.empty() || text_of(r.config, "mode") == "training"
                ? ""
@@ -242,7 +242,7 @@ std::string calibration(const Request& request) {
 
 struct CsvTable {
   std::string_view name;
-  std::string (*write)(const Request&);
+  std::string (*write)(const CsvRequest&);
 };
 // In the order of ResultColumns.
 constexpr CsvTable kTables[] = {

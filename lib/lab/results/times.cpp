@@ -47,14 +47,11 @@ std::int64_t runs_of(const Group& row) {
 
 std::vector<Group> rows_of(const std::vector<Result>& all) {
   std::vector<Group> rows = results::groups(all);
-  std::stable_sort(rows.begin(), rows.end(), [](const Group& a, const Group& b) {
-    const auto key = [](const Group& row) {
-      const auto number = [&](const char* axis) { return axis_number(row.config, axis).value_or(0); };
-      return std::tuple(text_of(row.config, "model"),
-                        documents::config_label(row.config, {"batch", "sequence", "input_size"}), number("input_size"),
-                        number("sequence"), number("batch"));
-    };
-    return key(a) < key(b);
+  std::ranges::stable_sort(rows, {}, [](const Group& row) {
+    const auto number = [&](const char* axis) { return axis_number(row.config, axis).value_or(0); };
+    return std::tuple(text_of(row.config, "model"),
+                      documents::config_label(row.config, {"batch", "sequence", "input_size"}), number("input_size"),
+                      number("sequence"), number("batch"));
   });
   return rows;
 }
@@ -160,20 +157,20 @@ void note_crowding(const Result& result, TimesTable& table) {
 TimesTable table_of(const std::vector<Group>& rows) {
   TimesTable table;
   table.axes = varying_axes(rows, table.common);
-  table.has_energy = std::any_of(rows.begin(), rows.end(), [](const Group& row) {
+  table.has_energy = std::ranges::any_of(rows, [](const Group& row) {
     return median_of(row.repeats, "energy_joules") || median_of(row.repeats, "watts");
   });
+  const bool has_note = std::ranges::any_of(rows, [](const Group& row) { return !row.failure.empty(); });
+  std::vector<TableColumn> shown(kColumns.begin(), kColumns.end());
+  std::erase_if(shown, [&](const TableColumn& column) { return column.is_energy && !table.has_energy; });
   table.columns = table.axes;
-  const bool has_note = std::any_of(rows.begin(), rows.end(), [](const Group& r) { return !r.failure.empty(); });
-  for (const TableColumn& column : kColumns)
-    if (table.has_energy || !column.is_energy) table.columns.emplace_back(column.header);
+  for (const TableColumn& column : shown) table.columns.emplace_back(column.header);
   if (has_note) table.columns.emplace_back("note");
   for (const Group& row : rows) {
     for (const Result* repeat : row.repeats) note_crowding(*repeat, table);
     std::vector<std::string> cells;
     for (const std::string& axis : table.axes) cells.push_back(base::printable(text_of(row.config, axis)));
-    for (const TableColumn& column : kColumns)
-      if (table.has_energy || !column.is_energy) cells.push_back(column.cell(row));
+    for (const TableColumn& column : shown) cells.push_back(column.cell(row));
     if (has_note) cells.push_back(base::elide(base::printable(row.failure.substr(0, row.failure.find('\n'))), 70));
     table.cells.push_back(std::move(cells));
   }
@@ -201,13 +198,12 @@ std::vector<std::string> times_facts(const TimesTable& table) {
 }
 
 std::string text_of(const TimesTable& table, std::size_t most) {
-  base::Grid grid;
-  for (std::size_t i = 0; i < table.columns.size(); ++i)
-    grid.columns.push_back({.header = table.columns[i],
-                            .is_number = table.columns[i] != "note" &&
-                                         (i >= table.axes.size() || table.columns[i] == "batch" ||
-                                          table.columns[i] == "sequence" || table.columns[i] == "input_size")});
-  grid.rows = table.cells;
+  base::Grid grid{{}, table.cells};
+  for (const std::string& name : table.columns) {
+    const bool is_axis = static_cast<std::size_t>(&name - table.columns.data()) < table.axes.size();
+    const bool is_size = name == "batch" || name == "sequence" || name == "input_size";
+    grid.columns.push_back({name, name != "note" && (!is_axis || is_size)});
+  }
   const std::size_t hidden = most > 0 && grid.rows.size() > most ? grid.rows.size() - most : 0;
   grid.rows.resize(grid.rows.size() - hidden);
   std::string text = base::aligned(grid, 0);
@@ -219,10 +215,8 @@ std::string text_of(const TimesTable& table, std::size_t most) {
 // Repeats beside which something else ran; empty where no load was recorded.
 Number disturbed_runs(const Group& row) {
   const auto& repeats = row.repeats;
-  if (std::none_of(repeats.begin(), repeats.end(), [](const Result* r) { return load_of(*r).has_value(); }))
-    return std::nullopt;
-  return static_cast<double>(
-      std::count_if(repeats.begin(), repeats.end(), [](const Result* r) { return is_crowded(*r); }));
+  if (std::ranges::none_of(repeats, [](const Result* r) { return load_of(*r).has_value(); })) return std::nullopt;
+  return static_cast<double>(std::ranges::count_if(repeats, [](const Result* r) { return is_crowded(*r); }));
 }
 
 std::string csv_of(const std::vector<Group>& rows) {
@@ -291,7 +285,7 @@ results::LineChart line_chart(const std::vector<Group>& rows, const std::string&
   for (auto& [name, line] : lines) {
     line.name = name;
     line.color = chart.lines.size() % 6;
-    std::sort(line.points.begin(), line.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+    std::ranges::sort(line.points, {}, &results::ChartPoint::x);
     chart.lines.push_back(std::move(line));
   }
   return chart;
@@ -303,10 +297,7 @@ results::IntervalChart bar_chart(const std::vector<Group>& rows, const std::stri
   for (const Group& row : rows) {
     const Number value = milliseconds(row);
     if (!value) continue;
-    chart.rows.push_back({.name = label_of(row, table),
-                          .value = *value,
-                          .text = base::si_seconds(*p50_of(row)),
-                          .color = chart.rows.size() % 6});
+    chart.rows.push_back({label_of(row, table), *value, {}, {}, base::si_seconds(*p50_of(row)), chart.rows.size() % 6});
     least = least > 0 ? std::min(least, *value) : *value;
   }
   chart.reference = least;

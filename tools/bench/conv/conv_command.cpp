@@ -129,10 +129,9 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
   return result;
 }
 
-const char* kHeader =
-    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace "
-    "[MiB] "
-    " worst error  check\n";
+constexpr const char* kHeader =
+    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  "
+    "workspace [MiB]  worst error  check\n";
 
 // The sum includes only layers that the algorithm accepts; the time of the whole runs the others with "auto".
 void print_line(const documents::Result& r, const Case& c, const std::string& algorithm) {
@@ -209,26 +208,22 @@ bool run_case(const Case& c, const LayerList& list, const ConvLibrary& library, 
 }
 
 int run(const Flags& flags) {
-  const bool is_cuda = bench::gpu_of(flags.device).has_value();
   const ConvLibrary library = library_of(flags.device, flags.threads, flags.math == "tf32");
   std::vector<std::string> algorithms = flags.algorithms.empty() ? library.algorithms : flags.algorithms;
   std::ranges::replace(algorithms, "guess", "auto");  // its name in other tools
-  if (!flags.support && !library.unavailable.empty()) {
-    std::cerr << "pagoda-bench: " << library.name << " is not available: " << library.unavailable << '\n';
-    return is_cuda ? kNoDevice : kUnusable;
+  if (!library.unavailable.empty()) {
+    std::cerr << "pagoda-bench: " << library.name << (flags.support ? ": " : " is not available: ")
+              << library.unavailable << (flags.support ? "; the list follows from the shapes alone\n" : "\n");
+    if (!flags.support) return bench::gpu_of(flags.device) ? kNoDevice : kUnusable;
   }
-  if (flags.support && !library.unavailable.empty())
-    std::cerr << "pagoda-bench: " << library.name << ": " << library.unavailable
-              << "; the list follows from the shapes alone\n";
   for (const std::string& path : {flags.layers_csv, flags.overall_csv})
     if (!path.empty()) base::check_writable(path);
   const std::vector<Case> cases = cases_of(flags);
   std::vector<documents::Result> results;
   bool all_right = true;
   if (!flags.support)
-    std::cout << library.name << " " << library.version << (library.device.empty() ? "" : " on ") << library.device
-              << "\n"
-              << kHeader;
+    std::cout << cat(library.name, " ", library.version, library.device.empty() ? "" : " on ", library.device, "\n",
+                     kHeader);
   for (const Case& c : cases) {
     const LayerList list = layers_of(c);
     if (flags.support) {

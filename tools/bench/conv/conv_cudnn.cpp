@@ -48,20 +48,12 @@ constexpr std::array<Row, 8> kAlgorithms = {{
     {"winograd_nonfused", CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED},
 }};
 
-const Row* find_row(const std::string& name) {
-  const auto row = std::find_if(kAlgorithms.begin(), kAlgorithms.end(), [&](const Row& r) { return name == r.name; });
-  return row == kAlgorithms.end() ? nullptr : &*row;
-}
-
 const char* name_of(cudnnConvolutionFwdAlgo_t algorithm) {
-  for (const Row& row : kAlgorithms)
-    if (row.algorithm == algorithm) return row.name;
-  return "an algorithm of a newer cuDNN";
+  const auto row = std::ranges::find(kAlgorithms, algorithm, &Row::algorithm);
+  return row == kAlgorithms.end() ? "an algorithm of a newer cuDNN" : row->name;
 }
 
-bool all_are(const Sizes& sizes, std::int64_t wanted) {
-  return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == wanted; });
-}
+bool all_are(const Sizes& sizes, std::int64_t wanted) { return std::ranges::count(sizes, wanted) == std::ssize(sizes); }
 
 // Shapes excluded by the manual of cuDNN 9 (cudnnConvolutionForward, tables of supported algorithms).
 std::string documented_objection(const ConvLayer& l, const std::string& name) {
@@ -233,7 +225,8 @@ ConvRun prepare(const std::shared_ptr<Context>& context, const ConvLayer& layer,
   }
   const auto p = std::make_shared<Prepared>(context, layer);
   const CudnnApi& api = context->api;
-  if (const Row* row = find_row(algorithm))
+  const auto row = std::ranges::find(kAlgorithms, algorithm, &Row::name);
+  if (row != kAlgorithms.end())
     p->algorithm = row->algorithm;
   else
     run.refused = choose_by_heuristic(*p);

@@ -41,9 +41,8 @@ std::optional<Sizes> numbers(const TensorType& type) {
   if (!type.shape) return std::nullopt;
   Sizes sizes;
   for (const Dim& dim : *type.shape) {
-    const auto value = dim.value();
-    if (!value) return std::nullopt;
-    sizes.push_back(static_cast<std::int64_t>(*value));
+    if (!dim.value()) return std::nullopt;
+    sizes.push_back(static_cast<std::int64_t>(*dim.value()));
   }
   return sizes;
 }
@@ -85,8 +84,8 @@ std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& la
   layer.strides = list(node, "strides", axes, 1);
   layer.dilations = list(node, "dilations", axes, 1);
   const Sizes pads = list(node, "pads", 2 * axes, 0);
-  layer.pads_begin = {pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes)};
-  layer.pads_end = {pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end()};
+  layer.pads_begin = {pads.begin(), pads.end() - std::ssize(pads) / 2};
+  layer.pads_end = {pads.end() - std::ssize(pads) / 2, pads.end()};
   const std::string automatic = attribute<std::string>(node, "auto_pad");
   for (std::size_t i = 0; i < axes && automatic.starts_with("SAME"); ++i) {
     // The output is ⌈in / stride⌉; padding is split evenly between both sides, an odd one goes to the end (UPPER).
@@ -118,7 +117,7 @@ bool ConvLayer::same_work(const ConvLayer& o) const {
 }
 
 std::string join(const Sizes& sizes, const char* between) {
-  return base::joined(sizes, between, [](std::int64_t size) { return std::to_string(size); });
+  return base::joined(sizes, between, [](std::int64_t size) { return cat(size); });
 }
 
 std::string to_string(const ConvLayer& l) {

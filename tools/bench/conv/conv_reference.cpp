@@ -16,15 +16,11 @@ namespace {
 struct Axes {
   std::array<std::int64_t, 3> in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, pad{};
   explicit Axes(const ConvLayer& layer) {
-    const std::size_t skip = 3 - layer.in.size();
-    for (std::size_t i = 0; i < layer.in.size(); ++i) {
-      in[skip + i] = layer.in[i];
-      kernel[skip + i] = layer.kernel[i];
-      out[skip + i] = layer.out[i];
-      stride[skip + i] = layer.strides[i];
-      dilation[skip + i] = layer.dilations[i];
-      pad[skip + i] = layer.pads_begin[i];
-    }
+    const auto fill = [](std::array<std::int64_t, 3>& to, const Sizes& from) {
+      std::ranges::copy(from, to.end() - std::ssize(from));
+    };
+    fill(in, layer.in), fill(kernel, layer.kernel), fill(out, layer.out);
+    fill(stride, layer.strides), fill(dilation, layer.dilations), fill(pad, layer.pads_begin);
   }
 };
 
@@ -124,12 +120,12 @@ ConvError compare(const ConvLayer& layer, const Operands& operands, std::span<co
 }
 
 ConvLibrary reference_library() {
-  ConvLibrary library{.name = "reference", .version = "", .algorithms = {"reference"}};
+  ConvLibrary library{.name = "reference", .algorithms = {"reference"}};
   library.objection = [](const ConvLayer&, const std::string&) { return std::string(); };
   library.prepare = [](const ConvLayer& layer, const Operands& operands, const std::string&) {
     const auto output = std::make_shared<std::vector<float>>(static_cast<std::size_t>(layer.out_elements()));
     const auto data = std::make_shared<Operands>(operands);
-    ConvRun run{.refused = "", .implementation = "plain loops, sums in double", .workspace_bytes = 0};
+    ConvRun run{.implementation = "plain loops, sums in double", .workspace_bytes = 0};
     run.time = [layer, data, output](std::int64_t n) {
       return time_each(n, [&] {
         const Axes axes(layer);

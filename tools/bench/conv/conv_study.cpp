@@ -75,7 +75,7 @@ documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& 
 }  // namespace
 
 std::int64_t PreparedModel::refused() const {
-  return std::count_if(layers.begin(), layers.end(), [](const PreparedLayer& l) { return !l.work->refused.empty(); });
+  return std::ranges::count_if(layers, [](const PreparedLayer& l) { return !l.work->refused.empty(); });
 }
 
 std::string PreparedModel::refusal() const {
@@ -83,8 +83,7 @@ std::string PreparedModel::refusal() const {
 }
 
 bool PreparedModel::is_whole() const {
-  return !layers.empty() &&
-         std::all_of(layers.begin(), layers.end(), [](const PreparedLayer& l) { return !l.work->ran_as.empty(); });
+  return !layers.empty() && std::ranges::all_of(layers, [](const PreparedLayer& l) { return !l.work->ran_as.empty(); });
 }
 
 std::int64_t PreparedModel::macs() const {
@@ -154,11 +153,8 @@ std::vector<documents::LayerTime> time_layers(const PreparedModel& model, const 
 }
 
 documents::Verification verification(const PreparedModel& model, double threshold) {
-  documents::Verification v{.code = documents::VerificationCode::Pass,
-                            .reference = "each layer by its definition, in double precision",
-                            .error = model.worst_error(),
-                            .threshold = threshold,
-                            .detail = {}};
+  documents::Verification v{documents::VerificationCode::Pass, "each layer by its definition, in double precision",
+                            model.worst_error(), threshold, ""};
   std::int64_t checked = 0, points = 0;
   for (const PreparedLayer& l : model.layers) {
     if (!l.work->refused.empty()) continue;

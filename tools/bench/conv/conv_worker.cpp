@@ -74,16 +74,18 @@ std::string prepare(const Config& config, Prepared& prepared) {
   const LayerList list = layers_of(config);
   const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   prepared.library = library_for(config);
-  if (const std::string problem = problem_of(config, list, prepared); !problem.empty())
-    return bench::event("unavailable", problem);
+  const auto unavailable = [&] {
+    const std::string problem = problem_of(config, list, prepared);
+    return problem.empty() ? "" : bench::event("unavailable", problem);
+  };
+  if (const std::string event = unavailable(); !event.empty()) return event;
   prepared.model = prepare_model(list, prepared.library,
                                  {.algorithm = text_or(config, "algorithm", "auto"),
                                   .seed = static_cast<std::uint64_t>(integer_of(config, "seed").value_or(1)),
                                   .check_points = integer_of(config, "check").value_or(4096),
                                   .fall_back = text_of(config, "fallback") != "none"});
-  if (const std::string problem = problem_of(config, list, prepared); !problem.empty())
-    return bench::event("unavailable", problem);
-  return ready(config, list, prepared, load_seconds);
+  const std::string event = unavailable();
+  return event.empty() ? ready(config, list, prepared, load_seconds) : event;
 }
 
 std::string answer_to(const JsonValue& asked, Prepared& prepared) {

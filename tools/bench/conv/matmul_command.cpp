@@ -95,9 +95,9 @@ void run_native(const ProductLibrary& library, const std::string& type, const st
 // Runs PyTorch's products. Returns the problem; empty: none.
 std::string run_torch(const std::string& type, const std::vector<ProductShape>& shapes, const Flags& flags,
                       std::vector<Row>& rows) {
-  std::vector<std::string> words = {
-      flags.python, flags.script, "--type",           type,       "--device",
-      flags.device, "--threads",  cat(flags.threads), "--budget", std::to_string(flags.budget)};
+  std::vector<std::string> words = {flags.python, flags.script};
+  words.insert(words.end(), {"--type", type, "--device", flags.device, "--threads", cat(flags.threads), "--budget",
+                             std::to_string(flags.budget)});
   for (const ProductShape& shape : shapes) words.push_back(text_of(shape));
   base::Output output;
   try {

@@ -138,7 +138,7 @@ ProductLibrary cublaslt_products(int device_index) {
   const auto context = std::make_shared<Context>();
   ProductLibrary library{.name = "cublaslt", .unavailable = context->api.missing};
   if (!library.unavailable.empty()) return library;
-  library.version = std::to_string(context->api.version());
+  library.version = cat(context->api.version());
   try {
     context->device = std::make_unique<CudaDevice>(device_index);
     library.device = context->device->name();

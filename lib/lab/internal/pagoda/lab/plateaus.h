@@ -31,9 +31,8 @@ struct KnownLevel {
 
 struct Plateau {
   std::string level;
-  double bytes_per_second = 0;           // median over the points well inside the level
-  double low_bytes = 0, high_bytes = 0;  // working sets of those points
-  std::size_t points = 0;
+  double bytes_per_second = 0;  // median over the points well inside the level
+  std::size_t points = 0;       // their number
   bool ambiguous = false;
   std::string why = {};  // reasons for doubt; empty if certain
 };
