@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/dim_json.h"
@@ -253,7 +254,9 @@ class Reader {
     (*this)(key, value);
   }
   void count(const char* key, std::int64_t& value, std::int64_t least = 0) {
-    if (take(key)) value = object_.count(key, least);
+    if (!take(key)) return;
+    value = object_.integer(key).value_or(least);
+    if (value < least) object_.at(key).fail_expected(base::cat("at least ", least));
   }
   template <typename T>
   void derived(const char* key, const T&) {
