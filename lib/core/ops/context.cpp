@@ -99,36 +99,30 @@ bool OpContext::has_attribute(std::string_view name) const { return attribute_va
 
 namespace {
 
-template <typename T>
-const T* typed_attribute(const OpContext& op, std::string_view name) {
+template <typename T, typename Result>
+Result typed_attribute(const OpContext& op, std::string_view name, Result otherwise) {
   const AttributeValue* value = op.attribute_value(name);
-  if (value == nullptr) return nullptr;
+  if (value == nullptr) return otherwise;
   const T* typed = std::get_if<T>(value);
   if (typed == nullptr) op.fail(cat("attribute ", name, " has the wrong type"));
-  return typed;
+  return *typed;
 }
 
 }  // namespace
 
 std::int64_t OpContext::attribute(std::string_view name, std::int64_t otherwise) const {
-  const auto* value = typed_attribute<std::int64_t>(*this, name);
-  return value == nullptr ? otherwise : *value;
+  return typed_attribute<std::int64_t>(*this, name, otherwise);
 }
-
 double OpContext::attribute(std::string_view name, double otherwise) const {
-  const auto* value = typed_attribute<double>(*this, name);
-  return value == nullptr ? otherwise : *value;
+  return typed_attribute<double>(*this, name, otherwise);
 }
-
 std::string_view OpContext::attribute(std::string_view name, std::string_view otherwise) const {
-  const auto* value = typed_attribute<std::string>(*this, name);
-  return value == nullptr ? otherwise : std::string_view(*value);
+  return typed_attribute<std::string>(*this, name, otherwise);
 }
 
 std::int64_t OpContext::required_integer(std::string_view name) const {
-  const auto* value = typed_attribute<std::int64_t>(*this, name);
-  if (value == nullptr) fail(cat("attribute ", name, " is missing"));
-  return *value;
+  if (!has_attribute(name)) fail(cat("attribute ", name, " is missing"));
+  return attribute(name, std::int64_t{0});
 }
 
 std::optional<std::vector<std::int64_t>> OpContext::integer_list(std::string_view name) const {

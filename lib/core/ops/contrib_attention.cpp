@@ -21,9 +21,13 @@ Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, c
          (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
 }
 
-// Scores of every head and sequence of projected or separate heads.
-template <typename Sizes>
-Work scores_work_of(const OpContext& op, const Sizes& sizes, int masks) {
+struct HeadSizes {
+  Dim batch, queries, heads, query_size, value_size;
+  Cache cache;
+};
+
+// Scores of every head and sequence.
+Work scores_work_of(const OpContext& op, const HeadSizes& sizes, int masks) {
   const Dim sequences = sizes.batch * sizes.heads;
   return scores_work({.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
                       .rows = sequences * sizes.queries,
@@ -48,9 +52,8 @@ struct ProjectedInputs {
 constexpr ProjectedInputs kAttentionInputs = {.mask = 3, .past = 4, .attention_bias = 5, .past_length = 6};
 constexpr ProjectedInputs kQAttentionInputs = {.mask = 5, .past = 8, .attention_bias = -1, .past_length = -1};
 
-struct Projected {
-  Dim batch, queries, input_size, columns, heads, query_size, value_size;
-  Cache cache;
+struct Projected : HeadSizes {
+  Dim input_size, columns;
 };
 
 Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
@@ -74,30 +77,30 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
 
 // ONNX Runtime 1.32 uses V's head size for K in the present, too (observed with different qkv_hidden_sizes), and
 // rejects a past with such sizes.
-void infer_projected(OpContext& op, const ProjectedInputs& inputs, ElementType element) {
+template <ProjectedInputs Inputs, int Typed>
+void infer_projected(OpContext& op) {
+  const ElementType element = op.element(Typed);
   set_element(op, 0, element);
-  const Projected sizes = projected(op, inputs);
+  const Projected sizes = projected(op, Inputs);
   op.unify(dim_of(op, 0, 2), dim_of(op, 1, 0), "input size of data and weights");
   if (op.has_shape(2)) op.unify(dim_of(op, 2, -1), sizes.columns, "columns of weights and bias");
-  if (op.has_shape(inputs.past)) {
-    op.unify(dim_of(op, inputs.past, 1), sizes.batch, "batch of input and past");
-    op.unify(dim_of(op, inputs.past, 2), sizes.heads, "heads of the past");
+  if (op.has_shape(Inputs.past)) {
+    op.unify(dim_of(op, Inputs.past, 1), sizes.batch, "batch of input and past");
+    op.unify(dim_of(op, Inputs.past, 2), sizes.heads, "heads of the past");
     op.unify(sizes.query_size, sizes.value_size, "with a past, the sizes of the heads of K and V");
   }
   op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
   op.set_output(1, element, {Dim(2), sizes.batch, sizes.heads, sizes.cache.present, sizes.value_size});
 }
 
-void infer_attention(OpContext& op) { infer_projected(op, kAttentionInputs, op.element(0)); }
-void infer_q_attention(OpContext& op) { infer_projected(op, kQAttentionInputs, op.element(3)); }
-
 // One product with the weights for Q, K and V, its bias, then the scores. Rotary angles (mul, sin, cos) are computed
 // once per position and pair.
-OpCost cost_projected(const OpContext& op, const ProjectedInputs& inputs) {
-  const Projected sizes = projected(op, inputs);
+template <ProjectedInputs Inputs>
+OpCost cost_projected(const OpContext& op) {
+  const Projected sizes = projected(op, Inputs);
   const Dim tokens = sizes.batch * sizes.queries;
   OpCost cost = op.streamed();
-  move_cache(cost, op, {inputs.past}, {1}, sizes.cache);
+  move_cache(cost, op, {Inputs.past}, {1}, sizes.cache);
   cost += Work{.arith = op.has_input(2) ? 1 : 0, .macs = sizes.input_size} * (tokens * sizes.columns);
   if (op.attribute("do_rotary", std::int64_t{0}) != 0) {
     const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
@@ -105,17 +108,15 @@ OpCost cost_projected(const OpContext& op, const ProjectedInputs& inputs) {
     cost += rotary_work(2 * tokens * sizes.heads * rotated);
     cost += Work{.arith = half(sizes.queries * rotated), .special = sizes.queries * rotated};
   }
-  return cost + scores_work_of(op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
+  return cost + scores_work_of(op, sizes, masks_added(op, Inputs.mask, Inputs.attention_bias));
 }
-
-OpCost cost_attention(const OpContext& op) { return cost_projected(op, kAttentionInputs); }
 
 // The projection is in integers: a subtraction per element of an operand with a zero point, then one multiplication by
 // the combined scale per element. Scores are in floating point.
 OpCost cost_q_attention(const OpContext& op) {
   const Projected sizes = projected(op, kQAttentionInputs);
   const Work scaling = {.arith = op.elements(4) + sizes.batch * sizes.queries * sizes.columns};
-  return in_precision(ElementType::Int8, cost_projected(op, kQAttentionInputs)) + zero_point_work(op, 0, 6) +
+  return in_precision(ElementType::Int8, cost_projected<kQAttentionInputs>(op)) + zero_point_work(op, 0, 6) +
          zero_point_work(op, 1, 7) + scaling;
 }
 
@@ -140,9 +141,8 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
   const Dim sequences = data[0] * heads;
   const Dim twice =
       twice_pairs(op, sequences, data[1], {.past = 0, .present = data[1], .total = data[1], .added = data[1]});
-  const Work requantize = {.arith = 4, .comparisons = 3};
   return int8_cost(op) + Work{.arith = 1, .macs = data[2]} * (tokens * columns) +
-         requantize * (tokens * columns + twice + op.output_elements(0)) +
+         requantize_work() * (tokens * columns + twice + op.output_elements(0)) +
          scores_work({.twice_pairs = twice,
                       .rows = sequences * data[1],
                       .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
@@ -159,10 +159,9 @@ struct HeadInputs {
 constexpr HeadInputs kMultiHeadInputs = {3, 4, 5, 6, 8, false};
 constexpr HeadInputs kDecoderInputs = {10, 3, 4, 5, 7, true};
 
-struct Heads {
-  Dim batch, queries, keys, heads, query_size, value_size;
+struct Heads : HeadSizes {
+  Dim keys;
   Dim biased;  // elements of the projections that get a bias
-  Cache cache;
 };
 
 Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
@@ -198,17 +197,18 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
   return sizes;
 }
 
-void infer_heads(OpContext& op, const HeadInputs& inputs) {
+template <HeadInputs Inputs>
+void infer_heads(OpContext& op) {
   set_element(op, 0, op.element(0));
-  const Heads sizes = heads_of(op, inputs);
+  const Heads sizes = heads_of(op, Inputs);
   if (op.has_shape(1)) {
     op.unify(dim_of(op, 1, 0), sizes.batch, "batch of query and key");
     if (op.rank(1) == 3) op.unify(dim_of(op, 1, 2), sizes.heads * sizes.query_size, "hidden size of query and key");
     if (op.rank(1) == 4) op.unify(dim_of(op, 1, 3), sizes.query_size, "head size of query and key");
   }
-  if (op.has_shape(inputs.past_key)) {
-    op.unify(dim_of(op, inputs.past_key, 0), sizes.batch, "batch of query and past");
-    op.unify(dim_of(op, inputs.past_key, 1), sizes.heads, "heads of the past");
+  if (op.has_shape(Inputs.past_key)) {
+    op.unify(dim_of(op, Inputs.past_key, 0), sizes.batch, "batch of query and past");
+    op.unify(dim_of(op, Inputs.past_key, 1), sizes.heads, "heads of the past");
   }
   const ElementType element = op.element(0);
   op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
@@ -217,18 +217,14 @@ void infer_heads(OpContext& op, const HeadInputs& inputs) {
   op.set_output(3, element, {sizes.batch, sizes.heads, sizes.queries, sizes.cache.total});
 }
 
-OpCost cost_heads(const OpContext& op, const HeadInputs& inputs) {
-  const Heads sizes = heads_of(op, inputs);
+template <HeadInputs Inputs>
+OpCost cost_heads(const OpContext& op) {
+  const Heads sizes = heads_of(op, Inputs);
   OpCost cost = op.streamed();
-  move_cache(cost, op, {inputs.past_key, inputs.past_key + 1}, {1, 2}, sizes.cache);
-  return cost + Work{.arith = when(op.has_input(inputs.bias), sizes.biased)} +
-         scores_work_of(op, sizes, masks_added(op, inputs.mask, inputs.attention_bias));
+  move_cache(cost, op, {Inputs.past_key, Inputs.past_key + 1}, {1, 2}, sizes.cache);
+  return cost + Work{.arith = when(op.has_input(Inputs.bias), sizes.biased)} +
+         scores_work_of(op, sizes, masks_added(op, Inputs.mask, Inputs.attention_bias));
 }
-
-void infer_multi_head(OpContext& op) { infer_heads(op, kMultiHeadInputs); }
-void infer_decoder_masked(OpContext& op) { infer_heads(op, kDecoderInputs); }
-OpCost cost_multi_head(const OpContext& op) { return cost_heads(op, kMultiHeadInputs); }
-OpCost cost_decoder_masked(const OpContext& op) { return cost_heads(op, kDecoderInputs); }
 
 // --- DecoderAttention: query [S, B, H], key [T, B, H]; flags say what is projected and what comes from the cache ---
 
@@ -259,8 +255,7 @@ void infer_decoder_attention(OpContext& op) {
   const Dim size = divided(op, query[2], heads, "hidden size and heads");
   if (!op.has_output(1) && !op.has_output(2)) return;
   const Shape cache = {query[1], heads, decoder_keys(op, decoder_flags(op)), size};
-  op.set_output(1, op.element(0), cache);
-  op.set_output(2, op.element(0), cache);
+  for (const int output : {1, 2}) op.set_output(output, op.element(0), cache);
 }
 
 OpCost cost_decoder_attention(const OpContext& op) {
@@ -344,18 +339,18 @@ OpCost cost_longformer(const OpContext& op) { op.unknown("which tokens attend gl
 
 // clang-format off
 constexpr OpRule kContribAttentionRules[] = {
-    // op                               infer                              cost                      fold     cost in words
-    {"Attention",                       infer_attention,                   cost_attention,           nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"DecoderAttention",                infer_decoder_attention,           cost_decoder_attention,   nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
-    {"DecoderMaskedMultiHeadAttention", infer_decoder_masked,              cost_decoder_masked,      nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2).updating(5, 1, 2)},
-    {"DecoderMaskedSelfAttention",      infer_attention,                   cost_attention,           nullptr, "as Attention", kAttention.tokens_along(-2).updating(4, 1, 1)},
-    {"GatedRelativePositionBias",       shaped<gated_bias_shape>,          cost_gated_bias,          nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element", kAttention},
-    {"LongformerAttention",             infer_longformer,                  cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
-    {"MultiHeadAttention",              infer_multi_head,                  cost_multi_head,          nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(6, 1, 2)},
-    {"QAttention",                      infer_q_attention,                 cost_q_attention,         nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention.tokens_along(-2).updating(8, 1, 1)},
-    {"QOrderedAttention",               shaped<q_ordered_attention_shape>, cost_q_ordered_attention, nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
-    {"QOrderedLongformerAttention",     infer_longformer,                  cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
-    {"RelativePositionBias",            shaped<relative_bias_shape>,       cost_relative_bias,       nullptr, "4 and log per distance; elements picked from the table", kAttention},
+    // op                               infer                                  cost                              fold     cost in words
+    {"Attention",                       infer_projected<kAttentionInputs, 0>,  cost_projected<kAttentionInputs>, nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"DecoderAttention",                infer_decoder_attention,               cost_decoder_attention,           nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
+    {"DecoderMaskedMultiHeadAttention", infer_heads<kDecoderInputs>,           cost_heads<kDecoderInputs>,       nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2).updating(5, 1, 2)},
+    {"DecoderMaskedSelfAttention",      infer_projected<kAttentionInputs, 0>,  cost_projected<kAttentionInputs>, nullptr, "as Attention", kAttention.tokens_along(-2).updating(4, 1, 1)},
+    {"GatedRelativePositionBias",       shaped<gated_bias_shape>,              cost_gated_bias,                  nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element", kAttention},
+    {"LongformerAttention",             infer_longformer,                      cost_longformer,                  nullptr, "not known: which tokens attend globally is data", kAttention},
+    {"MultiHeadAttention",              infer_heads<kMultiHeadInputs>,         cost_heads<kMultiHeadInputs>,     nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(6, 1, 2)},
+    {"QAttention",                      infer_projected<kQAttentionInputs, 3>, cost_q_attention,                 nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention.tokens_along(-2).updating(8, 1, 1)},
+    {"QOrderedAttention",               shaped<q_ordered_attention_shape>,     cost_q_ordered_attention,         nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
+    {"QOrderedLongformerAttention",     infer_longformer,                      cost_longformer,                  nullptr, "not known: which tokens attend globally is data", kAttention},
+    {"RelativePositionBias",            shaped<relative_bias_shape>,           cost_relative_bias,               nullptr, "4 and log per distance; elements picked from the table", kAttention},
 };
 // clang-format on
 static_assert(well_formed(kContribAttentionRules));

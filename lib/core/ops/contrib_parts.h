@@ -69,6 +69,8 @@ inline Work dequantize_work() { return {.arith = 2}; }
 inline Work zero_point_work(const OpContext& op, int operand, int zero_point) {
   return {.arith = op.has_input(zero_point) ? op.elements(operand) : Dim(0)};
 }
+// To symmetric integers: multiply by the combined scale, round, clamp at both ends.
+inline Work requantize_work() { return {.arith = 4, .comparisons = 3}; }
 // x·sigmoid(x).
 inline Work silu_work() { return {.arith = 1, .special = 1}; }
 // 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition.
@@ -88,7 +90,7 @@ Work swiglu_work(const OpContext& op, bool is_clamped);
 // One evaluation of the activation `name`, as fused into Conv, Gemm or MatMul. Ends the rule for a name that
 // ONNX Runtime does not have.
 Work activation_work(const OpContext& op, std::string_view name);
-// That of the attribute `activation` on every element of output 0.
+// The same for the attribute `activation`, on every element of output 0.
 Work fused_activation_work(const OpContext& op);
 
 // --- arguments ---

@@ -131,8 +131,6 @@ OpCost cost_bfp(const OpContext& op) { op.unknown("the block format is defined b
 
 // --- int8 in the layouts of cublasLt: symmetric, no zero points ---
 
-Work requantize_work() { return {.arith = 4, .comparisons = 3}; }
-
 void infer_quantize_order(OpContext& op) {
   op.set_output(0, {.element = ElementType::Int8, .shape = op.input(0).shape});
 }

@@ -217,14 +217,13 @@ void infer_varlen_hash(OpContext& op) {
 
 // Integer work. Per token a product for every shift, joined by xor from one order to the next; per hash a remainder,
 // and an offset where there is one.
-OpCost cost_hash(const OpContext& op, int offsets) {
+template <int Offsets>
+OpCost cost_hash(const OpContext& op) {
   const Hashes hashes = hashes_of(op);
   return op.streamed() +
-         Work{.arith = op.elements(0) * (2 * hashes.order - 1 + hashes.heads * (op.has_input(offsets) ? 2 : 1)),
+         Work{.arith = op.elements(0) * (2 * hashes.order - 1 + hashes.heads * (op.has_input(Offsets) ? 2 : 1)),
               .comparisons = op.elements(0) * (hashes.order - 1)};
 }
-OpCost cost_dense_hash(const OpContext& op) { return cost_hash(op, 4); }
-OpCost cost_varlen_hash(const OpContext& op) { return cost_hash(op, 5); }
 
 // clang-format off
 constexpr OpRule kContribStateRules[] = {
@@ -232,9 +231,9 @@ constexpr OpRule kContribStateRules[] = {
     {"CausalConvWithState",       infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(3, 1, 1)},
     {"GatedDeltaNet",             infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention.updating(6, 1, 1)},
     {"LinearAttention",           infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
-    {"NGramHashMapping",          infer_hash,        cost_dense_hash,  nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
+    {"NGramHashMapping",          infer_hash,        cost_hash<4>,     nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
     {"VarlenCausalConvWithState", infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(4, 1, 1)},
-    {"VarlenNGramHashMapping",    infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
+    {"VarlenNGramHashMapping",    infer_varlen_hash, cost_hash<5>,     nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribStateRules));

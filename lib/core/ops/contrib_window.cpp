@@ -37,7 +37,7 @@ Window weight_window(const OpContext& op, int w, std::size_t spatial_rank, Layou
 
 namespace {
 
-// Whether nothing that is known contradicts a weight of this layout.
+// No known size contradicts a weight of this layout.
 bool fits(const OpContext& op, const Image& image, int w, Layout weight) {
   const Shape& shape = op.shape(w);
   const Dim& channels = weight == Layout::ChannelsFirst ? shape[1] : shape.back();

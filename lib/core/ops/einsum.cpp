@@ -128,15 +128,14 @@ struct Contraction {
   std::array<Dim, kMaxLabels> sizes;
   std::array<double, kMaxLabels> estimates{};  // the sizes as numbers, for comparing orders
 
-  Dim volume(Mask labels) const {
-    Dim product = 1;
-    for (; labels != 0; labels &= labels - 1) product *= sizes[static_cast<std::size_t>(std::countr_zero(labels))];
-    return product;
-  }
-  double estimate(Mask labels) const {
-    double product = 1;
-    for (; labels != 0; labels &= labels - 1) product *= estimates[static_cast<std::size_t>(std::countr_zero(labels))];
-    return product;
+  Dim volume(Mask labels) const { return product(labels, sizes); }
+  double estimate(Mask labels) const { return product(labels, estimates); }
+
+  template <typename Size>
+  static Size product(Mask labels, const std::array<Size, kMaxLabels>& sizes_of) {
+    Size result = 1;
+    for (; labels != 0; labels &= labels - 1) result *= sizes_of[static_cast<std::size_t>(std::countr_zero(labels))];
+    return result;
   }
 };
 

@@ -50,7 +50,7 @@ struct Statistic {
   Dim bytes;
 };
 
-// What is known of a node when its gradients are computed.
+// A node as its backward rule sees it.
 class Backward {
  public:
   Backward(const OpContext& context, const OpCost& forward_cost, const TrainingOptions& training)
@@ -89,7 +89,7 @@ struct BackwardRule {
   std::uint64_t outputs = 0;               // bit i: output i passes one on
   std::string_view work;
 
-  // Whether gradients could flow, but at an unknown cost.
+  // Gradients could flow, but at an unknown cost.
   bool is_unmodelled() const { return gradients == nullptr && inputs != 0; }
   bool can_have_gradient(int input) const { return (inputs >> (input < 63 ? input : 63) & 1) != 0; }
   bool passes_gradient(int output) const { return (outputs >> (output < 63 ? output : 63) & 1) != 0; }
@@ -107,7 +107,7 @@ std::span<const BackwardRule> microsoft_rules();  // com.microsoft, sorted
 
 // --- parts that many rules share ---
 
-// Whether the operand at `input` is broadcast to output 0: 1, 0, or a formula of that value.
+// 1 if the operand at `input` is broadcast to output 0, else 0, or a formula of that value.
 Dim is_broadcast(const OpContext& op, int input);
 // Additions that sum a gradient of output 0's size to the operand's size: n − m.
 Dim summed(const OpContext& op, int input);
@@ -122,7 +122,7 @@ inline Work ops_each(int arith, int special = 0, int comparisons = 0) {
 // Of the element that each result came from: output 1 of the node, or kept.
 Read indices(Backward& b);
 
-// Whether a Dropout drops elements in training: yes, unless its ratio is known to be 0.
+// A Dropout drops elements in training unless its ratio is known to be 0.
 bool drops_in_training(const OpContext& op);
 
 // dx = f(dy, x or y) element by element.

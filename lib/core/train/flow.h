@@ -45,7 +45,7 @@ class GradientFlow {
 
  private:
   OpContext::State state_of(std::int32_t node);
-  // Whether the node's output is computed from trained parameters alone: folded in inference, not in training.
+  // The node's output is computed from trained parameters alone: folded in inference, not in training.
   bool unfolds(std::int32_t node) const;
   const BackwardRule& rule_of(const Node& node) const;
   bool is_differentiable(ValueId value) const;
@@ -64,7 +64,7 @@ class GradientFlow {
   Flow flow_;
 };
 
-// What the parts of a node's backward cost, and the gradients' bytes.
+// Costs of the parts of a node's backward, and the gradients' bytes.
 struct BackwardCost {
   OpCost dx, dw;
   Dim gradient_bytes, parameter_gradient_bytes;

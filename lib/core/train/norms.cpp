@@ -8,7 +8,7 @@
 namespace pagoda::inline core::train_rules {
 namespace {
 
-// What the cost of a norm's gradients depends on.
+// A norm over rows of input 0.
 struct Norm {
   Dim rows;                 // statistics
   bool centred = true;      // with a mean

@@ -1,4 +1,4 @@
-// What optimizers do per element, what they keep, and which types they keep it in.
+// The work of optimizers per element, and the states that they keep.
 #include "train/optimizer.h"
 
 #include <array>

@@ -127,9 +127,9 @@ class Step {
     return schedule_.is_kernel(index(node)) && forward_[index(node)].mark == Mark::Compute;
   }
 
-  // Whether the node is a sum of activations that all get its gradient: a residual connection. If it were not kept,
-  // all nodes before it, up to the start of the network, would run again for it. (Whether one of the activations is
-  // broadcast may depend on a free dim.)
+  // The node is a sum of activations that all get its gradient: a residual connection. If it were not kept, all nodes
+  // before it, up to the start of the network, would run again for it. (A free dim may decide if one of the activations
+  // is broadcast.)
   bool joins_branches(std::int32_t node) const {
     const auto& gradients = flow_.nodes[index(node)].gradients;
     return std::count_if(gradients.begin(), gradients.end(),

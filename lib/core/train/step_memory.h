@@ -1,4 +1,4 @@
-// What a training step keeps and computes again, and the bytes alive at its peak.
+// The tensors that a training step keeps or computes again, and the bytes alive at its peak.
 #pragma once
 
 #include <cstdint>
