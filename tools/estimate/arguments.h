@@ -55,7 +55,7 @@ bool is_chart(const std::string& format);
 bool is_for_viewer(const std::string& format);
 // The devices of --device and, in --sweep, their power modes.
 std::vector<std::string> device_names(const Arguments& arguments);
-// Whether the report goes to standard output.
+// True if the report goes to standard output.
 bool writes_to_terminal(const Arguments& arguments);
 
 }  // namespace pagoda::tools

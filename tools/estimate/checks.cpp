@@ -1,5 +1,5 @@
-// Rejects options that a report, its format or its outputs cannot combine, by name and with a remedy. What a request
-// cannot combine, estimate::refusal() says for every caller. No option is silently ignored.
+// Rejects options that a report, its format or its outputs cannot combine, by name and with a remedy. For every caller,
+// estimate::refusal() rejects fields that a request cannot combine. No option is silently ignored.
 #include <algorithm>
 #include <initializer_list>
 

@@ -114,8 +114,8 @@ std::string pipeline(const Arguments& arguments, const EstimateRequest& request,
     leave_to(sizes, own.sizes.input_shapes, used);
     parts.push_back({.estimate = estimate::make_estimate(model, own), .runs = runs});
     const EstimateDocument& estimate = parts.back().estimate;
-    const std::string said = present::diagnostics_report(estimate.diagnostics) + present::free_dims_report(estimate);
-    if (!said.empty()) std::fputs((path + ":\n" + said).c_str(), stderr);
+    const std::string remarks = present::diagnostics_report(estimate.diagnostics) + present::free_dims_report(estimate);
+    if (!remarks.empty()) std::fputs((path + ":\n" + remarks).c_str(), stderr);
   }
   const auto must_be_used = [&](const auto& given, const char* option) {
     for (const auto& [name, size] : given)

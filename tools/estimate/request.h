@@ -21,10 +21,11 @@ std::vector<Budget> budgets(const Arguments& arguments);           // without th
 std::map<std::string, double> prices(const Arguments& arguments);  // per hour, by device
 std::vector<std::string> split_list(const std::string& text);      // "a,b"
 
-// How many devices share the model: a combination of --tensor-parallel, --pipeline-parallel and --expert-parallel each.
+// Numbers of devices that share the model: each combination of --tensor-parallel, --pipeline-parallel and
+// --expert-parallel.
 std::vector<ParallelOptions> splits(const Arguments& arguments);
 bool has_groups(const Arguments& arguments);  // whether the model runs on several equal devices
-// Whether the answer is a table of a row for each device, number of devices, precision or traffic model.
+// True if the answer is a table of a row for each device, number of devices, precision or traffic model.
 bool is_choice(const Arguments& arguments);
 
 }  // namespace pagoda::tools

@@ -98,12 +98,13 @@ std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
 }
 
 std::vector<ParallelOptions> splits(const Arguments& arguments) {
-  static constexpr std::int64_t kMost = std::int64_t{1} << 20;  // more than any machine has; products of three fit 64 bits
+  static constexpr std::int64_t kMost = std::int64_t{1}
+                                        << 20;  // more than any machine has; products of three fit 64 bits
   const auto numbers = [](const char* option, const std::string& text) {
     try {
       std::vector<std::int64_t> list = parse_axis(option + ("=" + text)).sizes;
       if (std::ranges::all_of(list, [](std::int64_t each) { return each >= 1 && each <= kMost; })) return list;
-    } catch (const Error&) {  // said below
+    } catch (const Error&) {  // reported below
     }
     throw UsageError(cat(option, " '", text, "' is not a list of device counts; expected integers from 1 to ", kMost,
                          ", such as 1,2,4..64"));

@@ -33,7 +33,7 @@ inline constexpr std::array<std::string_view, kColors + 1> kPalette = {"#0072B2"
 inline constexpr std::array<std::string_view, kColors + 1> kEdges = {"#0072B2", "#A66F00", "#007F5C", "#B84F00",
                                                                      "#A85580", "#2C86BD", "#6E6E6E"};
 
-// What fills a hole of a pattern.
+// The value of a hole of a pattern.
 class SvgValue {
  public:
   SvgValue(double number) : number_(number), is_number_(true) {}

@@ -19,7 +19,7 @@ constexpr double kSame = 1e-9;
 constexpr std::size_t kMaxSeries = 6;   // readers cannot distinguish more lines of stars
 constexpr std::size_t kMaxChanges = 6;  // arrows
 
-// Whether the bounds in the estimate were made with these roofs. Equal device names are not enough: the ceilings file
+// True if the bounds in the estimate were made with these roofs. Equal device names are not enough: the ceilings file
 // may have changed.
 bool is_same_device(const ChartEstimate& estimate, const Chart& chart) {
   const auto& roofline = estimate.document().roofline;
@@ -336,7 +336,7 @@ void add_warnings(Chart& chart) {
 }
 
 // Distinguishes series with the same model and sizes by their files.
-void tell_apart(Chart& chart, const PlotInput& input) {
+void label_by_file(Chart& chart, const PlotInput& input) {
   std::map<std::string, int> count;
   for (const Series& series : chart.series) ++count[series.label];
   for (Series& series : chart.series) {
@@ -422,7 +422,7 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
     throw Error(cat(chart.series.size(), " models or runs; a chart holds at most ", kMaxSeries,
                     "; make several charts (their frames are equal)"));
   for (Series& series : chart.series) add_trajectory(chart, series);
-  tell_apart(chart, input);
+  label_by_file(chart, input);
   for (Series& series : chart.series) {
     finish_series(series, chart);
     use_published_counts(series, chart);

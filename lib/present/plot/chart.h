@@ -19,7 +19,7 @@
 
 namespace pagoda::present::plot {
 
-// Why an item has no dot.
+// The reason why an item has no dot.
 enum class Absence : std::uint8_t {
   None,        // it has a dot
   NoWork,      // views, shape arithmetic, constants: the device does nothing
@@ -33,7 +33,7 @@ enum class Absence : std::uint8_t {
 inline constexpr std::size_t kAbsences = 8;
 std::string_view to_string(Absence absence);  // "no work on the device", …
 
-// What limits an item.
+// The limit of an item's speed.
 enum class Limit : std::uint8_t {
   None,
   Compute,
@@ -188,7 +188,7 @@ std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart);
 // "8 × NVIDIA H200 SXM 141 GB" if all estimates are split over that many devices.
 std::string machine_text(const Chart& chart);
 
-// Whether a file has times of whole runs but no kernels (runs.cpp).
+// True if a file has times of whole runs but no kernels (runs.cpp).
 bool is_of_whole_runs(const documents::Measured& measured);
 // Moves runs of a size that has a better one from `runs` to `other_runs`, or back.
 void keep_best(Series& series);

@@ -203,7 +203,7 @@ void draw_head(Svg& svg, const Chart& chart) {
   double size = 19;
   while (size > 13 && text_width(chart.title, size) > space) --size;
   svg.note(sheet.plot.x0, 32, fit(chart.title, size, space), kInk, filled("font-size='%' font-weight='bold'", {size}));
-  const std::string text = says(chart);
+  const std::string text = sentence_of(chart);
   if (text.empty()) return;
   const std::vector<std::string> rows = wrapped(text, 13, sheet.panel.x1 - sheet.plot.x0, 2);
   svg.open("g id='summary' class='muted' font-size='13' fill='%'", {kMuted});
@@ -218,7 +218,7 @@ std::string_view series_color(std::size_t at) { return kPalette[at % kColors]; }
 
 std::string segment_path(const Segment& line) { return filled("M% %L% %", {line.x0, line.y0, line.x1, line.y1}); }
 
-std::string says(const Chart& chart) {
+std::string sentence_of(const Chart& chart) {
   if (chart.series.empty()) return "";
   const std::optional<Verdict> verdict = chart.by_model || chart.is_energy ? std::nullopt : verdict_of(chart);
   if (!verdict) return chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front());

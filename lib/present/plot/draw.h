@@ -32,7 +32,7 @@ void draw_arch(Svg& svg, const Chart& chart, const Layout& layout);
 double draw_panel(Svg& svg, const Chart& chart);
 double draw_footer(Svg& svg, const Chart& chart, double top);
 // The sentence in a standalone picture: the verdict of one model, or a summary; empty without a series.
-std::string says(const Chart& chart);
+std::string sentence_of(const Chart& chart);
 
 std::string segment_path(const Segment& line);
 

@@ -51,7 +51,7 @@ void finish(Item& item) {
 }
 
 // Marks a different requested precision: "float32 as float16".
-void tell_precision(Item& item, const ChartEstimate& estimate) {
+void mark_precision(Item& item, const ChartEstimate& estimate) {
   const std::optional<Precision> own = precision(item.dtype), asked = estimate.document().roofline->precision;
   const bool is_integer = item.dtype.find("int") != std::string::npos;
   if (own && asked && *own != *asked && !is_integer) item.dtype += cat(" as ", to_string(*asked));
@@ -76,7 +76,7 @@ Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, 
   const RowBound* bound = same_device ? estimate.document().bound_of(node) : nullptr;
   if (bound != nullptr) {
     bound_by_estimate(item, node, *bound, roofs);
-    tell_precision(item, estimate);
+    mark_precision(item, estimate);
   } else {
     bound_by_counts(item, node, roofs);
   }

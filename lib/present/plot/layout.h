@@ -95,7 +95,7 @@ std::string gain_text(const Change& change);
 // For one model in several sizes: the path across its estimates. Otherwise for each model, or for the series `at`: its
 // paths over a swept size, estimated and measured.
 std::vector<PathMark> paths_of(const Chart& chart, std::size_t at);
-// Whether the star of a whole model lies on the path of its sizes and is not drawn separately.
+// True if the star of a whole model lies on the path of its sizes and is not drawn separately.
 bool is_on_path(const Chart& chart, const Series& series);
 // The star that carries a series' name: the measured star, else the end of its path, else the star of its bound.
 const Star* named_star(const Chart& chart, const Series& series);

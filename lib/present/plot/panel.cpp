@@ -109,7 +109,7 @@ bool has_whiskers(const Series& series) {
   });
 }
 
-// What the stars of a chart are.
+// The meaning of the stars of a chart.
 struct Stars {
   bool are_measured = false, are_bounds = false;
   bool have_others = false;  // measured runs of a size that has a better one
@@ -308,7 +308,7 @@ double draw_panel(Svg& svg, const Chart& chart) {
   svg.open("g id='panel'");
   Box box = chart.sheet.panel, marks_box = box;
   if (chart.sheet.is_column) {
-    if (const std::string text = says(chart); !text.empty()) {
+    if (const std::string text = sentence_of(chart); !text.empty()) {
       Column words(svg, box, box.y0);
       words.paragraph(text, kInk, 8);
       box.y0 = marks_box.y0 = words.y();

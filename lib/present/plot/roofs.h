@@ -37,7 +37,7 @@ struct Roofs {
   std::vector<Roof> bandwidth;  // from memory inwards; [0] is DRAM
   std::size_t main = 0;         // index in compute: the roof whose ridge is drawn
 
-  // Whether one compute roof applies to all work: left of its ridge memory is the bound, right of it arithmetic.
+  // True if one compute roof applies to all work: left of its ridge memory is the bound, right of it arithmetic.
   bool is_single() const {
     return std::ranges::count_if(compute, [](const Roof& r) { return r.shown; }) == 1;
   }

@@ -139,7 +139,7 @@ Line fit_line(const EstimateDocument& estimate) {
 
 }  // namespace
 
-// What bounds the kernels that take most of the time. Nodes in fused kernels have no own bound.
+// The bound of the kernels that take most of the time. Nodes in fused kernels have no own bound.
 std::string split_text(const EstimateRoofline& roofline) {
   const double seconds = roofline.totals.seconds;
   double memory = 0, latency = 0;

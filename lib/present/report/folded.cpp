@@ -22,7 +22,7 @@ void append_without_numbers(std::string& text, std::string_view name) {
       text += '#';
 }
 
-// Whether `name` has the pattern `a`, so that it leaves the common pattern as it is.
+// True if `name` has the pattern `a`, so that it leaves the common pattern as it is.
 bool has_pattern(const std::string& a, std::string_view name) {
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < name.size()) {

@@ -1,4 +1,4 @@
-// What this build supports: devices, operators, engines; as tables and as JSON.
+// The contents of this build: devices, operators, engines; as tables and as JSON.
 #include "pagoda/base/json_writer.h"
 #include "pagoda/core/engine.h"
 #include "pagoda/core/operators.h"

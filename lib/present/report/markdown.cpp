@@ -26,7 +26,7 @@ std::string code(std::string_view text) {
 
 namespace {
 
-// Whether a column contains text from files.
+// True if a column contains text from files.
 bool is_name(std::string_view header) {
   static constexpr std::array<std::string_view, 6> kNames = {"node", "op", "output", "kernel", "ops", "before"};
   return std::ranges::find(kNames, header) != kNames.end();

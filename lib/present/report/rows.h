@@ -26,7 +26,7 @@ using documents::heaviest_node;
 
 inline constexpr const char* kSiUnits = "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
 
-// Whether there are multiply-accumulates alone, and no FLOPs.
+// True if only multiply-accumulates are counted.
 inline bool counts_macs(const EstimateDocument& estimate) { return estimate.count == Convention::Macs; }
 
 // The rows selected and sorted by the options.
@@ -44,7 +44,7 @@ Data collect(const EstimateDocument& estimate, const ReportOptions& options);
 
 // The device of the time bound: "NVIDIA H200 (float16)".
 std::string device_text(const documents::EstimateRoofline& roofline);
-// How FLOPs are counted, in words.
+// The meaning of a FLOP, in words.
 std::string_view meaning(Convention count);
 // The counted unit: "FLOP"; "MAC" if only multiply-accumulates count.
 std::string operation(Convention count);
@@ -75,7 +75,7 @@ std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);
 // EstimateDocument::variants, and the difference between them that matters most.
 base::Grid variants_grid(const documents::EstimateDocument& estimate);
-// What all rows of a table over numbers of devices have in common; empty for other tables.
+// The facts common to all rows of a table over numbers of devices; empty for other tables.
 std::string above_variants(const documents::EstimateDocument& estimate);
 std::string decisive(const documents::EstimateDocument& estimate);
 

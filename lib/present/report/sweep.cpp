@@ -28,7 +28,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
   return grid;
 }
 
-// heading() and footing(): the text above and below the rows.
+// The text above the rows; footing() is the text below.
 std::string heading(const EstimateDocument& estimate) {
   const std::string text = cat(report::subtitle(estimate), "\n", to_string(estimate.sweep->traffic), " traffic");
   if (!estimate.roofline) return text;

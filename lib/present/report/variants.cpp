@@ -46,7 +46,7 @@ std::string stay_text(const std::vector<std::string>& nodes, const std::string& 
 }
 
 // "int8 takes 0.62 of float16's time on t4 under tensorrt; 2 products stay in float16 (a, b)"
-std::string under_engine(const Variants& variants) {
+std::string narrow_precision_remarks(const Variants& variants) {
   std::string text;
   const auto is_narrow = [](const documents::EstimateVariant& each) {
     return each.precision == Precision::Int8 || each.precision == Precision::Float8;
@@ -78,7 +78,7 @@ std::string machine_text(const documents::EstimateVariant& variant) {
 
 // "longest context: cos_cache has 8,192 rows; memory alone holds 15,282,622 on h200, 2,441,381 on l4", each device in
 // the form that comes first.
-std::string under_table(const Variants& variants) {
+std::string context_remarks(const Variants& variants) {
   std::string text;
   std::set<std::string_view> devices;
   for (const documents::EstimateVariant& variant : variants) {
@@ -133,8 +133,8 @@ std::string most(const Variants& variants, const std::string& what, const Value&
   return cat(what, ": ", base::si_rate(*value(*best), ""), " on ", machine_text(*best), "\n");
 }
 
-// What a table over numbers of devices says to one who has to choose.
-std::string under_groups(const documents::EstimateDocument& estimate) {
+// The best choices of a table over numbers of devices.
+std::string device_count_remarks(const documents::EstimateDocument& estimate) {
   const Variants& variants = estimate.variants;
   if (!any(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
   const bool is_predicted = any(variants, [](const auto& each) { return each.predicted.has_value(); });
@@ -155,17 +155,17 @@ std::string under_groups(const documents::EstimateDocument& estimate) {
 std::string above_variants(const EstimateDocument& estimate) {
   const Variants& variants = estimate.variants;
   if (!any(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
-  std::vector<std::string> said;
+  std::vector<std::string> facts;
   if (is_alike(variants, [](const auto& each) { return each.precision; }))
-    said.push_back("precision " + precision_text(variants.front()));
+    facts.push_back("precision " + precision_text(variants.front()));
   if (is_alike(variants, [](const auto& each) { return each.traffic; }))
-    said.push_back(std::string(to_string(variants.front().traffic)) + " traffic");
-  said.emplace_back("memory of the device that needs the most");
+    facts.push_back(std::string(to_string(variants.front().traffic)) + " traffic");
+  facts.emplace_back("memory of the device that needs the most");
   if (any(variants, [](const auto& each) { return each.longest_context.has_value(); }))
-    said.emplace_back("most users at this past, longest context at this batch");
+    facts.emplace_back("most users at this past, longest context at this batch");
   const auto prompted = std::ranges::find_if(variants, [](const auto& each) { return each.prompt.has_value(); });
-  if (prompted != variants.end()) said.emplace_back("a prompt is of one sequence");
-  return base::joined(said, " · ") + "\n\n";
+  if (prompted != variants.end()) facts.emplace_back("a prompt is of one sequence");
+  return base::joined(facts, " · ") + "\n\n";
 }
 
 // The choice that changes the time most: device, precision or traffic.
@@ -185,7 +185,8 @@ std::string decisive(const documents::EstimateDocument& estimate) {
       widest = std::max(widest, *a.seconds / *b.seconds);
     }
   const auto& [factor, choice] = *std::ranges::max_element(spreads, {}, &std::pair<double, const char*>::first);
-  const std::string remarks = under_groups(estimate) + under_table(variants) + under_engine(variants);
+  const std::string remarks =
+      device_count_remarks(estimate) + context_remarks(variants) + narrow_precision_remarks(variants);
   if (factor < 1.01) return remarks;
   return cat(remarks, choice, " moves the time most: up to ", base::rounded(factor), "×\n");
 }
