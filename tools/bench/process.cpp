@@ -33,18 +33,13 @@ std::int64_t kernel_kills() {
   return base::parse_number<std::int64_t>(SystemFiles().field("/proc/vmstat", "oom_kill").value_or("")).value_or(0);
 }
 
-void kill_by_hand(pid_t pid) {
-  ::kill(pid, SIGKILL);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
-
 // Orphans that left the group become our children (PR_SET_CHILD_SUBREAPER): kills them, so none outlives the worker.
 void reap_strays() {
-  while (true) {
-    const auto child = SystemFiles().number(cat("/proc/self/task/", ::getpid(), "/children"));
-    if (!child) return;
-    kill_by_hand(static_cast<pid_t>(*child));
+  while (const auto child = SystemFiles().number(cat("/proc/self/task/", ::getpid(), "/children"))) {
+    const auto pid = static_cast<pid_t>(*child);
+    ::kill(pid, SIGKILL);
+    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
 }
 

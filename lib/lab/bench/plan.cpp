@@ -24,36 +24,17 @@ using namespace bench;
 
 constexpr std::size_t kQuick = 10;
 
-// The model's forms and its name in labels.
-struct Named {
-  std::string label;
-  ModelForms forms;
-};
-
-Named resolve(const std::string& model, const Study& study) {
-  if (const auto it = study.models.find(model); it != study.models.end()) return {model, it->second};
-  if (model.ends_with(".onnx")) return {std::filesystem::path(model).stem().string(), {.onnx = model, .named = ""}};
-  return {model, {.onnx = "", .named = model}};
+// Hash of a file's content, read once; empty if the file cannot be read.
+std::string hash_of(const std::string& path, std::map<std::string, std::string>& known) {
+  const auto [it, is_new] = known.try_emplace(path);
+  if (!is_new) return it->second;
+  std::error_code error;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  if (std::filesystem::is_regular_file(path, error) && content << file.rdbuf())
+    it->second = base::hex(base::sha256(content.str()));
+  return it->second;
 }
-
-// Content hashes of files, each read once.
-class Hashes {
- public:
-  // Empty if the file cannot be read.
-  std::string of(const std::string& path) {
-    const auto [it, is_new] = known_.try_emplace(path);
-    if (!is_new) return it->second;
-    std::error_code error;
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream content;
-    if (std::filesystem::is_regular_file(path, error) && content << file.rdbuf())
-      it->second = base::hex(base::sha256(content.str()));
-    return it->second;
-  }
-
- private:
-  std::map<std::string, std::string> known_;
-};
 
 documents::Config with_protocol(documents::Config config, const Study& study) {
   config["seed"] = study.seed;
@@ -136,22 +117,28 @@ std::int64_t batch_of_file(const std::string& path) {
 }
 
 // Fills in the model that the backend runs; returns the reason if it cannot.
-std::optional<std::string> set_model(documents::Config& config, const Study& study, Hashes& hashes) {
+std::optional<std::string> set_model(documents::Config& config, const Study& study,
+                                     std::map<std::string, std::string>& hashes) {
   const std::string model = documents::text_of(config, "model"), backend = documents::text_of(config, "backend");
   if (model.empty()) {
     if (backend == "cmd" || study.backends.contains(backend)) return std::nullopt;
     return "no model is named";
   }
-  const Named named = resolve(model, study);
-  config["model"] = named.label;
-  if (named.forms.onnx.empty() || (backend == "torch" && !named.forms.named.empty())) {
-    if (named.forms.named.empty()) return "[models] has neither a file nor a name for it";
-    if (named.forms.named != named.label) config["model_name"] = named.forms.named;
+  const bool is_file = model.ends_with(".onnx");
+  const auto known = study.models.find(model);
+  const std::string label =
+      known == study.models.end() && is_file ? std::filesystem::path(model).stem().string() : model;
+  const ModelForms forms =
+      known != study.models.end() ? known->second : ModelForms{is_file ? model : "", is_file ? "" : model};
+  config["model"] = label;
+  if (forms.onnx.empty() || (backend == "torch" && !forms.named.empty())) {
+    if (forms.named.empty()) return "[models] has neither a file nor a name for it";
+    if (forms.named != label) config["model_name"] = forms.named;
     return std::nullopt;
   }
-  config["model_file"] = named.forms.onnx;
-  const std::string hash = hashes.of(named.forms.onnx);
-  if (hash.empty()) return named.forms.onnx + ": cannot be read";
+  config["model_file"] = forms.onnx;
+  const std::string hash = hash_of(forms.onnx, hashes);
+  if (hash.empty()) return forms.onnx + ": cannot be read";
   config["model_sha256"] = hash;
   return std::nullopt;
 }
@@ -224,7 +211,7 @@ std::optional<std::regex> expression(const std::string& text, const char* what) 
 
 StudyPlan expand(const Study& study, const SupportCheck& also) {
   StudyPlan plan;
-  Hashes hashes;
+  std::map<std::string, std::string> hashes;    // by file
   std::map<std::string, std::int64_t> batches;  // by file
   std::set<std::string> keys, refused;
   for (const std::vector<Axis>& block : study.blocks) {

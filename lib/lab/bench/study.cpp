@@ -70,15 +70,16 @@ struct Field {
     if (!value || *value < 1) fail("expected an integer of at least 1");
     return *value;
   }
-  std::string text() const {
-    const auto value = node.value_exact<std::string>();
-    if (!value) fail("expected a text");
+  template <typename Value>
+  Value exact(const char* expected) const {
+    const auto value = node.value_exact<Value>();
+    if (!value) fail(cat("expected ", expected));
     return *value;
   }
-  bool truth() const {
-    const auto value = node.value_exact<bool>();
-    if (!value) fail("expected true or false");
-    return *value;
+  std::string text() const { return exact<std::string>("a text"); }
+  const toml::table& table(const char* expected) const {
+    if (!node.is_table()) fail(cat("expected ", expected));
+    return *node.as_table();
   }
   base::Setting setting() const {
     if (const auto value = node.value_exact<bool>()) return *value;
@@ -101,9 +102,7 @@ struct Field {
 using Axes = std::map<std::string, std::vector<base::Setting>>;
 
 void read_options(Axes& axes, const Field& options) {
-  const toml::table* table = options.node.as_table();
-  if (!table) options.fail("expected a table");
-  for (const auto& [key, node] : *table) {
+  for (const auto& [key, node] : options.table("a table")) {
     const Field option{node, options.place, std::string(key.str())};
     if (find_axis(option.name) || !documents::is_axis(option.name))
       option.fail_here(cat("options: \"", option.name, "\" has a meaning of its own"));
@@ -111,9 +110,10 @@ void read_options(Axes& axes, const Field& options) {
   }
 }
 
-// Adds values of an axis; a text on an integer or size axis is a list with ranges.
-void read_values(const AxisRow& axis, const Field& field, std::vector<base::Setting>& values) {
+// The values of an axis; a text on an integer or size axis is a list with ranges.
+std::vector<base::Setting> axis_settings(const AxisRow& axis, const Field& field) {
   constexpr const char* kExpected[] = {"a text", "an integer", "an integer or HEIGHTxWIDTH"};
+  std::vector<base::Setting> values;
   for (base::Setting& value : field.settings()) {
     const auto* text = std::get_if<std::string>(&value);
     const auto* number = std::get_if<std::int64_t>(&value);
@@ -132,17 +132,15 @@ void read_values(const AxisRow& axis, const Field& field, std::vector<base::Sett
     if (number && *number < 1) fail("at least 1");
     values.push_back(std::move(value));
   }
+  return values;
 }
 
 // False if the field is neither an axis nor "options".
 bool read_axis(Axes& axes, const Field& field) {
   if (field.name == "options") return read_options(axes, field), true;
   const AxisRow* axis = find_axis(field.name);
-  if (!axis) return false;
-  std::vector<base::Setting> values;
-  read_values(*axis, field, values);
-  axes[std::string(axis->name)] = std::move(values);
-  return true;
+  if (axis) axes[std::string(axis->name)] = axis_settings(*axis, field);
+  return axis != nullptr;
 }
 
 struct Key {
@@ -155,11 +153,8 @@ void read_table(const toml::table& table, const Place& place, const std::vector<
   for (const auto& [key, node] : table) {
     const Field field{node, place, std::string(key.str())};
     const auto found = std::ranges::find(keys, field.name, &Key::name);
-    if (found != keys.end()) {
-      found->read(field);
-      continue;
-    }
-    if (axes && read_axis(*axes, field)) continue;
+    if (found != keys.end()) found->read(field);
+    if (found != keys.end() || (axes && read_axis(*axes, field))) continue;
     std::vector<std::string_view> known;
     for (const Key& each : keys) known.push_back(each.name);
     std::string expected = base::joined(known);
@@ -203,13 +198,11 @@ ModelForms model_forms(const Field& model, const std::string& folder) {
     return folder.empty() ? path : (std::filesystem::path(folder) / path).string();
   };
   if (const auto file = model.node.value_exact<std::string>()) return {.onnx = in_folder(*file), .named = ""};
-  const toml::table* table = model.node.as_table();
-  if (!table) model.fail("expected a path, or a table of onnx and named");
   const auto text = [&](const Field& form) {
     return Field{form.node, form.place, cat(model.name, ".", form.name)}.text();
   };
   ModelForms forms;
-  read_table(*table, model.place,
+  read_table(model.table("a path, or a table of onnx and named"), model.place,
              {{"onnx", [&](const Field& form) { forms.onnx = in_folder(text(form)); }},
               {"named", [&](const Field& form) { forms.named = text(form); }}});
   return forms;
@@ -217,10 +210,8 @@ ModelForms model_forms(const Field& model, const std::string& folder) {
 
 std::vector<std::string> backend_command(const Field& backend) {
   if (is_built_in(backend.name)) backend.fail("is a built-in backend; give yours another name");
-  const toml::table* table = backend.node.as_table();
-  if (!table) backend.fail("expected a table with a command");
   std::vector<std::string> words;
-  read_table(*table, backend.place,
+  read_table(backend.table("a table with a command"), backend.place,
              {{"command", [&](const Field& command) {
                  if (const toml::array* list = command.node.as_array())
                    for (const toml::node& item : *list)
@@ -274,7 +265,7 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
   const toml::array* experiments = nullptr;
   const auto number = [](double& into) { return [to = &into](const Field& f) { *to = f.positive(); }; };
   const auto count = [](std::int64_t& into) { return [to = &into](const Field& f) { *to = f.count(); }; };
-  const auto truth = [](bool& into) { return [to = &into](const Field& f) { *to = f.truth(); }; };
+  const auto truth = [](bool& into) { return [to = &into](const Field& f) { *to = f.exact<bool>("true or false"); }; };
   base::TimingOptions& measure = study.measure;
   const std::vector<Key> measure_keys = {
       {"budget_seconds", number(measure.budget_seconds)},

@@ -33,8 +33,8 @@ std::size_t worst(const EnergyFit& fit) {
 std::string error_percent(double part) { return base::rounded(100 * part) + " %"; }
 
 bool is_indistinct(const EnergyFit& fit, const std::string& term) {
-  return std::any_of(fit.indistinct.begin(), fit.indistinct.end(),
-                     [&](const auto& group) { return std::find(group.begin(), group.end(), term) != group.end(); });
+  return std::ranges::any_of(fit.indistinct,
+                             [&](const auto& group) { return std::ranges::find(group, term) != group.end(); });
 }
 
 // One line per doubt about the constants.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <numeric>
 
 #include "gpu_watch.h"
 #include "pagoda/base/cat.h"
@@ -87,9 +88,8 @@ bool PreparedModel::is_whole() const {
 }
 
 std::int64_t PreparedModel::macs() const {
-  std::int64_t sum = 0;
-  for (const PreparedLayer& l : layers) sum += l.layer.macs();
-  return sum;
+  return std::accumulate(layers.begin(), layers.end(), std::int64_t{0},
+                         [](std::int64_t sum, const PreparedLayer& l) { return sum + l.layer.macs(); });
 }
 
 std::optional<double> PreparedModel::worst_error() const {
@@ -120,13 +120,10 @@ PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, c
 }
 
 std::vector<double> run_model(const PreparedModel& model, std::int64_t n) {
-  std::vector<double> seconds;
-  for (std::int64_t i = 0; i < n; ++i) {
-    double sum = 0;
+  std::vector<double> seconds(static_cast<std::size_t>(std::max<std::int64_t>(n, 0)));
+  for (double& sum : seconds)
     for (const PreparedLayer& l : model.layers)
       if (!l.work->ran_as.empty()) sum += l.work->run.time(1).at(0);
-    seconds.push_back(sum);
-  }
   return seconds;
 }
 
