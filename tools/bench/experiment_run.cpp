@@ -335,13 +335,13 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   }
   if (interrupted) return std::nullopt;
   // On a GPU, record only the GPU's clock and temperature: the CPU's could be mistaken for them.
-  documents::Interference around = interference(before, machine_state());
-  if (gpu) {
-    result.interference.steal_seconds = around.steal_seconds;
-    result.interference.load = around.load;
-  } else {
-    around.handoff_seconds = std::move(result.interference.handoff_seconds);
-    result.interference = std::move(around);
+  const documents::Interference around = interference(before, machine_state());
+  result.interference.steal_seconds = around.steal_seconds;
+  result.interference.load = around.load;
+  if (!gpu) {
+    result.interference.clock_hz_before = around.clock_hz_before;
+    result.interference.clock_hz_after = around.clock_hz_after;
+    result.interference.temperature_celsius = around.temperature_celsius;
   }
   result.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result;

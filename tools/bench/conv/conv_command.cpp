@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <set>
 #include <span>
 
 #include "conv_study.h"
@@ -160,14 +161,13 @@ void print_line(const documents::Result& r, const Case& c, const std::string& al
 
 void print_support(const Case& c, const LayerList& list, const ConvLibrary& library,
                    const std::vector<std::string>& algorithms) {
-  for (const ConvLayer& layer : list.layers) {
+  for (const ConvLayer& layer : list.layers)
     for (const std::string& algorithm : algorithms) {
       if (algorithm == "auto") continue;
       const std::string objection = library.objection ? library.objection(layer, algorithm) : "";
       std::cout << c.model << "  " << base::printable(layer.name) << "  " << to_string(layer) << "  " << algorithm
                 << "  " << (objection.empty() ? "nothing speaks against it" : "refused: " + objection) << '\n';
     }
-  }
 }
 
 std::vector<Case> cases_of(const Flags& flags) {
@@ -273,29 +273,29 @@ int list_algorithms(const Flags& flags) {
   return kDone;
 }
 
+// Prints a file with its number of convolutions, if it has any.
+void list_model(const std::string& file) {
+  try {
+    const LayerList list = conv_layers(file, {});
+    if (list.layers.empty()) return;
+    std::cout << file << "  " << list.layers.size() << (list.layers.size() == 1 ? " convolution" : " convolutions");
+    if (!list.left_out.empty())
+      std::cout << "; " << list.left_out.size() << " left out: " << base::printable(list.left_out.front().reason);
+    std::cout << '\n';
+  } catch (const Error& error) {
+    std::cerr << "pagoda-bench: left out: " << error.what() << '\n';
+  }
+}
+
 // Lists the ONNX files in folders that contain a convolution.
 int list_models(const Flags& flags) {
-  std::vector<std::string> folders = flags.models;
-  if (folders.empty()) folders = {"."};
-  for (const std::string& folder : folders) {
+  for (const std::string& folder : flags.models.empty() ? std::vector<std::string>{"."} : flags.models) {
     if (!std::filesystem::is_directory(folder))
       throw Error(folder + ": not a folder; --list-models looks into folders");
-    std::vector<std::string> files;
+    std::set<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (entry.path().extension() == ".onnx") files.push_back(entry.path().string());
-    std::sort(files.begin(), files.end());
-    for (const std::string& file : files) {
-      try {
-        const LayerList list = conv_layers(file, {});
-        if (list.layers.empty()) continue;
-        std::cout << file << "  " << list.layers.size() << (list.layers.size() == 1 ? " convolution" : " convolutions");
-        if (!list.left_out.empty())
-          std::cout << "; " << list.left_out.size() << " left out: " << base::printable(list.left_out.front().reason);
-        std::cout << '\n';
-      } catch (const Error& error) {
-        std::cerr << "pagoda-bench: left out: " << error.what() << '\n';
-      }
-    }
+      if (entry.path().extension() == ".onnx") files.insert(entry.path().string());
+    for (const std::string& file : files) list_model(file);
   }
   return kDone;
 }

@@ -77,18 +77,14 @@ void take(Row& row, const std::vector<double>& seconds, const std::vector<double
 void run_native(const ProductLibrary& library, const std::string& type, const std::vector<ProductShape>& shapes,
                 const Flags& flags, std::vector<Row>& rows) {
   for (const ProductShape& shape : shapes) {
-    Row row{.shape = shape, .library = library.name, .version = library.version, .type = type};
     const ProductRun run = library.prepare(shape, type);
-    if (run.refused.empty()) {
-      run.together(1);
-      row.error = product_error(shape, run.output(), 64);
-      const Slope slope = measure_slope(run.together, {.budget_seconds = flags.budget});
-      take(row, slope.seconds, slope.overhead);
-      if (row.note.empty()) row.note = run.implementation;
-    } else {
-      row.note = run.refused;
-    }
-    rows.push_back(std::move(row));
+    Row& row = rows.emplace_back(Row{shape, library.name, library.version, type, run.refused});
+    if (!run.refused.empty()) continue;
+    run.together(1);
+    row.error = product_error(shape, run.output(), 64);
+    const Slope slope = measure_slope(run.together, {.budget_seconds = flags.budget});
+    take(row, slope.seconds, slope.overhead);
+    if (row.note.empty()) row.note = run.implementation;
   }
 }
 
@@ -117,13 +113,10 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
       for (const base::JsonField& value : root.array(key)) values.push_back(value.number());
       return values;
     };
-    Row row{.shape = {root.at("m").integer(), root.at("n").integer(), root.at("k").integer()},
-            .library = "torch",
-            .version = root.text("version"),
-            .type = type,
-            .error = root.at("error").number()};
+    const ProductShape shape{root.at("m").integer(), root.at("n").integer(), root.at("k").integer()};
+    Row& row = rows.emplace_back(Row{shape, "torch", root.text("version"), type});
+    row.error = root.at("error").number();
     take(row, list("seconds"), list("overhead"));
-    rows.push_back(std::move(row));
     ++count;
   }
   return count == shapes.size() ? "" : cat(flags.python, " ", to_string(output.end), " before it was done");
@@ -142,13 +135,11 @@ std::optional<documents::Ceiling> ceiling_for(const documents::CeilingsDocument&
   return best;
 }
 
-std::string digits(double value, int count, std::chars_format format = std::chars_format::general) {
-  return base::decimal(value, format, count);
-}
+std::string digits(double value, int count) { return base::decimal(value, std::chars_format::general, count); }
+std::string fixed(double value, int decimals) { return base::decimal(value, std::chars_format::fixed, decimals); }
 
 int report(const std::vector<Row>& rows, const Flags& flags, const std::string& baseline,
            const std::optional<documents::CeilingsDocument>& ceilings) {
-  constexpr auto kFixed = std::chars_format::fixed;
   std::map<std::string, double> base;
   for (const Row& row : rows)
     if (row.library == baseline && row.seconds.n > 0) base[row.type + text_of(row.shape)] = row.seconds.median;
@@ -162,20 +153,18 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
     const double seconds = row.seconds.median, rate = row.shape.flops() / seconds;
     const bool ran = row.seconds.n > 0 && seconds > 0, enters = ran && row.overhead > 0;
     const auto found = base.find(row.type + text_of(row.shape));
-    const std::string speedup = ran && found != base.end() ? digits(found->second / seconds, 3, kFixed) : "";
+    const std::string speedup = ran && found != base.end() ? fixed(found->second / seconds, 3) : "";
     const std::optional<documents::Ceiling> roof =
         ceilings ? ceiling_for(*ceilings, row.type, flags.threads == 1) : std::nullopt;
     // Operands are exact, so native results are exact in float32; torch rounds its output to the type.
-    const double allowed = row.library == "torch" && row.type != "float32" && row.type != "tf32"
-                               ? static_cast<double>(row.shape.k) / 64
-                               : 0;
-    if (row.error && *row.error > allowed) all_right = false;
+    const bool rounds = row.library == "torch" && row.type != "float32" && row.type != "tf32";
+    if (row.error && *row.error > (rounds ? static_cast<double>(row.shape.k) / 64 : 0)) all_right = false;
     const auto shown = [](const std::string& text) { return text.empty() ? "-" : text; };
     std::printf("%-9s %-9s %-20s %12s s %14s %8s %10s %11s %8s  %s\n", row.library.c_str(), row.type.c_str(),
                 text_of(row.shape).c_str(), shown(ran ? digits(seconds, 4) : "").c_str(),
-                shown(ran ? digits(rate * 1e-9, 1, kFixed) : "").c_str(), shown(speedup).c_str(),
-                shown(ran && roof ? digits(100 * rate / *roof->value, 1, kFixed) : "").c_str(),
-                shown(enters ? digits(row.overhead * 1e6, 2, kFixed) : "").c_str(),
+                shown(ran ? fixed(rate * 1e-9, 1) : "").c_str(), shown(speedup).c_str(),
+                shown(ran && roof ? fixed(100 * rate / *roof->value, 1) : "").c_str(),
+                shown(enters ? fixed(row.overhead * 1e6, 2) : "").c_str(),
                 shown(row.error ? digits(*row.error, 2) : "").c_str(), base::printable(row.note).c_str());
     const auto number = [](bool is_known, double value) { return is_known ? digits(value, 9) : ""; };
     const std::array<double, 2> low_high = row.seconds.ci95.value_or(std::array<double, 2>{});
