@@ -9,21 +9,18 @@ CodeAudit audit(std::string_view kernel) {
     result.instructions[std::string(row.mnemonic)] += row.count;
     result.total += row.count;
   }
-  if (result.total == 0) result.error = "no loop of " + std::string(kernel) + " was listed by objdump when this was built";
+  if (result.total == 0)
+    result.error = "no loop of " + std::string(kernel) + " was listed by objdump when this was built";
   return result;
 }
 
 std::string objection(const CodeAudit& found, std::string_view instruction, int expected, int overhead) {
   if (!found.error.empty()) return found.error;
-  const auto count_of = [&](std::string_view mnemonic) {
-    const auto counted = found.instructions.find(std::string(mnemonic));
-    return counted == found.instructions.end() ? 0 : counted->second;
-  };
-  if (const int count = count_of(instruction); count != expected)
+  if (const int count = found.count(instruction); count != expected)
     return std::to_string(count) + " " + std::string(instruction) + " in the loop, must be " + std::to_string(expected);
   int idle = 0;
   for (const char* name : {"add", "addvl", "b.ne", "cmove", "cmp", "csel", "dec", "jne", "mov", "nop", "subs"})
-    idle += count_of(name);
+    idle += found.count(name);
   if (idle > overhead)
     return std::to_string(idle) + " instructions of the loop do no work, at most " + std::to_string(overhead) + " may";
   return "";

@@ -16,9 +16,14 @@ struct LoopInstruction {
 std::span<const LoopInstruction> loop_instructions();  // written when Pagoda is built
 
 struct CodeAudit {
-  std::map<std::string, int> instructions;  // mnemonic → count
+  std::map<std::string, int, std::less<>> instructions;  // mnemonic → count
   int total = 0;
   std::string error;  // why nothing is known of the loop; empty: it is known
+
+  int count(std::string_view mnemonic) const {
+    const auto found = instructions.find(mnemonic);
+    return found == instructions.end() ? 0 : found->second;
+  }
 };
 CodeAudit audit(std::string_view kernel);
 

@@ -46,8 +46,8 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
   m["topology"] = t.source;
   for (int level = 1; level <= t.last_level(); ++level)
     if (const Cache* cache = t.cache(level, t.cpus.front().id)) {
-      m["l" + std::to_string(level) + "_bytes"] = cache->bytes;
-      m["l" + std::to_string(level) + "_cpus"] = static_cast<std::int64_t>(cache->cpus.size());
+      m[cat("l", level, "_bytes")] = cache->bytes;
+      m[cat("l", level, "_cpus")] = static_cast<std::int64_t>(cache->cpus.size());
     }
   m["hypervisor"] = machine.has("hypervisor");
   document.env["kernel"] = kernel_version();
@@ -57,36 +57,16 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
   document.clocks["max_hz"] = setting(machine.max_hz);
 }
 
-// The audit of one loop, as settings of its ceiling.
-base::Settings code_settings(const CodeAudit& found) {
-  base::Settings result;
-  for (const auto& [name, count] : found.instructions) result[name] = std::int64_t{count};
-  result["total"] = std::int64_t{found.total};
-  if (!found.error.empty()) result["error"] = found.error;
-  return result;
-}
-
-void attach_code(std::vector<Ceiling>& ceilings) {
-  const auto attach = [&](std::string_view name) {
-    for (Ceiling& c : ceilings)
-      if (c.kernel == name) c.code = code_settings(audit(name));
-  };
-  for (const ComputeKernel& k : compute_kernels()) attach(k.name);
-  for (const BandwidthKernel& k : bandwidth_kernels()) attach(k.name);
-}
-
 void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, CeilingsDocument& document) {
   Rapl rapl;
-  std::optional<RailTrace> rails;
-  if (!rapl.available()) rails.emplace();
-  if (rails && rails->total().rails.empty()) {
+  EnergyPlan plan;
+  plan.source = "rapl";
+  plan.joules = [&] { return rapl.joules(); };
+  if (!rapl.available() && !use_rails(plan)) {
     document.not_run.push_back("energy: no readable RAPL counter under /sys/class/powercap; rails of a Jetson: " +
-                               (rails->available() ? rails->source() : "none"));
+                               (plan.rails->available() ? plan.rails->source() : "none"));
     return;
   }
-  EnergyPlan plan;
-  plan.source = rails ? "rails" : "rapl";
-  plan.joules = [&] { return rails ? rails->joules() : rapl.joules(); };
   plan.now = seconds_now;
   plan.sleep = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
   if (options.depth == Depth::Quick) {
@@ -96,34 +76,29 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
   std::vector<Experiment> experiments = cpu.experiments();
   const std::string scope = cpu.scopes().size() > 1 ? ".all" : ".core";
   const std::string isa = machine.has("avx512f") ? "avx512" : machine.has("avx2") ? "avx2" : "neon";
-  const std::vector<std::pair<std::string, std::string>> wanted = {{"float64." + isa + ".fma" + scope, "float64"},
-                                                                   {"float32." + isa + ".fma" + scope, "float32"},
-                                                                   {"l1.load" + scope, "l1"},
-                                                                   {"l2.load" + scope, "l2"},
-                                                                   {"l3.load" + scope, "l3"},
-                                                                   {"dram.load" + scope, "dram"}};
-  for (const auto& [id, name] : wanted)
-    for (Experiment& e : experiments)
-      if (e.ceiling.id == id) add_load(e, name, plan);
+  const std::pair<std::string, std::string> wanted[] = {{cat("float64.", isa, ".fma", scope), "float64"},
+                                                        {cat("float32.", isa, ".fma", scope), "float32"},
+                                                        {"l1.load" + scope, "l1"},
+                                                        {"l2.load" + scope, "l2"},
+                                                        {"l3.load" + scope, "l3"},
+                                                        {"dram.load" + scope, "dram"}};
+  add_loads(experiments, wanted, plan);
   run_energy(plan, document);
-  if (rails && document.energy) describe_rails(*rails, *document.energy);
 }
 
 }  // namespace
 
 bool audit_cpu(const Options& options, std::string& text) {
   bool fine = true;
-  const auto line = [&](std::string_view name, std::string_view instruction, int expected) {
-    if (!options.wants(std::string(name))) return;
-    const CodeAudit found = audit(name);
-    const std::string wrong = objection(found, instruction, expected, 8);
+  const auto line = [&](const auto& k) {
+    if (!options.wants(std::string(k.name))) return;
+    const CodeAudit found = audit(k.name);
+    const std::string wrong = objection(found, k.instruction, k.instructions, 8);
     fine = fine && wrong.empty();
-    text += std::string(name) + ": ";
-    for (const auto& [mnemonic, count] : found.instructions) text += std::to_string(count) + " " + mnemonic + " ";
-    text += "of " + std::to_string(found.total) + (wrong.empty() ? "" : " - " + wrong) + "\n";
+    text += audit_line(k.name, found, wrong);
   };
-  for (const ComputeKernel& k : compute_kernels()) line(k.name, k.instruction, k.instructions);
-  for (const BandwidthKernel& k : bandwidth_kernels()) line(k.name, k.instruction, k.instructions);
+  for (const ComputeKernel& k : compute_kernels()) line(k);
+  for (const BandwidthKernel& k : bandwidth_kernels()) line(k);
   return fine;
 }
 
@@ -148,7 +123,8 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   document.ceilings = std::move(measured.ceilings);
   document.checks = std::move(measured.checks);
-  attach_code(document.ceilings);
+  for (const ComputeKernel& k : compute_kernels()) attach_code(k.name, audit(k.name), document.ceilings);
+  for (const BandwidthKernel& k : bandwidth_kernels()) attach_code(k.name, audit(k.name), document.ceilings);
 
   if (options.only.empty()) {
     line.show("sweep over working sets");
@@ -190,9 +166,8 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   document.env["seed"] = static_cast<std::int64_t>(plan.seed);
   // Report load from other threads once, in addition to the statuses of the ceilings.
   document.checks.push_back({"quiet machine", load_before < 0.2 && dropped * 20 < kept + dropped,
-                             "load average " + std::to_string(load_before).substr(0, 4) + " before, " +
-                                 std::to_string(dropped) + " of " + std::to_string(kept + dropped) +
-                                 " samples disturbed"});
+                             cat("load average ", std::to_string(load_before).substr(0, 4), " before, ", dropped,
+                                 " of ", kept + dropped, " samples disturbed")});
   return outcome;
 }
 

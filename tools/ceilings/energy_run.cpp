@@ -57,19 +57,50 @@ measured::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, doub
   return row;
 }
 
+// Describes the rails used for the fit: which were added up, how and how often they were read, and the mean watts of
+// each.
+void describe_rails(const RailTrace& rails, documents::EnergyReport& energy) {
+  energy.constants["rails"] = rails.source();
+  for (const std::string& name : rails.names()) {
+    const std::vector<PowerSample> samples = rails.samples(name);
+    double sum = 0;
+    std::int64_t read = 0;
+    for (const PowerSample& sample : samples)
+      if (!std::isnan(sample.watts)) sum += sample.watts, ++read;
+    if (read < 2) continue;
+    energy.constants["watts." + name] = sum / static_cast<double>(read);
+    energy.constants["samples"] = static_cast<std::int64_t>(samples.size());
+    energy.constants["period_seconds"] =
+        (samples.back().seconds - samples.front().seconds) / static_cast<double>(samples.size() - 1);
+  }
+}
+
 }  // namespace
 
-void add_load(Experiment& experiment, const std::string& name, EnergyPlan& plan) {
-  const std::size_t index = plan.names.size();
-  plan.names.push_back(name);
-  plan.units.emplace_back(experiment.ceiling.kind == documents::CeilingKind::Compute ? "J/FLOP" : "J/B");
-  if (experiment.prepare) experiment.prepare();
-  plan.loads.push_back({experiment.ceiling.id, [&experiment, index](double seconds) {
-                          const Sample s = experiment.candidates.front().run(seconds);
-                          std::vector<double> work(index + 1, 0);
-                          work[index] = s.rate * s.seconds;
-                          return work;
-                        }});
+bool use_rails(EnergyPlan& plan) {
+  plan.rails = std::make_shared<RailTrace>();
+  plan.source = "rails";
+  plan.joules = [rails = plan.rails] { return rails->joules(); };
+  return !plan.rails->total().rails.empty();
+}
+
+void add_loads(std::vector<Experiment>& experiments, std::span<const std::pair<std::string, std::string>> wanted,
+               EnergyPlan& plan) {
+  for (const auto& [id, name] : wanted)
+    for (Experiment& e : experiments) {
+      // Issue rates are measured with zeros as data, which take little energy.
+      if (e.ceiling.id != id || e.ceiling.mode == documents::CeilingMode::Issue) continue;
+      const std::size_t index = plan.names.size();
+      plan.names.push_back(name);
+      plan.units.emplace_back(e.ceiling.kind == documents::CeilingKind::Compute ? "J/FLOP" : "J/B");
+      if (e.prepare) e.prepare();
+      plan.loads.push_back({id, [&e, index](double seconds) {
+                              const Sample s = e.candidates.front().run(seconds);
+                              std::vector<double> work(index + 1, 0);
+                              work[index] = s.rate * s.seconds;
+                              return work;
+                            }});
+    }
 }
 
 void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
@@ -127,23 +158,8 @@ void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
   report.constants = std::move(constants);
   report.constants["fitted_constant_watts"] = fit.terms.back().value;
   report.constants["highest_watts"] = *std::max_element(powers.begin(), powers.end());
+  if (plan.rails) describe_rails(*plan.rails, report);
   document.energy = std::move(report);
-}
-
-void describe_rails(const RailTrace& rails, documents::EnergyReport& energy) {
-  energy.constants["rails"] = rails.source();
-  for (const std::string& name : rails.names()) {
-    const std::vector<PowerSample> samples = rails.samples(name);
-    double sum = 0;
-    std::int64_t read = 0;
-    for (const PowerSample& sample : samples)
-      if (!std::isnan(sample.watts)) sum += sample.watts, ++read;
-    if (read < 2) continue;
-    energy.constants["watts." + name] = sum / static_cast<double>(read);
-    energy.constants["samples"] = static_cast<std::int64_t>(samples.size());
-    energy.constants["period_seconds"] =
-        (samples.back().seconds - samples.front().seconds) / static_cast<double>(samples.size() - 1);
-  }
 }
 
 }  // namespace pagoda::tools::ceilings

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pagoda/documents/ceilings.h"
@@ -27,21 +30,22 @@ struct EnergyPlan {
   std::vector<std::string> names;    // "float64" → FLOP, "dram" → B …
   std::vector<std::string> units;    // "J/FLOP", "J/B"
   std::vector<EnergyLoad> loads;
-  double settle_seconds = 3;  // discarded at the start of a window
+  std::shared_ptr<RailTrace> rails;  // whose sum `joules` is; null: it is a counter of the device
+  double settle_seconds = 3;         // discarded at the start of a window
   double window_seconds = 10;
   double edge_seconds = 0.5;  // longest wait for the counter to move
 };
 
-// Adds the experiment's first candidate as a load of the work `name`, and prepares it. The experiment must outlive the
-// plan.
-void add_load(Experiment& experiment, const std::string& name, EnergyPlan& plan);
+// Takes a Jetson's rails as the plan's counter; false if their total is unknown.
+bool use_rails(EnergyPlan& plan);
+
+// Adds the first candidates of experiments as loads: of the experiment with each id, as work of the name beside it.
+// Prepares them. The experiments must outlive the plan.
+void add_loads(std::vector<Experiment>& experiments, std::span<const std::pair<std::string, std::string>> wanted,
+               EnergyPlan& plan);
 
 // Measures idle power, then every load at full and at half duty, and fits. Appends ceilings of kind energy and fills
 // `energy`; if the fit is impossible, appends the reason to `not_run`.
 void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document);
-
-// Describes in `energy` the rails used for the fit: which rails were added up, how and how often they were read, and
-// the mean watts of each.
-void describe_rails(const RailTrace& rails, documents::EnergyReport& energy);
 
 }  // namespace pagoda::tools::ceilings

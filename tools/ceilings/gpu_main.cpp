@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <thread>
 
@@ -24,6 +23,7 @@ namespace pagoda::tools::ceilings {
 namespace {
 
 using documents::Ceiling;
+using documents::CeilingMode;
 using documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
@@ -39,13 +39,13 @@ void describe(const Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument
   const lab::GpuAttributes& a = gpu.attributes();
   auto& m = document.machine;
   m["name"] = a.name;
-  m["compute_capability"] = std::to_string(a.major) + "." + std::to_string(a.minor);
+  m["compute_capability"] = cat(a.major, ".", a.minor);
   m["sms"] = std::int64_t{a.sms};
   m["l2_bytes"] = static_cast<std::int64_t>(a.l2_bytes);
   m["memory_bytes"] = static_cast<std::int64_t>(gpu.memory_bytes());
   m["memory_bus_bits"] = std::int64_t{a.memory_bus_bits};
   m["ecc"] = gpu.ecc();
-  m["code_for"] = "sm_" + std::to_string(capability);
+  m["code_for"] = cat("sm_", capability);
   document.clocks["sm_max_hz"] = a.sm_clock_hz;
   document.clocks["memory_max_hz"] = a.memory_clock_hz;
   auto& env = document.env;
@@ -56,20 +56,6 @@ void describe(const Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument
     env["power_limit_watts"] = setting(nvml.limit_watts());
     for (const auto& [key, value] : nvml.link()) env[key] = value;
   }
-}
-
-void attach_code(int capability, std::vector<Ceiling>& ceilings) {
-  for (const SassClaim& claim : sass_claims())
-    for (const GpuBlob& blob : gpu_blobs()) {
-      if (blob.capability != capability) continue;
-      const auto loop = hot_loop(blob.cubin, blob.capability, claim.kernel, claim.instructions);
-      if (!loop) continue;
-      for (Ceiling& c : ceilings)
-        if (c.kernel == claim.kernel) {
-          for (const auto& [name, count] : loop->count) c.code[name] = std::int64_t{count};
-          c.code["total"] = std::int64_t{loop->total};
-        }
-    }
 }
 
 // The best value with the same kind, precision and unit type that `holds` accepts; 0: none.
@@ -89,21 +75,20 @@ void check_modes(CeilingsDocument& document) {
   std::string where;
   std::vector<documents::CeilingCheck> checks;
   for (const Ceiling& c : document.ceilings) {
-    if (!c.value || c.kind != documents::CeilingKind::Compute || c.mode != documents::CeilingMode::Sustained) continue;
-    char text[160];
+    if (!c.value || c.kind != documents::CeilingKind::Compute || c.mode != CeilingMode::Sustained) continue;
     if (c.op == "gemm") {
-      const auto of = [&](documents::CeilingMode mode) {
+      const auto of = [&](CeilingMode mode) {
         return best_of(document, c, [&](const Ceiling& x) { return x.op != "gemm" && x.mode == mode; });
       };
-      const double issue = of(documents::CeilingMode::Issue), sustained = of(documents::CeilingMode::Sustained);
+      const double issue = of(CeilingMode::Issue), sustained = of(CeilingMode::Sustained);
       if (issue <= 0) continue;
-      std::snprintf(text, sizeof text, "%.4g of the library, %.4g sustained and %.4g issued by our kernel (T/s)",
-                    *c.value * 1e-12, sustained * 1e-12, issue * 1e-12);
-      checks.push_back({c.id, *c.value <= 1.005 * issue && *c.value <= 1.02 * sustained, text});
+      checks.push_back({c.id, *c.value <= 1.005 * issue && *c.value <= 1.02 * sustained,
+                        printed("%.4g of the library, %.4g sustained and %.4g issued by our kernel (T/s)",
+                                *c.value * 1e-12, sustained * 1e-12, issue * 1e-12)});
       continue;
     }
     for (const Ceiling& issue : document.ceilings) {
-      if (issue.id != c.id || issue.mode != documents::CeilingMode::Issue || !issue.value) continue;
+      if (issue.id != c.id || issue.mode != CeilingMode::Issue || !issue.value) continue;
       // Per clock, where both clocks are known, and between the near ends of both intervals: a limit of power lets the
       // clock wander, during a row and between the two.
       double ratio = (c.ci95 ? (*c.ci95)[0] : *c.value) / (issue.ci95 ? (*issue.ci95)[1] : *issue.value);
@@ -111,12 +96,10 @@ void check_modes(CeilingsDocument& document) {
       if (ratio > worst) worst = ratio, where = c.id;
     }
   }
-  if (worst > 0) {
-    char text[112];
-    std::snprintf(text, sizeof text, "%s: sustained is at least %.1f %% of issue, at the same clock", where.c_str(),
-                  100 * worst);
-    document.checks.push_back({"sustained below issue", worst <= 1.01, text});
-  }
+  if (worst > 0)
+    document.checks.push_back(
+        {"sustained below issue", worst <= 1.01,
+         printed("%s: sustained is at least %.1f %% of issue, at the same clock", where.c_str(), 100 * worst)});
   for (documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));
 }
 
@@ -169,11 +152,10 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
       c->counters["credited"] = credited;
       c->counters["counted_over_credited"] = counted / credited;
       const double allowed = c->kind == documents::CeilingKind::Compute ? 0.005 : 0.02;
-      char text[128];
-      std::snprintf(text, sizeof text, "%.6g counted of %.6g credited: %.3f %%, must be 100 within %.1f %%", counted,
-                    credited, 100 * counted / credited, 100 * allowed);
-      document.checks.push_back({"counters " + c->id + " " + std::string(to_string(c->mode)),
-                                 std::abs(counted / credited - 1) <= allowed, text});
+      document.checks.push_back({cat("counters ", c->id, " ", to_string(c->mode)),
+                                 std::abs(counted / credited - 1) <= allowed,
+                                 printed("%.6g counted of %.6g credited: %.3f %%, must be 100 within %.1f %%", counted,
+                                         credited, 100 * counted / credited, 100 * allowed)});
       if (e.release) e.release();
     } catch (const DeviceLost&) {
       throw;
@@ -193,24 +175,21 @@ void name_levels(const std::vector<lab::WorkingSetPoint>& sweep, double l2_bytes
   const Ceiling* read = documents::find_ceiling(document, "dram.read");
   if (sweep.empty() || !read || !read->value || sweep.back().bytes < 8 * l2_bytes) return;
   const double ratio = sweep.back().bytes_per_second / *read->value;
-  char text[96];
-  std::snprintf(text, sizeof text, "%.1f %% of dram.read at %.0f times the capacity, at most 103 may be", 100 * ratio,
-                sweep.back().bytes / l2_bytes);
-  document.checks.push_back({"past the second level loads are memory's", ratio <= 1.03, text});
+  document.checks.push_back({"past the second level loads are memory's", ratio <= 1.03,
+                             printed("%.1f %% of dram.read at %.0f times the capacity, at most 103 may be", 100 * ratio,
+                                     sweep.back().bytes / l2_bytes)});
 }
 
 void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options& options, CeilingsDocument& document) {
-  std::optional<RailTrace> rails;
-  if (!nvml.joules()) rails.emplace();
-  if (rails && rails->total().rails.empty()) {
-    document.not_run.push_back("energy: " + (rails->available() ? rails->source()
-                                             : nvml.available() ? "the GPU has no energy counter"
-                                                                : nvml.why()));
+  EnergyPlan plan;
+  plan.source = "nvml";
+  plan.joules = [&] { return nvml.joules().value_or(0); };
+  if (!nvml.joules() && !use_rails(plan)) {
+    document.not_run.push_back("energy: " + (plan.rails->available() ? plan.rails->source()
+                                             : nvml.available()      ? "the GPU has no energy counter"
+                                                                     : nvml.why()));
     return;
   }
-  EnergyPlan plan;
-  plan.source = rails ? "rails" : "nvml";
-  plan.joules = [&] { return rails ? rails->joules() : nvml.joules().value_or(0); };
   plan.now = seconds_now;
   plan.sleep = [&gpu](double seconds) {
     gpu.synchronize();
@@ -225,17 +204,15 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
     plan.settle_seconds = 0.7;
     plan.window_seconds = 2.5;
   }
-  const std::string tensor = "bfloat16" + std::string(suffix_of(tensor_paths(gpu.attributes()).front()));
-  const std::pair<std::string, const char*> wanted[] = {{"float32.cuda.fma", "float32"},
+  const std::string tensor = cat("bfloat16", suffix_of(tensor_paths(gpu.attributes()).front()));
+  const std::pair<std::string, std::string> wanted[] = {{"float32.cuda.fma", "float32"},
                                                         {"float64.cuda.fma", "float64"},
                                                         {tensor, "bfloat16_tensor"},
                                                         {"shared.read", "shared"},
                                                         {"l2.read", "l2"},
                                                         {"dram.read", "dram"}};
   std::vector<Experiment> experiments = ceilings.experiments();
-  for (const auto& [id, name] : wanted)
-    for (Experiment& e : experiments)
-      if (e.ceiling.id == id && e.ceiling.mode == documents::CeilingMode::Sustained) add_load(e, name, plan);
+  add_loads(experiments, wanted, plan);
   // Arithmetic and traffic together, from memory-bound to compute-bound: I = 8·steps/32 FLOP/B.
   const auto at = [&](const char* name) {
     return static_cast<std::size_t>(std::find(plan.names.begin(), plan.names.end(), name) - plan.names.begin());
@@ -257,7 +234,6 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
          }});
   }
   run_energy(plan, document);
-  if (rails && document.energy) describe_rails(*rails, *document.energy);
   for (std::vector<Experiment>* list : {&experiments, &mixed})
     for (Experiment& e : *list)
       if (e.release) e.release();
@@ -283,9 +259,7 @@ bool audit_gpu(const Options& options, std::string& text) {
       if (!loop) continue;
       const std::string wrong = objection(blob.cubin, claim, blob.capability);
       fine = fine && wrong.empty();
-      text += "sm_" + std::to_string(blob.capability) + " " + std::string(claim.kernel) + ": ";
-      for (const auto& [name, count] : loop->count) text += std::to_string(count) + " " + name + " ";
-      text += "of " + std::to_string(loop->total) + (wrong.empty() ? "" : " - " + wrong) + "\n";
+      text += audit_line(cat("sm_", blob.capability, " ", claim.kernel), *loop, wrong);
     }
   if (gpu_blobs().empty()) text += "no GPU kernels: this build had no CUDA compiler\n";
   return fine;
@@ -300,14 +274,13 @@ void load_kernels(Gpu& gpu, int capability, CeilingsDocument& document) {
   for (const GpuBlob& blob : gpu_blobs())
     if (capability != 0 && blob.capability == capability) gpu.load(blob.cubin);
   if (capability != 0) return;
-  const std::string name = std::to_string(a.major) + "." + std::to_string(a.minor);
+  const std::string name = cat(a.major, ".", a.minor);
   const bool is_newer = !gpu_ptx().empty() && 10 * a.major + a.minor > gpu_ptx().front().capability;
   if (!is_newer)
     throw GpuError("no kernels for compute capability " + name + "; add it to PAGODA_CUDA_ARCHITECTURES" +
                    (a.major == 7 && a.minor == 0 ? " and build where a CUDA 12 toolkit is (PAGODA_NVCC_12)" : ""));
   for (const GpuBlob& text : gpu_ptx()) gpu.load(text.cubin);
-  document.env["kernels"] =
-      "PTX of compute_" + std::to_string(gpu_ptx().front().capability) + ", compiled by the driver";
+  document.env["kernels"] = cat("PTX of compute_", gpu_ptx().front().capability, ", compiled by the driver");
   document.not_run.push_back(
       "machine code: this build has none for compute capability " + name +
       ", so that no hot loop could be audited, and units of its own (wgmma, tcgen05) are not measured");
@@ -353,23 +326,22 @@ Outcome run_gpu(const Options& options, bool show_progress) {
                              options.budget_seconds, options.seed);
   Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   for (documents::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
-  attach_code(capability, measured.ceilings);
+  for (const SassClaim& claim : sass_claims())
+    for (const GpuBlob& blob : gpu_blobs())
+      if (blob.capability == capability)
+        if (const auto loop = hot_loop(blob.cubin, capability, claim.kernel, claim.instructions))
+          attach_code(claim.kernel, *loop, measured.ceilings);
   document.ceilings = measured.ceilings;
   std::string lost = measured.lost;
   // A stage that fails is reported and the others still run, unless it loses the device.
   const auto stage = [&](const char* name, const std::function<void()>& run) {
     line.show(name);
-    if (!lost.empty()) {
-      document.not_run.push_back(std::string(name) + ": the device is lost");
-      return;
-    }
     try {
+      if (!lost.empty()) throw Error("the device is lost");
       run();
-    } catch (const DeviceLost& error) {
-      lost = error.what();
-      document.not_run.push_back(std::string(name) + ": " + error.what());
     } catch (const std::exception& error) {
-      document.not_run.push_back(std::string(name) + ": " + error.what());
+      if (dynamic_cast<const DeviceLost*>(&error) != nullptr) lost = error.what();
+      document.not_run.push_back(cat(name, ": ", error.what()));
     }
   };
   for (const SassClaim& claim : sass_claims())
@@ -383,9 +355,8 @@ Outcome run_gpu(const Options& options, bool show_progress) {
     stage("sweep of the second level", [&] {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
       const std::vector<lab::WorkingSetPoint> sweep = ceilings.l2_sweep();
-      for (const lab::WorkingSetPoint& p : sweep) {
+      for (const lab::WorkingSetPoint& p : sweep)
         outcome.points_csv += cat("l2,", fixed(p.bytes, 0), ",", general(p.bytes_per_second), "\n");
-      }
       name_levels(sweep, a.l2_bytes, document);
     });
     stage("negative controls", [&] {

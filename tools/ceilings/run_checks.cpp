@@ -1,6 +1,5 @@
 #include "run_checks.h"
 
-#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 
 namespace pagoda::tools::ceilings {
@@ -8,6 +7,21 @@ namespace pagoda::tools::ceilings {
 std::string fixed(double value, int digits) { return base::decimal(value, std::chars_format::fixed, digits); }
 
 std::string general(double value) { return base::decimal(value, std::chars_format::general, 6); }
+
+void attach_code(std::string_view kernel, const CodeAudit& loop, std::vector<documents::Ceiling>& ceilings) {
+  for (documents::Ceiling& c : ceilings) {
+    if (c.kernel != kernel) continue;
+    for (const auto& [name, count] : loop.instructions) c.code[name] = std::int64_t{count};
+    c.code["total"] = std::int64_t{loop.total};
+    if (!loop.error.empty()) c.code["error"] = loop.error;
+  }
+}
+
+std::string audit_line(std::string_view name, const CodeAudit& loop, std::string_view wrong) {
+  std::string line = cat(name, ": ");
+  for (const auto& [mnemonic, count] : loop.instructions) line += cat(count, " ", mnemonic, " ");
+  return line + cat("of ", loop.total, wrong.empty() ? "" : " - ", wrong, "\n");
+}
 
 void check_order(std::initializer_list<const char*> levels, const char* suffix, double least, int digits,
                  documents::CeilingsDocument& document) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "code_audit.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/lab/plateaus.h"
@@ -46,6 +47,11 @@ base::Setting setting(const std::optional<T>& value) {
   if (!value) return std::monostate{};
   return *value;
 }
+
+// Notes the instructions of a kernel's loop in its ceilings.
+void attach_code(std::string_view kernel, const CodeAudit& loop, std::vector<documents::Ceiling>& ceilings);
+// A line of --audit; `wrong`: the objection to the loop.
+std::string audit_line(std::string_view name, const CodeAudit& loop, std::string_view wrong);
 
 // An outer level that appears faster than an inner one indicates an error: each ceiling "LEVEL.suffix", from the outer
 // to the inner, must exceed `least` times the one before. `digits`: decimals of the rates in the check's text.

@@ -2,10 +2,13 @@
 // are from cuobjdump's listings of these kernels for sm_75 to sm_120.
 #include "sass.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -47,9 +50,7 @@ std::string name_of(std::uint64_t word, std::uint64_t high) {
 template <typename T>
 T at(std::span<const unsigned char> bytes, std::size_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) throw Error("cubin: truncated");
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
+  return value_at<T>(bytes.data() + offset);
 }
 
 struct Section {
@@ -94,12 +95,12 @@ std::vector<std::string> kernels_of(std::span<const unsigned char> cubin) {
   return result;
 }
 
-std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capability, std::string_view kernel,
-                                 const std::vector<std::string_view>& wanted) {
+std::optional<CodeAudit> hot_loop(std::span<const unsigned char> cubin, int capability, std::string_view kernel,
+                                  const std::vector<std::string_view>& wanted) {
   std::span<const unsigned char> code;
   for (const Section& s : sections(cubin))
-    if (s.name == std::string(kText) + std::string(kernel)) code = s.bytes;
-  std::optional<SassLoop> best;
+    if (s.name == cat(kText, kernel)) code = s.bytes;
+  std::optional<CodeAudit> best;
   int most = -1;
   for (std::size_t i = 0; i + 16 <= code.size(); i += 16) {
     const auto low = at<std::uint64_t>(code, i), high = at<std::uint64_t>(code, i + 8);
@@ -112,13 +113,13 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
                                       : static_cast<std::int64_t>(upper << 16) >> 16;
     const std::int64_t target = static_cast<std::int64_t>(i) + 16 + 4 * distance;
     if (target < 0 || target >= static_cast<std::int64_t>(i)) continue;
-    SassLoop loop;
+    CodeAudit loop;
     int found = 0;
     for (auto j = static_cast<std::size_t>(target); j <= i; j += 16) {
       const std::string name = name_of(at<std::uint64_t>(code, j), at<std::uint64_t>(code, j + 8));
       if (name == "NOP") continue;
       ++loop.total;
-      ++loop.count[name];
+      ++loop.instructions[name];
       for (const std::string_view w : wanted) found += w == name;
     }
     if (found > most || (found == most && loop.total < best->total)) {
@@ -191,24 +192,20 @@ std::span<const SassClaim> sass_claims() {
 
 std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability) {
   const auto names = kernels_of(cubin);
-  bool exists = false;
-  for (const std::string& name : names) exists = exists || name == claim.kernel;
-  if (!exists) return "";
+  if (std::find(names.begin(), names.end(), claim.kernel) == names.end()) return "";
   const auto loop = hot_loop(cubin, capability, claim.kernel, claim.instructions);
-  if (!loop) return std::string(claim.kernel) + " has no loop";
+  if (!loop) return cat(claim.kernel, " has no loop");
   int count = 0;
-  for (const std::string_view name : claim.instructions)
-    if (const auto found = loop->count.find(std::string(name)); found != loop->count.end()) count += found->second;
+  for (const std::string_view name : claim.instructions) count += loop->count(name);
   const bool blackwell = capability / 10 == 10;
   const int wanted = blackwell && claim.data_center_blackwell ? claim.data_center_blackwell : claim.count;
   // IMAD also moves registers and computes addresses.
   const bool exact = claim.instructions.front() != "IMAD";
   if (exact ? count != wanted : count < wanted || count > wanted + 4)
-    return std::string(claim.kernel) + " has " + std::to_string(count) + " " + std::string(claim.instructions.front()) +
-           " in its loop, must have " + std::to_string(wanted);
+    return cat(claim.kernel, " has ", count, " ", claim.instructions.front(), " in its loop, must have ", wanted);
   if (loop->total - count > claim.overhead)
-    return std::string(claim.kernel) + " has " + std::to_string(loop->total - count) +
-           " other instructions in its loop, at most " + std::to_string(claim.overhead) + " may be";
+    return cat(claim.kernel, " has ", loop->total - count, " other instructions in its loop, at most ", claim.overhead,
+               " may be");
   return "";
 }
 

@@ -3,26 +3,23 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace pagoda::tools::ceilings {
+#include "code_audit.h"
 
-struct SassLoop {
-  int total = 0;                     // instructions, without NOPs
-  std::map<std::string, int> count;  // by mnemonic; unknown ones by number, as "op1c4"
-};
+namespace pagoda::tools::ceilings {
 
 // Kernel names of a cubin. Throws Error if it is not a 64-bit ELF file.
 std::vector<std::string> kernels_of(std::span<const unsigned char> cubin);
-// The loop of a kernel with most of the `wanted` instructions; if several have as many, the shortest. Empty: no such
-// kernel, or no loop. `capability` is 10 × major + minor: since Hopper, branches are encoded differently.
-std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capability, std::string_view kernel,
-                                 const std::vector<std::string_view>& wanted);
+// The loop of a kernel, without NOPs: unknown instructions are named by number, as "op1c4". It is the loop with most of
+// the `wanted` instructions; if several have as many, the shortest. Empty: no such kernel, or no loop. `capability` is
+// 10 × major + minor: since Hopper, branches are encoded differently.
+std::optional<CodeAudit> hot_loop(std::span<const unsigned char> cubin, int capability, std::string_view kernel,
+                                  const std::vector<std::string_view>& wanted);
 
 // The instructions that the loop of an embedded kernel must contain.
 struct SassClaim {
