@@ -1,10 +1,10 @@
-// Common to the experiments of a GPU: kernel arguments, the pace of a kernel, operand fills.
+// Common to the experiments of a GPU and its kernels: operand fills, clocks of blocks, the pace of a kernel.
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <vector>
 
 namespace pagoda::tools::ceilings {
 
@@ -16,29 +16,6 @@ inline constexpr int kEven = 2;                                  // factor of ev
 // The record of a block: Clocks of cuda/common.cuh.
 struct BlockClocks {
   std::uint64_t cycles[2], nanoseconds[2];
-};
-
-// Kernel arguments by value: the driver copies them at launch.
-class Arguments {
- public:
-  template <typename... T>
-  explicit Arguments(T... values) {
-    (add(values), ...);
-  }
-  template <typename T>
-  Arguments& add(T value) {
-    slots_.emplace_back(sizeof(T));
-    std::memcpy(slots_.back().data(), &value, sizeof value);
-    return *this;
-  }
-  std::vector<void*> pointers() {
-    std::vector<void*> result;
-    for (auto& slot : slots_) result.push_back(slot.data());
-    return result;
-  }
-
- private:
-  std::vector<std::vector<char>> slots_;
 };
 
 // Computes the trips that fill a given time, from the rate of the previous launch.
@@ -57,6 +34,16 @@ constexpr std::uint32_t hash(std::uint32_t x) {
   x ^= x >> 15;
   x *= 0x846ca68bU;
   return x ^ (x >> 16);
+}
+
+// Values of float16 and bfloat16 numbers.
+inline double half_value(std::uint16_t h) {
+  const int exponent = h >> 10 & 31;
+  const double magnitude = exponent ? std::ldexp(1024 + (h & 1023), exponent - 25) : std::ldexp(h & 1023, -24);
+  return h >> 15 ? -magnitude : magnitude;
+}
+inline double bfloat_value(std::uint16_t b) {
+  return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16));
 }
 
 }  // namespace pagoda::tools::ceilings

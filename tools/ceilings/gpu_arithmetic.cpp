@@ -1,16 +1,17 @@
 // Arithmetic of a GPU. Work of a launch = trips × work per trip of a thread or warp × number of threads or warps.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <span>
 
 #include "cuda/tcgen05_layout.h"
 #include "gpu_arguments.h"
 #include "gpu_run.h"
+#include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
 
+using documents::Ceiling;
 using documents::CeilingKind;
 using documents::CeilingMode;
 
@@ -129,27 +130,22 @@ TensorRow shape_of(TensorRow row, const lab::GpuAttributes& gpu) {
   return row;
 }
 
-std::uint32_t pair_of(std::uint16_t half) { return std::uint32_t{half} << 16 | half; }
-
 // a and b of the vector kernels: the fixed-point iteration x = -0.5·x + 1.25, or zeros.
 void add_operands(Arguments& arguments, Operand operand, bool zeros) {
+  const auto add = [&](auto a, auto b) {
+    zeros ? arguments.add(decltype(a){}).add(decltype(b){}) : arguments.add(a).add(b);
+  };
   switch (operand) {
     case Operand::Float:
-      arguments.add(zeros ? 0.0F : -0.5F).add(zeros ? 0.0F : 1.25F);
-      break;
+      return add(-0.5F, 1.25F);
     case Operand::Double:
-      arguments.add(zeros ? 0.0 : -0.5).add(zeros ? 0.0 : 1.25);
-      break;
-    // -0.5 and 1.25 in float16 and in bfloat16.
+      return add(-0.5, 1.25);
     case Operand::Half2:
-      arguments.add(pair_of(zeros ? 0 : 0xb800)).add(pair_of(zeros ? 0 : 0x3d00));
-      break;
+      return add(0xb800b800U, 0x3d003d00U);
     case Operand::Bfloat2:
-      arguments.add(pair_of(zeros ? 0 : 0xbf00)).add(pair_of(zeros ? 0 : 0x3fa0));
-      break;
+      return add(0xbf00bf00U, 0x3fa03fa0U);
     case Operand::Int:
-      arguments.add(zeros ? 0 : 0x01020304).add(zeros ? 0 : 0x04030201);
-      break;
+      return add(0x01020304, 0x04030201);
   }
 }
 
@@ -160,14 +156,6 @@ double rounded(double x, int bits) {
   const double fraction = std::frexp(x, &exponent);  // [1/2, 1)
   return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
 }
-
-double half_value(std::uint16_t h) {
-  const int exponent = h >> 10 & 31;
-  const double magnitude = exponent ? std::ldexp(1024 + (h & 1023), exponent - 25) : std::ldexp(h & 1023, -24);
-  return h >> 15 ? -magnitude : magnitude;
-}
-
-double bfloat_value(std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); }
 
 unsigned chains_of(Operand operand) { return operand == Operand::Half2 || operand == Operand::Bfloat2 ? 16 : 8; }
 
@@ -207,18 +195,17 @@ double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
 
 // A result of one thread: both halves of a packed pair, or the number twice.
 std::pair<double, double> halves_of(Operand operand, const char* at) {
-  std::uint32_t word;
-  std::memcpy(&word, at, 4);
+  const auto word = value_at<std::uint32_t>(at);
   const auto low = static_cast<std::uint16_t>(word), high = static_cast<std::uint16_t>(word >> 16);
   if (operand == Operand::Half2) return {half_value(low), half_value(high)};
   if (operand == Operand::Bfloat2) return {bfloat_value(low), bfloat_value(high)};
-  double value = operand == Operand::Float ? static_cast<double>(std::bit_cast<float>(word))
-                                           : static_cast<double>(static_cast<std::int32_t>(word));
-  if (operand == Operand::Double) std::memcpy(&value, at, 8);
+  const double value = operand == Operand::Double  ? value_at<double>(at)
+                       : operand == Operand::Float ? static_cast<double>(value_at<float>(at))
+                                                   : value_at<std::int32_t>(at);
   return {value, value};
 }
 
-bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
+Verdict chains_right(Gpu& gpu, const VectorRow& row, const GpuBuffer& out, const GpuBuffer& clocks) {
   const bool special = row.op == std::string_view("special");
   // Special functions: enough trips for every start to reach the fixed point.
   Arguments arguments(special ? 8U : 1U);
@@ -226,26 +213,20 @@ bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePoint
     arguments.add(0.0F).add(0.0F);
   else
     add_operands(arguments, row.operand, false);
-  arguments.add(out).add(clocks);
-  gpu.launch(row.kernel, {1, 256, 0}, arguments.pointers());
+  gpu.launch(row.kernel, {1, 256, 0}, arguments.add(out).add(clocks));
   gpu.synchronize();
   const std::size_t size = row.operand == Operand::Double ? 8 : 4;
   const unsigned chains = chains_of(row.operand);
-  std::vector<char> got(chains * 256 * size);
-  gpu.read(got.data(), out, got.size());
+  const std::vector<char> got = gpu.read<char>(out.get(), chains * 256 * size);
   for (unsigned i = 0; i < chains; ++i)
     for (unsigned thread = 0; thread < 256; ++thread) {
-      const char* at = got.data() + (i * 256 + thread) * size;
-      const auto [found, other] = halves_of(row.operand, at);
+      const auto [found, other] = halves_of(row.operand, got.data() + (i * 256 + thread) * size);
       // 2^-x = x at W(ln 2) / ln 2; the unit is accurate to two units of 2^-22.
       const double want = special ? 0.6411857445049860 : chain_after(row, thread, i);
-      if (special ? std::abs(found - want) > 1e-6 : found != want || other != want) {
-        detail = std::string(row.kernel) + ": thread " + std::to_string(thread) + " chain " + std::to_string(i) +
-                 " is " + std::to_string(found) + ", must be " + std::to_string(want);
-        return false;
-      }
+      if (special ? std::abs(found - want) > 1e-6 : found != want || other != want)
+        return mismatch(cat(row.kernel, ": thread ", thread, " chain ", i), found, want);
     }
-  return true;
+  return {};
 }
 
 // Expected value of register i of a thread after one trip: mma.sync on ones sums to steps × k in every element; wgmma
@@ -264,29 +245,24 @@ double wanted_product(const TensorRow& row, unsigned block, unsigned thread, uns
 }
 
 template <typename T>
-bool products_right(Gpu& gpu, const TensorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
+Verdict products_right(Gpu& gpu, const TensorRow& row, const GpuBuffer& out, const GpuBuffer& clocks) {
   const PathRow& path = row_of(row.path);
-  Arguments arguments(1U, row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}, out, clocks);
-  gpu.launch(row.kernel, {path.blocks, path.threads, path.shared}, arguments.pointers());
+  gpu.launch(row.kernel, {path.blocks, path.threads, path.shared},
+             {1U, row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}, out, clocks});
   gpu.synchronize();
   // Registers per thread: mma.sync has tiles (8 steps each) of m × n per warp, the others one product per group.
   const double tiles = row.path == TensorPath::Mma ? row.steps / 8.0 : 1;
   const auto each = static_cast<unsigned>(tiles * row.m * row.n * path.groups / path.threads);
-  std::vector<T> got(std::size_t{path.blocks} * each * path.threads);
-  gpu.read(got.data(), out, got.size() * sizeof(T));
+  const std::vector<T> got = gpu.read<T>(out.get(), std::size_t{path.blocks} * each * path.threads);
   for (unsigned block = 0; block < path.blocks; ++block)
     for (unsigned i = 0; i < each; ++i)
       for (unsigned thread = 0; thread < path.threads; ++thread) {
         const double want = wanted_product(row, block, thread, i);
         const double found = static_cast<double>(got[(block * each + i) * path.threads + thread]);
-        if (found != want) {
-          detail = std::string(row.kernel) + ": block " + std::to_string(block) + " thread " + std::to_string(thread) +
-                   " register " + std::to_string(i) + " is " + std::to_string(found) + ", must be " +
-                   std::to_string(want);
-          return false;
-        }
+        if (found != want)
+          return mismatch(cat(row.kernel, ": block ", block, " thread ", thread, " register ", i), found, want);
       }
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -319,36 +295,34 @@ std::span<const TensorPath> tensor_paths(const lab::GpuAttributes& gpu) {
 std::string_view suffix_of(TensorPath path) { return row_of(path).suffix; }
 
 void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
-  const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
+  // Whether the ceiling is wanted and its kernel exists; notes a kernel that does not.
+  const auto can_run = [this](const Ceiling& c, const char* kernel) {
+    if (!options_.wants(c.id)) return false;
+    const bool exists = gpu_.has(kernel);
+    if (!exists && c.mode == CeilingMode::Issue) not_run_.push_back(c.id + ": no kernel for this architecture");
+    return exists;
+  };
   for (const CeilingMode mode : {CeilingMode::Issue, CeilingMode::Sustained}) {
     const bool zeros = mode == CeilingMode::Issue;
     for (const VectorRow& row : kVector) {
-      Experiment e = start(std::string(row.precision) + ".cuda." + row.op, CeilingKind::Compute, mode, row.unit);
-      if (!options_.wants(e.ceiling.id)) continue;
-      if (!gpu_.has(row.kernel)) {
-        if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
-        continue;
-      }
+      Experiment e = start(cat(row.precision, ".cuda.", row.op), CeilingKind::Compute, mode, row.unit);
+      if (!can_run(e.ceiling, row.kernel)) continue;
       e.ceiling.precision = row.precision;
       e.ceiling.unit_type = row.unit_type;
       e.ceiling.op = row.op;
       e.ceiling.data = zeros ? "zeros" : "fixed point of -x/2 + 5/4";
       for (const unsigned per_sm : {4U, 8U}) {
-        const unsigned blocks = sms * per_sm;
+        const unsigned blocks = sms() * per_sm;
+        const auto run = [this, row, zeros, blocks](unsigned trips) {
+          Arguments arguments(trips);
+          add_operands(arguments, row.operand, zeros);
+          return gpu_.time(row.kernel, {blocks, 256, 0}, arguments.add(words_).add(clocks_));
+        };
         e.candidates.push_back(paced(row.kernel,
                                      {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{256}}}, 200,
-                                     row.per_thread * blocks * 256, blocks, [this, row, zeros, blocks](unsigned trips) {
-                                       Arguments arguments(trips);
-                                       add_operands(arguments, row.operand, zeros);
-                                       arguments.add(words_.get()).add(clocks_.get());
-                                       return gpu_.time(row.kernel, {blocks, 256, 0}, arguments.pointers());
-                                     }));
+                                     row.per_thread * blocks * 256, blocks, run));
       }
-      e.verify = [this, row] {
-        Verdict v;
-        v.right = chains_right(gpu_, row, words_.get(), clocks_.get(), v.detail);
-        return v;
-      };
+      e.verify = [this, row] { return chains_right(gpu_, row, words_, clocks_); };
       list.push_back(std::move(e));
     }
     for (const TensorRow& any : kTensor) {
@@ -356,38 +330,30 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
       const auto paths = tensor_paths(gpu_.attributes());
       if (std::find(paths.begin(), paths.end(), row.path) == paths.end()) continue;
       const PathRow& path = row_of(row.path);
-      Experiment e = start(std::string(row.precision) + std::string(path.suffix) + row.variant, CeilingKind::Compute,
-                           mode, row.unit);
-      if (!options_.wants(e.ceiling.id)) continue;
-      if (!gpu_.has(row.kernel)) {
-        if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
-        continue;
-      }
+      Experiment e = start(cat(row.precision, path.suffix, row.variant), CeilingKind::Compute, mode, row.unit);
+      if (!can_run(e.ceiling, row.kernel)) continue;
       e.ceiling.precision = row.precision;
       e.ceiling.unit_type = "tensor";
       e.ceiling.accumulate = row.accumulate;
       e.ceiling.op = "fma";
       e.ceiling.data = zeros ? "zeros" : "uniform[-1,1]";
       e.heats = !zeros;
-      e.ceiling.config["shape"] =
-          "m" + std::to_string(row.m) + "n" + std::to_string(row.n) + "k" + std::to_string(row.k);
+      e.ceiling.config["shape"] = cat("m", row.m, "n", row.n, "k", row.k);
       for (unsigned per_sm = 1; per_sm <= path.per_sm; per_sm *= 2) {
-        const unsigned blocks = sms * per_sm / path.blocks * path.blocks;
-        e.candidates.push_back(
-            paced(row.kernel, {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{path.threads}}}, 200,
-                  2.0 * row.m * row.n * row.k * row.steps * path.groups * blocks, blocks,
-                  [this, row, path, zeros, blocks](unsigned trips) {
-                    Arguments arguments(trips, int{zeros ? kZeros : kRandom}, words_.get(), clocks_.get());
-                    return gpu_.time(row.kernel, {blocks, path.threads, path.shared}, arguments.pointers());
-                  }));
+        const unsigned blocks = sms() * per_sm / path.blocks * path.blocks;
+        const auto run = [this, row, path, zeros, blocks](unsigned trips) {
+          return gpu_.time(row.kernel, {blocks, path.threads, path.shared},
+                           {trips, int{zeros ? kZeros : kRandom}, words_, clocks_});
+        };
+        e.candidates.push_back(paced(row.kernel,
+                                     {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{path.threads}}},
+                                     200, 2.0 * row.m * row.n * row.k * row.steps * path.groups * blocks, blocks, run));
       }
       e.verify = [this, row] {
-        Verdict v;
         const std::string_view accumulate = row.accumulate;
-        v.right = accumulate == "int32" ? products_right<std::int32_t>(gpu_, row, words_.get(), clocks_.get(), v.detail)
-                  : accumulate == "float64" ? products_right<double>(gpu_, row, words_.get(), clocks_.get(), v.detail)
-                                            : products_right<float>(gpu_, row, words_.get(), clocks_.get(), v.detail);
-        return v;
+        return accumulate == "int32"     ? products_right<std::int32_t>(gpu_, row, words_, clocks_)
+               : accumulate == "float64" ? products_right<double>(gpu_, row, words_, clocks_)
+                                         : products_right<float>(gpu_, row, words_, clocks_);
       };
       list.push_back(std::move(e));
     }
@@ -397,8 +363,7 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
 double GpuCeilings::fma_seconds(unsigned trips) {
   Arguments arguments(trips);
   add_operands(arguments, Operand::Float, true);
-  arguments.add(words_.get()).add(clocks_.get());
-  return gpu_.time("fma_f32", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 0}, arguments.pointers());
+  return gpu_.time("fma_f32", {sms() * 4, 256, 0}, arguments.add(words_).add(clocks_));
 }
 
 }  // namespace pagoda::tools::ceilings

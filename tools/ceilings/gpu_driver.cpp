@@ -3,17 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
 
-#include "cuda_driver.h"
+#include "pagoda/base/cat.h"
 #include "protocol.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
-
-using Result = int;
-using Handle = CudaHandle;
 
 // Device and function attributes, with their numbers in cuda.h.
 enum DeviceAttribute {
@@ -32,8 +28,8 @@ enum FunctionAttribute { kMaxDynamicShared = 8, kSharedCarveout = 9 };
 // Results after which a context is unusable: deinitialized, uncorrectable memory error, illegal address, launch
 // timeout, context destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid address
 // space, invalid program counter, launch failure, unknown.
-constexpr Result kFatal[] = {4, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999};
-constexpr Result kNotReady = 600;
+constexpr int kFatal[] = {4, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999};
+constexpr int kNotReady = 600;
 constexpr auto kLongestWait = std::chrono::seconds(20);
 
 CudaDriver open_driver(const std::string& name) {
@@ -48,237 +44,200 @@ CudaDriver open_driver(const std::string& name) {
           driver.to_host, driver.to_device, driver.to_host_async, driver.to_device_async, driver.on_device_async,
           driver.create_stream, driver.wait_event, driver.create_event, driver.record_event, driver.query_event,
           driver.elapsed))
-    throw GpuError("the NVIDIA driver has no " + std::string(missing) + "; it is too old", kOldDriver);
+    throw GpuError(cat("the NVIDIA driver has no ", missing, "; it is too old"), kOldDriver);
   return driver;
 }
 
 }  // namespace
 
-struct Gpu::State {
-  explicit State(const std::string& library) : api(open_driver(library)) {}
+// Throws after a failed call.
+void Gpu::check(int result, const std::string& call) {
+  if (result == 0) return;
+  const std::string message =
+      cat(running_, running_.empty() ? "" : ": ", call, ": ", api_.text(result), " (", result, ")");
+  if (std::find(std::begin(kFatal), std::end(kFatal), result) == std::end(kFatal)) throw GpuError(message);
+  lost_ = true;
+  throw DeviceLost(message);
+}
 
-  CudaDriver api;
-  int device = 0;
-  lab::GpuAttributes attributes;
-  Handle context = nullptr, streams[2] = {}, events[3] = {};
-  std::vector<Handle> modules;
-  std::map<std::string, Handle> functions;
-  std::map<Handle, unsigned> shared_set;  // functions with attributes set, by bytes of shared memory
-  std::string running;                    // the work in flight, for messages
-  bool lost = false;
-
-  void check(Result result, const std::string& call) {
-    if (result == 0) return;
-    const std::string message =
-        (running.empty() ? "" : running + ": ") + call + ": " + api.text(result) + " (" + std::to_string(result) + ")";
-    if (std::find(std::begin(kFatal), std::end(kFatal), result) == std::end(kFatal)) throw GpuError(message);
-    lost = true;
-    throw DeviceLost(message);
-  }
-  // Waits for an event with a time limit: a kernel that hangs must not lose the results of the others.
-  void wait(Handle event) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (;;) {
-      const Result result = api.query_event(event);
-      if (result != kNotReady) return check(result, "cuEventQuery");
-      const auto waited = std::chrono::steady_clock::now() - begin;
-      if (waited > kLongestWait) {
-        lost = true;
-        throw DeviceLost(running + ": still running after 20 s");
-      }
-      if (waited > std::chrono::milliseconds(2)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+// Waits for an event with a time limit: a kernel that hangs must not lose the results of the others.
+void Gpu::wait(CudaHandle event) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    const int result = api_.query_event(event);
+    if (result != kNotReady) return check(result, "cuEventQuery");
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited > kLongestWait) {
+      lost_ = true;
+      throw DeviceLost(running_ + ": still running after 20 s");
     }
+    if (waited > std::chrono::milliseconds(2)) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  int attribute(int which) const {
-    int value = 0;
-    return api.device_attribute(&value, which, device) == 0 ? value : 0;
-  }
-  Handle function(const std::string& kernel) {
-    if (const auto found = functions.find(kernel); found != functions.end()) return found->second;
-    for (const Handle module : modules) {
-      Handle handle = nullptr;
-      if (api.get_function(&handle, module, kernel.c_str()) == 0) return functions[kernel] = handle;
-    }
-    return functions[kernel] = nullptr;
-  }
-};
+}
 
-Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>(library)) {
-  State& s = *state_;
-  if (const Result result = s.api.init(0); result != 0) throw GpuError("cuInit: " + cuda_problem(result));
+int Gpu::attribute(int which) const {
+  int value = 0;
+  return api_.device_attribute(&value, which, device_) == 0 ? value : 0;
+}
+
+std::pair<std::size_t, std::size_t> Gpu::memory() {
+  std::size_t available = 0, total = 0;
+  check(api_.memory_info(&available, &total), "cuMemGetInfo");
+  return {available, total};
+}
+
+CudaHandle Gpu::function(const std::string& kernel) {
+  const auto [found, is_new] = functions_.try_emplace(kernel);
+  for (std::size_t i = 0; is_new && found->second == nullptr && i < modules_.size(); ++i)
+    if (api_.get_function(&found->second, modules_[i], kernel.c_str()) != 0) found->second = nullptr;
+  return found->second;
+}
+
+Gpu::Gpu(int index, const std::string& library) : api_(open_driver(library)) {
+  if (const int result = api_.init(0); result != 0) throw GpuError("cuInit: " + cuda_problem(result));
   int count = 0;
-  s.check(s.api.device_count(&count), "cuDeviceGetCount");
-  if (index < 0 || index >= count)
-    throw GpuError("no GPU " + std::to_string(index) + ": the driver has " + std::to_string(count));
-  s.check(s.api.device(&s.device, index), "cuDeviceGet");
+  check(api_.device_count(&count), "cuDeviceGetCount");
+  if (index < 0 || index >= count) throw GpuError(cat("no GPU ", index, ": the driver has ", count));
+  check(api_.device(&device_, index), "cuDeviceGet");
   char name[256] = {};
-  s.check(s.api.device_name(name, sizeof name - 1, s.device), "cuDeviceGetName");
-  lab::GpuAttributes& a = s.attributes;
-  a.name = name;
-  a.major = s.attribute(kMajor);
-  a.minor = s.attribute(kMinor);
-  a.sms = s.attribute(kMultiprocessors);
-  a.sm_clock_hz = 1e3 * s.attribute(kClockRate);  // kHz
-  a.memory_clock_hz = 1e3 * s.attribute(kMemoryClockRate);
-  a.memory_bus_bits = s.attribute(kBusWidth);
-  a.l2_bytes = s.attribute(kL2Bytes);
-  s.check(s.api.retain_context(&s.context, s.device), "cuDevicePrimaryCtxRetain");
-  s.check(s.api.set_context(s.context), "cuCtxSetCurrent");
-  for (Handle& stream : s.streams) s.check(s.api.create_stream(&stream, 1), "cuStreamCreate");  // 1: non-blocking
-  for (Handle& event : s.events) s.check(s.api.create_event(&event, 0), "cuEventCreate");
+  check(api_.device_name(name, sizeof name - 1, device_), "cuDeviceGetName");
+  attributes_ = {.name = name,
+                 .major = attribute(kMajor),
+                 .minor = attribute(kMinor),
+                 .sms = attribute(kMultiprocessors),
+                 .sm_clock_hz = 1e3 * attribute(kClockRate),  // kHz
+                 .memory_clock_hz = 1e3 * attribute(kMemoryClockRate),
+                 .memory_bus_bits = attribute(kBusWidth),
+                 .l2_bytes = static_cast<double>(attribute(kL2Bytes))};
+  check(api_.retain_context(&context_, device_), "cuDevicePrimaryCtxRetain");
+  check(api_.set_context(context_), "cuCtxSetCurrent");
+  for (CudaHandle& stream : streams_) check(api_.create_stream(&stream, 1), "cuStreamCreate");  // 1: non-blocking
+  for (CudaHandle& event : events_) check(api_.create_event(&event, 0), "cuEventCreate");
 }
 
 // Streams, events and modules are destroyed with the primary context.
 Gpu::~Gpu() {
-  if (state_ && state_->context && !state_->lost) state_->api.release_context(state_->device);
+  if (context_ && !lost_) api_.release_context(device_);
 }
 
-bool Gpu::lost() const { return state_->lost; }
-int Gpu::device() const { return state_->device; }
-void* Gpu::context() const { return state_->context; }
-
-const lab::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
-
-std::string Gpu::pci_bus_id() const {
+std::string Gpu::pci_bus_id() {
   char text[64] = {};
-  state_->check(state_->api.bus_id(text, sizeof text - 1, state_->device), "cuDeviceGetPCIBusId");
+  check(api_.bus_id(text, sizeof text - 1, device_), "cuDeviceGetPCIBusId");
   return text;
 }
 
-int Gpu::driver_version() const {
+int Gpu::driver_version() {
   int version = 0;
-  state_->check(state_->api.version(&version), "cuDriverGetVersion");
+  check(api_.version(&version), "cuDriverGetVersion");
   return version;
 }
 
-std::size_t Gpu::free_bytes() const {
-  std::size_t available = 0, total = 0;
-  state_->check(state_->api.memory_info(&available, &total), "cuMemGetInfo");
-  return available;
-}
-
-std::size_t Gpu::memory_bytes() const {
-  std::size_t available = 0, total = 0;
-  state_->check(state_->api.memory_info(&available, &total), "cuMemGetInfo");
-  return total;
-}
-
-int Gpu::shared_bytes_per_block() const { return state_->attribute(kSharedPerBlockOptin); }
-bool Gpu::ecc() const { return state_->attribute(kEccEnabled) != 0; }
+int Gpu::shared_bytes_per_block() const { return attribute(kSharedPerBlockOptin); }
+bool Gpu::ecc() const { return attribute(kEccEnabled) != 0; }
 
 void Gpu::load(std::span<const unsigned char> cubin) {
-  Handle module = nullptr;
-  const Result result = state_->api.load_module(&module, cubin.data());
+  CudaHandle module = nullptr;
+  const int result = api_.load_module(&module, cubin.data());
   // Invalid image, no binary for this device, unsupported PTX version: the compiler is newer than the driver.
   if (result == 200 || result == 209 || result == 222)
-    throw GpuError("the driver (CUDA " + std::to_string(driver_version() / 1000) + "." +
-                       std::to_string(driver_version() % 1000 / 10) + ") does not take the kernels (" +
-                       std::to_string(result) + "); build with a CUDA toolkit that is not newer, or update the driver",
+    throw GpuError(cat("the driver (CUDA ", driver_version() / 1000, ".", driver_version() % 1000 / 10,
+                       ") does not take the kernels (", result,
+                       "); build with a CUDA toolkit that is not newer, or update the driver"),
                    kOldDriver);
-  state_->check(result, "cuModuleLoadData");
-  state_->modules.push_back(module);
+  check(result, "cuModuleLoadData");
+  modules_.push_back(module);
 }
 
-bool Gpu::has(const std::string& kernel) const { return state_->function(kernel) != nullptr; }
-
-void Gpu::launch(const std::string& kernel, const Launch& launch, std::vector<void*> arguments) {
-  State& s = *state_;
-  const Handle function = s.function(kernel);
-  if (!function) throw GpuError("no kernel " + kernel + " for this architecture");
-  s.running = kernel;
-  if (const auto set = s.shared_set.find(function); set == s.shared_set.end() || set->second != launch.shared_bytes) {
+void Gpu::launch(const std::string& kernel, const Launch& launch, Arguments arguments) {
+  const CudaHandle found = function(kernel);
+  if (!found) throw GpuError("no kernel " + kernel + " for this architecture");
+  running_ = kernel;
+  if (const auto set = shared_set_.find(found); set == shared_set_.end() || set->second != launch.shared_bytes) {
     if (launch.shared_bytes > 48 * 1024)
-      s.check(s.api.set_function_attribute(function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes)),
-              "cuFuncSetAttribute");
-    // If no shared memory is requested, use all of L1 as cache.
-    s.check(s.api.set_function_attribute(function, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0),
+      check(api_.set_function_attribute(found, kMaxDynamicShared, static_cast<int>(launch.shared_bytes)),
             "cuFuncSetAttribute");
-    s.shared_set[function] = launch.shared_bytes;
+    // If no shared memory is requested, use all of L1 as cache.
+    check(api_.set_function_attribute(found, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0), "cuFuncSetAttribute");
+    shared_set_[found] = launch.shared_bytes;
   }
+  std::vector<void*> pointers = arguments.pointers();
   for (unsigned i = 0; i < launch.repeats; ++i)
-    s.check(s.api.launch(function, launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes, s.streams[0],
-                         arguments.data(), nullptr),
-            "cuLaunchKernel");
+    check(api_.launch(found, launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes, streams_[0],
+                      pointers.data(), nullptr),
+          "cuLaunchKernel");
 }
 
-double Gpu::time_work(const std::function<void(void*)>& enqueue, const std::string& what) {
-  State& s = *state_;
-  s.check(s.api.record_event(s.events[0], s.streams[0]), "cuEventRecord");
-  s.running = what;
-  enqueue(s.streams[0]);
-  s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
-  s.wait(s.events[1]);
-  s.running.clear();
+double Gpu::time_work(const std::function<void(CudaHandle)>& enqueue, const std::string& what) {
+  check(api_.record_event(events_[0], streams_[0]), "cuEventRecord");
+  running_ = what;
+  enqueue(streams_[0]);
+  check(api_.record_event(events_[1], streams_[0]), "cuEventRecord");
+  wait(events_[1]);
+  running_.clear();
   float milliseconds = 0;
-  s.check(s.api.elapsed(&milliseconds, s.events[0], s.events[1]), "cuEventElapsedTime");
+  check(api_.elapsed(&milliseconds, events_[0], events_[1]), "cuEventElapsedTime");
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-double Gpu::time(const std::string& kernel, const Launch& how, std::vector<void*> arguments) {
-  return time_work([&](void*) { launch(kernel, how, std::move(arguments)); }, kernel);
+double Gpu::time(const std::string& kernel, const Launch& how, Arguments arguments) {
+  return time_work([&](CudaHandle) { launch(kernel, how, std::move(arguments)); }, kernel);
 }
 
 // Also waits for an event first, so that a hang is detected.
 void Gpu::synchronize() {
-  State& s = *state_;
-  s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
-  s.wait(s.events[1]);
-  s.check(s.api.synchronize(), "cuCtxSynchronize");
-  s.running.clear();
+  check(api_.record_event(events_[1], streams_[0]), "cuEventRecord");
+  wait(events_[1]);
+  check(api_.synchronize(), "cuCtxSynchronize");
+  running_.clear();
 }
 
 DevicePointer Gpu::allocate(std::size_t bytes) {
   DevicePointer pointer = 0;
-  state_->check(state_->api.allocate(&pointer, bytes), "cuMemAlloc");
+  check(api_.allocate(&pointer, bytes), "cuMemAlloc");
   return pointer;
 }
 void Gpu::release(DevicePointer pointer) {
-  if (pointer && !state_->lost) state_->api.release(pointer);
+  if (pointer && !lost_) api_.release(pointer);
 }
 void Gpu::fill(DevicePointer pointer, std::uint32_t word, std::size_t words) {
-  state_->check(state_->api.fill(pointer, word, words), "cuMemsetD32");
+  check(api_.fill(pointer, word, words), "cuMemsetD32");
   synchronize();
 }
 void Gpu::write(DevicePointer to, const void* from, std::size_t bytes) {
-  state_->check(state_->api.to_device(to, from, bytes), "cuMemcpyHtoD");
+  check(api_.to_device(to, from, bytes), "cuMemcpyHtoD");
   synchronize();  // the call returns when host memory can be reused, possibly before the device's is written
 }
 void Gpu::read(void* to, DevicePointer from, std::size_t bytes) {
-  state_->check(state_->api.to_host(to, from, bytes), "cuMemcpyDtoH");
+  check(api_.to_host(to, from, bytes), "cuMemcpyDtoH");
 }
 void* Gpu::allocate_host(std::size_t bytes) {
   void* pointer = nullptr;
-  state_->check(state_->api.allocate_host(&pointer, bytes, 0), "cuMemHostAlloc");
+  check(api_.allocate_host(&pointer, bytes, 0), "cuMemHostAlloc");
   return pointer;
 }
 void Gpu::release_host(void* pointer) {
-  if (pointer && !state_->lost) state_->api.release_host(pointer);
+  if (pointer && !lost_) api_.release_host(pointer);
 }
 
 double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to_host, DevicePointer from_device,
                         std::size_t bytes) {
-  State& s = *state_;
-  s.check(s.api.record_event(s.events[0], s.streams[0]), "cuEventRecord");
-  s.check(s.api.wait_event(s.streams[1], s.events[0], 0), "cuStreamWaitEvent");
-  if (from_host) s.check(s.api.to_device_async(to_device, from_host, bytes, s.streams[0]), "cuMemcpyHtoDAsync");
-  if (to_host) {
-    s.check(s.api.to_host_async(to_host, from_device, bytes, s.streams[1]), "cuMemcpyDtoHAsync");
-    s.check(s.api.record_event(s.events[2], s.streams[1]), "cuEventRecord");
-    s.check(s.api.wait_event(s.streams[0], s.events[2], 0), "cuStreamWaitEvent");
-  }
-  s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
-  s.wait(s.events[1]);
-  float milliseconds = 0;
-  s.check(s.api.elapsed(&milliseconds, s.events[0], s.events[1]), "cuEventElapsedTime");
-  return 1e-3 * static_cast<double>(milliseconds);
+  return time_work(
+      [&](CudaHandle stream) {
+        check(api_.wait_event(streams_[1], events_[0], 0), "cuStreamWaitEvent");
+        if (from_host) check(api_.to_device_async(to_device, from_host, bytes, stream), "cuMemcpyHtoDAsync");
+        if (!to_host) return;
+        check(api_.to_host_async(to_host, from_device, bytes, streams_[1]), "cuMemcpyDtoHAsync");
+        check(api_.record_event(events_[2], streams_[1]), "cuEventRecord");
+        check(api_.wait_event(stream, events_[2], 0), "cuStreamWaitEvent");
+      },
+      "");
 }
 
 double Gpu::time_copies_on_device(DevicePointer to, DevicePointer from, std::size_t bytes, unsigned repeats) {
-  State& s = *state_;
   return time_work(
-      [&](void* stream) {
+      [&](CudaHandle stream) {
         for (unsigned i = 0; i < repeats; ++i)
-          s.check(s.api.on_device_async(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+          check(api_.on_device_async(to, from, bytes, stream), "cuMemcpyDtoDAsync");
       },
       "cuMemcpyDtoDAsync");
 }

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <map>
 #include <span>
-#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cuda_driver.h"
 #include "pagoda/lab/theory.h"
 #include "tool.h"
 
@@ -21,7 +22,33 @@ class GpuError : public ToolError {
   explicit GpuError(const std::string& message, int code = kNoDevice) : ToolError(code, message) {}
 };
 
-using DevicePointer = unsigned long long;
+using DevicePointer = CudaAddress;
+
+class GpuBuffer;
+
+// Kernel arguments by value: the driver copies them at launch.
+class Arguments {
+ public:
+  template <typename... T>
+  Arguments(const T&... values) {
+    (add(values), ...);
+  }
+  template <typename T>
+  Arguments& add(const T& value) {
+    const auto* const bytes = reinterpret_cast<const char*>(&value);
+    slots_.emplace_back(bytes, bytes + sizeof value);
+    return *this;
+  }
+  Arguments& add(const GpuBuffer& buffer);  // its address on the device
+  std::vector<void*> pointers() {
+    std::vector<void*> result;
+    for (auto& slot : slots_) result.push_back(slot.data());
+    return result;
+  }
+
+ private:
+  std::vector<std::vector<char>> slots_;
+};
 
 class Gpu {
  public:
@@ -31,16 +58,17 @@ class Gpu {
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  const lab::GpuAttributes& attributes() const;
-  std::string pci_bus_id() const;
-  int driver_version() const;  // 13000 is 13.0
-  std::size_t free_bytes() const;
-  std::size_t memory_bytes() const;  // of the device, in use or not
+  const lab::GpuAttributes& attributes() const { return attributes_; }
+  unsigned sms() const { return static_cast<unsigned>(attributes_.sms); }
+  std::string pci_bus_id();
+  int driver_version();  // 13000 is 13.0
+  std::size_t free_bytes() { return memory().first; }
+  std::size_t memory_bytes() { return memory().second; }  // of the device, in use or not
   int shared_bytes_per_block() const;
   bool ecc() const;
 
   void load(std::span<const unsigned char> cubin);
-  bool has(const std::string& kernel) const;
+  bool has(const std::string& kernel) { return function(kernel) != nullptr; }
 
   struct Launch {
     unsigned blocks = 1, threads = 256, shared_bytes = 0;
@@ -48,21 +76,26 @@ class Gpu {
   };
   // Seconds on the device between an event before and one after the launches. Throws DeviceLost (protocol.h) if a
   // kernel fails or still runs after 20 s: the context is then unusable.
-  double time(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
-  void launch(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
+  double time(const std::string& kernel, const Launch& launch, Arguments arguments);
+  void launch(const std::string& kernel, const Launch& launch, Arguments arguments);
   // The same for any work that `enqueue` puts on the given stream.
-  double time_work(const std::function<void(void* stream)>& enqueue, const std::string& what);
+  double time_work(const std::function<void(CudaHandle stream)>& enqueue, const std::string& what);
   void synchronize();
   // Whether a kernel failed or hangs. Nothing is released then, since that would wait for the kernel.
-  bool lost() const;
-  int device() const;
-  void* context() const;
+  bool lost() const { return lost_; }
+  CudaHandle context() const { return context_; }
 
   DevicePointer allocate(std::size_t bytes);
   void release(DevicePointer pointer);
   void fill(DevicePointer pointer, std::uint32_t word, std::size_t words);
   void write(DevicePointer to, const void* from, std::size_t bytes);
   void read(void* to, DevicePointer from, std::size_t bytes);
+  template <typename T>
+  std::vector<T> read(DevicePointer from, std::size_t count) {
+    std::vector<T> values(count);
+    read(values.data(), from, count * sizeof(T));
+    return values;
+  }
   void* allocate_host(std::size_t bytes);
   void release_host(void* pointer);
   // Seconds of one copy; both directions at once if both destinations are given.
@@ -72,8 +105,21 @@ class Gpu {
   double time_copies_on_device(DevicePointer to, DevicePointer from, std::size_t bytes, unsigned repeats);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  void check(int result, const std::string& call);
+  void wait(CudaHandle event);
+  int attribute(int which) const;
+  std::pair<std::size_t, std::size_t> memory();  // free, all
+  CudaHandle function(const std::string& kernel);
+
+  CudaDriver api_;
+  int device_ = 0;
+  lab::GpuAttributes attributes_;
+  CudaHandle context_ = nullptr, streams_[2] = {}, events_[3] = {};
+  std::vector<CudaHandle> modules_;
+  std::map<std::string, CudaHandle> functions_;
+  std::map<CudaHandle, unsigned> shared_set_;  // functions with attributes set, by bytes of shared memory
+  std::string running_;                        // the work in flight, for messages
+  bool lost_ = false;
 };
 
 // Owns a buffer of device memory.
@@ -99,5 +145,7 @@ class GpuBuffer {
   DevicePointer pointer_ = 0;
   std::size_t bytes_ = 0;
 };
+
+inline Arguments& Arguments::add(const GpuBuffer& buffer) { return add(buffer.get()); }
 
 }  // namespace pagoda::tools::ceilings

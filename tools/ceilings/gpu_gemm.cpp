@@ -5,16 +5,15 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 
 #include "gpu_arguments.h"
-#include "nvidia_library.h"
+#include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
 
-using Handle = void*;
+using Handle = CudaHandle;
 enum DataType { kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kInt8 = 3, kInt32 = 10, kBfloat16 = 14, kFloat8 = 28 };
 enum Compute { kComputeFloat32 = 68, kComputeFloat64 = 70, kComputeInt32 = 72, kComputeTf32 = 77 };
 enum Attribute { kTransposeA = 3, kTransposeB = 4, kMaxWorkspace = 1 };
@@ -36,46 +35,54 @@ constexpr std::size_t kPeriod = 999983;
 
 // Encodes a value in [-1, 1] in a format and returns its exact value.
 double encode(int type, std::size_t index, char* to) {
+  const auto put = [to](auto code) { std::memcpy(to, &code, sizeof code); };
   const std::uint32_t bits = hash(static_cast<std::uint32_t>(index % kPeriod));
   const double uniform = static_cast<double>(static_cast<std::int32_t>(bits)) / 2147483648.0;
+  const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(uniform));
   switch (type) {
     case kFloat64:
-      std::memcpy(to, &uniform, 8);
+      put(uniform);
       return uniform;
     case kFloat32: {
-      // Only the bits that tf32 keeps, so that tf32 products are the same.
-      const float value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(uniform)) & 0xffffe000U);
-      std::memcpy(to, &value, 4);
+      const auto value = std::bit_cast<float>(single & 0xffffe000U);  // as tf32, so that tf32 products are the same
+      put(value);
       return static_cast<double>(value);
     }
     case kBfloat16: {
-      const std::uint32_t word = std::bit_cast<std::uint32_t>(static_cast<float>(uniform)) & 0xffff0000U;
-      const auto half = static_cast<std::uint16_t>(word >> 16);
-      std::memcpy(to, &half, 2);
-      return static_cast<double>(std::bit_cast<float>(word));
+      const auto half = static_cast<std::uint16_t>(single >> 16);
+      put(half);
+      return bfloat_value(half);
     }
     case kFloat16: {
       // Sign, exponents from 2^-4 to 2^-1, 10 random bits.
       const auto half = static_cast<std::uint16_t>((bits & 0x8000U) | (11 + (bits >> 16 & 3)) << 10 | (bits & 0x3ffU));
-      std::memcpy(to, &half, 2);
-      const double value = std::ldexp(1024 + (half & 1023), (half >> 10 & 31) - 25);
-      return half >> 15 ? -value : value;
+      put(half);
+      return half_value(half);
     }
     case kFloat8: {
       // e4m3: sign, exponents from 2^-3 to 2^0, 3 random bits.
       const auto code = static_cast<std::uint8_t>((bits & 0x80U) | (4 + (bits >> 16 & 3)) << 3 | (bits & 7U));
-      std::memcpy(to, &code, 1);
+      put(code);
       const double value = std::ldexp(8 + (code & 7), (code >> 3 & 15) - 10);
       return code >> 7 ? -value : value;
     }
     case kInt8: {
       const auto value = static_cast<std::int8_t>(bits >> 24);
-      std::memcpy(to, &value, 1);
+      put(value);
       return value;
     }
     default:
       return 0;
   }
+}
+
+// The value of a result.
+double decode(int type, const char* from) {
+  return type == kInt32      ? value_at<std::int32_t>(from)
+         : type == kFloat64  ? value_at<double>(from)
+         : type == kFloat32  ? static_cast<double>(value_at<float>(from))
+         : type == kBfloat16 ? bfloat_value(value_at<std::uint16_t>(from))
+                             : half_value(value_at<std::uint16_t>(from));
 }
 
 }  // namespace
@@ -100,7 +107,7 @@ struct GpuGemm::State {
   GpuBuffer a, b, c, workspace;
 
   void check(int status, const char* call) const {
-    if (status != 0) throw GpuError(std::string(call) + ": status " + std::to_string(status));
+    if (status != 0) throw GpuError(cat(call, ": status ", status));
   }
 };
 
@@ -174,8 +181,7 @@ int GpuGemm::prepare(const Type& type, int n, int most) {
   const int status = s.propose(s.handle, s.operation, s.input, s.input, s.output, s.output, preference, most,
                                s.proposals.data(), &found);
   if (status != 0 || found == 0)
-    throw GpuError(std::string("cuBLASLt has no ") + type.precision + " product of this layout (status " +
-                   std::to_string(status) + ")");
+    throw GpuError(cat("cuBLASLt has no ", type.precision, " product of this layout (status ", status, ")"));
   s.proposals.resize(static_cast<std::size_t>(found));
   return found;
 }
@@ -188,23 +194,23 @@ void GpuGemm::release() {
 double GpuGemm::seconds(int algorithm, unsigned repeats) {
   State& s = *state_;
   const Proposal& p = s.proposals.at(static_cast<std::size_t>(algorithm));
-  const double one64 = 1, zero64 = 0;
-  const float one32 = 1, zero32 = 0;
-  const std::int32_t one = 1, zero = 0;
-  const void* alpha = s.type->scale == kFloat64 ? static_cast<const void*>(&one64)
-                      : s.type->scale == kInt32 ? static_cast<const void*>(&one)
-                                                : &one32;
-  const void* beta = s.type->scale == kFloat64 ? static_cast<const void*>(&zero64)
-                     : s.type->scale == kInt32 ? static_cast<const void*>(&zero)
-                                               : &zero32;
+  const struct {
+    double float64;
+    float float32;
+    std::int32_t int32;
+    const void* as(int type) const {
+      if (type == kFloat64) return &float64;
+      return type == kInt32 ? static_cast<const void*>(&int32) : &float32;
+    }
+  } one = {1, 1, 1}, zero = {0, 0, 0};
   const auto pointer = [](const GpuBuffer& buffer) { return reinterpret_cast<void*>(buffer.get()); };
   return gpu_.time_work(
       [&](void* stream) {
         for (unsigned i = 0; i < repeats; ++i)
-          s.check(
-              s.multiply(s.handle, s.operation, alpha, pointer(s.a), s.input, pointer(s.b), s.input, beta, pointer(s.c),
-                         s.output, pointer(s.c), s.output, &p.algorithm, pointer(s.workspace), p.workspace, stream),
-              "cublasLtMatmul");
+          s.check(s.multiply(s.handle, s.operation, one.as(s.type->scale), pointer(s.a), s.input, pointer(s.b), s.input,
+                             zero.as(s.type->scale), pointer(s.c), s.output, pointer(s.c), s.output, &p.algorithm,
+                             pointer(s.workspace), p.workspace, stream),
+                  "cublasLtMatmul");
       },
       std::string("cuBLASLt ") + s.type->precision);
 }
@@ -230,29 +236,11 @@ Verdict GpuGemm::right() {
     }
     char word[8] = {};
     gpu_.read(word, s.c.get() + (j * n + i) * s.type->result_bytes, s.type->result_bytes);
-    double found = 0;
-    std::uint16_t half = 0;
-    float single = 0;
-    std::int32_t integer = 0;
-    std::memcpy(&half, word, 2);
-    std::memcpy(&single, word, 4);
-    std::memcpy(&integer, word, 4);
-    if (s.type->c == kInt32) found = integer;
-    if (s.type->c == kFloat32) found = static_cast<double>(single);
-    if (s.type->c == kFloat64) std::memcpy(&found, word, 8);
-    if (s.type->c == kBfloat16) found = static_cast<double>(std::bit_cast<float>(std::uint32_t{half} << 16));
-    if (s.type->c == kFloat16) {
-      const int exponent = half >> 10 & 31;
-      found = std::ldexp(exponent ? 1024 + (half & 1023) : (half & 1023), (exponent ? exponent : 1) - 25);
-      if (half >> 15) found = -found;
-    }
+    const double found = decode(s.type->c, word);
     // Relative to the result plus the rounding error that remains when terms cancel.
-    if (std::abs(found - want) > tolerance * (std::abs(want) + std::sqrt(size))) {
-      char text[160];
-      std::snprintf(text, sizeof text, "cuBLASLt %s: element (%zu, %zu) is %g, must be %g", s.type->precision, i, j,
-                    found, want);
-      return {false, text};
-    }
+    if (std::abs(found - want) > tolerance * (std::abs(want) + std::sqrt(size)))
+      return {false,
+              printed("cuBLASLt %s: element (%zu, %zu) is %g, must be %g", s.type->precision, i, j, found, want)};
   }
   return {};
 }

@@ -35,7 +35,7 @@ constexpr std::array<Plan, 3> kPlans = {{
 }};
 // clang-format on
 
-void describe(const Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument& document) {
+void describe(Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument& document) {
   const lab::GpuAttributes& a = gpu.attributes();
   auto& m = document.machine;
   m["name"] = a.name;
@@ -197,8 +197,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
   };
   // One warp per SM that only reads its clock: the chip is awake but does no work.
   plan.spin = [&gpu](double seconds) {
-    Arguments arguments(static_cast<std::uint64_t>(seconds * gpu.attributes().sm_clock_hz));
-    gpu.time("spin", {static_cast<unsigned>(gpu.attributes().sms), 32, 0}, arguments.pointers());
+    gpu.time("spin", {gpu.sms(), 32, 0}, static_cast<std::uint64_t>(seconds * gpu.attributes().sm_clock_hz));
   };
   if (options.depth == Depth::Quick) {
     plan.settle_seconds = 0.7;

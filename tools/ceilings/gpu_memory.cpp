@@ -1,11 +1,13 @@
 // Traffic of a GPU: DRAM, caches, shared memory, atomics, the link to the host, launches.
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "gpu_arguments.h"
 #include "gpu_run.h"
 #include "pagoda/base/statistics.h"
+#include "run_checks.h"
 #include "workers.h"
 
 namespace pagoda::tools::ceilings {
@@ -25,24 +27,25 @@ constexpr unsigned kBulkThreads = 256, kBulkVectors = 1024, kBulkShared = 4 * 16
 
 constexpr unsigned kCacheBytes = 8 * 16;  // per thread and trip of the kernels of caches
 
-// Number of result words that `keep` of cuda/memory.cu writes; kept() combines them.
+// Number of result words that `keep` of cuda/memory.cu writes.
 constexpr std::size_t kKept = 8192;
 
-std::uint32_t kept(Gpu& gpu, DevicePointer out) {
-  std::vector<std::uint32_t> words(kKept);
-  gpu.read(words.data(), out, words.size() * 4);
-  std::uint32_t all = 0;
-  for (const std::uint32_t word : words) all ^= word;
-  return all;
+// The words that a read must have found: numbered and hashed.
+std::vector<std::uint32_t> known_words(std::size_t count) {
+  std::vector<std::uint32_t> words(count);
+  for (std::size_t i = 0; i < count; ++i) words[i] = hash(static_cast<std::uint32_t>(i));
+  return words;
 }
 
-Verdict compared(const char* kernel, std::uint32_t found, std::uint32_t want) {
-  Verdict v;
-  v.right = found == want;
-  if (!v.right)
-    v.detail =
-        std::string(kernel) + ": the words read make " + std::to_string(found) + ", must make " + std::to_string(want);
-  return v;
+std::uint32_t folded(const std::vector<std::uint32_t>& words) {
+  return std::accumulate(words.begin(), words.end(), 0U, std::bit_xor<>());
+}
+
+// Compares the result words of a kernel with the fold of all words that it must read.
+Verdict kept_right(Gpu& gpu, const GpuBuffer& out, std::string_view kernel, std::uint32_t want) {
+  const std::uint32_t found = folded(gpu.read<std::uint32_t>(out.get(), kKept));
+  if (found == want) return {};
+  return {false, cat(kernel, ": the words read make ", found, ", must make ", want)};
 }
 
 // How the grid covers the arrays. With one tile per block, every pass is a launch; the others loop in the kernel.
@@ -62,22 +65,20 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
   // two iterations of the grid, with and without `near`.
   const std::string_view op = row.op;
   const float want = op == "copy" ? 1.0F : op == "add" ? 2.0F : op == "triad" ? 4.0F : 3.0F;
-  const unsigned blocks = static_cast<unsigned>(gpu_.attributes().sms);
+  const unsigned blocks = sms();
   const std::size_t vectors = std::size_t{8} * blocks * 512, words = 4 * vectors;
   for (const bool near : {false, true}) {
     if (op == "read") {
-      std::vector<std::uint32_t> known(words);
-      std::uint32_t all = 0;
-      for (std::size_t i = 0; i < words; ++i) all ^= known[i] = hash(static_cast<std::uint32_t>(i));
+      const std::vector<std::uint32_t> known = known_words(words);
       gpu_.write(arrays[0].get(), known.data(), 4 * words);
       gpu_.fill(words_.get(), 0, kKept);
       stream(row, arrays, blocks, 512, vectors, 1, near, 1);
-      const Verdict v = compared(row.kernel, kept(gpu_, words_.get()), all);
-      if (!near &&
-          gpu_.has(kBulkRead)) {  // an odd number of passes, so that each vector counts once, and the ring wraps
+      const Verdict v = kept_right(gpu_, words_, row.kernel, folded(known));
+      // An odd number of passes, so that each vector counts once, and the ring wraps.
+      if (!near && gpu_.has(kBulkRead)) {
         gpu_.fill(words_.get(), 0, kKept);
         bulk_read(arrays[0].get(), blocks, vectors, 3);
-        bulk_ = compared(kBulkRead, kept(gpu_, words_.get()), all);
+        bulk_ = kept_right(gpu_, words_, kBulkRead, folded(known));
       }
       gpu_.fill(arrays[0].get(), std::bit_cast<std::uint32_t>(1.0F), words);
       if (!v.right) return v;
@@ -85,12 +86,9 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
     }
     gpu_.fill(arrays[0].get(), 0, words);
     stream(row, arrays, blocks, 512, vectors, 1, near, 1);
-    std::vector<float> got(words);
-    gpu_.read(got.data(), arrays[0].get(), got.size() * 4);
+    const std::vector<float> got = gpu_.read<float>(arrays[0].get(), words);
     for (std::size_t i = 0; i < got.size(); ++i)
-      if (got[i] != want)
-        return {false, std::string(row.kernel) + ": element " + std::to_string(i) + " is " + std::to_string(got[i]) +
-                           ", must be " + std::to_string(want)};
+      if (got[i] != want) return mismatch(cat(row.kernel, ": element ", i), got[i], want);
   }
   return {};
 }
@@ -99,18 +97,17 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
 double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks,
                            unsigned threads, std::size_t vectors, unsigned passes, bool near, unsigned repeats) {
   Arguments arguments(passes);
-  for (const GpuBuffer& array : arrays) arguments.add(array.get());
+  for (const GpuBuffer& array : arrays) arguments.add(array);
   arguments.add(vectors);
   if (row.scalar) arguments.add(3.0F);
   if (row.steps > 0) arguments.add(row.steps);
-  if (std::string_view(row.op) == "read") arguments.add(words_.get());
-  arguments.add(near ? 1U : 0U).add(clocks_.get());
-  return gpu_.time(row.kernel, {blocks, threads, 0, repeats}, arguments.pointers());
+  if (std::string_view(row.op) == "read") arguments.add(words_);
+  arguments.add(near ? 1U : 0U).add(clocks_);
+  return gpu_.time(row.kernel, {blocks, threads, 0, repeats}, arguments);
 }
 
 double GpuCeilings::bulk_read(DevicePointer array, unsigned blocks, std::size_t vectors, unsigned passes) {
-  Arguments arguments(passes, array, vectors, words_.get(), 0U, clocks_.get());
-  return gpu_.time(kBulkRead, {blocks, kBulkThreads, kBulkShared}, arguments.pointers());
+  return gpu_.time(kBulkRead, {blocks, kBulkThreads, kBulkShared}, {passes, array, vectors, words_, 0U, clocks_});
 }
 
 // Bulk copies keep more bytes in flight than registers can hold: two blocks per SM have 128 KiB. If their result is
@@ -123,7 +120,7 @@ void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vecto
   };
   for (const unsigned per_sm : {1U, 2U, 3U}) {
     if (per_sm * kBulkShared > static_cast<unsigned>(gpu_.shared_bytes_per_block())) continue;
-    const unsigned blocks = static_cast<unsigned>(gpu_.attributes().sms) * per_sm;
+    const unsigned blocks = sms() * per_sm;
     const std::size_t unit = std::size_t{kBulkVectors} * blocks,
                       vectors = static_cast<std::size_t>(each) / 16 / unit * unit;
     if (vectors == 0) continue;
@@ -144,7 +141,6 @@ void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vecto
 }
 
 Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
-  const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
   Experiment e = start(std::string("dram.") + row.op, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
   e.ceiling.level = "dram";
   e.ceiling.op = row.op;
@@ -160,9 +156,9 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
   e.release = [arrays] { arrays->clear(); };
   for (const Shape& shape : kShapes) {
     const bool tiles = shape.per_sm == 0;
-    const std::size_t tile = std::size_t{4} * shape.threads, unit = tiles ? tile : tile * sms * shape.per_sm;
+    const std::size_t tile = std::size_t{4} * shape.threads, unit = tiles ? tile : tile * sms() * shape.per_sm;
     const std::size_t vectors = static_cast<std::size_t>(each) / 16 / unit * unit;
-    const unsigned blocks = tiles ? static_cast<unsigned>(vectors / tile) : sms * shape.per_sm;
+    const unsigned blocks = tiles ? static_cast<unsigned>(vectors / tile) : sms() * shape.per_sm;
     e.candidates.push_back(paced(row.kernel,
                                  {{"blocks", std::int64_t{blocks}},
                                   {"threads", std::int64_t{shape.threads}},
@@ -176,18 +172,15 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
   }
   if (std::string_view(row.op) == "read") add_bulk_reads(e, arrays, each);
   if (std::string_view(row.op) == "copy") {
-    auto pace = std::make_shared<Pace>();
     const auto bytes = static_cast<std::size_t>(each);
     e.candidates.push_back({"cuMemcpyDtoDAsync",
                             {{"array_bytes", static_cast<std::int64_t>(bytes)}},
-                            [this, arrays, pace, bytes](double seconds) {
-                              const unsigned passes = trips_for(*pace, seconds, 1);
-                              Sample s;
-                              s.seconds =
+                            [this, arrays, pace = Pace(), bytes](double seconds) mutable {
+                              const unsigned passes = trips_for(pace, seconds, 1);
+                              const double took =
                                   gpu_.time_copies_on_device((*arrays)[0].get(), (*arrays)[1].get(), bytes, passes);
-                              s.rate = 2.0 * static_cast<double>(bytes) * passes / s.seconds;
-                              pace->trips_per_second = passes / s.seconds;
-                              return s;
+                              pace.trips_per_second = passes / took;
+                              return Sample{.rate = 2.0 * static_cast<double>(bytes) * passes / took, .seconds = took};
                             }});
   }
   if (row.steps == 0) e.verify = [this, row, arrays] { return stream_right(row, *arrays); };
@@ -211,54 +204,40 @@ Experiment GpuCeilings::intensity_experiment(unsigned steps) {
 
 // Checks a level's kernel on one block: reads against known words, writes against the expected contents.
 Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) {
-  const auto words_of = [&](std::size_t n) {
-    std::vector<std::uint32_t> known(n);
-    for (std::size_t i = 0; i < n; ++i) known[i] = hash(static_cast<std::uint32_t>(i));
+  constexpr unsigned kThreads = 512, kTrips = 3, kValue = 0x5a5a1234;
+  constexpr std::size_t kVectors = 65536;
+  constexpr unsigned kPasses = kVectors / (8 * kThreads);
+  const auto write_known = [&](std::size_t n) {
+    const std::vector<std::uint32_t> known = known_words(n);
     gpu_.write(memory, known.data(), 4 * n);
-    std::uint32_t all = 0;
-    for (const std::uint32_t word : known) all ^= word;
-    return all;
+    return folded(known);
   };
   gpu_.fill(words_.get(), 0, kKept);
-  Arguments arguments;
   std::uint32_t want = 0;
   if (kernel == "l2_read") {
-    constexpr unsigned kVectors = 65536, kThreads = 512;
-    want = words_of(4 * kVectors);  // each vector once
-    arguments.add(kVectors / (8 * kThreads))
-        .add(memory)
-        .add(std::size_t{kVectors})
-        .add(words_.get())
-        .add(clocks_.get());
-    gpu_.launch("l2_read", {1, kThreads, 0}, arguments.pointers());
+    want = write_known(4 * kVectors);  // each vector once
+    gpu_.launch("l2_read", {1, kThreads, 0}, {kPasses, memory, kVectors, words_, clocks_});
   } else if (kernel == "l2_write") {
-    constexpr unsigned kVectors = 65536, kThreads = 512, kValue = 0x5a5a1234;
     gpu_.fill(memory, 0, 4 * kVectors);
-    arguments.add(kVectors / (8 * kThreads)).add(memory).add(std::size_t{kVectors}).add(kValue).add(clocks_.get());
-    gpu_.launch("l2_write", {1, kThreads, 0}, arguments.pointers());
+    gpu_.launch("l2_write", {1, kThreads, 0}, {kPasses, memory, kVectors, kValue, clocks_});
     gpu_.synchronize();
-    std::vector<std::uint32_t> got(4 * kVectors);
-    gpu_.read(got.data(), memory, 4 * got.size());
+    const std::vector<std::uint32_t> got = gpu_.read<std::uint32_t>(memory, 4 * kVectors);
     for (std::size_t i = 0; i < got.size(); ++i)
-      if (got[i] != kValue) return {false, "l2_write: word " + std::to_string(i) + " was not written"};
+      if (got[i] != kValue) return {false, cat("l2_write: word ", i, " was not written")};
     return {};
   } else if (kernel == "l1_read") {
-    want = words_of(4 * 2048);  // each vector three times
-    arguments.add(3U).add(memory).add(words_.get()).add(clocks_.get());
-    gpu_.launch("l1_read", {1, 256, 0}, arguments.pointers());
+    want = write_known(4 * 2048);  // each vector three times
+    gpu_.launch("l1_read", {1, 256, 0}, {kTrips, memory, words_, clocks_});
   } else if (kernel == "shared_read") {
     for (unsigned i = 0; i < 2048; ++i) want ^= hash(i) ^ 1U ^ 2U ^ (i / 256);
-    arguments.add(3U).add(1U).add(words_.get()).add(clocks_.get());
-    gpu_.launch("shared_read", {1, 256, 32768}, arguments.pointers());
+    gpu_.launch("shared_read", {1, 256, 32768}, {kTrips, 1U, words_, clocks_});
   } else if (kernel == "shared_write") {
-    constexpr unsigned kTrips = 3, kValue = 77;
     // At each address, every trip leaves the value of a thread with the same number modulo 32, whichever warp is last.
     for (unsigned thread = 0; thread < 256; ++thread) want ^= hash(kValue + thread % 32 + 256 * thread);
-    arguments.add(kTrips).add(kValue).add(words_.get()).add(clocks_.get());
-    gpu_.launch("shared_write", {1, 256, 32768}, arguments.pointers());
+    gpu_.launch("shared_write", {1, 256, 32768}, {kTrips, kValue, words_, clocks_});
   }
   gpu_.synchronize();
-  return compared(std::string(kernel).c_str(), kept(gpu_, words_.get()), want);
+  return kept_right(gpu_, words_, kernel, want);
 }
 
 // Blocks and working sets of the L2's kernels, the six with the most loads in flight. Loads in flight must be of
@@ -292,8 +271,8 @@ std::vector<lab::WorkingSetPoint> GpuCeilings::l2_sweep() {
     std::vector<double> rates;
     unsigned trips = 500;
     for (int round = 0; round < 6; ++round) {
-      Arguments arguments(trips, memory.get(), sets * unit() / 16, words_.get(), clocks_.get());
-      const double took = gpu_.time("l2_read", {sms(), threads, 0}, arguments.pointers());
+      const double took =
+          gpu_.time("l2_read", {sms(), threads, 0}, {trips, memory, sets * unit() / 16, words_, clocks_});
       if (round > 0) rates.push_back(static_cast<double>(unit()) * trips / took);
       trips = static_cast<unsigned>(std::clamp(trips / took * 0.01, 1.0, 4e9));
     }
@@ -340,22 +319,16 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       base::Settings config = {{"blocks_per_sm", std::int64_t{shape.per_sm}}, {"threads", std::int64_t{shape.threads}}};
       if (shape.bytes > 0) config["working_set_bytes"] = static_cast<std::int64_t>(shape.bytes);
       const unsigned blocks = sms() * shape.per_sm;
-      e.candidates.push_back(
-          paced(row.kernel, std::move(config), 500, double{kCacheBytes} * blocks * shape.threads, blocks,
-                [this, row, level, memory, shape, blocks](unsigned trips) {
-                  Arguments arguments(trips);
-                  if (level == "shared")
-                    arguments.add(1U);
-                  else
-                    arguments.add(memory->get());
-                  if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
-                  if (std::string_view(row.kernel) == "l2_write")
-                    arguments.add(1U);
-                  else
-                    arguments.add(words_.get());
-                  arguments.add(clocks_.get());
-                  return gpu_.time(row.kernel, {blocks, shape.threads, row.shared}, arguments.pointers());
-                }));
+      e.candidates.push_back(paced(row.kernel, std::move(config), 500, double{kCacheBytes} * blocks * shape.threads,
+                                   blocks, [this, row, level, memory, shape, blocks](unsigned trips) {
+                                     Arguments arguments(trips);
+                                     level == "shared" ? arguments.add(1U) : arguments.add(*memory);
+                                     if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
+                                     std::string_view(row.kernel) == "l2_write" ? arguments.add(1U)
+                                                                                : arguments.add(words_);
+                                     arguments.add(clocks_);
+                                     return gpu_.time(row.kernel, {blocks, shape.threads, row.shared}, arguments);
+                                   }));
     }
     list.push_back(std::move(e));
   }
@@ -369,23 +342,19 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     e.verify = [this, spread] {
       constexpr unsigned kTrips = 5;
       gpu_.fill(words_.get(), 0, 256);
-      gpu_.launch("atomics", {1, 256, 0}, Arguments(kTrips, words_.get(), spread, clocks_.get()).pointers());
+      gpu_.launch("atomics", {1, 256, 0}, {kTrips, words_, spread, clocks_});
       gpu_.synchronize();
-      std::vector<std::uint32_t> got(256);
-      gpu_.read(got.data(), words_.get(), 4 * got.size());
+      const std::vector<std::uint32_t> got = gpu_.read<std::uint32_t>(words_.get(), 256);
       for (std::size_t i = 0; i < got.size(); ++i) {
-        const unsigned want = spread ? 8 * kTrips : i == 0 ? 8 * kTrips * 256 : 0;
-        if (got[i] != want)
-          return Verdict{false, "atomics: word " + std::to_string(i) + " is " + std::to_string(got[i]) + ", must be " +
-                                    std::to_string(want)};
+        const std::uint32_t want = spread ? 8 * kTrips : i == 0 ? 8 * kTrips * 256 : 0;
+        if (got[i] != want) return mismatch(cat("atomics: word ", i), got[i], want);
       }
       return Verdict{};
     };
     const unsigned blocks = sms() * 4;
     e.candidates.push_back(paced("atomics", {{"blocks_per_sm", std::int64_t{4}}}, 10, 8.0 * blocks * 256, blocks,
                                  [this, spread, blocks](unsigned trips) {
-                                   return gpu_.time("atomics", {blocks, 256, 0},
-                                                    Arguments(trips, words_.get(), spread, clocks_.get()).pointers());
+                                   return gpu_.time("atomics", {blocks, 256, 0}, {trips, words_, spread, clocks_});
                                  }));
     list.push_back(std::move(e));
   }
@@ -429,10 +398,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
            const double took =
                gpu_.time_copies(memory->device.get(), row.to_device ? memory->from : nullptr,
                                 row.to_host ? memory->to : nullptr, memory->device.get() + bytes, bytes);
-           Sample s;
-           s.seconds = took;
-           s.rate = static_cast<double>(bytes) * (row.to_device + row.to_host) / took;
-           return s;
+           return Sample{.rate = static_cast<double>(bytes) * (row.to_device + row.to_host) / took, .seconds = took};
          }});
     // The SMs can also copy: page-locked memory has the same address on the device.
     if (row.to_device != row.to_host)
@@ -442,13 +408,11 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
                return static_cast<DevicePointer>(reinterpret_cast<std::uintptr_t>(host));
              };
              const std::size_t tile = std::size_t{4} * 512, vectors = bytes / 16 / tile * tile;
-             Arguments arguments(1U, row.to_device ? memory->device.get() : address(memory->to),
-                                 row.to_device ? address(memory->from) : memory->device.get() + bytes, vectors, 1U,
-                                 clocks_.get());
-             Sample s;
-             s.seconds = gpu_.time("hbm_copy", {static_cast<unsigned>(vectors / tile), 512, 0}, arguments.pointers());
-             s.rate = 16.0 * static_cast<double>(vectors) / s.seconds;
-             return s;
+             const DevicePointer to = row.to_device ? memory->device.get() : address(memory->to);
+             const DevicePointer from = row.to_device ? address(memory->from) : memory->device.get() + bytes;
+             const double took = gpu_.time("hbm_copy", {static_cast<unsigned>(vectors / tile), 512, 0},
+                                           {1U, to, from, vectors, 1U, clocks_});
+             return Sample{.rate = 16.0 * static_cast<double>(vectors) / took, .seconds = took};
            }});
     e.verify = [this, memory, bytes] {
       // To the device and back.
@@ -474,18 +438,15 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
                                 if (wait) gpu_.synchronize();
                               }
                               gpu_.synchronize();
-                              Sample s;
-                              s.seconds = seconds_now() - from;
-                              s.rate = s.seconds / launches;
-                              return s;
+                              const double took = seconds_now() - from;
+                              return Sample{.rate = took / launches, .seconds = took};
                             }});
     list.push_back(std::move(e));
   }
 }
 
 double GpuCeilings::shared_seconds(unsigned stride) {
-  Arguments arguments(20000U, stride, words_.get(), clocks_.get());
-  return gpu_.time("shared_read", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 32768}, arguments.pointers());
+  return gpu_.time("shared_read", {sms() * 4, 256, 32768}, {20000U, stride, words_, clocks_});
 }
 
 }  // namespace pagoda::tools::ceilings

@@ -75,7 +75,7 @@ class GpuCeilings {
     std::size_t bytes;         // of the working set; 0: the kernel has a fixed one
   };
   std::vector<CacheShape> l2_shapes() const;
-  unsigned sms() const { return static_cast<unsigned>(gpu_.attributes().sms); }
+  unsigned sms() const { return gpu_.sms(); }
   Verdict cache_right(std::string_view kernel, DevicePointer memory);
   double fma_seconds(unsigned trips);
   double shared_seconds(unsigned stride);

@@ -159,7 +159,7 @@ TEST_CASE("the conflict control has twice the rounds over the banks") {
       ceilings::GpuBuffer out(bench.gpu, 4 * 8192), clocks(bench.gpu, 32);
       ceilings::Arguments arguments;
       arguments.add(5U).add(stride).add(out.get()).add(clocks.get());
-      bench.gpu.launch("shared_read", {1, 256, 32768}, arguments.pointers());
+      bench.gpu.launch("shared_read", {1, 256, 32768}, arguments);
       const Traffic& t = driver().launches.at(0).shared;
       CHECK(t.load_pieces == t.loaded / 512 * rounds);
     }
@@ -208,14 +208,14 @@ TEST_CASE("blocks beyond those that leave clocks write none") {
   bench.gpu.fill(from.get(), 1, 4 * vectors);
   ceilings::Arguments arguments;
   arguments.add(1U).add(to.get()).add(from.get()).add(vectors).add(1U).add(clocks.get());
-  bench.gpu.launch("hbm_copy", {blocks, 32, 0}, arguments.pointers());  // one more record would be a fault
+  bench.gpu.launch("hbm_copy", {blocks, 32, 0}, arguments);  // one more record would be a fault
   std::vector<ceilings::BlockClocks> records(ceilings::kMostRecords);
   bench.gpu.read(records.data(), clocks.get(), 32 * records.size());
   for (const auto& r : records) REQUIRE(r.cycles[1] - r.cycles[0] == 1500000);
   ceilings::Arguments wait;
   wait.add(4'000'000ULL);
   driver().keeps = true;
-  bench.gpu.launch("spin", {2, 32, 0}, wait.pointers());
+  bench.gpu.launch("spin", {2, 32, 0}, wait);
   CHECK(driver().launches.at(0).lanes.at("sub.s64") == 2 * 32 * 3);  // clocks advance by 1.5 million per read
 }
 
