@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 
 #include "gpu_arguments.h"
 #include "gpu_run.h"
 #include "pagoda/base/statistics.h"
+#include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
 
@@ -16,10 +16,9 @@ using documents::CeilingMode;
 
 GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
     : gpu_(gpu), trace_(trace), options_(options) {
-  const auto sms = static_cast<std::size_t>(gpu.attributes().sms);
   clocks_ = GpuBuffer(gpu, kMostRecords * sizeof(BlockClocks));
   // Results of the largest grid: 128 words of up to 8 bytes per thread at one block per SM, or 32 at kMostBlocksPerSm.
-  words_ = GpuBuffer(gpu, sms * kMostBlocksPerSm * 256 * 32 * 8);
+  words_ = GpuBuffer(gpu, std::size_t{sms()} * kMostBlocksPerSm * 256 * 32 * 8);
 }
 
 Experiment GpuCeilings::start(const std::string& id, CeilingKind kind, CeilingMode mode, const std::string& unit) {
@@ -34,34 +33,33 @@ Experiment GpuCeilings::start(const std::string& id, CeilingKind kind, CeilingMo
   return e;
 }
 
-// Completes a sample with the clock while the kernel ran (cycles over nanoseconds of each block) and NVML's readings.
+// A sample with NVML's readings since the last one.
+Sample GpuCeilings::watched(double amount, double seconds) {
+  const NvmlTrace::Since since = trace_.since_last();
+  return {.rate = amount / seconds, .seconds = seconds, .watts = since.watts, .disturbances = since.disturbances};
+}
+
+// A sample with the clock while the kernel ran: cycles over nanoseconds of each block.
 Sample GpuCeilings::finish(double amount, double seconds, unsigned blocks) {
-  Sample s;
-  s.seconds = seconds;
-  s.rate = amount / seconds;
-  std::vector<BlockClocks> records(std::min(blocks, kMostRecords));
-  gpu_.read(records.data(), clocks_.get(), records.size() * sizeof(BlockClocks));
   std::vector<double> hertz;
-  for (const BlockClocks& r : records) {
+  for (const BlockClocks& r : gpu_.read<BlockClocks>(clocks_.get(), std::min(blocks, kMostRecords))) {
     const double cycles = static_cast<double>(r.cycles[1] - r.cycles[0]);
     const double nanoseconds = static_cast<double>(r.nanoseconds[1] - r.nanoseconds[0]);
     // The global timer ticks every 32 ns to 1 us: blocks shorter than 0.2 ms are too inaccurate.
     if (nanoseconds > 2e5) hertz.push_back(1e9 * cycles / nanoseconds);
   }
+  Sample s = watched(amount, seconds);
   if (!hertz.empty()) s.clock_hz = base::median(hertz);
-  const NvmlTrace::Since since = trace_.since_last();
-  s.watts = since.watts;
-  s.disturbances = since.disturbances;
   return s;
 }
 
 Candidate GpuCeilings::paced(const char* kernel, base::Settings config, unsigned at_first, double work, unsigned blocks,
                              std::function<double(unsigned)> run) {
   return {kernel, std::move(config),
-          [this, pace = std::make_shared<Pace>(), at_first, work, blocks, run = std::move(run)](double seconds) {
-            const unsigned trips = trips_for(*pace, seconds, at_first);
+          [this, pace = Pace(), at_first, work, blocks, run = std::move(run)](double seconds) mutable {
+            const unsigned trips = trips_for(pace, seconds, at_first);
             const double took = run(trips);
-            pace->trips_per_second = trips / took;
+            pace.trips_per_second = trips / took;
             return finish(work * trips, took, blocks);
           }};
 }
@@ -73,7 +71,7 @@ unsigned GpuCeilings::trips_for(const Pace& pace, double seconds, unsigned at_fi
 // Products of the library, on random data: reported next to our own ceilings, never in place of them.
 void GpuCeilings::add_products(std::vector<Experiment>& list) {
   const bool wanted = std::any_of(GpuGemm::types().begin(), GpuGemm::types().end(), [&](const GpuGemm::Type& type) {
-    return options_.wants(std::string(type.precision) + ".cublaslt.gemm");
+    return options_.wants(cat(type.precision, ".cublaslt.gemm"));
   });
   if (!wanted) return;
   if (!gemm_) gemm_ = std::make_shared<GpuGemm>(gpu_);
@@ -83,7 +81,7 @@ void GpuCeilings::add_products(std::vector<Experiment>& list) {
   }
   for (const GpuGemm::Type& type : GpuGemm::types()) {
     Experiment e =
-        start(std::string(type.precision) + ".cublaslt.gemm", CeilingKind::Compute, CeilingMode::Sustained, type.unit);
+        start(cat(type.precision, ".cublaslt.gemm"), CeilingKind::Compute, CeilingMode::Sustained, type.unit);
     if (!options_.wants(e.ceiling.id)) continue;
     e.ceiling.precision = type.precision;
     e.ceiling.unit_type = type.tensor ? "tensor" : "vector";
@@ -101,22 +99,16 @@ void GpuCeilings::add_products(std::vector<Experiment>& list) {
       gemm->seconds(0, 1);
       return gemm->right();
     };
-    for (int i = 0; i < kMost; ++i) {
-      auto pace = std::make_shared<Pace>();
-      e.candidates.push_back(
-          {"cublasLtMatmul", {{"algorithm", std::int64_t{i}}}, [this, pace, n, i, found](double seconds) {
-             Sample s;
-             if (i >= *found) return s;  // fewer were proposed; a rate of 0 is never chosen
-             const unsigned repeats = trips_for(*pace, seconds, 1);
-             s.seconds = gemm_->seconds(i, repeats);
-             pace->trips_per_second = repeats / s.seconds;
-             s.rate = 2.0 * n * n * n * repeats / s.seconds;
-             const NvmlTrace::Since since = trace_.since_last();
-             s.watts = since.watts;
-             s.disturbances = since.disturbances;
-             return s;
-           }});
-    }
+    for (int i = 0; i < kMost; ++i)
+      e.candidates.push_back({"cublasLtMatmul",
+                              {{"algorithm", std::int64_t{i}}},
+                              [this, pace = Pace(), n, i, found](double seconds) mutable {
+                                if (i >= *found) return Sample();  // not proposed; a rate of 0 is never chosen
+                                const unsigned repeats = trips_for(pace, seconds, 1);
+                                const double took = gemm_->seconds(i, repeats);
+                                pace.trips_per_second = repeats / took;
+                                return watched(2.0 * n * n * n * repeats, took);
+                              }});
     list.push_back(std::move(e));
   }
 }
@@ -134,9 +126,8 @@ std::vector<Experiment> GpuCeilings::experiments() {
 std::vector<documents::CeilingCheck> GpuCeilings::controls() {
   std::vector<documents::CeilingCheck> checks;
   const auto expect = [&](const char* name, double ratio, double wanted, double tolerance) {
-    char text[96];
-    std::snprintf(text, sizeof text, "%.3f, must be %.3g within %.0f %%", ratio, wanted, 100 * tolerance);
-    checks.push_back({name, std::abs(ratio / wanted - 1) <= tolerance, text});
+    checks.push_back({name, std::abs(ratio / wanted - 1) <= tolerance,
+                      printed("%.3f, must be %.3g within %.0f %%", ratio, wanted, 100 * tolerance)});
   };
   const auto middle = [](const std::function<double()>& once) {
     std::vector<double> seconds;

@@ -80,6 +80,7 @@ class GpuCeilings {
   double fma_seconds(unsigned trips);
   double shared_seconds(unsigned stride);
   unsigned trips_for(const Pace& pace, double seconds, unsigned at_first) const;
+  Sample watched(double amount, double seconds);
   Sample finish(double amount, double seconds, unsigned blocks);
   // A kernel that `run` launches for as many trips as fill the time, `at_first` before its rate is known; `run` returns
   // its seconds. `work` of a trip is that of all `blocks`.

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <optional>
 #include <random>
 
 #include "pagoda/base/statistics.h"
 #include "pagoda/lab/theory.h"
+#include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -249,11 +249,9 @@ documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sa
   }
   if (changes.empty()) return {"drift", true, "nothing was visited twice"};
   const double change = base::median(changes);
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "the last visits of %zu ceilings against the first: median %+.2f %% (allowed %.1f %%)", changes.size(),
-                100 * change, 100 * plan.drift_tolerance);
-  return {"drift", std::abs(change) <= plan.drift_tolerance, text};
+  return {"drift", std::abs(change) <= plan.drift_tolerance,
+          printed("the last visits of %zu ceilings against the first: median %+.2f %% (allowed %.1f %%)",
+                  changes.size(), 100 * change, 100 * plan.drift_tolerance)};
 }
 
 }  // namespace
@@ -263,7 +261,6 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
   const std::size_t n = experiments.size();
   const auto rounds = static_cast<std::size_t>(std::max(plan.visits, 1));
   Measured result;
-  for (const Experiment& e : experiments) result.ceilings.push_back(e.ceiling);
   Run run(plan, now);
   std::vector<std::vector<std::vector<Sample>>> visits(n);
   std::vector<std::optional<std::size_t>> chosen(n);
@@ -278,53 +275,46 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
     if (round == 0) result.order = order;
     for (const std::size_t i : order) {
       Experiment& e = experiments[i];
-      const double weight = round == 0 ? 2 : 1;
       if (progress)
         progress({static_cast<std::size_t>(done), static_cast<std::size_t>(all), e.ceiling.id,
                   done > 0 ? (now() - start) / done * (all - done) : plan.budget_seconds});
-      if (!failed[i].empty()) {
-        done += weight;
-        continue;
-      }
+      const double weight = round == 0 ? 2 : 1, left = all - done;
+      done += weight;
+      if (!failed[i].empty()) continue;
       try {
         if (e.prepare) e.prepare();
         if (round == 0 && e.verify) verdicts[i] = e.verify();
-        if (verdicts[i].right) visits[i].push_back(run.visit(e, weight * run.share((all - done)), chosen[i]));
-        if (e.release) e.release();
+        if (verdicts[i].right) visits[i].push_back(run.visit(e, weight * run.share(left), chosen[i]));
       } catch (const DeviceLost& lost) {
         failed[i] = result.lost = lost.what();
         break;
       } catch (const std::exception& error) {
         failed[i] = error.what();
-        if (e.release) e.release();
       }
-      done += weight;
+      if (e.release) e.release();
     }
   }
   for (std::size_t i = 0; i < n; ++i) {
-    Experiment& e = experiments[i];
-    Ceiling& c = result.ceilings[i];
+    const Experiment& e = experiments[i];
+    Ceiling& c = result.ceilings.emplace_back(e.ceiling);
     conclude(c, visits[i], plan);
     if (chosen[i]) {
-      for (const auto& [key, value] : e.candidates[*chosen[i]].config) c.config[key] = value;
-      if (!e.candidates[*chosen[i]].name.empty()) c.kernel = e.candidates[*chosen[i]].name;
+      const Candidate& candidate = e.candidates[*chosen[i]];
+      for (const auto& [key, value] : candidate.config) c.config[key] = value;
+      if (!candidate.name.empty()) c.kernel = candidate.name;
     }
     if (e.heats && plan.soak_seconds > 0) c.config["soak_seconds"] = plan.soak_seconds;
     if (e.theory) e.theory(c);
-    if (impossible(c, joined(visits[i]))) {
-      c.status = CeilingStatus::Impossible;
-      c.note = "above what its clock allows: a mistake of the measurement";
+    const auto reject = [&c](CeilingStatus status, const std::string& note) {
+      c.status = status;
+      c.note = note;
       c.value.reset();
-    }
-    if (!verdicts[i].right) {
-      c.status = CeilingStatus::WrongResult;
-      c.note = verdicts[i].detail;
-      c.value.reset();
-    }
+    };
+    if (impossible(c, joined(visits[i])))
+      reject(CeilingStatus::Impossible, "above what its clock allows: a mistake of the measurement");
+    if (!verdicts[i].right) reject(CeilingStatus::WrongResult, verdicts[i].detail);
     if (!failed[i].empty()) {
-      c.status = CeilingStatus::Unavailable;
-      c.note = failed[i];
-      c.value.reset();
+      reject(CeilingStatus::Unavailable, failed[i]);
     } else if (visits[i].empty() && verdicts[i].right) {
       c.pending = true;
       c.note = "not reached: " + result.lost;
