@@ -1,12 +1,12 @@
 // Lowers a graph to the kernels that an engine launches one by one. For eager PyTorch, tracks each tensor's type and
 // strides.
+#include "graph/index.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
-#include "graph/index.h"
 #include "predict/eager_state.h"
 #include "predict/merged_branches.h"
-#include "predict/ort_cuda.h"
+#include "predict/ort_provider.h"
 
 namespace pagoda::inline core {
 namespace {

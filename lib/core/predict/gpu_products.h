@@ -1,4 +1,5 @@
-// Convolutions and other products on a GPU: their classes, by what cuDNN has kernels for, and their blocks of output.
+// Convolutions and other products on a GPU: their classes, as far as cuDNN has kernels for them, and their blocks of
+// output.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,12 @@ namespace pagoda::inline core {
 
 // Of 128 × 128 elements.
 inline double blocks(double rows, double columns) { return std::ceil(rows / 128) * std::ceil(columns / 128); }
+
+// The time of a product with output [m, n] and depth k at the peak, in whole waves of tiles of rows × columns over the
+// device's units. The contraction may be split into up to 8 parts with a depth of at least 256 each. Each wave adds
+// `wave_seconds`.
+double waves_seconds(double m, double n, double k, double rows, double columns, double peak, double units,
+                     double matrices = 1, double wave_seconds = 0);
 
 // [rows, depth] × [depth, columns], for each of `matrices`.
 inline KernelLaunch batched_matmul(double macs, double bytes, double matrices, double rows, double columns,

@@ -1,7 +1,5 @@
 // ONNX Runtime optimises a graph for its CUDA provider as for a CPU, without blocks of channels (ort_provider.h). This
 // gives each kernel of that graph its class on a GPU, and adds what the provider launches beside it.
-#include "predict/ort_cuda.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>

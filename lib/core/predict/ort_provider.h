@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "pagoda/core/eager.h"
 #include "pagoda/core/onnxruntime.h"
 
 namespace pagoda::inline core {
@@ -38,6 +39,9 @@ constexpr OrtProvider cpu_provider(int channel_block) {
 inline constexpr OrtProvider kCudaProvider = {
     .after_conv = kJoinedByCudnn, .after_product = {}, .joins_sum_and_relu = true};
 
+// All dims must be bound.
 OrtKernels ort_kernels(const Model& model, const Analysis& analysis, const OrtProvider& provider);
+// The kernels of the CUDA provider, in float32.
+EagerKernels ort_cuda_kernels(const Model& model, const Analysis& analysis);
 
 }  // namespace pagoda::inline core

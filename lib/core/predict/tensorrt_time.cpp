@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "pagoda/core/tensorrt.h"
+#include "predict/gpu_products.h"
 #include "predict/needs.h"
-#include "predict/tiles.h"
 
 namespace pagoda::inline core {
 namespace {
