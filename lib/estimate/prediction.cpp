@@ -95,7 +95,7 @@ std::optional<Prediction> prediction_of(const Model& model, const EstimateReques
     if (group->time.parts > 1) run.overlap = group->time.seconds / group->time.work_seconds;
   }
   Prediction time = predict(run);
-  for (const std::string& note : time.notes) warn(findings.analysis, "prediction: " + note);
+  for (const std::string& note : time.notes) warn(findings.analysis, (time.seconds ? "prediction: " : "no prediction: ") + note);
   if (!time.seconds) return std::nullopt;
   const std::string text = shorter_than_bound(*time.seconds, model, request, findings);
   if (!text.empty()) warn(findings.analysis, text);

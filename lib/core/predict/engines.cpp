@@ -84,7 +84,7 @@ Analysis analyzed_as(const EngineRun& run, std::optional<Precision> precision) {
   return run.analyze_as ? run.analyze_as(precision) : analyze(run.model, {.precision = precision});
 }
 
-Prediction not_predicted(const std::string& why) { return {.notes = {"none, for " + why}}; }
+Prediction not_predicted(const std::string& why) { return {.notes = {why}}; }
 
 Prediction lacks_rates(const EngineRun& run, const std::string& lacks) {
   return {.notes = {cat(run.device.id, " ", lacks, ", which calibration ", run.calibration.id, " needs")}};
