@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "arguments.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/present/plot.h"
-#include "request.h"
 #include "tool.h"
 
 namespace pagoda::tools {

@@ -1,4 +1,4 @@
-#include "request.h"
+#include "arguments.h"
 
 #include <cctype>
 #include <cstdlib>

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <map>
 
+#include "arguments.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/documents/device.h"
-#include "request.h"
 #include "tool.h"
 
 namespace pagoda::tools {

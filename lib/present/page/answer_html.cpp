@@ -45,7 +45,7 @@ std::string answer_html(const documents::EstimateDocument& estimate) {
   const ReportOptions options;
   std::string tables = table_html(report::answer_grid(report::collect(estimate, options)), "Answer");
   if (estimate.training)
-    tables += table_html(report::training_grid(estimate), "Training step") +
+    tables += table_html(rows_grid(documents::RowKind::Part, estimate), "Training step") +
               table_html(report::training_memory_grid(*estimate.training), "Memory of a training step");
   return section("in-words", "Answer", tables);
 }

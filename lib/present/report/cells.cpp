@@ -142,7 +142,13 @@ std::string csv_line(const Columns& columns, const Row& row) {
   return std::move(line).end();
 }
 
-base::Grid rows_grid(Columns columns, const std::vector<Row>& rows, const documents::EstimateDocument& estimate) {
+base::Grid rows_grid(documents::RowKind kind, const documents::EstimateDocument& estimate) {
+  return rows_grid(kind, estimate, documents::rows_of(estimate, kind));
+}
+
+base::Grid rows_grid(documents::RowKind kind, const documents::EstimateDocument& estimate,
+                     const std::vector<Row>& rows) {
+  Columns columns = documents::columns_of(kind, documents::View::Terminal, estimate);
   std::erase_if(columns, [&](const documents::ResultColumn* column) {
     const auto is_known = [&](const Row& row) { return !std::holds_alternative<std::monostate>(column->cell(row)); };
     return column->terminal.is_sparse && std::ranges::none_of(rows, is_known);

@@ -43,7 +43,9 @@ std::string csv_header(const Columns& columns);
 std::string csv_line(const Columns& columns, const Row& row);
 void add_cells(base::CsvLine& line, const Columns& columns, const Row& row);
 
-// The rows as printable cells.
-base::Grid rows_grid(Columns columns, const std::vector<Row>& rows, const documents::EstimateDocument& estimate);
+// The rows of one kind as printable cells: all of the estimate, or some of them.
+base::Grid rows_grid(documents::RowKind kind, const documents::EstimateDocument& estimate,
+                     const std::vector<Row>& rows);
+base::Grid rows_grid(documents::RowKind kind, const documents::EstimateDocument& estimate);
 
 }  // namespace pagoda::present

@@ -15,15 +15,6 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-}  // namespace
-
-base::Grid row_grid(const Data& data) {
-  return rows_grid(documents::columns_of(data.kind, documents::View::Terminal, data.estimate), data.rows,
-                   data.estimate);
-}
-
-namespace {
-
 void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   std::vector<std::string> tensors;
   for (const std::size_t tensor : plan.peak_tensors) {
@@ -111,6 +102,24 @@ base::Grid memory_grid(const documents::EstimateMemory& plan) {
                               {.header = ""}},
                   .rows = {}};
   add_memory_rows(grid, plan);
+  return grid;
+}
+
+base::Grid training_memory_grid(const documents::EstimateTraining& training) {
+  const std::pair<const char*, const Count&> rows[] = {
+      {"weights", training.weight_bytes},
+      {"master weights", training.master_weight_bytes},
+      {"gradients", training.gradient_bytes},
+      {"optimizer states", training.optimizer_state_bytes},
+      {"saved activations", training.saved_activation_bytes},
+      {"peak of activations and their gradients", training.activation_peak_bytes},
+      {"peak of the step", training.peak_bytes},
+  };
+  base::Grid grid;
+  grid.columns = {
+      {.header = "training memory"}, {.header = "exact", .is_number = true}, {.header = "", .is_number = true}};
+  for (const auto& [name, bytes] : rows)
+    grid.rows.push_back({name, bytes ? base::grouped(*bytes) : "?", cell(bytes, "B")});
   return grid;
 }
 

@@ -58,7 +58,7 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
   const report::Data data = report::collect(estimate, options);
   std::string text = "# " + code(report::title(estimate)) + "\n\n" + code(report::subtitle(estimate)) + "\n\n";
   if (!estimate.variants.empty()) {
-    text += report::above_variants(estimate) + markdown_table(report::variants_grid(estimate)) + "\n" +
+    text += report::above_variants(estimate) + markdown_table(rows_grid(documents::RowKind::Variant, estimate)) + "\n" +
             report::decisive(estimate);
   } else if (options.rows == Rows::None) {
     base::Grid answer = report::answer_grid(data);
@@ -69,10 +69,10 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
     base::Grid totals = report::totals_grid(data);
     for (auto& row : totals.rows)
       if (row[0] == "nodes" && estimate.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
-    text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
+    text += markdown_table(totals) + "\n" + markdown_table(rows_grid(data.kind, estimate, data.rows));
   }
   if (estimate.training)
-    text += "\n" + markdown_table(report::training_grid(estimate)) + "\n" +
+    text += "\n" + markdown_table(rows_grid(documents::RowKind::Part, estimate)) + "\n" +
             markdown_table(report::training_memory_grid(*estimate.training));
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
   if (!options.formulas) return text;

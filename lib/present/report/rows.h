@@ -73,14 +73,11 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t width, std
 // The answer to the first questions (work, memory, fit, time …), as lines and as cells.
 std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);
-// EstimateDocument::variants, and the difference between them that matters most.
-base::Grid variants_grid(const documents::EstimateDocument& estimate);
 // The facts common to all rows of a table over numbers of devices; empty for other tables.
 std::string above_variants(const documents::EstimateDocument& estimate);
+// The choice between variants that changes the time most, and other remarks on them.
 std::string decisive(const documents::EstimateDocument& estimate);
 
-// The rows as printable cells, for the table and for Markdown.
-base::Grid row_grid(const Data& data);
 // The totals: name, exact value, rounded value.
 base::Grid totals_grid(const Data& data);
 // Only the memory plan.
@@ -90,8 +87,7 @@ std::string title(const EstimateDocument& estimate);
 std::string subtitle(const EstimateDocument& estimate);
 // Budgets: the limit, whether it is met, the value found, and why.
 base::Grid budgets_grid(const std::vector<documents::EstimateBudget>& budgets);
-// The step and its memory as printable cells.
-base::Grid training_grid(const documents::EstimateDocument& estimate);
+// The memory of a training step.
 base::Grid training_memory_grid(const documents::EstimateTraining& training);
 // Formulas of the totals: name and formula.
 std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate);

@@ -16,8 +16,7 @@ bool has_time(const EstimateSweep& sweep) { return !sweep.points.empty() && swee
 
 base::Grid sweep_grid(const EstimateDocument& estimate) {
   const std::vector<Row> points = documents::rows_of(estimate, RowKind::Point);
-  base::Grid grid =
-      rows_grid(documents::columns_of(RowKind::Point, documents::View::Terminal, estimate), points, estimate);
+  base::Grid grid = rows_grid(RowKind::Point, estimate, points);
   // The swept dims come first.
   for (std::size_t dim = estimate.sweep->dims.size(); dim-- > 0;) {
     grid.columns.insert(grid.columns.begin(),

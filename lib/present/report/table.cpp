@@ -28,17 +28,18 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
   const Data data = report::collect(estimate, options);
   std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
   if (!estimate.variants.empty()) {
-    text += report::above_variants(estimate) + base::aligned(report::variants_grid(estimate), options.width) + "\n" +
+    text += report::above_variants(estimate) +
+            base::aligned(rows_grid(documents::RowKind::Variant, estimate), options.width) + "\n" +
             report::decisive(estimate);
   } else if (options.rows == Rows::None) {
     text += report::answer(data);
     if (estimate.memory) text += "\n" + base::aligned(report::memory_grid(*estimate.memory), 0);
   } else {
-    text += base::aligned(report::row_grid(data), options.width) + "\n";
+    text += base::aligned(rows_grid(data.kind, estimate, data.rows), options.width) + "\n";
     text += base::aligned(report::totals_grid(data), 0);
   }
   if (estimate.training)
-    text += "\n" + base::aligned(report::training_grid(estimate), 0) + "\n" +
+    text += "\n" + base::aligned(rows_grid(documents::RowKind::Part, estimate), 0) + "\n" +
             base::aligned(report::training_memory_grid(*estimate.training), 0);
   text += report::kSiUnits;
   if (options.formulas) text += formula_block(data);

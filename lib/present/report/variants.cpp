@@ -26,15 +26,6 @@ std::string precision_text(const documents::EstimateVariant& variant) {
   return variant.precision ? std::string(to_string(*variant.precision)) : "as filed";
 }
 
-}  // namespace
-
-base::Grid variants_grid(const documents::EstimateDocument& estimate) {
-  return rows_grid(documents::columns_of(documents::RowKind::Variant, documents::View::Terminal, estimate),
-                   documents::rows_of(estimate, documents::RowKind::Variant), estimate);
-}
-
-namespace {
-
 // "; 2 products stay in float16 (a, b)", or nothing without nodes.
 std::string stay_text(const std::vector<std::string>& nodes, const std::string& one, const std::string& many) {
   constexpr std::ptrdiff_t kNamed = 5;
