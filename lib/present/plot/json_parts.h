@@ -1,6 +1,7 @@
 // Parts of JSON that the chart and its formulas share.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -36,8 +37,8 @@ struct Amount {
 inline void write_json(base::JsonWriter& json, const Amount& of) {
   constexpr double kExact = 9007199254740992.0;
   const std::optional<double>& amount = of.value;
-  if (amount && *amount<kExact&& * amount> - kExact &&
-      *amount == static_cast<double>(static_cast<std::int64_t>(*amount)))
+  const bool is_exact = amount && std::abs(*amount) < kExact && *amount == std::trunc(*amount);
+  if (is_exact)
     json.value(static_cast<std::int64_t>(*amount));
   else
     json.value(amount);

@@ -93,6 +93,10 @@ class JsonWriter {
     return text.empty() ? key(name).null() : member(name, text);
   }
 
+  JsonWriter& member_if_any(std::string_view name, const std::string& text) {
+    return text.empty() ? *this : member(name, text);
+  }
+
   std::string text() && { return std::move(text_) + "\n"; }
   std::string line() && { return std::move(text_); }  // without the line end
 
