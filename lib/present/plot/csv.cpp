@@ -11,7 +11,7 @@ constexpr std::string_view kHeader =
     "l2_bytes,l1_bytes,intensity,flops_per_second,bytes_per_second,bound_seconds,compute_seconds,"
     "memory_seconds,seconds,min_seconds,max_seconds,share,roof_share,joules,flops_per_joule,roof,nodes,flags\r\n";
 
-std::string names_of(const Chart& chart, const Series& series, const Item& item) {
+std::string node_names(const Chart& chart, const Series& series, const Item& item) {
   if (item.nodes.size() < 2 || !series.estimate) return item.name;
   return base::joined(item.nodes, " + ",
                       [&](std::size_t at) { return chart.estimates[*series.estimate].nodes[at]->shown_name(); });
@@ -57,7 +57,7 @@ std::string chart_csv(const Chart& chart) {
       line.add(has_share ? over(time, series.seconds) : std::nullopt).add(item.roof_share()).add(item.joules);
       line.add(over(item.work(), item.joules));
       line.add(item.roof ? chart.roofs.compute[*item.roof].id : "");
-      line.name(names_of(chart, series, item)).add(item.flags);
+      line.name(node_names(chart, series, item)).add(item.flags);
       text += std::move(line).end();
     }
   }
