@@ -85,8 +85,8 @@ void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pa
     if (op.has_output(i)) op.write_only(cost, i, bytes(op.output(i).element, op.output_shape(i), cache.written()));
 }
 
-void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, int sin, const Dim& tokens) {
-  for (const int table : {cos, sin}) {
+void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, const Dim& tokens) {
+  for (const int table : {cos, cos + 1}) {
     if (!op.has_input(table)) continue;
     const Dim picked = min(op.elements(table), tokens * dim_of(op, table, -1));
     cost.read(table, byte_size(picked, op.element(table)));

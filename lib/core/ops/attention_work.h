@@ -95,7 +95,8 @@ struct Cache {
 void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,
                 std::initializer_list<int> presents, const Cache& cache);
 
-// Adds reads of the rows that `tokens` tokens pick from the rotary tables, inputs `cos` and `sin`; at most all rows.
-void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, int sin, const Dim& tokens);
+// Adds reads of the rows that `tokens` tokens pick from the rotary tables, inputs `cos` and `cos` + 1; at most all
+// rows.
+void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, const Dim& tokens);
 
 }  // namespace pagoda::inline core::ops

@@ -21,21 +21,23 @@ Grouped grouped(const OpContext& op) {
   return heads;
 }
 
-bool rotates(const OpContext& op) { return op.attribute("do_rotary", std::int64_t{0}) != 0; }
 bool has_softcap(const OpContext& op) { return op.attribute("softcap", 0.0) != 0; }
 
-// Work on queries and new keys before the scores: a norm with weights at input `norm`, and a rotation of twice as many
-// channels as the table at input `cos` has columns.
-Work prepare_work(const OpContext& op, const Dim& vectors, const Dim& size, int norm, int cos) {
-  Work work;
-  if (op.has_input(norm)) work = work + scaled_rms_norm_work(vectors * size, vectors);
-  if (rotates(op)) work = work + rotary_work(vectors * 2 * dim_of(op, cos, -1));
-  return work;
+// Adds what is done to queries and new keys before the scores: a norm with weights at input `norm`, and a rotation of
+// twice as many channels as the table at input `cos` has columns; `tokens` tokens pick rows of the tables.
+void prepare(OpCost& cost, const OpContext& op, const Dim& tokens, const Dim& vectors, const Dim& size, int norm,
+             int cos) {
+  if (op.has_input(norm)) cost += scaled_rms_norm_work(vectors * size, vectors);
+  if (op.attribute("do_rotary", std::int64_t{0}) == 0) return;
+  read_rotary_tables(cost, op, cos, tokens);
+  cost += rotary_work(vectors * 2 * dim_of(op, cos, -1));
 }
 
-// Cached rows are multiplied by their scale; new ones are divided by it, rounded and clamped at both ends.
-Work cache_quantization_work(const Dim& cached, const Dim& added) {
-  return {.arith = cached + 4 * added, .comparisons = 3 * added};
+// In a quantised cache, `cached` rows are multiplied by their scale; `added` ones are divided by it, rounded and
+// clamped at both ends.
+Work cache_quantization_work(const OpContext& op, const Dim& row, const Dim& cached, const Dim& added) {
+  if (op.attribute("k_quant_type", std::string_view("NONE")) == "NONE") return {};
+  return (Work{.arith = cached} + Work{.arith = 4, .comparisons = 3} * added) * row;
 }
 
 // --- GroupQueryAttention ---
@@ -108,8 +110,7 @@ void infer_group(OpContext& op) {
   const Grouped heads = grouped(op);
   const Shape& query = op.shape(kQuery);
   if (!heads.packed) {
-    expect_rank(op, kKey, 3);
-    expect_rank(op, kValue, 3);
+    expect_rank(op, {kKey, kValue}, 3);
     expect_dim(op, kKey, 0, query[0], "batch of query and key");
     if (!op.has_input(kPastKey)) expect_dim(op, kKey, 1, query[1], "lengths of query and key");
     expect_dim(op, kKey, -1, heads.key_heads * heads.size, "hidden size of the key and heads");
@@ -146,14 +147,10 @@ OpCost cost_group(const OpContext& op) {
   const Cache cache = group_cache(op);
   OpCost cost = op.streamed({kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kPositions, kScoreBias, kSink,
                              kKeyScale, kValueScale, kQueryNorm, kKeyNorm});
-  if (rotates(op)) read_rotary_tables(cost, op, kCos, kSin, query[0] * queries);
   move_cache(cost, op, {kPastKey, kPastValue}, {1, 2}, cache);
   const Dim vectors = query[0] * (queries * heads.query_heads + cache.added * heads.key_heads);
-  cost += prepare_work(op, vectors, heads.size, kQueryNorm, kCos);
-  if (op.attribute("k_quant_type", std::string_view("NONE")) != "NONE") {
-    const Dim row = 2 * query[0] * heads.key_heads * heads.size;
-    cost += cache_quantization_work(row * cache.read(), row * cache.added);
-  }
+  prepare(cost, op, query[0] * queries, vectors, heads.size, kQueryNorm, kCos);
+  cost += cache_quantization_work(op, 2 * query[0] * heads.key_heads * heads.size, cache.read(), cache.added);
   const bool sink = op.has_input(kSink) || op.attribute("smooth_softmax", std::int64_t{-1}) == 1;
   const bool raw = op.has_output(3) && op.attribute("qk_output", std::int64_t{0}) == 1;
   return cost + scores_work({.twice_pairs = heads.query_heads * twice_group_pairs(op, queries, cache),
@@ -218,11 +215,10 @@ OpCost cost_sparse(const OpContext& op) {
   Dim pairs = 0;
   for (std::int64_t layout = 0; layout < *layouts; ++layout) pairs += layout_pairs(op, layout, *queries, keys);
   OpCost cost = op.streamed({0, 1, 2, 3, 4, 5, 6, 8});
-  if (rotates(op)) read_rotary_tables(cost, op, 9, 10, query[0] * query[1]);
-  const Cache cache{
-      .past = dim_of(op, 3, 2), .present = dim_of(op, 3, 2), .total = keys, .added = *queries, .window = 0};
+  const Cache cache{.past = dim_of(op, 3, 2), .present = dim_of(op, 3, 2), .total = keys, .added = *queries};
   move_cache(cost, op, {3, 4}, {1, 2}, cache);
-  cost += prepare_work(op, query[0] * query[1] * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
+  const Dim tokens = query[0] * query[1];
+  prepare(cost, op, tokens, tokens * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
   const Dim heads_per_layout = divided(op, heads.query_heads, *layouts, "heads and layouts");
   return cost + scores_work({.twice_pairs = 2 * query[0] * heads_per_layout * pairs,
                              .rows = query[0] * heads.query_heads * query[1],
@@ -235,10 +231,6 @@ OpCost cost_sparse(const OpContext& op) {
 Dim paged_value_size(const OpContext& op, const Grouped& heads) {
   const std::int64_t size = op.attribute("v_head_size", std::int64_t{0});
   return size > 0 ? Dim(size) : heads.size;
-}
-
-bool is_latent(const OpContext& op) {
-  return op.attribute("kv_cache_layout", std::string_view("SEPARATE")) == "LATENT";
 }
 
 void infer_paged(OpContext& op) {
@@ -303,17 +295,13 @@ OpCost cost_paged(const OpContext& op) {
     else  // in place
       cost.write(side - 2, added);
   }
-  if (rotates(op)) read_rotary_tables(cost, op, 8, 9, tokens);
-  cost += prepare_work(op, tokens * (heads.query_heads + heads.key_heads), heads.size, 12, 8);
-  if (op.attribute("k_quant_type", std::string_view("NONE")) != "NONE") {
-    const Dim row = (is_latent(op) ? 1 : 2) * heads.key_heads * heads.size;
-    cost += cache_quantization_work(row * cached, row * tokens);
-  }
+  prepare(cost, op, tokens, tokens * (heads.query_heads + heads.key_heads), heads.size, 12, 8);
+  const bool is_latent = op.attribute("kv_cache_layout", std::string_view("SEPARATE")) == "LATENT";
+  cost += cache_quantization_work(op, (is_latent ? 1 : 2) * heads.key_heads * heads.size, cached, tokens);
   return cost + scores_work({.twice_pairs = heads.query_heads * twice,
                              .rows = tokens * heads.query_heads,
                              .key_size = heads.size,
                              .value_size = value_size,
-                             .masks = 0,
                              .softcap = has_softcap(op),
                              .sink = op.has_input(11)});
 }
@@ -341,8 +329,7 @@ Dim selected_capacity(const OpContext& op) {
 // query [B, S, …], past_key [B, P, D]. Tokens are compressed `ratio` at a time. The remainder stays in a buffer, which
 // also keeps the last complete window: b buffered and S new tokens give ⌊(b + S)/ratio⌋ − ⌊b/ratio⌋ new entries.
 void infer_indexer(OpContext& op) {
-  expect_rank(op, 0, 3);
-  expect_rank(op, 7, 3);
+  expect_rank(op, {0, 7}, 3);
   const Shape& query = op.shape(0);
   op.set_output(0, ElementType::Int32, {query[0], query[1], selected_capacity(op)});
   Shape present = op.shape(7);

@@ -116,15 +116,13 @@ Shape max_unpool_nhwc_shape(OpContext& op) {
 
 Shape depth_to_space_nhwc_shape(OpContext& op) {
   const Dim block = positive_attribute(op, "blocksize");
-  expect_rank(op, 0, 4);
-  const Shape& in = op.shape(0);
+  const Shape& in = shape_of(op, 0, 4);
   return {in[0], in[1] * block, in[2] * block, divided(op, in[3], block * block, "channels and blocks")};
 }
 
 Shape space_to_depth_nhwc_shape(OpContext& op) {
   const Dim block = positive_attribute(op, "blocksize");
-  expect_rank(op, 0, 4);
-  const Shape& in = op.shape(0);
+  const Shape& in = shape_of(op, 0, 4);
   return {in[0], divided(op, in[1], block, "height and blocks"), divided(op, in[2], block, "width and blocks"),
           in[3] * block * block};
 }

@@ -22,7 +22,6 @@ void infer_with_bias(OpContext& op) {
   op.set_output(0, op.input(0));
 }
 
-OpCost cost_bias_gelu(const OpContext& op) { return per_element(op, additions(1) + gelu_work()); }
 OpCost cost_fast_gelu(const OpContext& op) {
   return per_element(op, additions(op.has_input(1) ? 1 : 0) + fast_gelu_work());
 }
@@ -46,10 +45,6 @@ Shape bias_split_gelu_shape(OpContext& op) {
   output.back() = divided(op, output.back(), 2, "the last axis");
   return output;
 }
-
-OpCost cost_bias_split_gelu(const OpContext& op) { return per_element(op, additions(3) + gelu_work()); }
-
-OpCost cost_bias_softmax(const OpContext& op) { return per_element(op, additions(1) + softmax_work()); }
 
 // --- dropout: compare a random number with the ratio, scale, select; a copy in inference ---
 
@@ -95,7 +90,7 @@ OpCost cost_rotary(const OpContext& op) {
   Dim rotated = op.elements(0);
   if (partial > 0) rotated = tokens * (packed ? Dim(positive_attribute(op, "num_heads")) : data[1]) * partial;
   OpCost cost = op.streamed({0, 1});
-  read_rotary_tables(cost, op, 2, 3, tokens);
+  read_rotary_tables(cost, op, 2, tokens);
   return cost + rotary_work(rotated);
 }
 
@@ -248,9 +243,9 @@ constexpr OpRule kContribElementwiseRules[] = {
     // op                         infer                  cost                     fold     cost in words
     {"BiasAdd",                   infer_with_bias,       cost_each<2>,            nullptr, "2 adds per element", kAddition.with(Gradient::Unmodelled)},
     {"BiasDropout",               infer_dropout<false>,  cost_dropout<1, 2, 4>,   nullptr, "bias and residual add per element; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
-    {"BiasGelu",                  infer_with_bias,       cost_bias_gelu,          nullptr, "add, Gelu (4 and erf) per element", kPointwise.reads({{}, WeightUse::Additive})},
-    {"BiasSoftmax",               infer_same,            cost_bias_softmax,       nullptr, "add, softmax (4 and exp) per element", kNorm.with(Gradient::Unmodelled)},
-    {"BiasSplitGelu",             shaped<bias_split_gelu_shape>, cost_bias_split_gelu, nullptr, "2 adds, Gelu (4 and erf), mul per output element", kOther.with(Gradient::Unmodelled)},
+    {"BiasGelu",                  infer_with_bias,       cost_each<5, 1>,         nullptr, "add, Gelu (4 and erf) per element", kPointwise.reads({{}, WeightUse::Additive})},
+    {"BiasSoftmax",               infer_same,            cost_each<5, 1, 1>,      nullptr, "add, softmax (4 and exp) per element", kNorm.with(Gradient::Unmodelled)},
+    {"BiasSplitGelu",             shaped<bias_split_gelu_shape>, cost_each<7, 1>, nullptr, "2 adds, Gelu (4 and erf), mul per output element", kOther.with(Gradient::Unmodelled)},
     {"BitmaskBiasDropout",        infer_dropout<true>,   cost_dropout<1, 2, 4>,   nullptr, "as BiasDropout", kOther.with(Gradient::Unmodelled)},
     {"BitmaskDropout",            infer_dropout<true>,   cost_dropout<-1, -1, 2>, nullptr, "nothing in inference; in training comparison, mul, selection", kOther.with(Gradient::Unmodelled)},
     {"ComplexMul",                shaped<complex_shape>, cost_each<3>,            nullptr, "3 per real element", kOther.with(Gradient::Unmodelled)},

@@ -58,8 +58,7 @@ void infer_greedy(OpContext& op) {
 
 void infer_repeat_block(OpContext& op) {
   positive_attribute(op, "ngram_size");
-  expect_rank(op, 0, 2);
-  expect_rank(op, 1, 2);
+  expect_rank(op, {0, 1}, 2);
   op.set_output(0, op.input(1));
 }
 

@@ -141,8 +141,7 @@ OpCost cost_irfft(const OpContext& op) { return cost_transform(op, op.output_sha
 // --- CDist: A [M, N], B [K, N] → [M, K] ---
 
 Shape cdist_shape(OpContext& op) {
-  expect_rank(op, 0, 2);
-  expect_rank(op, 1, 2);
+  expect_rank(op, {0, 1}, 2);
   op.unify(dim_of(op, 0, 1), dim_of(op, 1, 1), "coordinates of A and B");
   return {dim_of(op, 0, 0), dim_of(op, 1, 0)};
 }

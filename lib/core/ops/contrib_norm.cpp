@@ -43,8 +43,7 @@ template <int Typed>
 void infer_embed(OpContext& op) {
   const ElementType element = op.element(Typed);
   set_element(op, 0, element);
-  expect_rank(op, 0, 2);
-  expect_rank(op, 2, 2);
+  expect_rank(op, {0, 2}, 2);
   const Shape& ids = op.shape(0);
   const Dim& hidden = dim_of(op, 2, 1);
   for (const int other : {3, 4, 5, 6}) expect_dim(op, other, -1, hidden, "hidden sizes of the tables");
@@ -161,7 +160,7 @@ OpCost cost_norm_rotary(const OpContext& op) {
   const Dim elements = heads * normalized_width(op);
   OpCost cost = in_precision(ElementType::Float32, op.streamed({1, 2}));
   cost.read(0, byte_size(elements, op.element(0)));
-  read_rotary_tables(cost, op, 3, 4, tokens);
+  read_rotary_tables(cost, op, 3, tokens);
   return cost + scaled_rms_norm_work(elements, heads) +
          rotary_work(heads * positive_attribute(op, "rotary_embedding_dim"));
 }

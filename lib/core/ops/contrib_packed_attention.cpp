@@ -25,8 +25,7 @@ Dim twice_packed_pairs(const OpContext& op, const Dim& tokens, int offsets, int 
 // --- PackedAttention: input [tokens, I], weights [I, Hq + Hk + Hv] ---
 
 Shape packed_shape(OpContext& op) {
-  expect_rank(op, 0, 2);
-  expect_rank(op, 1, 2);
+  expect_rank(op, {0, 1}, 2);
   op.unify(dim_of(op, 0, 1), dim_of(op, 1, 0), "input size of data and weights");
   return {dim_of(op, 0, 0), hidden_sizes(op).value};
 }
@@ -71,8 +70,7 @@ OpCost cost_packed_heads(const OpContext& op) {
 
 // input [B, S, H], token counts [B] → tokens [T, H], offsets [B, S], cumulative lengths [B + 1], longest [1].
 void infer_remove_padding(OpContext& op) {
-  expect_rank(op, 0, 3);
-  const Shape& input = op.shape(0);
+  const Shape& input = shape_of(op, 0, 3);
   Dim tokens = 0;
   if (const auto counts = known_sizes(op, 1)) {
     for (const Dim& count : *counts) tokens += count;
@@ -90,8 +88,7 @@ OpCost cost_remove_padding(const OpContext& op) { return reading(op.streamed({1}
 
 // tokens [T, H], offsets [B, S] → [B, S, H].
 Shape restore_padding_shape(OpContext& op) {
-  expect_rank(op, 0, 2);
-  expect_rank(op, 1, 2);
+  expect_rank(op, {0, 1}, 2);
   const Shape& offsets = op.shape(1);
   return {offsets[0], offsets[1], dim_of(op, 0, 1)};
 }

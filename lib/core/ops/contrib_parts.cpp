@@ -124,8 +124,7 @@ const Dim& dim_of(const OpContext& op, int i, int axis) {
   const Shape& shape = op.shape(i);
   const int rank = static_cast<int>(shape.size());
   if (axis < -rank || axis >= rank)
-    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(rank) + ", expected " +
-            std::to_string(axis < 0 ? -axis : axis + 1) + " or more");
+    op.fail(cat("input ", i, " has rank ", rank, ", expected ", axis < 0 ? -axis : axis + 1, " or more"));
   return shape[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
 }
 

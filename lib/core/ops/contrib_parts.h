@@ -59,10 +59,8 @@ inline OpCost reading(OpCost cost, int i, const Dim& bytes) {
 
 // --- work per element ---
 
-inline constexpr int kQuantizeArith = 5;        // divide, round, add the zero point, clamp at both ends
-inline constexpr int kQuantizeComparisons = 3;  // rounding and the two clamps
-
-inline Work quantize_work() { return {.arith = kQuantizeArith, .comparisons = kQuantizeComparisons}; }
+// Divide, round, add the zero point if there is one, clamp at both ends.
+inline Work quantize_work(bool has_zero_point = true) { return {.arith = has_zero_point ? 5 : 4, .comparisons = 3}; }
 // (x − zero point)·scale.
 inline Work dequantize_work() { return {.arith = 2}; }
 // The subtraction of a zero point, if there is one, from every element of an operand.
@@ -94,6 +92,11 @@ Work activation_work(const OpContext& op, std::string_view name);
 Work fused_activation_work(const OpContext& op);
 
 // --- arguments ---
+
+// Ends the rule if one of the inputs has a known rank other than `rank`.
+inline void expect_rank(const OpContext& op, std::initializer_list<int> inputs, int rank) {
+  for (const int i : inputs) expect_rank(op, i, rank);
+}
 
 // The single element of a small input; empty when it is absent or not known.
 std::optional<Dim> scalar_value(const OpContext& op, int i);

@@ -8,10 +8,7 @@ namespace {
 
 // Subtract the zero point, if there is one, and scale.
 Work dequantize_from(const OpContext& op, int zero_point) { return {.arith = op.has_input(zero_point) ? 2 : 1}; }
-// Divide, round, clamp at both ends, and add the zero point if there is one.
-Work quantize_to(const OpContext& op, int zero_point) {
-  return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1, .comparisons = kQuantizeComparisons};
-}
+Work quantize_to(const OpContext& op, int zero_point) { return quantize_work(op.has_input(zero_point)); }
 
 // --- two operands: A, scale, zero point, B, scale, zero point, scale and zero point of C ---
 

@@ -104,8 +104,7 @@ Work gate_activation_work(const OpContext& op, std::size_t of) {
 
 // Y [S, directions, B, H], last states [directions, B, H].
 void set_recurrent_outputs(OpContext& op, const Dim& hidden) {
-  expect_rank(op, 0, 3);
-  const Shape& data = op.shape(0);
+  const Shape& data = shape_of(op, 0, 3);
   op.set_output(0, op.element(0), {data[0], directions(op), data[1], hidden});
   for (const int output : {1, 2}) op.set_output(output, op.element(0), {directions(op), data[1], hidden});
 }
@@ -124,8 +123,7 @@ Work lstm_cells_work(const OpContext& op, const Dim& hidden, int bias, int peeph
 }
 
 void infer_dynamic_lstm(OpContext& op) {
-  expect_rank(op, 1, 3);
-  expect_rank(op, 2, 3);
+  expect_rank(op, {1, 2}, 3);
   const Dim& hidden = dim_of(op, 2, 1);
   op.unify(dim_of(op, 1, 1), dim_of(op, 0, -1), "input size of X and W");
   op.unify(dim_of(op, 1, 2), 4 * hidden, "gates × hidden size of W");

@@ -85,8 +85,7 @@ Dim output_heads(const LinearSizes& sizes) { return max(sizes.query_heads, sizes
 
 // query [B, T, Hq·Dk], key [B, T, Hkv·Dk], value [B, T, Hkv·Dv].
 LinearSizes linear_sizes(const OpContext& op) {
-  expect_rank(op, 0, 3);
-  expect_rank(op, 2, 3);
+  expect_rank(op, {0, 2}, 3);
   const Shape& query = op.shape(0);
   const Dim query_heads = positive_attribute(op, "q_num_heads"), key_heads = positive_attribute(op, "kv_num_heads");
   return {.tokens = query[0] * query[1],

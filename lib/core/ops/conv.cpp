@@ -72,11 +72,9 @@ Shape col2im_shape(OpContext& op) {
       op.fail(cat(i == 1 ? "image" : "block", "_shape has rank ", op.rank(i), ", expected 1"));
   const auto length = op.has_shape(1) ? op.shape(1)[0].value64() : std::nullopt;
   if (image_value == nullptr && block_value == nullptr && !length) op.unknown("the number of image axes is not known");
-  const std::size_t axes = image_value != nullptr   ? image_value->size()
-                           : block_value != nullptr ? block_value->size()
-                                                    : static_cast<std::size_t>(*length);
-  const Shape image = shape_from_value(
-      op, image_value != nullptr ? *image_value : TensorValue(std::min<std::size_t>(axes, 64)), "image");
+  const std::size_t axes = block_value != nullptr ? block_value->size() : static_cast<std::size_t>(length.value_or(0));
+  const TensorValue unknown(std::min<std::size_t>(axes, 64));
+  const Shape image = shape_from_value(op, image_value != nullptr ? *image_value : unknown, "image");
   if (block_value != nullptr && block_value->size() != image.size())
     op.fail("image_shape and block_shape differ in length");
   std::optional<Dim> channels;

@@ -1,6 +1,4 @@
 // Operators on several tensors, element by element with broadcasting: arithmetic, comparisons, logic, selection.
-#include <span>
-
 #include "ops/families.h"
 #include "ops/fold.h"
 #include "ops/nn_work.h"
@@ -62,22 +60,16 @@ void require_inputs(const OpContext& op, int count) {
 }
 
 void infer_binary_as(OpContext& op, ElementType element) {
+  require_inputs(op, 2);
   op.set_output(0, {.element = element, .shape = op.opset() < 7 ? aligned_shape(op) : broadcast_shape(op)});
 }
 
-void infer_binary(OpContext& op) {
-  require_inputs(op, 2);
-  infer_binary_as(op, common_element(op, 0, 1));
-}
+void infer_binary(OpContext& op) { infer_binary_as(op, common_element(op, 0, 1)); }
 
 // The result has the type of the first operand; the second may have a different one (an exponent, a shift).
-void infer_first(OpContext& op) {
-  require_inputs(op, 2);
-  infer_binary_as(op, op.element(0));
-}
+void infer_first(OpContext& op) { infer_binary_as(op, op.element(0)); }
 
 void infer_comparison(OpContext& op) {
-  require_inputs(op, 2);
   common_element(op, 0, 1);
   infer_binary_as(op, ElementType::Bool);
 }

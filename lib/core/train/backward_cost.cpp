@@ -108,11 +108,11 @@ std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& ana
                                          const TrainingOptions& options, const std::vector<OpCost>& forward) {
   Coster coster(graph, analysis, flow, options);
   std::vector<BackwardCost> result(graph.nodes.size());
-  for (auto id = static_cast<std::int32_t>(graph.nodes.size()); id-- > 0;) try {
-      result[index(id)] = coster.visit(id, forward[index(id)]);
-    } catch (const TooComplex& too_complex) {
-      result[index(id)].problem = too_complex.what();
-    }
+  for (auto id = static_cast<std::int32_t>(graph.nodes.size()); id-- > 0;) {
+    BackwardCost cost;
+    cost.problem = stopped([&] { cost = coster.visit(id, forward[index(id)]); });
+    result[index(id)] = std::move(cost);
+  }
   return result;
 }
 

@@ -30,8 +30,7 @@ void sub(Backward& b) {
 }
 
 void mul(Backward& b) {
-  each(b, 0, ops_each(1), {kB});
-  each(b, 1, ops_each(1), {kA});
+  for (const int i : {0, 1}) each(b, i, ops_each(1), {i == 0 ? kB : kA});
 }
 
 // da = dy/b; db = −dy·(a/b)/b.
@@ -68,8 +67,7 @@ void mean(Backward& b) {
 }
 
 void where(Backward& b) {
-  each(b, 1, ops_each(1, 0, 1), {kA});
-  each(b, 2, ops_each(1, 0, 1), {kA});
+  for (const int i : {1, 2}) each(b, i, ops_each(1, 0, 1), {kA});
 }
 
 // x > 0 ? dy : slope·dy; for the slope x > 0 ? 0 : x·dy.

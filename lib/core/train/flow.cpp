@@ -201,18 +201,13 @@ void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
   } else if (rule.is_unmodelled()) {
     result.problem = "no backward rule for " + full_name(node);
   } else {
-    try {
-      rule.gradients(backward);
-      for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const bool found = std::any_of(backward.gradients.begin(), backward.gradients.end(),
-                                       [&](const Gradient& gradient) { return gradient.input == static_cast<int>(i); });
-        if (wanted[i] && !found) result.problem = cat("no gradient of input ", i, " of ", full_name(node));
-      }
-    } catch (const RuleStop& stop) {
-      result.problem = stop.message;
-    } catch (const TooComplex& too_complex) {
-      result.problem = too_complex.what();
-    }
+    result.problem = stopped([&] { rule.gradients(backward); });
+    const bool is_complete = result.problem.empty();
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (is_complete && wanted[i] &&
+          std::none_of(backward.gradients.begin(), backward.gradients.end(),
+                       [&](const Gradient& gradient) { return gradient.input == static_cast<int>(i); }))
+        result.problem = cat("no gradient of input ", i, " of ", full_name(node));
   }
   if (result.problem.empty()) {
     result.gradients = std::move(backward.gradients);

@@ -75,6 +75,19 @@ struct BackwardCost {
 std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& analysis, const Flow& flow,
                                          const TrainingOptions& options, const std::vector<OpCost>& forward);
 
+// The message with which a rule ends early while `run` runs; empty if none does.
+template <typename Run>
+std::string stopped(const Run& run) {
+  try {
+    run();
+    return "";
+  } catch (const RuleStop& stop) {
+    return stop.message;
+  } catch (const TooComplex& too_complex) {
+    return too_complex.what();
+  }
+}
+
 // The operator, with its domain unless that is ai.onnx.
 std::string full_name(const Node& node);
 

@@ -26,15 +26,10 @@ std::vector<OpCost> forward_costs(const Analysis& analysis, const Schedule& sche
     if (row < 0) continue;
     costs[i] = analysis.nodes[index(row)].cost;
     TrainingRow& training = result.rows[index(row)];
-    if (!schedule.steps[i].has_body) {
-      try {
-        costs[i] = flow.training_forward(static_cast<std::int32_t>(i), costs[i]);
-      } catch (const RuleStop& stop) {
-        training.problem = stop.message;
-      } catch (const TooComplex& too_complex) {
-        training.problem = too_complex.what();
-      }
-    }
+    const std::string problem = train_rules::stopped([&] {
+      if (!schedule.steps[i].has_body) costs[i] = flow.training_forward(static_cast<std::int32_t>(i), costs[i]);
+    });
+    if (!problem.empty()) training.problem = problem;
     training.forward = costs[i];
   }
   return costs;
