@@ -172,6 +172,12 @@ std::optional<std::int64_t> JsonField::integer(std::string_view key) const {
   return field ? std::optional(field->integer()) : std::nullopt;
 }
 
+std::int64_t JsonField::count(std::string_view key, std::int64_t least) const {
+  const std::int64_t value = integer(key).value_or(least);
+  if (value < least) at(key).fail_expected(cat("at least ", least));
+  return value;
+}
+
 std::vector<std::string> JsonField::texts(std::string_view key) const {
   const auto field = find(key);
   return field ? field->texts() : std::vector<std::string>();
