@@ -10,7 +10,6 @@
 
 #include "code_audit.h"
 #include "cpu_run.h"
-#include "cpu_verify.h"
 #include "machine.h"
 #include "report.h"
 #include "runs.h"

@@ -14,7 +14,6 @@
 #include "gpu_driver.h"
 #include "nvml.h"
 #include "protocol.h"
-#include "sass.h"
 #include "support/workshop.h"
 
 namespace {

@@ -11,7 +11,6 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/ert.h"
-#include "progress.h"
 #include "run_checks.h"
 #include "runs.h"
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu_verify.h"
-#include "gemm.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 

@@ -2,6 +2,7 @@
 // kernel of Berkeley's Empirical Roofline Tool (ERT).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,24 @@ std::uint64_t array_bytes(const BandwidthKernel& kernel, double working_set);
 // their low address bits differ.
 void run_on(const BandwidthKernel& kernel, char* memory, std::uint64_t bytes, std::uint64_t trips);
 inline constexpr std::uint64_t kArrayGap = 320;
+
+// The input and the check of kernels (cpu_verify.cpp).
+// Operands with which a compute kernel is timed: results stay bounded however long it runs.
+std::vector<char> operands(const ComputeKernel& kernel);
+
+// Runs the kernel once on known values.
+Verdict right_result(const ComputeKernel& kernel);
+Verdict right_result(const BandwidthKernel& kernel);
+
+// Matrix products of installed libraries, opened at run time: a library ceiling is reported next to ours and never
+// replaces it.
+struct GemmLibrary {
+  std::string name;                             // "openblas", "onednn"
+  std::string precision;                        // "float64", "float32"
+  std::function<void(int n, int threads)> run;  // C = A·B, all n × n; empty: the library is missing
+  std::string missing;                          // why it is missing
+};
+std::vector<GemmLibrary> gemm_libraries();
 
 // Compares our roof with a re-implementation of ERT's kernel at every level and intensity.
 documents::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth, std::uint64_t seed);

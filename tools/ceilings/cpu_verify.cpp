@@ -1,5 +1,5 @@
 // The expected output of kernels, from closed forms and plain loops, compared lane by lane; and the inputs of kernels.
-#include "cpu_verify.h"
+#include "cpu_run.h"
 
 #include <algorithm>
 #include <bit>

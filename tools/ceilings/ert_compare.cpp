@@ -6,7 +6,6 @@
 #include <random>
 
 #include "cpu_run.h"
-#include "cpu_verify.h"
 #include "ert_kernel.h"
 #include "pagoda/base/statistics.h"
 

@@ -1,5 +1,5 @@
 // OpenBLAS and oneDNN through their C APIs, which have been stable for years.
-#include "gemm.h"
+#include "cpu_run.h"
 
 #include <cstdint>
 #include <map>

@@ -13,10 +13,8 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/plateaus.h"
-#include "progress.h"
 #include "run_checks.h"
 #include "runs.h"
-#include "sass.h"
 #include "workers.h"
 
 namespace pagoda::tools::ceilings {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "protocol.h"
-#include "publish.h"
+#include "runs.h"
 
 namespace pagoda::tools::ceilings {
 namespace {

@@ -59,12 +59,12 @@ struct Experiment {
 
 struct Plan {
   double sample_seconds = 0.1;
-  double warm_up_seconds = 1;              // at most, per experiment
-  int settle_window = 3;                   // samples whose medians must agree …
-  double settle_tolerance = 0.01;          // … by this
+  double warm_up_seconds = 1;      // at most, per experiment
+  int settle_window = 3;           // samples whose medians must agree …
+  double settle_tolerance = 0.01;  // … by this
   double soak_seconds = 0;  // of load before sampling an experiment that heats; none if another such one has just ended
-  int choose_samples = 4;                  // per candidate
-  int visits = 4;                          // of each experiment, over the whole run
+  int choose_samples = 4;   // per candidate
+  int visits = 4;           // of each experiment, over the whole run
   int min_samples = 16, max_samples = 60;  // over all visits
   double half_width = 0.005;               // of the 95 % interval over the median: converged if at most this
   double budget_seconds = 0;               // of all experiments; 0: no limit

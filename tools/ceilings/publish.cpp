@@ -1,12 +1,11 @@
-#include "publish.h"
-
-#include "pagoda/base/text.h"
-#include "runs.h"
-
+// The outputs of a run: its files, the comparison with a baseline, and the exit code.
+#include <algorithm>
 #include <cstdio>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "report.h"
+#include "runs.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -66,12 +65,13 @@ int publish(const Options& options, const std::optional<documents::CeilingsDocum
   const documents::CeilingsDocument& document = outcome.document;
   const std::vector<std::string> outputs = options.outputs();
   if (std::find(outputs.begin(), outputs.end(), "-") == outputs.end()) std::fputs(table(document).c_str(), stdout);
-  bool written = write(options.json, documents::write_ceilings(document));
-  written = write(options.csv, csv(document)) && written;
-  written = write(options.ert_csv, ert_csv(document)) && written;
-  written = write(options.rocprof_csv, rocprof_csv(document)) && written;
-  if (!outcome.points_csv.empty()) written = write(beside(options, ".points.csv"), outcome.points_csv) && written;
-  if (!outcome.trace_csv.empty()) written = write(beside(options, ".trace.csv"), outcome.trace_csv) && written;
+  bool written = true;
+  for (const auto& [path, text] :
+       {std::pair{options.json, documents::write_ceilings(document)}, std::pair{options.csv, csv(document)},
+        std::pair{options.ert_csv, ert_csv(document)}, std::pair{options.rocprof_csv, rocprof_csv(document)},
+        std::pair{outcome.points_csv.empty() ? "" : beside(options, ".points.csv"), outcome.points_csv},
+        std::pair{outcome.trace_csv.empty() ? "" : beside(options, ".trace.csv"), outcome.trace_csv}})
+    written = write(path, text) && written;
   if (!written) return kUnusable;
 
   int code = outcome.exit;

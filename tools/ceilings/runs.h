@@ -1,11 +1,36 @@
-// Measures a CPU or a GPU according to the options; returns a document or throws the reason why it cannot.
+// A run of ert-ceilings: checks files, measures a CPU or a GPU according to the options, writes the outputs.
 #pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
 
 #include "options.h"
 #include "pagoda/documents/ceilings.h"
+#include "protocol.h"
 #include "tool.h"
 
 namespace pagoda::tools::ceilings {
+
+// Progress on a terminal: one line on standard error that is overwritten and finally cleared.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool enabled) : enabled_(enabled) {}
+  ~ProgressLine() { clear(); }
+  void show(const std::string& text) {
+    if (enabled_) std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  }
+  void show(const Progress& p) {
+    if (enabled_)
+      std::fprintf(stderr, "\r\033[K[%zu/%zu] %s, about %.0f s left", p.done, p.of, p.id.c_str(), p.seconds_left);
+  }
+  void clear() {
+    if (enabled_) std::fprintf(stderr, "\r\033[K");
+  }
+
+ private:
+  bool enabled_;
+};
 
 struct Outcome {
   int exit = kDone;
@@ -14,6 +39,13 @@ struct Outcome {
   std::string trace_csv;   // power, clock and temperature over the run; empty: none
   bool lost = false;       // the device hangs: exit without the driver's clean-up, which would wait for it
 };
+
+// Checks paths before minutes of measuring: reads the baseline (empty: none was given) and throws Error if it cannot be
+// read or an output cannot be written.
+std::optional<documents::CeilingsDocument> check_files(const Options& options);
+
+// Prints the table, writes the files and reports problems; returns the exit code.
+int publish(const Options& options, const std::optional<documents::CeilingsDocument>& baseline, const Outcome& outcome);
 
 // Call before measuring: throws UsageError if --only leaves nothing to measure.
 void require_any(const Options& options, std::size_t experiments);

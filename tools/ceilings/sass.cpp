@@ -1,6 +1,6 @@
 // The low 9 bits of an instruction's first word are its number; a branch has its distance in words 0 and 1. The numbers
 // are from cuobjdump's listings of these kernels for sm_75 to sm_120.
-#include "sass.h"
+#include "gpu_blobs.h"
 
 #include <algorithm>
 #include <array>

@@ -8,13 +8,8 @@
 #include <time.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <cstring>
-#include <exception>
-#include <mutex>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "machine.h"
@@ -71,83 +66,63 @@ double core_clock_hz(const ChainKernel& chain) {
   return static_cast<double>(kTrips * kChainClocks) / best;
 }
 
-struct Workers::State {
-  std::vector<int> cpus;
-  std::vector<std::thread> threads;
-  std::mutex mutex;
-  std::condition_variable wake, idle;
-  const std::function<void(std::size_t)>* job = nullptr;
-  std::uint64_t round = 0;
-  std::size_t busy = 0;
-  bool stop = false;
-  std::atomic<std::size_t> arrived{0};
-  std::exception_ptr failure;           // the first of the round
-  std::atomic<bool> has_failed{false};  // nobody waits for a worker that failed
-
-  ~State() {
-    {
-      const std::lock_guard lock(mutex);
-      stop = true;
+void Workers::loop(std::size_t worker) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpus_[worker], &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  flush_denormals();
+  std::uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [&] { return stop_ || round_ != seen; });
+    if (stop_) return;
+    seen = round_;
+    const auto* work = job_;
+    lock.unlock();
+    std::exception_ptr thrown;
+    try {
+      (*work)(worker);
+    } catch (...) {
+      thrown = std::current_exception();
+      has_failed_ = true;
     }
-    wake.notify_all();
-    for (std::thread& thread : threads) thread.join();
+    lock.lock();
+    if (!failure_) failure_ = thrown;
+    if (--busy_ == 0) idle_.notify_one();
   }
-
-  void loop(std::size_t worker) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpus[worker], &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    flush_denormals();
-    std::uint64_t seen = 0;
-    std::unique_lock lock(mutex);
-    for (;;) {
-      wake.wait(lock, [&] { return stop || round != seen; });
-      if (stop) return;
-      seen = round;
-      const auto* work = job;
-      lock.unlock();
-      std::exception_ptr thrown;
-      try {
-        (*work)(worker);
-      } catch (...) {
-        thrown = std::current_exception();
-        has_failed = true;
-      }
-      lock.lock();
-      if (!failure) failure = thrown;
-      if (--busy == 0) idle.notify_one();
-    }
-  }
-
-  // All workers leave together. Yields, so that two workers on the same CPU do not block each other for long.
-  void barrier() {
-    arrived.fetch_add(1);
-    for (int spins = 0; arrived.load() < cpus.size() && !has_failed; ++spins)
-      if (spins > 20000) std::this_thread::yield();
-  }
-};
-
-Workers::Workers(std::vector<int> cpus) : state_(std::make_unique<State>()) {
-  state_->cpus = std::move(cpus);
-  for (std::size_t i = 0; i < state_->cpus.size(); ++i) state_->threads.emplace_back([this, i] { state_->loop(i); });
 }
 
-Workers::~Workers() = default;
+// All workers leave together. Yields, so that two workers on the same CPU do not block each other for long.
+void Workers::barrier() {
+  arrived_.fetch_add(1);
+  for (int spins = 0; arrived_.load() < cpus_.size() && !has_failed_; ++spins)
+    if (spins > 20000) std::this_thread::yield();
+}
 
-std::size_t Workers::size() const { return state_->cpus.size(); }
-const std::vector<int>& Workers::cpus() const { return state_->cpus; }
+Workers::Workers(std::vector<int> cpus) : cpus_(std::move(cpus)) {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) threads_.emplace_back([this, i] { loop(i); });
+}
+
+Workers::~Workers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
 
 void Workers::run(const std::function<void(std::size_t)>& job) {
-  std::unique_lock lock(state_->mutex);
-  state_->job = &job;
-  state_->busy = state_->cpus.size();
-  state_->arrived = 0;
-  state_->has_failed = false;
-  ++state_->round;
-  state_->wake.notify_all();
-  state_->idle.wait(lock, [&] { return state_->busy == 0; });
-  if (const std::exception_ptr failure = std::exchange(state_->failure, nullptr)) std::rethrow_exception(failure);
+  std::unique_lock lock(mutex_);
+  job_ = &job;
+  busy_ = cpus_.size();
+  arrived_ = 0;
+  has_failed_ = false;
+  ++round_;
+  wake_.notify_all();
+  idle_.wait(lock, [&] { return busy_ == 0; });
+  if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
 }
 
 Sample Workers::sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel* chain) {
@@ -158,9 +133,9 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
   std::vector<Seen> seen(size());
   run([&](std::size_t worker) {
     Seen& s = seen[worker];
-    const std::int64_t stolen = stolen_ticks(state_->cpus[worker]);
+    const std::int64_t stolen = stolen_ticks(cpus_[worker]);
     if (chain) s.clock_before = core_clock_hz(*chain);
-    state_->barrier();
+    barrier();
     const long switches = involuntary_switches();
     const double cpu_start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     s.start = seconds_now();
@@ -170,7 +145,7 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
     const double lost = s.end - s.start - (clock_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
     s.preempted = involuntary_switches() != switches || lost > 3e-5 + 0.003 * (s.end - s.start);
     if (chain) s.clock_after = core_clock_hz(*chain);
-    s.stolen = stolen_ticks(state_->cpus[worker]) != stolen;
+    s.stolen = stolen_ticks(cpus_[worker]) != stolen;
   });
   Sample result;
   double start = seen[0].start, end = seen[0].end;

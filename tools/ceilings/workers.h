@@ -1,10 +1,14 @@
 // Persistent threads, each pinned to a CPU, and samples of the rate at which they work.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
-#include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "cpu_kernels.h"
@@ -34,8 +38,10 @@ class Workers {
  public:
   explicit Workers(std::vector<int> cpus);
   ~Workers();
-  std::size_t size() const;
-  const std::vector<int>& cpus() const;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  std::size_t size() const { return cpus_.size(); }
+  const std::vector<int>& cpus() const { return cpus_; }
 
   // Runs job(worker) on all workers at once and waits for the end. Throws what the first worker that failed threw.
   void run(const std::function<void(std::size_t)>& job);
@@ -45,8 +51,20 @@ class Workers {
   Sample sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel* chain);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  void loop(std::size_t worker);
+  void barrier();
+
+  std::vector<int> cpus_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_, idle_;
+  const std::function<void(std::size_t)>* job_ = nullptr;
+  std::uint64_t round_ = 0;
+  std::size_t busy_ = 0;
+  bool stop_ = false;
+  std::atomic<std::size_t> arrived_{0};
+  std::exception_ptr failure_;           // the first of the round
+  std::atomic<bool> has_failed_{false};  // nobody waits for a worker that failed
 };
 
 // Memory of at least `bytes` for each worker, filled with 1.0 by that worker.
