@@ -54,6 +54,7 @@ class HostChip {
   HostChip(const HostChip&) = delete;
   HostChip& operator=(const HostChip&) = delete;
 
+  const std::string& chip() const { return chip_; }
   // Base names, without rollup: "dram__bytes_read".
   const std::set<std::string>& metrics() const { return metrics_; }
   // Whether the base of a full name ("dram__bytes_read.sum.per_second") exists.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "metrics.h"
+#include "pagoda/base/cat.h"
 #include "tool.h"
 
 namespace pagoda::tools::profile {
@@ -16,24 +17,24 @@ class Check {
     ++failures_;
     std::fprintf(stderr, "pagoda-metrics: %s\n", what.c_str());
   }
-  void passes(const HostChip& host, const std::string& chip, const std::vector<std::string>& names,
-              std::int64_t recorded, const std::string& what) {
+  void passes(const HostChip& host, const std::vector<std::string>& names, std::int64_t recorded,
+              const std::string& what) {
     for (const std::string& name : names) {
-      expect(host.has(name), chip + ": " + what + ": there is no " + name);
+      expect(host.has(name), cat(host.chip(), ": ", what, ": there is no ", name));
       if (!host.has(name)) return;
     }
     const auto found = static_cast<std::int64_t>(host.passes(names));
-    expect(found == recorded, chip + ": " + what + " takes " + std::to_string(found) + " passes, recorded are " +
-                                  std::to_string(recorded));
+    expect(found == recorded, cat(host.chip(), ": ", what, " takes ", found, " passes, recorded are ", recorded));
   }
   // Constants use no counter: with and without them, configurations are identical byte for byte.
-  void constants(const HostChip& host, const std::string& chip, const std::vector<std::string>& names,
+  void constants(const HostChip& host, const std::vector<std::string>& names,
                  const std::vector<std::string>& constants) {
     std::vector<std::string> both = names;
     join(both, constants);
     for (const std::string& name : both)
       if (!host.has(name)) return;  // passes() reports it
-    expect(host.config(both) == host.config(names), chip + ": peaks change what is counted beside " + names.front());
+    expect(host.config(both) == host.config(names),
+           cat(host.chip(), ": peaks change what is counted beside ", names.front()));
   }
   // Other versions support other chips, and early ones need more passes for some counters: differences from another
   // version are not errors of the catalogue.
@@ -54,8 +55,8 @@ class Check {
 // Checks every name and pass count of every chip. A library may have further chips; if it lacks one, the check fails.
 int check_catalogue(const CuptiLibrary& library) {
   Check check;
-  std::set<std::string> known;
-  for (const std::string& chip : library.chips()) known.insert(chip);
+  const std::vector<std::string> chips = library.chips();
+  const std::set<std::string> known(chips.begin(), chips.end());
   for (const documents::ChipMetrics& family : documents::metric_catalogue())
     for (const std::string& chip : family.chips) {
       check.expect(known.contains(chip), chip + ": CUPTI " + version_text(library.version()) + " does not know it");
@@ -63,12 +64,11 @@ int check_catalogue(const CuptiLibrary& library) {
       const HostChip host(library, chip);
       for (const documents::MetricQuantity& quantity : family.quantities)
         for (const documents::MetricFormula& formula : quantity.formulas)
-          check.passes(host, chip, names_of(formula.terms), formula.passes, quantity.id);
+          check.passes(host, names_of(formula.terms), formula.passes, quantity.id);
       const documents::MetricPlan plan = documents::plan_metrics(family, documents::MetricMode::Exact);
-      for (const documents::MetricGroup& group : plan.groups)
-        check.constants(host, chip, group.metrics, plan.constants);
+      for (const documents::MetricGroup& group : plan.groups) check.constants(host, group.metrics, plan.constants);
       for (std::size_t i = 0; i < family.groups.size(); ++i)
-        check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
+        check.passes(host, family.groups[i].metrics, family.groups[i].passes, cat("group ", i));
     }
   return check.finish(documents::metric_catalogue().front().cupti, version_text(library.version()));
 }

@@ -6,14 +6,14 @@
 #include <set>
 
 #include "metrics.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 
 namespace pagoda::tools::profile {
 
 std::string version_text(std::uint32_t version) {
-  if (version < 10000) return "of CUDA 12 (interface " + std::to_string(version) + ")";
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
+  if (version < 10000) return cat("of CUDA 12 (interface ", version, ")");
+  return cat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
 std::vector<std::string> names_of(const std::vector<documents::MetricTerm>& terms) {

@@ -439,12 +439,13 @@ void check_device(int index) {
       {"confidential computing", params.confidentialCompute},
       {"a device for mining", params.cmp},
       {"WSL", params.wsl}};
-  std::string why;
+  std::vector<std::string> why;
   for (const auto& [text, level] : reasons)
     if (level == CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED || level == CUPTI_PROFILER_CONFIGURATION_DISABLED)
-      why += (why.empty() ? "" : ", ") + std::string(text);
-  throw pagoda::Error("device " + std::to_string(index) + " has no counters for profilers: " +
-                      (why.empty() ? "CUPTI does not say why" : why) + "; --mode time needs none");
+      why.emplace_back(text);
+  throw pagoda::Error(pagoda::cat("device ", index, " has no counters for profilers: ",
+                                  why.empty() ? "CUPTI does not say why" : pagoda::base::joined(why),
+                                  "; --mode time needs none"));
 }
 
 }  // namespace
@@ -477,8 +478,8 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
     const auto& retain = driver().retain_context;
     const auto& set = driver().set_context;
     if (!retain || !set || retain(&context, index) != CUDA_SUCCESS || set(context) != CUDA_SUCCESS)
-      throw pagoda::Error("a context on device " + std::to_string(index) +
-                          " cannot be made; see whether its memory is full or its mode is exclusive");
+      throw pagoda::Error(pagoda::cat("a context on device ", index, " cannot be made; see whether its memory is full ",
+                                      "or its mode is exclusive"));
     SessionOptions options;
     options.chip = name;
     options.metrics = {"gpu__time_duration.sum"};

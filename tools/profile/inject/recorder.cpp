@@ -7,6 +7,8 @@
 #include <exception>
 #include <utility>
 
+#include "pagoda/base/cat.h"
+
 namespace pagoda::tools::profile {
 namespace {
 
@@ -14,6 +16,12 @@ namespace {
 std::string text_of(double value) {
   char buffer[40];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 17).ptr};
+}
+
+// The words of a line, numbers as decimals.
+template <typename... Words>
+std::vector<std::string> words_of(const Words&... words) {
+  return {cat(words)...};
 }
 
 constexpr const char* kDuringCapture =
@@ -65,9 +73,18 @@ bool Recorder::is_wanted(const LaunchSite& site, const OpenRanges& ranges) {
 }
 
 void Recorder::fail(State& state, Context context, const std::string& why) {
-  if (!state.has_failed) sink_->line({"note", "context " + std::to_string(context) + ": no counters: " + why});
+  if (!state.has_failed) sink_->line({"note", cat("context ", context, ": no counters: ", why)});
   state.has_failed = true;
   state.is_running = false;
+}
+
+template <typename Action>
+void Recorder::attempt(State& state, Context context, const Action& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    fail(state, context, error.what());
+  }
 }
 
 // Whether counters run in this context; starts them if not. Do not call while a stream is being captured.
@@ -76,51 +93,39 @@ bool Recorder::ready(State& state, Context context) {
   state.is_of_other_group = false;
   if (!state.has_facts) {
     state.has_facts = true;
-    if (settings_.collect == Collect::Times) sink_->line({"group", std::to_string(context), "0", "seconds"});
-    try {
+    if (settings_.collect == Collect::Times) sink_->line(words_of("group", context, 0, "seconds"));
+    attempt(state, context, [&] {
       const ContextFacts facts = device_.facts(context);
       state.chip = facts.chip;
-      sink_->line({"device", std::to_string(context), facts.chip, facts.device});
+      sink_->line(words_of("device", context, facts.chip, facts.device));
       if (!facts.cupti.empty()) sink_->line({"cupti", facts.cupti});
       for (const std::string& text : facts.notes) sink_->line({"note", text});
-    } catch (const std::exception& error) {
-      fail(state, context, error.what());
-    }
+    });
   }
   if (settings_.collect == Collect::Times || state.has_failed) return false;
   if (state.is_running) return true;
-  try {
+  attempt(state, context, [&] {
     if (!state.session) {
       const auto found = settings_.groups.find(state.chip);
-      if (found == settings_.groups.end() || found->second.empty()) {
-        fail(state, context, "no metrics were chosen for the chip \"" + state.chip + "\"");
-        return false;
-      }
+      if (found == settings_.groups.end() || found->second.empty())
+        return fail(state, context, "no metrics were chosen for the chip \"" + state.chip + "\"");
       const std::int64_t turn = std::max<std::int64_t>(0, iteration_index_);
       state.group = static_cast<std::size_t>(turn) % found->second.size();
       state.session = device_.session(context, found->second[state.group]);
-      std::vector<std::string> words = {"group", std::to_string(context), std::to_string(state.group)};
+      std::vector<std::string> words = words_of("group", context, state.group);
       words.insert(words.end(), state.session->metrics().begin(), state.session->metrics().end());
       sink_->line(words);
     }
     state.session->start();
     state.is_running = true;
-  } catch (const std::exception& error) {
-    fail(state, context, error.what());
-  }
+  });
   return state.is_running;
 }
 
 void Recorder::write(Context context, const State& state, const Pending& pending, const std::vector<double>& values) {
-  std::vector<std::string> words = {"launch",
-                                    std::to_string(context),
-                                    std::to_string(state.group),
-                                    std::to_string(pending.iteration),
-                                    std::to_string(pending.launches),
-                                    pending.site.kernel,
-                                    pending.ranges.path,
-                                    pending.ranges.node,
-                                    pending.site.detail};
+  std::vector<std::string> words =
+      words_of("launch", context, state.group, pending.iteration, pending.launches, pending.site.kernel,
+               pending.ranges.path, pending.ranges.node, pending.site.detail);
   for (const double value : values) words.push_back(text_of(value));
   sink_->line(words);
   written_ += static_cast<std::uint64_t>(pending.launches);
@@ -138,8 +143,7 @@ void Recorder::read(State& state, Context context) {
       why = error.what();
     }
   }
-  for (const auto& [metric, value] : counted.constants)
-    sink_->line({"peak", std::to_string(context), metric, text_of(value)});
+  for (const auto& [metric, value] : counted.constants) sink_->line(words_of("peak", context, metric, text_of(value)));
   std::vector<Pending> pending = std::move(state.pending);
   state.pending.clear();
   if (pending.empty()) return;
@@ -147,9 +151,9 @@ void Recorder::read(State& state, Context context) {
   const bool is_sure = why.empty() && counted.dropped == 0 &&
                        (is_graph ? !counted.ranges.empty() : counted.ranges.size() == pending.size());
   if (!is_sure && why.empty() && !state.has_failed)
-    why = std::to_string(counted.ranges.size()) + " ranges were counted and " + std::to_string(counted.dropped) +
-          " dropped, for " + std::to_string(pending.size()) + " launches";
-  if (!is_sure && !why.empty()) sink_->line({"lost", std::to_string(pending.size()), why});
+    why = cat(counted.ranges.size(), " ranges were counted and ", counted.dropped, " dropped, for ", pending.size(),
+              " launches");
+  if (!is_sure && !why.empty()) sink_->line(words_of("lost", pending.size(), why));
   if (is_sure && is_graph) {
     pending.front().launches = static_cast<std::int64_t>(counted.ranges.size());
     counted.ranges = {summed(counted.ranges, state.session->metrics().size())};
@@ -266,20 +270,18 @@ void Recorder::range_opened(std::string_view domain, std::string_view name) {
   }
   LaunchSite site;
   site.context = context;
-  site.kernel = std::string(name);
+  site.kernel = name;
   if ((nvtx_.is_set() && !nvtx_.matches(full)) || !is_wanted(site, {})) return;
   if (!captures_.empty()) {
     leave_uncounted(context, {site, here(), iteration_index_, 0, nullptr}, kDuringCapture);
     return;
   }
   if (!ready(state, context)) return;
-  try {
+  attempt(state, context, [&] {
     state.session->push(site.kernel);
     state.open_user_range = 1;
     state.pending.push_back({site, here(), iteration_index_, 0, nullptr});
-  } catch (const std::exception& error) {
-    fail(state, context, error.what());
-  }
+  });
 }
 
 void Recorder::range_closes(std::string_view) {
@@ -290,11 +292,7 @@ void Recorder::range_closes(std::string_view) {
   if (found == contexts_.end() || found->second.open_user_range == 0) return;
   State& state = found->second;
   if (--state.open_user_range > 0) return;
-  try {
-    state.session->pop();
-  } catch (const std::exception& error) {
-    fail(state, context, error.what());
-  }
+  attempt(state, context, [&] { state.session->pop(); });
   if (state.pending.size() >= settings_.batch) read(state, context);
 }
 
@@ -305,11 +303,7 @@ void Recorder::capture_begins(std::uint64_t stream) {
     if (state.open_user_range > 0) {  // counts of a range cut short would be too low
       state.open_user_range = 0;
       state.pending.back().uncounted = "a stream was captured into a graph within the range, which ends its counting";
-      try {
-        state.session->pop();
-      } catch (const std::exception& error) {
-        fail(state, context, error.what());
-      }
+      attempt(state, context, [session = state.session.get()] { session->pop(); });
     }
     read(state, context);
   }
@@ -336,7 +330,7 @@ void Recorder::note(const std::string& text) {
 
 void Recorder::lost(std::size_t launches, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  sink_->line({"lost", std::to_string(launches), why});
+  sink_->line(words_of("lost", launches, why));
 }
 
 void Recorder::energy(double joules, double seconds) {
@@ -349,17 +343,17 @@ void Recorder::finish() {
   for (auto& [context, state] : contexts_) read(state, context);
   std::size_t untimed = 0;
   for (const auto& [correlation, pending] : untimed_) untimed += pending.site.is_graph ? 0 : 1;
-  if (untimed > 0) sink_->line({"lost", std::to_string(untimed), "no time of them arrived before the process ended"});
+  if (untimed > 0) sink_->line(words_of("lost", untimed, "no time of them arrived before the process ended"));
   untimed_.clear();
   timed_graphs_.clear();
   inner_.clear();
   if (captured_ > 0)
-    sink_->line({"note", std::to_string(captured_) +
-                             " launches were captured into graphs, which runs nothing; each launch of such a graph is "
-                             "one row"});
+    sink_->line({"note", cat(captured_,
+                             " launches were captured into graphs, which runs nothing; each launch of such "
+                             "a graph is one row")});
   captured_ = 0;
   // A process that launched nothing writes no end line.
-  if (!contexts_.empty() || ranges_ > 0) sink_->line({"end", std::to_string(written_)});
+  if (!contexts_.empty() || ranges_ > 0) sink_->line(words_of("end", written_));
   sink_->flush();
 }
 

@@ -141,6 +141,9 @@ class Recorder {
   void iteration_begins();
   void forget(std::uint32_t correlation);  // of a launch in untimed_
   void fail(State& state, Context context, const std::string& why);
+  // Runs `action`; if it throws, the context has no counters from then on.
+  template <typename Action>
+  void attempt(State& state, Context context, const Action& action);
 
   const Settings settings_;
   const Device device_;
