@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "archive.h"
+#include "pagoda/documents/archive.h"
 #include "embedded.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"

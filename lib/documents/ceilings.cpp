@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "archive.h"
+#include "pagoda/documents/archive.h"
 #include "device_json.h"
 #include "pagoda/base/files.h"
 #include "pagoda/documents/ceilings.h"

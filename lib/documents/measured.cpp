@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "archive.h"
+#include "pagoda/documents/archive.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/measured.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include "archive.h"
+#include "pagoda/documents/archive.h"
 #include "embedded.h"
 
 namespace pagoda::documents {

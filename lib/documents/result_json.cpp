@@ -1,7 +1,7 @@
 // pagoda.result/1 to and from values.
 #include <array>
 
-#include "archive.h"
+#include "pagoda/documents/archive.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/result.h"
 
@@ -162,9 +162,9 @@ Result parse_result(std::string_view source, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(source, subject, "expected a result of schema pagoda.result/1");
   const base::JsonField root = parsed.root();
   if (parsed.schema() != kResultSchema) root.fail(std::string("no result; expected schema ") + kResultSchema);
-  if (root.text("key").empty() || !root.find("config")) root.fail("a result without key or config");
   Result result;
   result.unknown = members::read(root, result, result_members<Reader>, Reader::Numbers::Any);
+  if (result.key.empty() || !root.find("config")) root.fail("a result without key or config");
   return result;
 }
 

@@ -74,7 +74,7 @@ constexpr OpCase kGates[] = {
     {"x:f16[2,30], g:f16[2,4] -> y = com.microsoft.HyperConnectionPreMix(x, g) {num_branches=4}", "error: 30 does not divide by 4", "", "no whole branches"},
     {"x:f16[B,4,8], o:f16[B,8], p:f16[B,4], m:f16[B,4,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p, m)", "y:f16[B,4,8]", "macs=128*B arith=64*B", "four products per element, then the branch"},
     {"x:f16[2,32], o:f16[2,8], p:f16[2,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p) {num_branches=4}", "y:f16[2,32]", "macs=0 arith=128", "streams stay apart"},
-    {"x:f16, o:f16[2,8], p:f16[2,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p)", "error: input's rank is not known", "", "a rank that is not known"},
+    {"x:f16, o:f16[2,8], p:f16[2,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p)", "error: rank of input 0 is not known", "", "a rank that is not known"},
     {"x:f16[B,32], n:f16[32], d:f16[32,3], u:f16[3,32], j:f16[32,4], o:f16[B,8], p:f16[B,4] -> y, g, s = com.microsoft.HyperConnectionLowRankMix(x, n, d, u, j, o, p) {num_branches=4}", "y:f16[B,8], g:f16[B,4], s:f16[B,32]", "macs=320*B+32*B arith=64*B+136*B+3*B special=4*B+3*B+36*B", "previous block 2, norm 4 and 2 a branch, SiLU of the rank"},
     {"x:f16[1,32], n:f16[32], d:f16[32,3], u:f16[3,32], j:f16[32,4] -> y, g = com.microsoft.HyperConnectionLowRankMix(x, n, d, u, j) {num_branches=4, silu_alpha=1.5, reduction_scale=0.5, gate_div=2.0, gate_mul=2.0}", "y:f16[1,8], g:f16[1,4]", "macs=352 arith=136+6+8+8", "four scales"},
     {"x:f16[1,32], n:f16[32], d:f16[31,3], u:f16[3,32], j:f16[32,4] -> y, g = com.microsoft.HyperConnectionLowRankMix(x, n, d, u, j) {num_branches=4}", "error: rows of the down projection", "", "31 is not 32"},

@@ -65,6 +65,7 @@ OFFENCES = [
     ("lib/low/a/one.cpp", "int two = std::stoi(text);", "reads numbers with stoi()"),
     ("lib/low/a/one.cpp", "double two = strtod(text, nullptr);", "reads numbers with strtod()"),
     ("tools/tool/main.cpp", 'int read = std::sscanf(text, "%d", &two);', "reads numbers with sscanf()"),
+    ("lib/low/a/one.cpp", 'auto n = parse_json(text).root().at("n").integer();', "reads JSON by hand"),
     ("lib/low/a/one.cpp", 'throw Error("give --batch");', "names the option --batch"),
     ("lib/low/a/one.cpp", 'throw Error("write it with "\n  "--by node");', "names the option --by"),
     ("lib/low/a/one.cpp", 'throw Error("give `batsh`");', "names the field batsh"),

@@ -10,11 +10,10 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/json.h"
-#include "pagoda/base/json_writer.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/archive.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -89,15 +88,21 @@ std::int64_t minutes(const PlanFile& plan) {
   return static_cast<std::int64_t>(std::ceil((plan.limits.seconds * (verifies ? 2 : 1) + kExtraSeconds) / 60));
 }
 
+namespace members = documents::members;
+
+template <typename A>
+void arrays_members(A& a, typename A::template Ref<std::vector<SlurmArray>> x) {
+  a.required("arrays");
+  a.list("arrays", x, [](A& inner, typename A::template Ref<SlurmArray> each) {
+    for (const char* key : {"job", "offset", "tasks"}) inner.required(key);
+    inner("job", each.job);
+    inner("offset", each.offset);
+    inner("tasks", each.tasks);
+  });
+}
+
 void write_submission(const std::string& folder, const std::vector<SlurmArray>& arrays) {
-  base::JsonWriter json;
-  json.begin_object().member("schema", kSchema).key("arrays").begin_array();
-  for (const SlurmArray& array : arrays) {
-    json.begin_object(base::JsonWriter::Layout::Line).member("job", array.job).member("offset", array.offset);
-    json.member("tasks", array.tasks).end_object();
-  }
-  json.end_array().end_object();
-  base::write_file(folder + "/slurm.json", std::move(json).text());
+  base::write_file(folder + "/slurm.json", members::write(kSchema, arrays, arrays_members<members::Writer>));
 }
 
 // Whether sbatch's message means that Slurm cannot be reached.
@@ -212,11 +217,7 @@ std::vector<SlurmArray> load_submission(const std::string& folder) {
   const base::JsonDocument document =
       base::parse_json(base::read_file(path, "a submission"), path, "expected what pagoda-bench submit wrote");
   if (document.schema() != kSchema) throw Error(cat(path, ": expected schema ", kSchema));
-  for (const base::JsonField& array : document.root().array("arrays")) {
-    SlurmArray read{.job = array.at("job").text(), .offset = array.at("offset").integer(), .tasks = {}};
-    for (const base::JsonField& task : array.array("tasks")) read.tasks.push_back(task.integer());
-    arrays.push_back(std::move(read));
-  }
+  members::read(document.root(), arrays, arrays_members<members::Reader>);
   return arrays;
 }
 

@@ -1,7 +1,7 @@
 // The archive of documents, with the enums that estimates spell.
 #pragma once
 
-#include "archive.h"
+#include "pagoda/documents/archive.h"
 
 namespace pagoda::documents::members {
 

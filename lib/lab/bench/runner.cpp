@@ -7,17 +7,15 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/json.h"
-#include "pagoda/base/json_writer.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
+#include "pagoda/documents/archive.h"
 
 namespace pagoda::lab {
 namespace {
 
-using base::JsonField;
-using base::JsonWriter;
+namespace members = documents::members;
 
 constexpr const char* kPlanSchema = "pagoda.plan/1";
 
@@ -43,41 +41,41 @@ void refuse_unresolved(const Study& study) {
       }
 }
 
+template <typename A>
+void plan_members(A& a, typename A::template Ref<PlanFile> x) {
+  for (const char* key : {"name", "limits", "backends", "experiments", "unsupported"}) a.required(key);
+  a("name", x.name);
+  a.object("limits", members::Layout::Line, [&](A& inner) {
+    for (const char* key : {"seconds", "memory_bytes"}) inner.required(key);
+    inner("seconds", x.limits.seconds);
+    inner("memory_bytes", x.limits.memory_bytes);
+  });
+  a.object("backends", members::Layout::Block, [&](A& inner) { inner.entries(x.backends); });
+  a.list("experiments", x.experiments, [](A& inner, typename A::template Ref<documents::Experiment> each) {
+    for (const char* key : {"key", "config"}) inner.required(key);
+    inner("key", each.key);
+    inner.settings("config", each.config);
+  });
+  a.list("unsupported", x.unsupported, [](A& inner, typename A::template Ref<UnsupportedExperiment> each) {
+    for (const char* key : {"config", "reason"}) inner.required(key);
+    inner.settings("config", each.config);
+    inner("reason", each.reason);
+  });
+}
+
 }  // namespace
 
+// Plain: a double must not be read back as an integer, or its experiment would get a different key.
 std::string write_plan(const PlanFile& plan) {
-  // Plain: a double must not be read back as an integer, or its experiment would get a different key.
-  JsonWriter json(JsonWriter::Style::Plain);
-  const auto line = JsonWriter::Layout::Line;
-  json.begin_object().member("schema", kPlanSchema).member("name", plan.name);
-  json.key("limits").begin_object(line).member("seconds", plan.limits.seconds);
-  json.member("memory_bytes", plan.limits.memory_bytes).end_object();
-  json.key("backends").begin_object();
-  for (const auto& [name, command] : plan.backends) json.member(name, command);
-  json.end_object().key("experiments").begin_array();
-  for (const documents::Experiment& e : plan.experiments)
-    json.begin_object(line).member("key", e.key).member("config", e.config).end_object();
-  json.end_array().key("unsupported").begin_array();
-  for (const UnsupportedExperiment& u : plan.unsupported)
-    json.begin_object(line).member("config", u.config).member("reason", u.reason).end_object();
-  json.end_array().end_object();
-  return std::move(json).text();
+  return members::write(kPlanSchema, plan, plan_members<members::Writer>, base::JsonWriter::Style::Plain);
 }
 
 PlanFile load_plan(const std::string& folder) {
   const std::string path = folder + "/plan.json", expected = "expected the folder that pagoda-bench run -o wrote";
   const base::JsonDocument document = base::parse_json(base::read_file(path, expected.substr(9)), path, expected);
-  const JsonField root = document.root();
-  if (document.schema() != kPlanSchema) throw Error(path + ": expected schema " + kPlanSchema);
+  if (document.schema() != kPlanSchema) throw Error(cat(path, ": expected schema ", kPlanSchema));
   PlanFile plan;
-  plan.name = root.text("name");
-  const JsonField limits = root.at("limits");
-  plan.limits = {limits.at("seconds").amount(), limits.at("memory_bytes").integer()};
-  for (const auto& [name, command] : root.at("backends").members()) plan.backends[name] = command.texts();
-  for (const JsonField& e : root.array("experiments"))
-    plan.experiments.push_back({e.at("key").text(), e.at("config").settings()});
-  for (const JsonField& u : root.array("unsupported"))
-    plan.unsupported.push_back({u.at("config").settings(), u.at("reason").text()});
+  members::read(document.root(), plan, plan_members<members::Reader>);
   return plan;
 }
 

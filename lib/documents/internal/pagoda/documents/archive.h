@@ -31,6 +31,7 @@
 #include "pagoda/documents/dim_json.h"
 #include "pagoda/documents/estimate.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents::members {
 
 using base::JsonField;
@@ -409,8 +410,9 @@ void nullable(A& a, const char* key, Layout layout, T& value, const Fields& fiel
 
 // A whole document: its schema, then its members.
 template <typename T, typename Fields>
-std::string write(std::string_view schema, const T& document, const Fields& fields) {
-  JsonWriter json;
+std::string write(std::string_view schema, const T& document, const Fields& fields,
+                  JsonWriter::Style style = JsonWriter::Style::Readable) {
+  JsonWriter json(style);
   Writer writer(json);
   json.begin_object().member("schema", schema);
   fields(writer, document);
@@ -430,3 +432,4 @@ std::vector<std::string> read(const JsonField& root, T& document, const Fields& 
 }
 
 }  // namespace pagoda::documents::members
+#pragma GCC visibility pop
