@@ -293,8 +293,7 @@ constexpr OpRule kPreviewRules[] = {
     {"FlexAttention", infer_flex_attention, cost_attention, nullptr, "as Attention, and the work of score_mod and prob_mod", kAttention},
 };
 // clang-format on
-static_assert(well_formed(kAttentionRules));
-static_assert(well_formed(kPreviewRules));
+static_assert(well_formed(kAttentionRules) && well_formed(kPreviewRules));
 
 }  // namespace
 

@@ -11,9 +11,7 @@ namespace pagoda::inline core {
 namespace {
 
 std::string names(const Shape& shape) {
-  TensorType type;
-  type.shape = shape;
-  const std::string text = to_string(type);
+  const std::string text = to_string(TensorType{.element = ElementType::Undefined, .shape = shape});
   return text.substr(text.find('['));
 }
 
@@ -21,6 +19,25 @@ std::string names(const Shape& shape) {
 const ValueInfo* info_of(const OpContext::State& state, int i) {
   const auto at = static_cast<std::size_t>(i);
   return i >= 0 && at < state.inputs.size() ? state.inputs[at] : nullptr;
+}
+
+template <typename T, typename Result>
+Result typed_attribute(const OpContext& op, std::string_view name, Result otherwise) {
+  const AttributeValue* value = op.attribute_value(name);
+  if (value == nullptr) return otherwise;
+  const T* typed = std::get_if<T>(value);
+  if (typed == nullptr) op.fail(cat("attribute ", name, " has the wrong type"));
+  return *typed;
+}
+
+constexpr std::uint32_t kAllPlaces = ~std::uint32_t{0};
+
+OpCost write_outputs(const OpContext& op) {
+  OpCost cost;
+  for (int i = 0; i < op.output_count(); ++i) cost.bytes_written += op.output_bytes(i);
+  cost.whole_outputs = kAllPlaces;
+  if (op.has_input(0)) cost.precision = op.element(0);
+  return cost;
 }
 
 }  // namespace
@@ -96,19 +113,6 @@ const AttributeValue* OpContext::attribute_value(std::string_view name) const {
 }
 
 bool OpContext::has_attribute(std::string_view name) const { return attribute_value(name) != nullptr; }
-
-namespace {
-
-template <typename T, typename Result>
-Result typed_attribute(const OpContext& op, std::string_view name, Result otherwise) {
-  const AttributeValue* value = op.attribute_value(name);
-  if (value == nullptr) return otherwise;
-  const T* typed = std::get_if<T>(value);
-  if (typed == nullptr) op.fail(cat("attribute ", name, " has the wrong type"));
-  return *typed;
-}
-
-}  // namespace
 
 std::int64_t OpContext::attribute(std::string_view name, std::int64_t otherwise) const {
   return typed_attribute<std::int64_t>(*this, name, otherwise);
@@ -278,20 +282,6 @@ Dim OpContext::input_bytes(int i) const { return has_input(i) ? byte_size(elemen
 Dim OpContext::output_bytes(int i) const {
   return has_output(i) ? byte_size(output_elements(i), output(i).element) : Dim(0);
 }
-
-namespace {
-
-constexpr std::uint32_t kAllPlaces = ~std::uint32_t{0};
-
-OpCost write_outputs(const OpContext& op) {
-  OpCost cost;
-  for (int i = 0; i < op.output_count(); ++i) cost.bytes_written += op.output_bytes(i);
-  cost.whole_outputs = kAllPlaces;
-  if (op.has_input(0)) cost.precision = op.element(0);
-  return cost;
-}
-
-}  // namespace
 
 OpCost OpContext::streamed() const {
   OpCost cost = write_outputs(*this);

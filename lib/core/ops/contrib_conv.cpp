@@ -254,9 +254,7 @@ constexpr OpRule kNchwcRules[] = {
     {"Upsample",          shaped<nchwc_upsample_shape>,      cost_nchwc_upsample,          nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per axis position", kPooling.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kContribConvRules));
-static_assert(well_formed(kNhwcRules));
-static_assert(well_formed(kNchwcRules));
+static_assert(well_formed(kContribConvRules) && well_formed(kNhwcRules) && well_formed(kNchwcRules));
 
 }  // namespace
 

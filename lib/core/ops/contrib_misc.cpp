@@ -354,8 +354,7 @@ constexpr OpRule kAtenRules[] = {
     {"ATen", infer_opaque, cost_aten, nullptr, "not known: a PyTorch operator", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
-static_assert(well_formed(kContribMiscRules));
-static_assert(well_formed(kAtenRules));
+static_assert(well_formed(kContribMiscRules) && well_formed(kAtenRules));
 
 }  // namespace
 

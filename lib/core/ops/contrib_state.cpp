@@ -69,9 +69,8 @@ OpCost cost_causal_conv(const OpContext& op) {
 void infer_varlen_conv(OpContext& op) {
   op.set_output(0, op.input(0));
   expect_rank(op, 0, 2);
-  expect_rank(op, 4, 3);
+  const Shape& state = shape_of(op, 4, 3);
   op.unify(dim_of(op, 0, 1), dim_of(op, 1, 0), "channels");
-  const Shape& state = op.shape(4);
   op.unify(state[2], state_length(op), "length of the state");
   op.set_output(1, op.element(0), state);
   op.set_output(2, op.element(0), {state[0], Dim(count_attribute(op, "state_update_capacity", 8)), state[1]});

@@ -11,6 +11,22 @@ namespace {
 constexpr base::EnumNames<Convention::Pagoda> kConventions("flops", "macs", "contraction", "hardware", "pagoda");
 constexpr base::EnumNames<Mark::Unmodelled> kMarks("compute", "view", "host", "folded", "unmodelled");
 
+Dim listed(const std::vector<PartMoved>& parts, bool is_output, int place) {
+  Dim bytes = 0;
+  for (const PartMoved& part : parts)
+    if (part.is_output == is_output && part.place == place) bytes += part.bytes;
+  return bytes;
+}
+
+std::array<Dim*, 6> counts(OpCost& cost) {
+  return {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written};
+}
+
+void forget_tensors(OpCost& cost) {
+  cost.whole_inputs = cost.whole_outputs = 0;
+  cost.parts.clear();
+}
+
 }  // namespace
 
 std::string_view to_string(Mark mark) { return kMarks[mark]; }
@@ -29,26 +45,6 @@ void OpCost::write(int output, const Dim& bytes) {
   bytes_written += bytes;
   parts.push_back({.is_output = true, .place = output, .bytes = bytes});
 }
-
-namespace {
-
-Dim listed(const std::vector<PartMoved>& parts, bool is_output, int place) {
-  Dim bytes = 0;
-  for (const PartMoved& part : parts)
-    if (part.is_output == is_output && part.place == place) bytes += part.bytes;
-  return bytes;
-}
-
-std::array<Dim*, 6> counts(OpCost& cost) {
-  return {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written};
-}
-
-void forget_tensors(OpCost& cost) {
-  cost.whole_inputs = cost.whole_outputs = 0;
-  cost.parts.clear();
-}
-
-}  // namespace
 
 Dim OpCost::part_read(int input) const { return listed(parts, false, input); }
 Dim OpCost::part_written(int output) const { return listed(parts, true, output); }

@@ -75,6 +75,12 @@ void skip_norm(Backward& b, bool centred, int scale, int beta, int bias) {
   add_sum(b, beta, elements, 0);
 }
 
+// Per label a subtraction or sign, the weight's product, the division of a mean.
+Work label_work(const OpContext& op) {
+  const bool has_mean = op.attribute("reduction", std::string_view("mean")) == "mean";
+  return Work{.arith = 1 + (op.has_input(2) ? 1 : 0) + (has_mean ? 1 : 0)} * op.elements(1);
+}
+
 }  // namespace
 
 void layer_norm(Backward& b) { norm(b, {.rows = leading_rows(b.op)}); }
@@ -138,16 +144,6 @@ void softmax(Backward& b) { b.add(0, {kY}, ops_each(4) * b.op.elements(0)); }
 
 // dy − exp(y)·Σ dy.
 void log_softmax(Backward& b) { b.add(0, {kY}, ops_each(3, 1) * b.op.elements(0)); }
-
-namespace {
-
-// Per label a subtraction or sign, the weight's product, the division of a mean.
-Work label_work(const OpContext& op) {
-  const bool has_mean = op.attribute("reduction", std::string_view("mean")) == "mean";
-  return Work{.arith = 1 + (op.has_input(2) ? 1 : 0) + (has_mean ? 1 : 0)} * op.elements(1);
-}
-
-}  // namespace
 
 // (exp(log p) − [label])·w·dy/count: exp and a product per score.
 void cross_entropy(Backward& b) {
