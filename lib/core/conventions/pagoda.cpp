@@ -195,7 +195,7 @@ Shape known_sizes(const Shape& shape) {
 // Initializers have no sizes unless the graph also lists them as inputs. An unknown rank counts as a scalar.
 std::optional<Shape> sizes_of(const Graph& graph, const Analysis& analysis, ValueId id) {
   if (id == kAbsent) return std::nullopt;
-  const Value& value = graph.values[static_cast<std::size_t>(id)];
+  const Value& value = graph.values[id];
   if (value.initializer >= 0 && !value.is_input) return std::nullopt;
   const TensorType& type = analysis.types.at(static_cast<std::size_t>(id));
   if (type.container != Container::Tensor) return Shape{};
@@ -213,10 +213,9 @@ PagodaCount count_node(const Graph& graph, const Analysis& analysis, const Node&
   if (!op.inputs[0] || !output) return {};
   op.output = *std::move(output);
   if (node.inputs.size() > 1 && node.inputs[1] != kAbsent) {
-    const std::int32_t initializer = graph.values[static_cast<std::size_t>(node.inputs[1])].initializer;
+    const std::int32_t initializer = graph.values[node.inputs[1]].initializer;
     if (initializer >= 0)
-      if (const auto& shape = graph.initializers[static_cast<std::size_t>(initializer)].type.shape)
-        op.weight = known_sizes(*shape);
+      if (const auto& shape = graph.initializers[initializer].type.shape) op.weight = known_sizes(*shape);
   }
   return rule->count(op);
 }

@@ -152,14 +152,12 @@ std::optional<std::vector<std::int64_t>> OpContext::integer_list_or_input(std::s
 
 int OpContext::output_count() const { return static_cast<int>(state_.node.outputs.size()); }
 
-bool OpContext::has_output(int i) const {
-  return i >= 0 && i < output_count() && state_.node.outputs[static_cast<std::size_t>(i)] != kAbsent;
-}
+bool OpContext::has_output(int i) const { return i >= 0 && i < output_count() && state_.node.outputs[i] != kAbsent; }
 
 void OpContext::set_output(int i, TensorType type) {
   if (!has_output(i)) return;
-  state_.outputs[static_cast<std::size_t>(i)].type = std::move(type);
-  state_.output_set[static_cast<std::size_t>(i)] = true;
+  state_.outputs[i].type = std::move(type);
+  state_.output_set[i] = true;
 }
 
 void OpContext::set_output(int i, ElementType element, Shape shape) {
@@ -185,24 +183,23 @@ const Shape& OpContext::output_shape(int i) const {
 
 void OpContext::set_members(int i, std::vector<Shape> members) {
   constexpr std::size_t kMost = 256;
-  if (has_output(i) && members.size() <= kMost)
-    state_.outputs[static_cast<std::size_t>(i)].members = std::move(members);
+  if (has_output(i) && members.size() <= kMost) state_.outputs[i].members = std::move(members);
 }
 
 void OpContext::set_parts(int i, Parts parts) {
   if (!has_output(i)) return;
-  ValueInfo& info = state_.outputs[static_cast<std::size_t>(i)];
+  ValueInfo& info = state_.outputs[i];
   info.members = std::vector<Shape>{std::move(parts.each), std::move(parts.last)};
   info.repeats_of_first = parts.count - 2;
 }
 
 void OpContext::set_value(int i, TensorValue value) {
-  if (has_output(i)) state_.outputs[static_cast<std::size_t>(i)].computed_value = std::move(value);
+  if (has_output(i)) state_.outputs[i].computed_value = std::move(value);
 }
 
 const TensorValue* OpContext::output_value(int i) const {
   if (!has_output(i)) return nullptr;
-  return state_.outputs[static_cast<std::size_t>(i)].value();
+  return state_.outputs[i].value();
 }
 
 // --- symbols ---

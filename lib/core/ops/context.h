@@ -100,8 +100,8 @@ class Session {
   std::pair<Dim, Dim> pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner, const Name& node);
   // Decides that a formula made only of pending sizes stays as in the file; false where it is made of others.
   bool keep(const Dim& formula, const Name& node);
-  // Decides what no operator decided: sizes that have a formula for this case, and pairs of parts, where a part with the
-  // same exported size on axes of different sizes is a block, which stays.
+  // Decides what no operator decided: sizes that have a formula for this case, and pairs of parts, where a part with
+  // the same exported size on axes of different sizes is a block, which stays.
   void settle_rest();
   // The first size that is still pending, or decided in a way that the requested sizes do not allow: node and reason.
   std::optional<std::pair<std::string, std::string>> unsettled() const;
@@ -137,9 +137,9 @@ class Session {
 
   struct Pending {
     std::string node;
-    std::optional<Dim> whole = {};  // product of the two parts
-    std::string other = {};         // symbol of the other part
-    bool is_outer = false;          // of the two parts
+    std::optional<Dim> whole = {};      // product of the two parts
+    std::string other = {};             // symbol of the other part
+    bool is_outer = false;              // of the two parts
     std::optional<Dim> otherwise = {};  // where no operator decides
   };
   std::map<std::string, Pending, std::less<>> pending_;
@@ -167,7 +167,7 @@ struct OpContext::State {
   std::int64_t opset = 1;
   OpFacts facts = {};
   const CustomOperator* custom = nullptr;  // the one that the rule follows; null for other rules
-  std::vector<const ValueInfo*> inputs;  // null where omitted
+  std::vector<const ValueInfo*> inputs;    // null where omitted
   std::vector<ValueInfo> outputs;
   std::vector<bool> output_set;
 };

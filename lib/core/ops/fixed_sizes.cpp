@@ -22,6 +22,7 @@
 #include <tuple>
 
 #include "ops/context.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 
@@ -348,14 +349,11 @@ void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vec
       return reshape.exported_input[k] != 1 || reshape.input[k].is_constant();
     };
     std::optional<Shape> formulas;
-    bool all_plain =
-        std::all_of(is_stated.begin() + static_cast<std::ptrdiff_t>(first),
-                    is_stated.begin() + static_cast<std::ptrdiff_t>(j), [](bool stated) { return stated; });
+    bool all_plain = std::all_of(is_stated.begin() + first, is_stated.begin() + j, [](bool stated) { return stated; });
     for (std::size_t k = first_input; k < i; ++k) all_plain = all_plain && is_plain(k);
     if (places.size() > 1 && all_plain) {
       const auto of = [&](const auto& list) {
-        return std::decay_t<decltype(list)>(list.begin() + static_cast<std::ptrdiff_t>(first_input),
-                                            list.begin() + static_cast<std::ptrdiff_t>(i));
+        return std::decay_t<decltype(list)>(list.begin() + first_input, list.begin() + i);
       };
       formulas = Splitter(op).target(of(reshape.input), of(reshape.exported_input), sizes);
     }
@@ -373,7 +371,7 @@ void refuse_single_windows(const OpContext& op, const Unbatched& reshape,
   for (std::size_t k = 1; k + 1 < followed.size(); ++k)
     if (reshape.exported_target[k] == 1 && !followed[k] && followed[k - 1] && followed[k + 1] &&
         (changes(*op.fixed_sizes(), *followed[k - 1]) || changes(*op.fixed_sizes(), *followed[k + 1])))
-      op.unknown("one window covers the axis of size " + std::to_string(reshape.exported_target[k + 1]));
+      op.unknown(cat("one window covers the axis of size ", reshape.exported_target[k + 1]));
 }
 
 }  // namespace
@@ -405,8 +403,8 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
       op.unknown("the target shape is fixed at the exported batch, and the place of the batch in it is unknown");
   }
   const auto note = [&](std::size_t i, const Dim& formula) {
-    op.note("target size " + exported[i].to_string() + " at axis " + std::to_string(i) + ", fixed at export, read as " +
-            as_read(fixed, formula));
+    op.note(cat("target size ", exported[i].to_string(), " at axis ", i, ", fixed at export, read as ",
+                as_read(fixed, formula)));
   };
   std::vector<std::optional<Dim>> followed(target.size());
   if (any(input, [&](const Dim& dim) { return fixed.hold_other(dim); })) {

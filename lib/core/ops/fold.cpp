@@ -5,15 +5,15 @@
 
 #include "ops/context.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 
 const Scalar& SmallTensor::operator[](std::int64_t index) const {
   // Attributes and values of a damaged file may name elements that no tensor has.
-  if (index < 0 || index >= count)
-    throw RuleStop{RuleStop::Kind::Contradiction, "element " + std::to_string(index) + " of " + std::to_string(count)};
+  if (index < 0 || index >= count) throw RuleStop{RuleStop::Kind::Contradiction, cat("element ", index, " of ", count)};
   static const Scalar kUnknown;
-  return known == nullptr ? kUnknown : (*known)[static_cast<std::size_t>(index)];
+  return known == nullptr ? kUnknown : (*known)[index];
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -42,7 +43,7 @@ OpCost cost_of_picks(const OpContext& op, const Dim& elements) {
 OpCost cost_gather(const OpContext& op) {
   const auto axis = static_cast<std::size_t>(axis_of(op, 0));
   const Shape& output = op.output_shape(0);
-  const auto begin = output.begin() + static_cast<std::ptrdiff_t>(axis);
+  const auto begin = output.begin() + axis;
   Dim elements = distinct(element_count(Shape(begin, begin + op.rank(1))), op.shape(0)[axis]);
   for (std::size_t i = 0; i < op.shape(0).size(); ++i)
     if (i != axis) elements *= op.shape(0)[i];
@@ -137,7 +138,7 @@ std::size_t index_length(const OpContext& op, std::size_t batch_dims) {
   const auto length = op.shape(1).back().value64();
   if (!length) op.unknown("the length of an index tuple is not known");
   if (*length < 0 || static_cast<std::size_t>(*length) + batch_dims > op.shape(0).size())
-    op.fail("index tuples of " + std::to_string(*length) + " for data of rank " + std::to_string(op.rank(0)));
+    op.fail(cat("index tuples of ", *length, " for data of rank ", op.rank(0)));
   return static_cast<std::size_t>(*length);
 }
 
@@ -145,20 +146,20 @@ void infer_gather_nd(OpContext& op) {
   set_unknown_rank(op);
   static_cast<void>(op.input(1));
   if (!op.has_shape(0) || !op.has_shape(1)) return;
-  const std::int64_t stated = op.attribute("batch_dims", std::int64_t{0});
+  const std::int64_t stated = op.attribute("batch_dims", 0);
   const Shape& data = op.shape(0);
   const Shape& indices = op.shape(1);
-  if (stated < 0 || stated >= std::min(op.rank(0), op.rank(1))) op.fail("batch_dims is " + std::to_string(stated));
+  if (stated < 0 || stated >= std::min(op.rank(0), op.rank(1))) op.fail(cat("batch_dims is ", stated));
   const auto batch_dims = static_cast<std::size_t>(stated);
   const std::size_t length = index_length(op, batch_dims);
   Shape shape(indices.begin(), indices.end() - 1);
   for (std::size_t i = 0; i < batch_dims; ++i) shape[i] = op.unify(data[i], indices[i], "batch dims");
-  shape.insert(shape.end(), data.begin() + static_cast<std::ptrdiff_t>(batch_dims + length), data.end());
+  shape.insert(shape.end(), data.begin() + (batch_dims + length), data.end());
   op.set_output(0, op.element(0), std::move(shape));
 }
 
 OpCost cost_gather_nd(const OpContext& op) {
-  const auto batch_dims = static_cast<std::size_t>(op.attribute("batch_dims", std::int64_t{0}));
+  const auto batch_dims = static_cast<std::size_t>(op.attribute("batch_dims", 0));
   const std::size_t length = index_length(op, batch_dims);
   const Shape& data = op.shape(0);
   const Shape& indices = op.shape(1);
@@ -186,7 +187,7 @@ std::optional<std::int64_t> run_start(const SmallTensor& data, const SmallTensor
 void fold_gather_nd(OpContext& op) {
   const auto data = known_input(op, 0);
   const auto indices = known_input(op, 1);
-  if (!data || !indices || op.attribute("batch_dims", std::int64_t{0}) != 0) return;
+  if (!data || !indices || op.attribute("batch_dims", 0) != 0) return;
   const std::int64_t length = indices->shape.back();
   const std::int64_t run = count_of(std::span(data->shape).subspan(static_cast<std::size_t>(length)));
   TensorValue value;
@@ -202,10 +203,10 @@ void fold_gather_nd(OpContext& op) {
 // Copies the data and places the updates; a reduction combines each update with the existing element.
 OpCost cost_scatter(const OpContext& op) {
   OpCost cost = op.streamed();
-  const std::string_view reduction = op.attribute("reduction", std::string_view("none"));
+  const std::string_view reduction = op.attribute("reduction", "none");
   if (reduction == "none") return cost;
   if (reduction != "add" && reduction != "mul" && reduction != "min" && reduction != "max")
-    op.fail("reduction is '" + std::string(reduction) + "'");
+    op.fail(cat("reduction is '", reduction, "'"));
   cost.arith = op.elements(2);
   if (reduction == "min" || reduction == "max") cost.comparisons = cost.arith;
   return cost;
@@ -215,8 +216,7 @@ void infer_scatter_elements(OpContext& op) {
   if (op.has_shape(0)) {
     axis_of(op, 0);
     for (const int i : {1, 2})
-      if (op.has_shape(i) && op.rank(i) != op.rank(0))
-        op.fail("input " + std::to_string(i) + " differs from the data in rank");
+      if (op.has_shape(i) && op.rank(i) != op.rank(0)) op.fail(cat("input ", i, " differs from the data in rank"));
   }
   if (op.has_shape(1) && op.has_shape(2))
     for (std::size_t i = 0; i < op.shape(1).size() && op.rank(1) == op.rank(2); ++i)
@@ -229,16 +229,16 @@ void infer_scatter_nd(OpContext& op) {
   if (op.has_shape(0) && op.has_shape(1) && op.has_shape(2) && op.shape(1).back().is_constant()) {
     const std::size_t length = index_length(op, 0);
     Shape expected(op.shape(1).begin(), op.shape(1).end() - 1);
-    expected.insert(expected.end(), op.shape(0).begin() + static_cast<std::ptrdiff_t>(length), op.shape(0).end());
+    expected.insert(expected.end(), op.shape(0).begin() + length, op.shape(0).end());
     if (expected.size() != op.shape(2).size())
-      op.fail("updates have rank " + std::to_string(op.rank(2)) + ", expected " + std::to_string(expected.size()));
+      op.fail(cat("updates have rank ", op.rank(2), ", expected ", expected.size()));
     for (std::size_t i = 0; i < expected.size(); ++i)
       op.unify(expected[i], op.shape(2)[i], "dims of indices and updates");
   }
   op.set_output(0, op.input(0));
 }
 
-bool overwrites(const OpContext& op) { return op.attribute("reduction", std::string_view("none")) == "none"; }
+bool overwrites(const OpContext& op) { return op.attribute("reduction", "none") == "none"; }
 
 void fold_scatter_elements(OpContext& op) {
   const auto data = small_input(op, 0);
@@ -255,7 +255,7 @@ void fold_scatter_elements(OpContext& op) {
     for (std::size_t k = 0; k < to.size(); ++k)
       if (k != axis) target += i / from[k] % indices->shape[k] * to[k];
     if (!index || target >= data->count) return;
-    value[static_cast<std::size_t>(target)] = (*updates)[i];
+    value[target] = (*updates)[i];
   }
   publish(op, std::move(value));
 }
@@ -271,7 +271,7 @@ void fold_scatter_nd(OpContext& op) {
   for (std::int64_t tuple = 0; length > 0 && tuple < indices->count / length; ++tuple) {
     const auto start = run_start(*data, *indices, tuple, length);
     if (!start || (tuple + 1) * run > updates->count) return;
-    for (std::int64_t i = 0; i < run; ++i) value[static_cast<std::size_t>(*start + i)] = (*updates)[tuple * run + i];
+    for (std::int64_t i = 0; i < run; ++i) value[*start + i] = (*updates)[tuple * run + i];
   }
   publish(op, std::move(value));
 }
@@ -286,7 +286,7 @@ void infer_one_hot(OpContext& op) {
   if (value != nullptr && value->size() == 1) depth = as_dim(convert((*value)[0], op.element(1), ElementType::Int64));
   if (depth && depth->is_constant() && *depth->value() < 0) op.fail("a depth of " + depth->to_string());
   Shape shape = op.shape(0);
-  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0) + 1);
+  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0) + 1);
   shape.insert(shape.begin() + axis, depth ? *depth : op.fresh("depth", "the depth of OneHot is computed from data"));
   op.set_output(0, element, std::move(shape));
 }
@@ -303,7 +303,7 @@ void fold_one_hot(OpContext& op) {
   const auto values = known_input(op, 2);
   const auto output = small_output(op, 0);
   if (!indices || !values || !output || values->count != 2) return;
-  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0) + 1));
+  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("axis", -1), op.rank(0) + 1));
   const std::int64_t depth = (*output)[axis];
   const std::int64_t inner = strides_of(*output)[axis];
   TensorValue value;
@@ -327,7 +327,7 @@ void infer_top_k(OpContext& op) {
   op.set_output(1, {.element = ElementType::Int64, .shape = std::nullopt});
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
-  Dim& along = shape[static_cast<std::size_t>(axis_of(op, -1))];
+  Dim& along = shape[axis_of(op, -1)];
   std::optional<Dim> k;
   if (op.opset() < 10) {
     k = Dim(op.required_integer("k"));
@@ -348,7 +348,7 @@ void fold_top_k(OpContext& op) {
   const auto output = small_output(op, 0);
   if (!input || !output) return;
   const auto axis = static_cast<std::size_t>(axis_of(op, -1));
-  const bool largest = op.attribute("largest", std::int64_t{1}) != 0;
+  const bool largest = op.flag("largest", true);
   const std::int64_t inner = strides_of(input->shape)[axis];
   const std::int64_t size = input->shape[axis];
   const std::int64_t k = (*output)[axis];
@@ -364,12 +364,11 @@ void fold_top_k(OpContext& op) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(size));
     std::iota(order.begin(), order.end(), 0);
     // Equal elements keep their order: the lower index comes first.
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-      return keys[static_cast<std::size_t>(start + a * inner)] < keys[static_cast<std::size_t>(start + b * inner)];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return keys[start + a * inner] < keys[start + b * inner]; });
     for (std::int64_t i = 0; i < k; ++i) {
       const auto at = static_cast<std::size_t>(line / inner * k * inner + line % inner + i * inner);
-      const std::int64_t place = order[static_cast<std::size_t>(i)];
+      const std::int64_t place = order[i];
       values[at] = (*input)[start + place * inner];
       places[at] = Dim(place);
     }
@@ -428,11 +427,11 @@ void infer_compress(OpContext& op) {
   const bool flat = !op.has_attribute("axis");
   if (!op.has_shape(0) && !flat) return set_unknown_rank(op);
   std::optional<Dim> most;
-  if (op.has_shape(0)) most = flat ? op.elements(0) : op.shape(0)[static_cast<std::size_t>(axis_of(op, 0))];
+  if (op.has_shape(0)) most = flat ? op.elements(0) : op.shape(0)[axis_of(op, 0)];
   const Dim count = known ? Dim(*known) : op.fresh("compressed", "the number of true conditions", most);
   if (flat) return op.set_output(0, op.element(0), {count});
   Shape shape = op.shape(0);
-  shape[static_cast<std::size_t>(axis_of(op, 0))] = count;
+  shape[axis_of(op, 0)] = count;
   op.set_output(0, op.element(0), std::move(shape));
 }
 

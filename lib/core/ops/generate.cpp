@@ -6,6 +6,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -110,7 +111,7 @@ void fold_constant_of_shape(OpContext& op) {
 }
 
 void infer_eye_like(OpContext& op) {
-  if (op.has_shape(0) && op.rank(0) != 2) op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2");
+  if (op.has_shape(0) && op.rank(0) != 2) op.fail(cat("the input has rank ", op.rank(0), ", expected 2"));
   op.set_output(0, {.element = element_attribute(op, "dtype", op.element(0)), .shape = op.input(0).shape});
 }
 
@@ -170,7 +171,7 @@ Shape listed_shape(const OpContext& op) {
   const auto listed = op.integer_list("shape");
   if (!listed) op.fail("attribute shape is missing");
   for (const std::int64_t size : *listed)
-    if (size < 0) op.fail("a size of " + std::to_string(size));
+    if (size < 0) op.fail(cat("a size of ", size));
   return Shape(listed->begin(), listed->end());
 }
 
@@ -200,13 +201,13 @@ OpCost cost_normal(const OpContext& op) {
 // Scores [batch, classes] → [batch, sample_size].
 void infer_multinomial(OpContext& op) {
   const ElementType element = element_attribute(op, "dtype", ElementType::Int32);
-  const std::int64_t samples = op.attribute("sample_size", std::int64_t{1});
-  if (samples < 0) op.fail("sample_size is " + std::to_string(samples));
+  const std::int64_t samples = op.attribute("sample_size", 1);
+  if (samples < 0) op.fail(cat("sample_size is ", samples));
   if (!op.has_shape(0)) {
     const Dim batch = op.fresh("batch", "the input's rank is not known");
     return op.set_output(0, element, {batch, Dim(samples)});
   }
-  if (op.rank(0) != 2) op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2");
+  if (op.rank(0) != 2) op.fail(cat("the input has rank ", op.rank(0), ", expected 2"));
   op.set_output(0, element, {op.shape(0)[0], Dim(samples)});
 }
 

@@ -8,6 +8,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -19,8 +20,7 @@ std::vector<std::size_t> permutation(const OpContext& op, std::size_t rank) {
   std::iota(perm.rbegin(), perm.rend(), std::size_t{0});
   const auto listed = op.integer_list("perm");
   if (!listed || (listed->empty() && rank > 0)) return perm;
-  if (listed->size() != rank)
-    op.fail("perm has " + std::to_string(listed->size()) + " entries for rank " + std::to_string(rank));
+  if (listed->size() != rank) op.fail(cat("perm has ", listed->size(), " entries for rank ", rank));
   const std::vector<int> axes = normal_axes(op, *listed, static_cast<int>(rank));
   std::copy(axes.begin(), axes.end(), perm.begin());
   return perm;
@@ -52,14 +52,14 @@ void fold_transpose(OpContext& op) {
 std::int64_t block_size(const OpContext& op) {
   constexpr std::int64_t kMaxBlock = 1 << 20;
   const std::int64_t block = op.required_integer("blocksize");
-  if (block < 1 || block > kMaxBlock) op.fail("blocksize is " + std::to_string(block));
-  if (op.rank(0) != 4) op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 4");
+  if (block < 1 || block > kMaxBlock) op.fail(cat("blocksize is ", block));
+  if (op.rank(0) != 4) op.fail(cat("the input has rank ", op.rank(0), ", expected 4"));
   return block;
 }
 
 Dim divided(const OpContext& op, const Dim& size, std::int64_t divisor) {
   if (auto exact = exact_div(size, divisor)) return *std::move(exact);
-  if (size.is_constant()) op.fail(size.to_string() + " does not divide into blocks of " + std::to_string(divisor));
+  if (size.is_constant()) op.fail(cat(size.to_string(), " does not divide into blocks of ", divisor));
   return floor_div(size, divisor);
 }
 
@@ -136,15 +136,14 @@ TensorValue repeats(const OpContext& op) {
   TensorValue result(rank, Dim(1));
   const TensorValue* counts = op.value(1);
   if (op.opset() >= 6) {
-    if (counts != nullptr && counts->size() != rank)
-      op.fail(std::to_string(counts->size()) + " repeats for rank " + std::to_string(rank));
+    if (counts != nullptr && counts->size() != rank) op.fail(cat(counts->size(), " repeats for rank ", rank));
     return counts != nullptr ? *counts : TensorValue(rank);
   }
   const TensorValue* axis = op.value(2);
   const auto along = axis != nullptr && axis->size() == 1 ? as_real((*axis)[0]) : std::nullopt;
   if (!along) op.unknown("the axis to repeat is not known");
   const Scalar count = counts != nullptr && counts->size() == 1 ? (*counts)[0] : Scalar();
-  result[static_cast<std::size_t>(normal_axis(op, static_cast<std::int64_t>(*along), op.rank(0)))] =
+  result[normal_axis(op, static_cast<std::int64_t>(*along), op.rank(0))] =
       convert(count, op.element(1), ElementType::Int64);
   return result;
 }
@@ -206,12 +205,12 @@ Padding padding(const OpContext& op) {
     axes = *stated;
   }
   if (listed.size() != 2 * axes.size())
-    op.fail("pads has " + std::to_string(listed.size()) + " entries, expected " + std::to_string(2 * axes.size()));
+    op.fail(cat("pads has ", listed.size(), " entries, expected ", 2 * axes.size()));
   Padding result{TensorValue(rank, Dim(0)), TensorValue(rank, Dim(0))};
   const std::vector<int> normal = normal_axes(op, axes, op.rank(0));
   for (std::size_t i = 0; i < normal.size(); ++i) {
-    result.begin[static_cast<std::size_t>(normal[i])] = listed[i];
-    result.end[static_cast<std::size_t>(normal[i])] = listed[i + normal.size()];
+    result.begin[normal[i]] = listed[i];
+    result.end[normal[i]] = listed[i + normal.size()];
   }
   return result;
 }
@@ -224,8 +223,7 @@ void infer_pad(OpContext& op) {
     const auto begin = as_dim(pads.begin[i]);
     const auto end = as_dim(pads.end[i]);
     shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
-    if (shape[i].is_constant() && *shape[i].value() < 0)
-      op.fail("pads remove more than axis " + std::to_string(i) + " has");
+    if (shape[i].is_constant() && *shape[i].value() < 0) op.fail(cat("pads remove more than axis ", i, " has"));
   }
   op.set_output(0, op.element(0), std::move(shape));
 }
@@ -247,8 +245,7 @@ OpCost cost_pad(const OpContext& op) {
 // --- Trilu, ReverseSequence ---
 
 void infer_trilu(OpContext& op) {
-  if (op.has_shape(0) && op.rank(0) < 2)
-    op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
+  if (op.has_shape(0) && op.rank(0) < 2) op.fail(cat("the input has rank ", op.rank(0), ", expected 2 or more"));
   op.set_output(0, op.input(0));
 }
 
@@ -257,26 +254,26 @@ void fold_trilu(OpContext& op) {
   const auto input = known_input(op, 0);
   const auto diagonal = op.has_input(1) ? op.integers(1) : std::vector<std::int64_t>{0};
   if (!input || !diagonal || diagonal->size() != 1) return;
-  const bool upper = op.attribute("upper", std::int64_t{1}) != 0;
+  const bool upper = op.flag("upper", true);
   const std::int64_t columns = input->shape.back();
   const std::int64_t rows = input->shape[input->shape.size() - 2];
   const Scalar zero = is_float(op.element(0)) ? real(0, op.element(0)) : Scalar(Dim(0));
   TensorValue value = *input->known;
   for (std::int64_t i = 0; i < input->count; ++i) {
     const std::int64_t offset = i % columns - i / columns % rows;
-    if (upper ? offset < diagonal->front() : offset > diagonal->front()) value[static_cast<std::size_t>(i)] = zero;
+    if (upper ? offset < diagonal->front() : offset > diagonal->front()) value[i] = zero;
   }
   publish(op, std::move(value));
 }
 
 void infer_reverse_sequence(OpContext& op) {
   if (op.has_shape(0)) {
-    const int time = normal_axis(op, op.attribute("time_axis", std::int64_t{0}), op.rank(0));
-    const int batch = normal_axis(op, op.attribute("batch_axis", std::int64_t{1}), op.rank(0));
+    const int time = normal_axis(op, op.attribute("time_axis", 0), op.rank(0));
+    const int batch = normal_axis(op, op.attribute("batch_axis", 1), op.rank(0));
     if (time == batch) op.fail("time_axis and batch_axis are the same");
     if (op.has_shape(1)) {
-      if (op.rank(1) != 1) op.fail("sequence_lens has rank " + std::to_string(op.rank(1)) + ", expected 1");
-      op.unify(op.shape(0)[static_cast<std::size_t>(batch)], op.shape(1)[0], "batch and sequence_lens");
+      if (op.rank(1) != 1) op.fail(cat("sequence_lens has rank ", op.rank(1), ", expected 1"));
+      op.unify(op.shape(0)[batch], op.shape(1)[0], "batch and sequence_lens");
     }
   }
   op.set_output(0, op.input(0));

@@ -2,21 +2,21 @@
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
 
 void infer_loss(OpContext& op) {
-  const std::string_view reduction = op.attribute("reduction", std::string_view("mean"));
-  if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    op.fail("reduction is '" + std::string(reduction) + "'");
+  const std::string_view reduction = op.attribute("reduction", "mean");
+  if (reduction != "none" && reduction != "sum" && reduction != "mean") op.fail(cat("reduction is '", reduction, "'"));
   set_element(op, 0, op.element(0));
   op.set_output(1, op.input(0));  // SoftmaxCrossEntropyLoss: the log-probabilities
   if (op.has_shape(0) && op.has_shape(1)) {
     const Shape& scores = op.shape(0);
     const Shape& labels = op.shape(1);
     if (scores.size() < 2 || labels.size() + 1 != scores.size())
-      op.fail("scores have rank " + std::to_string(scores.size()) + ", labels " + std::to_string(labels.size()));
+      op.fail(cat("scores have rank ", scores.size(), ", labels ", labels.size()));
     for (std::size_t i = 0; i < labels.size(); ++i)
       op.unify(scores[i == 0 ? 0 : i + 1], labels[i], "scores and labels");
     if (op.has_shape(2) && op.rank(2) == 1) op.unify(scores[1], op.shape(2)[0], "classes and weights");
@@ -28,11 +28,10 @@ void infer_loss(OpContext& op) {
 // The sum takes an addition per label; the mean also takes a division and, with class weights, the sum of the weights.
 Work loss_work(const OpContext& op) {
   const Dim labels = op.elements(1);
-  const std::string_view reduction = op.attribute("reduction", std::string_view("mean"));
+  const std::string_view reduction = op.attribute("reduction", "mean");
   const bool weighted = op.has_input(2);
   const bool ignores = op.has_attribute("ignore_index");
-  Work work =
-      Work{.arith = (ignores ? 2 : 1) + (weighted ? 1 : 0), .special = 0, .comparisons = ignores ? 1 : 0} * labels;
+  Work work = Work{.arith = (ignores ? 2 : 1) + (weighted ? 1 : 0), .comparisons = ignores ? 1 : 0} * labels;
   if (reduction != "none") work.arith += labels;
   if (reduction == "mean") work.arith += (weighted ? labels : Dim(0)) + 1;
   return work;

@@ -5,6 +5,7 @@
 #include "ops/product.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -69,7 +70,7 @@ OpCost cost_gemm(const OpContext& op) { return gemm_cost(op, 1.0); }
 void infer_det(OpContext& op) {
   if (!op.has_shape(0)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
   Shape shape = op.shape(0);
-  if (shape.size() < 2) op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 2 or more");
+  if (shape.size() < 2) op.fail(cat("the input has rank ", shape.size(), ", expected 2 or more"));
   op.unify(shape[shape.size() - 2], shape.back(), "rows and columns");
   shape.resize(shape.size() - 2);
   op.set_output(0, op.element(0), std::move(shape));

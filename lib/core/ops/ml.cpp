@@ -8,6 +8,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 #include "ops/tree_depth.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -42,7 +43,7 @@ struct Table {
 Table table_of(const OpContext& op) {
   const Shape& shape = op.shape(0);
   if (shape.size() == 1) return {1, shape[0]};
-  if (shape.size() != 2) op.fail("X has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  if (shape.size() != 2) op.fail(cat("X has rank ", shape.size(), ", expected 1 or 2"));
   return {shape[0], shape[1]};
 }
 
@@ -122,10 +123,10 @@ OpCost cost_scaler(const OpContext& op) {
 
 // MAX: the largest, a division. L1: absolute value, sum, division. L2: square, sum, division; a root per row.
 OpCost cost_normalizer(const OpContext& op) {
-  const std::string_view norm = op.attribute("norm", std::string_view("MAX"));
+  const std::string_view norm = op.attribute("norm", "MAX");
   if (norm == "MAX") return cost_each<2, 0, 1>(op);
   if (norm == "L1") return cost_each<3, 0, 1>(op);
-  if (norm != "L2") op.fail("norm is '" + std::string(norm) + "'");
+  if (norm != "L2") op.fail(cat("norm is '", norm, "'"));
   OpCost cost = cost_each<3>(op);
   cost.special = table_of(op).rows;
   return cost;
@@ -136,7 +137,7 @@ void infer_feature_vectorizer(OpContext& op) {
   Dim rows = 1, columns = 0;
   for (int i = 0; i < op.input_count(); ++i) {
     const Shape& part = op.shape(i);
-    if (part.empty()) op.fail("input " + std::to_string(i) + " is a scalar");
+    if (part.empty()) op.fail(cat("input ", i, " is a scalar"));
     const Dim own_rows = part.size() == 1 ? Dim(1) : part[0];
     rows = i == 0 ? own_rows : op.unify(rows, own_rows, "rows of the inputs");
     columns += element_count(Shape(part.begin() + (part.size() == 1 ? 0 : 1), part.end()));
@@ -145,7 +146,7 @@ void infer_feature_vectorizer(OpContext& op) {
   if (const auto stated = op.integer_list("inputdimensions"); stated && !stated->empty()) {
     columns = 0;
     for (const std::int64_t size : *stated) {
-      if (size < 0) op.fail("inputdimensions holds " + std::to_string(size));
+      if (size < 0) op.fail(cat("inputdimensions holds ", size));
       columns += size;
     }
   }
@@ -157,17 +158,17 @@ void infer_feature_vectorizer(OpContext& op) {
 // A positive size given by an attribute.
 Dim stated_count(const OpContext& op, std::string_view attribute, std::int64_t otherwise) {
   const std::int64_t count = op.attribute(attribute, otherwise);
-  if (count < 1) op.fail(std::string(attribute) + " is " + std::to_string(count));
+  if (count < 1) op.fail(cat(attribute, " is ", count));
   return count;
 }
 
 // One output row per map: [1, entries]. Sparse maps are spread over max_map columns.
 void infer_cast_map(OpContext& op) {
-  const std::string_view to = op.attribute("cast_to", std::string_view("TO_FLOAT"));
+  const std::string_view to = op.attribute("cast_to", "TO_FLOAT");
   ElementType element = ElementType::Float32;
   if (to == "TO_STRING") element = ElementType::String;
   if (to == "TO_INT64") element = ElementType::Int64;
-  const bool sparse = op.attribute("map_form", std::string_view("DENSE")) == "SPARSE";
+  const bool sparse = op.attribute("map_form", "DENSE") == "SPARSE";
   const Dim entries = sparse ? stated_count(op, "max_map", 1) : op.fresh("entries", "entries of a map");
   op.set_output(0, element, {Dim(1), entries});
 }
@@ -213,14 +214,14 @@ OpCost cost_zip_map(const OpContext& op) {
 Work post_transform_work(const OpContext& op, std::string_view name) {
   if (name == "NONE") return {};
   if (name == "SOFTMAX") return softmax_work();
-  if (name == "SOFTMAX_ZERO") return softmax_work() + Work{.arith = 1, .special = 0, .comparisons = 1};
-  if (name == "LOGISTIC") return {.arith = 0, .special = 1, .comparisons = 0};
-  if (name == "PROBIT") return {.arith = 13, .special = 3, .comparisons = 0};
-  op.fail("post_transform is '" + std::string(name) + "'");
+  if (name == "SOFTMAX_ZERO") return softmax_work() + Work{.arith = 1, .comparisons = 1};
+  if (name == "LOGISTIC") return {.special = 1};
+  if (name == "PROBIT") return {.arith = 13, .special = 3};
+  op.fail(cat("post_transform is '", name, "'"));
 }
 
 Work post_transform_work(const OpContext& op) {
-  return post_transform_work(op, op.attribute("post_transform", std::string_view("NONE")));
+  return post_transform_work(op, op.attribute("post_transform", "NONE"));
 }
 
 // Output 0 the label of each row, output 1 its scores.
@@ -233,7 +234,7 @@ void set_classes(OpContext& op, bool integer_labels, const Dim& scores) {
 // The label belongs to the largest score.
 Work best_class_work(const OpContext& op, const Dim& rows) {
   const Dim comparisons = rows * (op.output_shape(1)[1] - 1);
-  return {.arith = comparisons, .special = 0, .comparisons = comparisons};
+  return {.arith = comparisons, .comparisons = comparisons};
 }
 
 // --- linear models ---
@@ -286,7 +287,7 @@ OpCost cost_linear_regressor(const OpContext& op) {
 // RBF: F differences and F macs, −γ·(1), exp.
 OpCost kernel_cost(const OpContext& op, const Dim& vectors) {
   const Table table = table_of(op);
-  const std::string_view kernel = op.attribute("kernel_type", std::string_view("LINEAR"));
+  const std::string_view kernel = op.attribute("kernel_type", "LINEAR");
   const Dim pairs = table.rows * vectors;
   OpCost cost = op.streamed();
   cost.precision = ElementType::Float32;
@@ -298,7 +299,7 @@ OpCost kernel_cost(const OpContext& op, const Dim& vectors) {
     cost.arith = pairs * (table.features + 1);
     cost.special = pairs;
   } else if (kernel != "LINEAR") {
-    op.fail("kernel_type is '" + std::string(kernel) + "'");
+    op.fail(cat("kernel_type is '", kernel, "'"));
   }
   for (const std::string_view weights : {"support_vectors", "coefficients", "rho", "prob_a", "prob_b"})
     cost.read(PartMoved::kAttributes, kRealBytes * list_length(op, weights));
@@ -309,7 +310,7 @@ std::int64_t support_vectors(const OpContext& op) {
   constexpr std::int64_t kMostPerClass = std::int64_t{1} << 31;
   std::int64_t vectors = 0;
   for (const std::int64_t count : op.integer_list("vectors_per_class").value_or(std::vector<std::int64_t>{})) {
-    if (count < 0 || count > kMostPerClass) op.fail("vectors_per_class holds " + std::to_string(count));
+    if (count < 0 || count > kMostPerClass) op.fail(cat("vectors_per_class holds ", count));
     vectors += count;
   }
   return vectors;
@@ -344,7 +345,7 @@ OpCost cost_svm_classifier(const OpContext& op) {
   }
   cost += post_transform_work(op) * op.output_elements(1);
   const Dim comparisons = table.rows * (Dim(classes) - 1);
-  cost += Work{.arith = comparisons, .special = 0, .comparisons = comparisons};
+  cost += Work{.arith = comparisons, .comparisons = comparisons};
   return cost;
 }
 
@@ -356,13 +357,13 @@ void infer_svm_regressor(OpContext& op) {
 // A coefficient per vector, and ρ; a one-class machine compares the result with 0.
 OpCost cost_svm_regressor(const OpContext& op) {
   const Table table = table_of(op);
-  const std::int64_t vectors = op.attribute("n_supports", std::int64_t{0});
-  if (vectors < 0) op.fail("n_supports is " + std::to_string(vectors));
+  const std::int64_t vectors = op.attribute("n_supports", 0);
+  if (vectors < 0) op.fail(cat("n_supports is ", vectors));
   OpCost cost = kernel_cost(op, vectors > 0 ? Dim(vectors) : Dim(1));
   if (vectors > 0) cost.macs += table.rows * vectors;
   cost.arith += table.rows;
   cost += post_transform_work(op) * table.rows;
-  if (op.attribute("one_class", std::int64_t{0}) != 0) {
+  if (op.flag("one_class")) {
     cost.arith += table.rows;
     cost.comparisons += table.rows;
   }
@@ -415,7 +416,7 @@ OpCost cost_tree_regressor(const OpContext& op) {
   const Forest forest = forest_of_nodes(op, "target");
   OpCost cost = op.streamed();
   add_forest(cost, op, forest, rows, 0);
-  add_aggregation(cost, op, forest, rows, op.attribute("aggregate_function", std::string_view("SUM")));
+  add_aggregation(cost, op, forest, rows, op.attribute("aggregate_function", "SUM"));
   cost += post_transform_work(op) * op.output_elements(0);
   return cost;
 }
@@ -431,8 +432,7 @@ OpCost cost_tree_ensemble(const OpContext& op) {
   constexpr std::array<std::string_view, 5> kTransforms = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
   const auto choice = [&](std::string_view name, std::int64_t otherwise, std::size_t choices) {
     const std::int64_t value = op.attribute(name, otherwise);
-    if (value < 0 || static_cast<std::size_t>(value) >= choices)
-      op.fail(std::string(name) + " is " + std::to_string(value));
+    if (value < 0 || static_cast<std::size_t>(value) >= choices) op.fail(cat(name, " is ", value));
     return static_cast<std::size_t>(value);
   };
   const Dim rows = table_of(op).rows;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/core/rule.h"
 
 namespace pagoda::inline core::ops {
@@ -75,13 +76,13 @@ inline double norm_order(const OpContext& op) {
 
 // |x|^p of one element: p = 1 the absolute value; p = 2 a square; else absolute value and pow.
 inline Work norm_power_work(double p) {
-  if (p == 1) return {.arith = 1, .special = 0, .comparisons = 1};
-  if (p == 2) return {.arith = 1, .special = 0, .comparisons = 0};
+  if (p == 1) return {.arith = 1, .comparisons = 1};
+  if (p == 2) return {.arith = 1};
   return {.arith = 1, .special = 1, .comparisons = 1};
 }
 
 // The p-th root of one sum: nothing for p = 1, else one sqrt or pow.
-inline Work norm_root_work(double p) { return {.arith = 0, .special = p == 1 ? 0 : 1, .comparisons = 0}; }
+inline Work norm_root_work(double p) { return {.special = p == 1 ? 0 : 1}; }
 
 // --- interpolation over n axes ---
 
@@ -92,7 +93,7 @@ inline Interpolation interpolation(const OpContext& op, std::string_view otherwi
   if (mode == "nearest") return Interpolation::Nearest;
   if (mode == "linear" || mode == "bilinear") return Interpolation::Linear;
   if (mode == "cubic" || mode == "bicubic") return Interpolation::Cubic;
-  op.fail("mode is '" + std::string(mode) + "', expected nearest, linear or cubic");
+  op.fail(cat("mode is '", mode, "', expected nearest, linear or cubic"));
 }
 
 // Elements read along one axis for one sample.
@@ -102,7 +103,7 @@ inline int taps(Interpolation mode) { return std::array{1, 2, 4}[static_cast<std
 // fraction, the 3 other distances, and Keys' polynomials by Horner's rule, 5 operations for each of the two inner
 // taps and 6 for each of the two outer ones: 2 + 3 + 10 + 12.
 inline Work axis_weights_work(Interpolation mode) {
-  return {.arith = std::array{1, 3, 27}[static_cast<std::size_t>(mode)], .special = 0, .comparisons = 1};
+  return {.arith = std::array{1, 3, 27}[static_cast<std::size_t>(mode)], .comparisons = 1};
 }
 
 // taps^axes: elements read for one sample.
@@ -117,13 +118,13 @@ inline Work weight_products_work(Interpolation mode, int axes) {
   Dim products = 0;
   if (mode != Interpolation::Nearest)
     for (int i = 2; i <= axes; ++i) products += sample_taps(mode, i);
-  return {.arith = products, .special = 0, .comparisons = 0};
+  return {.arith = products};
 }
 
 // One sampled value: a multiplication per tap, and their sum.
 inline Work sample_work(Interpolation mode, int axes) {
   if (mode == Interpolation::Nearest || axes == 0) return {};
-  return {.arith = 2 * sample_taps(mode, axes) - 1, .special = 0, .comparisons = 0};
+  return {.arith = 2 * sample_taps(mode, axes) - 1};
 }
 
 // GridSample. Per location and axis: scale to pixels (mul, add), fold into the image (border: 2 comparisons;
@@ -132,12 +133,12 @@ inline Work sample_work(Interpolation mode, int axes) {
 inline OpCost grid_sample_cost(const OpContext& op, const Dim& locations) {
   const Interpolation mode = interpolation(op, op.opset() >= 20 ? "linear" : "bilinear");
   const int axes = op.rank(0) - 2;
-  const std::string_view padding = op.attribute("padding_mode", std::string_view("zeros"));
+  const std::string_view padding = op.attribute("padding_mode", "zeros");
   OpCost cost = op.streamed({1});
   cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0)));
   Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
-  if (padding == "border") per_axis = per_axis + Work{.arith = 2, .special = 0, .comparisons = 2};
-  if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .special = 0, .comparisons = 1};
+  if (padding == "border") per_axis = per_axis + Work{.arith = 2, .comparisons = 2};
+  if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .comparisons = 1};
   cost += per_axis * (locations * axes);
   cost += weight_products_work(mode, axes) * locations;
   cost += sample_work(mode, axes) * op.output_elements(0);

@@ -5,30 +5,29 @@
 #include "ops/nn_work.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
 
 // The type in which statistics are computed (attribute stash_type): float32 unless stated.
 ElementType stash_type(const OpContext& op) {
-  const std::int64_t type = op.attribute("stash_type", std::int64_t{1});
-  if (type != 1 && type != 10 && type != 11 && type != 16) op.fail("stash_type is " + std::to_string(type));
+  const std::int64_t type = op.attribute("stash_type", 1);
+  if (type != 1 && type != 10 && type != 11 && type != 16) op.fail(cat("stash_type is ", type));
   return static_cast<ElementType>(type);
 }
 
 // Mean and variance: per element an addition, a subtraction, a square, an addition; per statistic two divisions.
-Work moments_work(const Dim& elements, const Dim& statistics) {
-  return {.arith = 4 * elements + 2 * statistics, .special = 0, .comparisons = 0};
-}
+Work moments_work(const Dim& elements, const Dim& statistics) { return {.arith = 4 * elements + 2 * statistics}; }
 
 // 1/√(v + ε): an addition and an rsqrt.
-Work inverse_root_work(const Dim& statistics) { return {.arith = statistics, .special = statistics, .comparisons = 0}; }
+Work inverse_root_work(const Dim& statistics) { return {.arith = statistics, .special = statistics}; }
 
 // --- batch normalization ---
 
 // Outputs beyond the first exist only in training; since opset 14 an attribute states the mode.
 bool is_training(const OpContext& op) {
-  if (op.opset() >= 14) return op.attribute("training_mode", std::int64_t{0}) != 0;
+  if (op.opset() >= 14) return op.flag("training_mode");
   return op.output_count() > 1;
 }
 
@@ -67,7 +66,7 @@ Dim row_count(const OpContext& op, std::int64_t default_axis) {
 
 Shape statistics_shape(const OpContext& op) {
   Shape shape = op.shape(0);
-  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
   std::fill(shape.begin() + axis, shape.end(), Dim(1));
   return shape;
 }
@@ -124,7 +123,7 @@ OpCost cost_channel_norm(const OpContext& op, const Dim& statistics, const Dim& 
 }
 
 Dim image_channels(const OpContext& op) {
-  if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
+  if (op.rank(0) < 2) op.fail(cat("input 0 has rank ", op.rank(0), ", expected 2 or more"));
   return op.shape(0)[0] * op.shape(0)[1];
 }
 
@@ -132,7 +131,7 @@ OpCost cost_instance_norm(const OpContext& op) { return cost_channel_norm(op, im
 
 std::int64_t group_count(const OpContext& op) {
   const std::int64_t groups = op.required_integer("num_groups");
-  if (groups < 1) op.fail("num_groups is " + std::to_string(groups));
+  if (groups < 1) op.fail(cat("num_groups is ", groups));
   return groups;
 }
 
@@ -140,7 +139,7 @@ void infer_group_norm(OpContext& op) {
   const std::int64_t groups = group_count(op);
   if (op.has_shape(0) && op.rank(0) >= 2)
     if (const auto channels = op.shape(0)[1].value64(); channels && *channels % groups != 0)
-      op.fail(std::to_string(*channels) + " channels do not divide into " + std::to_string(groups) + " groups");
+      op.fail(cat(*channels, " channels do not divide into ", groups, " groups"));
   op.set_output(0, op.input(0));
 }
 
@@ -167,7 +166,7 @@ OpCost cost_mean_variance(const OpContext& op) {
   const std::vector<int> axes = normal_axes(op, stated, op.rank(0));
   Dim statistics = 1;
   for (int i = 0; i < op.rank(0); ++i)
-    if (std::find(axes.begin(), axes.end(), i) == axes.end()) statistics *= op.shape(0)[static_cast<std::size_t>(i)];
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) statistics *= op.shape(0)[i];
   cost += moments_work(op.elements(0), statistics);
   cost += inverse_root_work(statistics);
   cost.arith += op.elements(0);
@@ -178,9 +177,9 @@ OpCost cost_mean_variance(const OpContext& op) {
 // count in full.
 OpCost cost_lrn(const OpContext& op) {
   const std::int64_t size = op.required_integer("size");
-  if (size < 1) op.fail("size is " + std::to_string(size));
+  if (size < 1) op.fail(cat("size is ", size));
   OpCost cost = op.streamed();
-  cost += Work{.arith = Dim(size) + 3, .special = 1, .comparisons = 0} * op.elements(0);
+  cost += Work{.arith = Dim(size) + 3, .special = 1} * op.elements(0);
   return cost;
 }
 
@@ -188,10 +187,10 @@ OpCost cost_lrn(const OpContext& op) {
 OpCost cost_lp_norm(const OpContext& op) {
   OpCost cost = op.streamed();
   const double p = norm_order(op);
-  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
   Dim rows = 1;
   for (int i = 0; i < op.rank(0); ++i)
-    if (i != axis) rows *= op.shape(0)[static_cast<std::size_t>(i)];
+    if (i != axis) rows *= op.shape(0)[i];
   cost += norm_power_work(p) * op.elements(0);
   cost += norm_root_work(p) * rows;
   cost.arith += 2 * op.elements(0);
@@ -203,10 +202,10 @@ OpCost cost_lp_norm(const OpContext& op) {
 // Rows that are normalised: since opset 13 along one axis; before, over all axes from `axis` on, flattened.
 Dim softmax_rows(const OpContext& op) {
   if (op.opset() < 13) return row_count(op, 1);
-  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
   Dim rows = 1;
   for (int i = 0; i < op.rank(0); ++i)
-    if (i != axis) rows *= op.shape(0)[static_cast<std::size_t>(i)];
+    if (i != axis) rows *= op.shape(0)[i];
   return rows;
 }
 

@@ -116,8 +116,8 @@ class Initializers {
 
   std::optional<std::pair<GraphId, std::int32_t>> find(GraphId graph_id, ValueId id) {
     for (int steps = 0; steps < 64 && id != kAbsent && graph_id >= 0; ++steps) {
-      const Graph& graph = model_.graphs[static_cast<std::size_t>(graph_id)];
-      const Value& value = graph.values[static_cast<std::size_t>(id)];
+      const Graph& graph = model_.graphs[graph_id];
+      const Value& value = graph.values[id];
       if (value.initializer >= 0) return std::pair(graph_id, value.initializer);
       if (value.outer != kAbsent) {
         id = value.outer;
@@ -133,7 +133,7 @@ class Initializers {
   ValueId reshaped(GraphId graph_id, ValueId id) {
     const auto [at, is_new] = reshapes_.try_emplace(graph_id);
     if (is_new)
-      for (const Node& node : model_.graphs[static_cast<std::size_t>(graph_id)].nodes)
+      for (const Node& node : model_.graphs[graph_id].nodes)
         if (node.op_type == "Reshape" && plain_domain(node.domain).empty() && !node.inputs.empty() &&
             !node.outputs.empty())
           at->second.emplace(node.outputs[0], node.inputs[0]);
@@ -164,9 +164,7 @@ std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& mode
           continue;
         const auto tensor = initializers.find(static_cast<GraphId>(g), node.inputs[packed.input]);
         if (!tensor) continue;
-        const TensorType& type = model.graphs[static_cast<std::size_t>(tensor->first)]
-                                     .initializers[static_cast<std::size_t>(tensor->second)]
-                                     .type;
+        const TensorType& type = model.graphs[tensor->first].initializers[tensor->second].type;
         if (type.element != packed.element || !type.shape) continue;
         try {
           if (const auto weights = packed.weights(node, element_count(*type.shape))) result.emplace(*tensor, *weights);

@@ -4,12 +4,13 @@
 #include "ops/op_rule.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
 
 int spatial_rank(const OpContext& op) {
-  if (op.rank(0) < 3) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 3 or more");
+  if (op.rank(0) < 3) op.fail(cat("input 0 has rank ", op.rank(0), ", expected 3 or more"));
   return op.rank(0) - 2;
 }
 
@@ -43,7 +44,7 @@ void infer_pool(OpContext& op) {
   const Shape& data = op.shape(0);
   const Window window = pool_window(op);
   Shape output = {data[0], data[1]};
-  const bool ceil_mode = op.attribute("ceil_mode", std::int64_t{0}) != 0;
+  const bool ceil_mode = op.flag("ceil_mode");
   for (Dim& size : window_output(op, Shape(data.begin() + 2, data.end()), window, ceil_mode))
     output.push_back(std::move(size));
   op.set_output(1, ElementType::Int64, output);
@@ -77,7 +78,7 @@ OpCost cost_lp_pool(const OpContext& op) {
 void infer_global_pool(OpContext& op) {
   set_element(op, 0, op.element(0));
   const Shape& data = op.shape(0);
-  if (data.size() < 2) op.fail("input 0 has rank " + std::to_string(data.size()) + ", expected 2 or more");
+  if (data.size() < 2) op.fail(cat("input 0 has rank ", data.size(), ", expected 2 or more"));
   Shape output(data.size(), Dim(1));
   output[0] = data[0];
   output[1] = data[1];
@@ -124,7 +125,7 @@ void infer_max_unpool(OpContext& op) {
   Shape output = {data[0], data[1]};
   if (op.has_input(2)) {
     if (const TensorValue* stated = op.value(2)) {
-      if (stated->size() != data.size()) op.fail("output_shape has " + std::to_string(stated->size()) + " entries");
+      if (stated->size() != data.size()) op.fail(cat("output_shape has ", stated->size(), " entries"));
       output = shape_from_value(op, *stated, "unpooled");
       for (std::size_t i = 0; i < output.size(); ++i) output[i] = stated_size(op, data.size(), i, data[i], output[i]);
     } else {
@@ -136,7 +137,7 @@ void infer_max_unpool(OpContext& op) {
       output.push_back(Dim(window.strides[i]) * (data[i + 2] - 1) + window.kernel[i] - window.pads[i] -
                        window.pads[i + axes]);
       if (const auto size = output.back().value(); size && *size < 0)
-        op.fail("spatial axis " + std::to_string(i) + " of the output has size " + output.back().to_string());
+        op.fail(cat("spatial axis ", i, " of the output has size ", output.back().to_string()));
     }
   }
   op.set_output(0, op.element(0), std::move(output));
@@ -167,8 +168,8 @@ OpCost cost_max_roi_pool(const OpContext& op) {
 }
 
 Dim pooled_size(const OpContext& op, std::string_view attribute) {
-  const std::int64_t size = op.attribute(attribute, std::int64_t{1});
-  if (size < 1) op.fail(std::string(attribute) + " is " + std::to_string(size));
+  const std::int64_t size = op.attribute(attribute, 1);
+  if (size < 1) op.fail(cat(attribute, " is ", size));
   return size;
 }
 
@@ -183,7 +184,7 @@ void infer_roi_align(OpContext& op) {
 
 // Samples of a bin along a spatial axis of the map. With sampling_ratio 0 a region has one per pixel: ⌈size / bins⌉.
 Dim roi_samples(const OpContext& op, std::string_view hint, std::size_t axis) {
-  const std::int64_t ratio = op.attribute("sampling_ratio", std::int64_t{0});
+  const std::int64_t ratio = op.attribute("sampling_ratio", 0);
   if (ratio > 0) return ratio;
   return op.fresh(hint, "samples of a region's bin along an axis",
                   ceil_div(op.shape(0)[axis], op.output_shape(0)[axis]));
@@ -197,15 +198,14 @@ Dim roi_samples(const OpContext& op, std::string_view hint, std::size_t axis) {
 OpCost cost_roi_align(const OpContext& op) {
   const Dim rows = roi_samples(op, "roi_rows", 2);
   const Dim columns = roi_samples(op, "roi_columns", 3);
-  const bool shifted = op.opset() >= 16 &&
-                       op.attribute("coordinate_transformation_mode", std::string_view("half_pixel")) == "half_pixel";
-  const bool maximum = op.attribute("mode", std::string_view("avg")) == "max";
+  const bool shifted = op.opset() >= 16 && op.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  const bool maximum = op.attribute("mode", "avg") == "max";
   const Shape& output = op.output_shape(0);
   const Dim& regions = output[0];
   const Dim samples = output[2] * output[3] * rows * columns;  // per region and channel
   OpCost cost = op.streamed({1, 2});
   cost.read(0, byte_size(min(op.elements(0), regions * output[1] * samples * 4), op.element(0)));
-  cost += (shifted ? Work{.arith = 12} : Work{.arith = 10, .special = 0, .comparisons = 2}) * regions;
+  cost += (shifted ? Work{.arith = 12} : Work{.arith = 10, .comparisons = 2}) * regions;
   cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) *
           (regions * (output[2] * rows + output[3] * columns));
   cost += weight_products_work(Interpolation::Linear, 2) * (regions * samples);

@@ -1,4 +1,5 @@
 #include "ops/product.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 
@@ -30,7 +31,7 @@ Dim product_macs(const OpContext& op, const Shape& left, const Shape& right) {
 
 GemmSizes gemm_sizes(const OpContext& op, int a, int b) {
   if (op.rank(a) != 2 || op.rank(b) != 2)
-    op.fail("A and B have ranks " + std::to_string(op.rank(a)) + " and " + std::to_string(op.rank(b)) + ", expected 2");
+    op.fail(cat("A and B have ranks ", op.rank(a), " and ", op.rank(b), ", expected 2"));
   const bool trans_a = op.attribute("transA", std::int64_t{0}) != 0;
   const bool trans_b = op.attribute("transB", std::int64_t{0}) != 0;
   const Shape& left = op.shape(a);
@@ -45,7 +46,7 @@ void infer_gemm_output(OpContext& op, int a, int b, int c, ElementType element) 
   Shape output = {sizes.rows, sizes.columns};
   if (op.has_shape(c)) {
     const Shape& bias = op.shape(c);
-    if (bias.size() > 2) op.fail("C has rank " + std::to_string(bias.size()) + ", expected 2 at most");
+    if (bias.size() > 2) op.fail(cat("C has rank ", bias.size(), ", expected 2 at most"));
     for (std::size_t i = 0; i < bias.size(); ++i) {
       Dim& dim = output[output.size() - bias.size() + i];
       if (bias[i] != Dim(1)) dim = op.unify(dim, bias[i], "dims of C and the product");

@@ -1,16 +1,16 @@
 // Quantization: QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, per tensor, axis or block alike.
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
 
 // The type an attribute names by number; empty when the attribute is absent or 0.
 std::optional<ElementType> stated_type(const OpContext& op, std::string_view attribute) {
-  const std::int64_t type = op.attribute(attribute, std::int64_t{0});
+  const std::int64_t type = op.attribute(attribute, 0);
   if (type == 0) return std::nullopt;
-  if (type < 0 || type > static_cast<std::int64_t>(ElementType::Int2))
-    op.fail(std::string(attribute) + " is " + std::to_string(type));
+  if (type < 0 || type > static_cast<std::int64_t>(ElementType::Int2)) op.fail(cat(attribute, " is ", type));
   return static_cast<ElementType>(type);
 }
 
@@ -18,10 +18,8 @@ std::optional<ElementType> stated_type(const OpContext& op, std::string_view att
 void check_scale(const OpContext& op) {
   if (!op.has_shape(0) || !op.has_shape(1)) return;
   const int rank = op.rank(1);
-  if (rank > 1 && rank != op.rank(0))
-    op.fail("the scale has rank " + std::to_string(rank) + ", the input " + std::to_string(op.rank(0)));
-  if (rank == 1 && op.rank(0) > 1 && op.opset() >= 13)
-    normal_axis(op, op.attribute("axis", std::int64_t{1}), op.rank(0));
+  if (rank > 1 && rank != op.rank(0)) op.fail(cat("the scale has rank ", rank, ", the input ", op.rank(0)));
+  if (rank == 1 && op.rank(0) > 1 && op.opset() >= 13) normal_axis(op, op.attribute("axis", 1), op.rank(0));
 }
 
 void infer_quantize(OpContext& op) {

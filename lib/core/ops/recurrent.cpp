@@ -7,6 +7,7 @@
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -14,36 +15,34 @@ namespace {
 // All three operators have X, W, R, B, sequence_lens and initial_h.
 enum Input { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeephole };
 
-std::int64_t directions(const OpContext& op) {
-  return op.attribute("direction", std::string_view("forward")) == "bidirectional" ? 2 : 1;
-}
+std::int64_t directions(const OpContext& op) { return op.attribute("direction", "forward") == "bidirectional" ? 2 : 1; }
 
-bool is_batch_first(const OpContext& op) { return op.attribute("layout", std::int64_t{0}) != 0; }
+bool is_batch_first(const OpContext& op) { return op.flag("layout"); }
 
 Dim hidden_size(const OpContext& op) {
   if (op.has_attribute("hidden_size")) {
     const std::int64_t hidden = op.required_integer("hidden_size");
-    if (hidden < 1) op.fail("hidden_size is " + std::to_string(hidden));
+    if (hidden < 1) op.fail(cat("hidden_size is ", hidden));
     return hidden;
   }
-  if (op.rank(kR) != 3) op.fail("R has rank " + std::to_string(op.rank(kR)) + ", expected 3");
+  if (op.rank(kR) != 3) op.fail(cat("R has rank ", op.rank(kR), ", expected 3"));
   return op.shape(kR)[2];
 }
 
 void infer_recurrent(OpContext& op, int gates) {
   for (int i = 0; i < op.output_count(); ++i) set_element(op, i, op.element(kX));
   const Shape& data = op.shape(kX);
-  if (data.size() != 3) op.fail("X has rank " + std::to_string(data.size()) + ", expected 3");
+  if (data.size() != 3) op.fail(cat("X has rank ", data.size(), ", expected 3"));
   Dim hidden = hidden_size(op);
   const Dim direction_count = directions(op);
   if (op.has_shape(kW)) {
-    if (op.rank(kW) != 3) op.fail("W has rank " + std::to_string(op.rank(kW)) + ", expected 3");
+    if (op.rank(kW) != 3) op.fail(cat("W has rank ", op.rank(kW), ", expected 3"));
     op.unify(op.shape(kW)[0], direction_count, "directions of W");
     op.unify(op.shape(kW)[1], gates * hidden, "gates × hidden size of W");
     op.unify(op.shape(kW)[2], data[2], "input size of X and W");
   }
   if (op.has_shape(kR)) {
-    if (op.rank(kR) != 3) op.fail("R has rank " + std::to_string(op.rank(kR)) + ", expected 3");
+    if (op.rank(kR) != 3) op.fail(cat("R has rank ", op.rank(kR), ", expected 3"));
     op.unify(op.shape(kR)[0], direction_count, "directions of R");
     op.unify(op.shape(kR)[1], gates * hidden, "gates × hidden size of R");
     hidden = op.unify(hidden, op.shape(kR)[2], "hidden size");
@@ -101,7 +100,7 @@ Work activation_work(const OpContext& op, std::string_view name) {
             .special = activation.special,
             .comparisons = activation.comparisons};
   }
-  op.fail("activation '" + std::string(name) + "' is not one of ONNX's");
+  op.fail(cat("activation '", name, "' is not one of ONNX's"));
 }
 
 // Activation f, g or h (index `of`) of every direction, one evaluation each, with the clipping of its input: two
@@ -114,13 +113,12 @@ Work activations_work(const OpContext& op, std::initializer_list<std::string_vie
   const bool is_stated = names != nullptr && !names->empty();
   // The schema of RNN lists both directions' defaults whatever the direction.
   if (is_stated && names->size() < per_direction * count)
-    op.fail("there are " + std::to_string(names->size()) + " activations, expected " +
-            std::to_string(per_direction * count));
+    op.fail(cat("there are ", names->size(), " activations, expected ", per_direction * count));
   Work work;
   for (std::size_t direction = 0; direction < count; ++direction) {
     const std::size_t at = direction * per_direction + of;
     work = work + activation_work(op, is_stated ? std::string_view((*names)[at]) : defaults.begin()[of]);
-    if (op.has_attribute("clip")) work = work + Work{.arith = 2, .special = 0, .comparisons = 2};
+    if (op.has_attribute("clip")) work = work + Work{.arith = 2, .comparisons = 2};
   }
   return work;
 }
@@ -157,7 +155,7 @@ OpCost cost_gates(const OpContext& op, int gates, int summed) {
 // Per hidden element and step: a bias for each of the gates i, o, f, c; f thrice, g, h; C = f·C + i·c (3), H = o·h(C)
 // (1); peepholes a mul and an add for each of i, o, f. Coupled gates are f = 1 − i: one subtraction, no gate f.
 OpCost cost_lstm(const OpContext& op) {
-  const bool coupled = op.attribute("input_forget", std::int64_t{0}) != 0;
+  const bool coupled = op.flag("input_forget");
   const int gates = coupled ? 3 : 4;
   OpCost cost = cost_gates(op, gates, gates);
   const Dim cells = step_count(op) * hidden_size(op);  // per direction
@@ -173,7 +171,7 @@ OpCost cost_lstm(const OpContext& op) {
 // Per hidden element and step: f twice, g; r·H (1), H = (1 − z)·h + z·H (4); a bias for each of z, r, h. With
 // linear_before_reset, r scales H·R + Rb: the hidden gate adds its two products itself and has two biases.
 OpCost cost_gru(const OpContext& op) {
-  const bool linear_first = op.attribute("linear_before_reset", std::int64_t{0}) != 0;
+  const bool linear_first = op.flag("linear_before_reset");
   OpCost cost = cost_gates(op, 3, linear_first ? 2 : 3);
   const Dim cells = step_count(op) * hidden_size(op);
   const auto work = [&](std::size_t of) { return activations_work(op, {"Sigmoid", "Tanh"}, of); };

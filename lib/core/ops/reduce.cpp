@@ -7,6 +7,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -23,15 +24,15 @@ std::optional<std::vector<bool>> reduced_axes(const OpContext& op) {
   const bool empty_input = from_input && op.has_shape(1) && op.shape(1).size() == 1 && op.shape(1)[0] == Dim(0);
   if (from_input && !axes && !empty_input) return std::nullopt;
   if (!axes || axes->empty()) {
-    const bool keep_all = op.attribute("noop_with_empty_axes", std::int64_t{0}) != 0;
+    const bool keep_all = op.flag("noop_with_empty_axes");
     reduced.assign(reduced.size(), !keep_all);
     return reduced;
   }
-  for (const std::int64_t axis : *axes) reduced[static_cast<std::size_t>(normal_axis(op, axis, rank))] = true;
+  for (const std::int64_t axis : *axes) reduced[normal_axis(op, axis, rank)] = true;
   return reduced;
 }
 
-bool keeps_dims(const OpContext& op) { return op.attribute("keepdims", std::int64_t{1}) != 0; }
+bool keeps_dims(const OpContext& op) { return op.flag("keepdims", true); }
 
 Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep) {
   Shape result;
@@ -67,15 +68,15 @@ void infer_reduce(OpContext& op) {
 void infer_arg(OpContext& op) {
   if (!op.has_shape(0)) return op.set_output(0, {.element = ElementType::Int64, .shape = std::nullopt});
   std::vector<bool> reduced(op.shape(0).size(), false);
-  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0));
-  reduced[static_cast<std::size_t>(axis)] = true;
+  const int axis = normal_axis(op, op.attribute("axis", 0), op.rank(0));
+  reduced[axis] = true;
   op.set_output(0, ElementType::Int64, without(op.shape(0), reduced, keeps_dims(op)));
 }
 
 // The axis is an argument: a scalar or a list of one.
 void infer_running(OpContext& op) {
   if (const auto axis = op.integers(1); axis && op.has_shape(0)) {
-    if (axis->size() != 1) op.fail("axis has " + std::to_string(axis->size()) + " entries, expected 1");
+    if (axis->size() != 1) op.fail(cat("axis has ", axis->size(), " entries, expected 1"));
     normal_axis(op, axis->front(), op.rank(0));
   } else if (!axis && op.has_shape(0) && op.rank(0) != 1) {
     op.note("the axis is data: the work counts along the axis with the fewest lines, an upper bound");
@@ -156,7 +157,7 @@ std::optional<std::vector<std::vector<std::int64_t>>> groups(const OpContext& op
     std::int64_t group = 0;
     for (std::size_t axis = 0; axis < input.shape.size(); ++axis)
       if (!reduced[axis]) group = group * input.shape[axis] + i / strides[axis] % input.shape[axis];
-    result[static_cast<std::size_t>(group)].push_back(i);
+    result[group].push_back(i);
   }
   return result;
 }
@@ -188,10 +189,10 @@ void fold_arg(OpContext& op) {
   const auto input = known_input(op, 0);
   if (!input || input->count == 0) return;
   std::vector<bool> reduced(input->shape.size(), false);
-  reduced[static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0)))] = true;
+  reduced[normal_axis(op, op.attribute("axis", 0), op.rank(0))] = true;
   const auto members = groups(op, *input, reduced);
   if (!members) return;
-  const bool last = op.attribute("select_last_index", std::int64_t{0}) != 0;
+  const bool last = op.flag("select_last_index");
   TensorValue value;
   for (const std::vector<std::int64_t>& group : *members) {
     std::optional<std::size_t> best = 0;
@@ -220,8 +221,8 @@ void fold_running(OpContext& op) {
   const auto along = static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0)));
   const std::int64_t stride = strides_of(input->shape)[along];
   const std::int64_t length = input->shape[along];
-  const bool exclusive = op.attribute("exclusive", std::int64_t{0}) != 0;
-  const bool reverse = op.attribute("reverse", std::int64_t{0}) != 0;
+  const bool exclusive = op.flag("exclusive");
+  const bool reverse = op.flag("reverse");
   const ElementType type = op.element(0);
   const int neutral = Join == multiply ? 1 : 0;
   TensorValue value(static_cast<std::size_t>(input->count));
@@ -231,7 +232,7 @@ void fold_running(OpContext& op) {
     for (std::int64_t k = 0; k < length; ++k) {
       const std::int64_t at = start + (reverse ? length - 1 - k : k) * stride;
       Scalar next = Join(running, (*input)[at], type);
-      value[static_cast<std::size_t>(at)] = exclusive ? running : next;
+      value[at] = exclusive ? running : next;
       running = std::move(next);
     }
   }

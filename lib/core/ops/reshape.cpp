@@ -7,6 +7,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -34,7 +35,7 @@ void infer_reshape(OpContext& op) {
   if (!target) return;
   const bool known_input_shape = op.has_shape(0);
   const Shape input = known_input_shape ? op.shape(0) : Shape{};
-  const bool zero_copies = op.attribute("allowzero", std::int64_t{0}) == 0;
+  const bool zero_copies = !op.flag("allowzero");
   std::optional<std::size_t> open;   // the size to solve for
   std::vector<std::size_t> unknown;  // sizes computed from data
   for (std::size_t i = 0; i < target->size(); ++i) {
@@ -48,8 +49,7 @@ void infer_reshape(OpContext& op) {
     } else if (size->is_constant() && *size->value() < 0) {
       op.fail("a target size of " + size->to_string());
     } else if (*size == Dim(0) && zero_copies && known_input_shape) {
-      if (i >= input.size())
-        op.fail("target size " + std::to_string(i) + " is 0, the input has rank " + std::to_string(input.size()));
+      if (i >= input.size()) op.fail(cat("target size ", i, " is 0, the input has rank ", input.size()));
       entry = input[i];
     } else if (*size == Dim(0) && zero_copies) {
       unknown.push_back(i);
@@ -89,7 +89,7 @@ void infer_flatten(OpContext& op) {
   }
   const Shape& shape = op.shape(0);
   const int rank = op.rank(0);
-  const std::int64_t stated = op.attribute("axis", std::int64_t{1});
+  const std::int64_t stated = op.attribute("axis", 1);
   const int axis = stated == rank ? rank : normal_axis(op, stated, rank);
   const auto middle = shape.begin() + axis;
   const Shape flat = {element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))};
@@ -127,13 +127,13 @@ void infer_squeeze(OpContext& op) {
       return op.set_output(0, op.element(0), std::move(result));
     }
     for (const int axis : normal_axes(op, *axes, op.rank(0))) {
-      const Dim& dim = shape[static_cast<std::size_t>(axis)];
+      const Dim& dim = shape[axis];
       const FixedSizes* fixed = op.fixed_sizes();
       if (fixed != nullptr && fixed->hold_batch(dim))
         op.unknown("the batch axis is squeezed away: the model works at batch 1 only");
       if (fixed != nullptr && changes(*fixed, dim)) op.unknown("an axis of size 1 at export is squeezed away");
       op.unify(dim, 1, "the size of squeezed axis " + std::to_string(axis) + " and 1");
-      removed[static_cast<std::size_t>(axis)] = true;
+      removed[axis] = true;
     }
   }
   Shape result;
@@ -157,7 +157,7 @@ void infer_unsqueeze(OpContext& op) {
   }
   const std::size_t rank = shape.size() + axes->size();
   std::vector<bool> inserted(rank, false);
-  for (const int axis : normal_axes(op, *axes, static_cast<int>(rank))) inserted[static_cast<std::size_t>(axis)] = true;
+  for (const int axis : normal_axes(op, *axes, static_cast<int>(rank))) inserted[axis] = true;
   Shape result;
   auto next = shape.begin();
   for (std::size_t i = 0; i < rank; ++i) result.push_back(inserted[i] ? Dim(1) : *next++);
@@ -175,7 +175,7 @@ Range reported_axes(const OpContext& op) {
   const auto clamped = [&](std::int64_t axis) {
     return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank);
   };
-  const std::int64_t first = clamped(op.attribute("start", std::int64_t{0}));
+  const std::int64_t first = clamped(op.attribute("start", 0));
   const std::int64_t last = clamped(op.attribute("end", rank));
   return {static_cast<std::size_t>(first), static_cast<std::size_t>(std::max(first, last))};
 }
@@ -216,7 +216,7 @@ OpCost cost_host(const OpContext&) {
 
 // Whether elements are dropped: opset 1 and 6 unless is_test is set, from 12 on where training_mode is set.
 bool drops(const OpContext& op) {
-  if (op.opset() < 7) return op.attribute("is_test", std::int64_t{0}) == 0;
+  if (op.opset() < 7) return !op.flag("is_test");
   const auto training = op.has_input(2) ? op.integers(2) : std::nullopt;
   return training && training->size() == 1 && training->front() != 0;
 }

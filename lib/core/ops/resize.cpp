@@ -10,6 +10,7 @@
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -51,10 +52,10 @@ constexpr std::int64_t kLargestImage = 8192;
 // ⌊input · scale⌋. A symbolic size becomes a fraction's formula only if that agrees with float32 for all image sizes.
 Dim scaled(OpContext& op, const Dim& input, double real_scale) {
   const auto scale = static_cast<float>(real_scale);
-  if (!(scale > 0) || !std::isfinite(scale)) op.fail("a scale of " + std::to_string(real_scale));
+  if (!(scale > 0) || !std::isfinite(scale)) op.fail(cat("a scale of ", std::to_string(real_scale)));
   if (scale == 1) return input;
   if (const auto size = input.value64()) {
-    if (static_cast<double>(*size) * real_scale > 1e15) op.fail("a scale of " + std::to_string(real_scale));
+    if (static_cast<double>(*size) * real_scale > 1e15) op.fail(cat("a scale of ", std::to_string(real_scale)));
     return scaled_size(*size, scale);
   }
   if (const auto fraction = short_fraction(scale)) {
@@ -94,7 +95,7 @@ std::vector<int> resized_axes(const OpContext& op) {
 int scales_input(const OpContext& op) { return op.opset() >= 11 && op.node().op_type == "Resize" ? 2 : 1; }
 
 void expect_axes(const OpContext& op, std::size_t scales, std::size_t axes) {
-  if (scales != axes) op.fail("there are " + std::to_string(scales) + " scales for " + std::to_string(axes) + " axes");
+  if (scales != axes) op.fail(cat("there are ", scales, " scales for ", axes, " axes"));
 }
 
 // The scales of `axes` axes, from an attribute (Upsample before opset 9) or an input; empty if unknown.
@@ -124,8 +125,8 @@ Dim keep_aspect(const OpContext& op, const Shape& sizes, const std::vector<int>&
   const Shape& input = op.shape(0);
   std::optional<Dim> result;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const Dim& own = input[static_cast<std::size_t>(axes[of])];
-    const Dim& other = input[static_cast<std::size_t>(axes[i])];
+    const Dim& own = input[axes[of]];
+    const Dim& other = input[axes[i]];
     if (other == Dim(0)) op.fail("an empty axis has no aspect ratio");
     const Dim size = i == of ? sizes[i] : floor_div(2 * sizes[i] * own + other, 2 * other);
     result = !result ? size : not_larger ? min(*result, size) : max(*result, size);
@@ -138,11 +139,11 @@ Shape resized_by_sizes(OpContext& op, const std::vector<int>& axes) {
   Shape output = input;
   const TensorValue* value = op.value(3);
   if (value != nullptr && value->size() != axes.size())
-    op.fail("there are " + std::to_string(value->size()) + " sizes for " + std::to_string(axes.size()) + " axes");
+    op.fail(cat("there are ", value->size(), " sizes for ", axes.size(), " axes"));
   const Shape sizes = shape_from_value(op, value != nullptr ? *value : TensorValue(axes.size()), "resized");
-  const std::string_view policy = op.attribute("keep_aspect_ratio_policy", std::string_view("stretch"));
+  const std::string_view policy = op.attribute("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
-    op.fail("keep_aspect_ratio_policy is '" + std::string(policy) + "'");
+    op.fail(cat("keep_aspect_ratio_policy is '", policy, "'"));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(axes[i]);
     if (policy == "stretch") {
@@ -192,7 +193,7 @@ Resampling resampling(const OpContext& op) {
     const auto position = static_cast<std::size_t>(i);
     Axis axis{op.shape(0)[position], op.output_shape(0)[position], std::nullopt};
     const auto named = std::find(axes.begin(), axes.end(), i);
-    if (scales && named != axes.end()) axis.scale = as_real((*scales)[static_cast<std::size_t>(named - axes.begin())]);
+    if (scales && named != axes.end()) axis.scale = as_real((*scales)[named - axes.begin()]);
     const std::optional<bool> stays = axis.scale ? *axis.scale == 1 : equal(axis.input, axis.output);
     if (!stays) axis.changes = min(Dim(1), max(axis.output - axis.input, axis.input - axis.output));
     if (named != axes.end() && stays != true) {
@@ -245,7 +246,7 @@ Work samples_work(const Resampling& plan, Interpolation mode) {
 
 OpCost cost_resize(const OpContext& op) {
   const Interpolation mode = interpolation(op, "nearest");
-  const bool antialias = mode != Interpolation::Nearest && op.attribute("antialias", std::int64_t{0}) != 0;
+  const bool antialias = mode != Interpolation::Nearest && op.flag("antialias");
   const Resampling plan = resampling(op);
   OpCost cost = op.streamed({});
   if (!is_float(cost.precision)) cost.precision = ElementType::Float32;  // weights are real
@@ -267,7 +268,7 @@ void infer_grid_sample(OpContext& op) {
   const Shape& data = op.shape(0);
   const Shape& grid = op.shape(1);
   if (data.size() < 3 || grid.size() != data.size())
-    op.fail("the input has rank " + std::to_string(data.size()) + ", the grid " + std::to_string(grid.size()));
+    op.fail(cat("the input has rank ", data.size(), ", the grid ", grid.size()));
   op.unify(grid.back(), Dim(data.size() - 2), "coordinates per location");
   Shape output = {op.unify(data[0], grid[0], "batch"), data[1]};
   output.insert(output.end(), grid.begin() + 1, grid.end() - 1);
@@ -285,15 +286,14 @@ OpCost cost_grid_sample(const OpContext& op) {
 void infer_affine_grid(OpContext& op) {
   set_element(op, 0, op.element(0));
   const Shape& theta = op.shape(0);
-  if (theta.size() != 3) op.fail("theta has rank " + std::to_string(theta.size()) + ", expected 3");
+  if (theta.size() != 3) op.fail(cat("theta has rank ", theta.size(), ", expected 3"));
   const TensorValue* size = op.value(1);
   std::optional<std::int64_t> axes = theta[1].value64();
   if (!axes && size != nullptr) axes = static_cast<std::int64_t>(size->size()) - 2;
   if (!axes) op.unknown("neither theta nor size gives the number of spatial axes");
-  if (*axes != 2 && *axes != 3) op.fail(std::to_string(*axes) + " spatial axes, expected 2 or 3");
+  if (*axes != 2 && *axes != 3) op.fail(cat(*axes, " spatial axes, expected 2 or 3"));
   const auto rank = static_cast<std::size_t>(*axes) + 2;
-  if (size != nullptr && size->size() != rank)
-    op.fail("size has " + std::to_string(size->size()) + " entries, expected " + std::to_string(rank));
+  if (size != nullptr && size->size() != rank) op.fail(cat("size has ", size->size(), " entries, expected ", rank));
   const Shape sizes = shape_from_value(op, size != nullptr ? *size : TensorValue(rank), "grid");
   Shape output = {op.unify(theta[0], sizes[0], "batch")};
   output.insert(output.end(), sizes.begin() + 2, sizes.end());
@@ -317,11 +317,11 @@ void infer_center_crop_pad(OpContext& op) {
   const std::vector<int> axes = resized_axes(op);
   const TensorValue* value = op.value(1);
   if (value != nullptr && value->size() != axes.size())
-    op.fail("there are " + std::to_string(value->size()) + " sizes for " + std::to_string(axes.size()) + " axes");
+    op.fail(cat("there are ", value->size(), " sizes for ", axes.size(), " axes"));
   const Shape sizes = shape_from_value(op, value != nullptr ? *value : TensorValue(axes.size()), "cropped");
   Shape output = op.shape(0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    Dim& size = output[static_cast<std::size_t>(axes[i])];
+    Dim& size = output[axes[i]];
     size = stated_size(op, op.shape(0).size(), static_cast<std::size_t>(axes[i]), size, sizes[i]);
   }
   op.set_output(0, op.element(0), std::move(output));

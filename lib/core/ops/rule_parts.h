@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ops/op_rule.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 
@@ -13,9 +14,7 @@ inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
 
 // Ends the rule if input i has a known rank other than `rank`.
 inline void expect_rank(const OpContext& op, int i, int rank) {
-  if (op.has_shape(i) && op.rank(i) != rank)
-    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(op.rank(i)) + ", expected " +
-            std::to_string(rank));
+  if (op.has_shape(i) && op.rank(i) != rank) op.fail(cat("input ", i, " has rank ", op.rank(i), ", expected ", rank));
 }
 
 // The shape of input i, which must have rank `rank`.
@@ -54,7 +53,7 @@ inline ElementType element_attribute(const OpContext& op, std::string_view name,
   constexpr auto kLast = static_cast<std::int64_t>(ElementType::Int2);
   const std::int64_t number = op.attribute(name, static_cast<std::int64_t>(otherwise));
   if (number < 0 || number > kLast || (number == 0 && op.has_attribute(name)))
-    op.fail("attribute " + std::string(name) + " is " + std::to_string(number) + ", which is not a known element type");
+    op.fail(cat("attribute ", name, " is ", number, ", which is not a known element type"));
   return static_cast<ElementType>(number);
 }
 

@@ -9,6 +9,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -21,7 +22,7 @@ TensorType sequence_of(const TensorType& member) {
 
 void require_sequence(const OpContext& op, int i) {
   const Container container = op.input(i).container;
-  if (container != Container::Sequence) op.fail("input " + std::to_string(i) + " is not a sequence");
+  if (container != Container::Sequence) op.fail(cat("input ", i, " is not a sequence"));
 }
 
 // A shape that describes members of either shape; unknown where the ranks differ.
@@ -35,7 +36,7 @@ std::optional<Shape> joint_shape(OpContext& op, const std::optional<Shape>& a, c
 
 ElementType joint_element(const OpContext& op, ElementType a, ElementType b) {
   if (a != b && a != ElementType::Undefined && b != ElementType::Undefined)
-    op.fail("members are " + std::string(to_string(a)) + " and " + std::string(to_string(b)));
+    op.fail(cat("members are ", to_string(a), " and ", to_string(b)));
   return a != ElementType::Undefined ? a : b;
 }
 
@@ -47,7 +48,7 @@ std::optional<std::ptrdiff_t> position(const OpContext& op, int input, std::size
   if (!given || given->size() != 1) return std::nullopt;
   const std::int64_t at = given->front() < 0 ? given->front() + static_cast<std::int64_t>(count) : given->front();
   if (at < 0 || at > static_cast<std::int64_t>(count))
-    op.fail("position " + std::to_string(given->front()) + " of a sequence of " + std::to_string(count));
+    op.fail(cat("position ", given->front(), " of a sequence of ", count));
   return at;
 }
 
@@ -123,7 +124,7 @@ void infer_at(OpContext& op) {
   type.container = Container::Tensor;
   if (const std::vector<Shape>* members = op.members(0); members != nullptr && !members->empty()) {
     const auto at = position(op, 1, members->size());
-    if (at && static_cast<std::size_t>(*at) < members->size()) type.shape = (*members)[static_cast<std::size_t>(*at)];
+    if (at && static_cast<std::size_t>(*at) < members->size()) type.shape = (*members)[*at];
   } else if (const std::optional<Parts> parts = op.parts(0)) {
     const auto at = op.integers(1);
     if (auto shape = at && at->size() == 1 ? part_at(*parts, at->front()) : std::nullopt) type.shape = std::move(shape);
@@ -144,7 +145,7 @@ void infer_length(OpContext& op) {
 // --- SplitToSequence, ConcatFromSequence ---
 
 std::size_t split_axis(const OpContext& op) {
-  return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0)));
+  return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", 0), op.rank(0)));
 }
 
 // The members when an axis of size `whole` is split into parts of `size`, the last possibly smaller; none if a size is
@@ -166,7 +167,7 @@ std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& 
 void set_equal_parts(OpContext& op, const Shape& shape, std::size_t axis, const Dim& whole, const Dim& size,
                      bool keeps_axis = true) {
   const auto without_axis = [&](Shape& member) {
-    if (!keeps_axis) member.erase(member.begin() + static_cast<std::ptrdiff_t>(axis));
+    if (!keeps_axis) member.erase(member.begin() + axis);
   };
   if (std::vector<Shape> members = equal_parts(shape, axis, whole, size); !members.empty()) {
     std::for_each(members.begin(), members.end(), without_axis);
@@ -209,9 +210,9 @@ void infer_split_to_sequence(OpContext& op) {
   const Dim& whole = shape[axis];
   Dim& part = (*type.shape)[axis];
   if (!op.has_input(1)) {
-    const bool keeps_axis = op.attribute("keepdims", std::int64_t{1}) != 0;
+    const bool keeps_axis = op.flag("keepdims", true);
     part = 1;
-    if (!keeps_axis) type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
+    if (!keeps_axis) type.shape->erase(type.shape->begin() + axis);
     op.set_output(0, std::move(type));
     return set_equal_parts(op, shape, axis, whole, 1, keeps_axis);
   }
@@ -219,8 +220,8 @@ void infer_split_to_sequence(OpContext& op) {
     if (auto members = listed_parts(op, shape, axis, whole); members && !members->empty()) {
       Dim largest = members->front()[axis];
       for (const Shape& member : *members) largest = max(largest, member[axis]);
-      const bool is_one_size = std::all_of(members->begin(), members->end(),
-                                           [&](const Shape& member) { return member[axis] == largest; });
+      const bool is_one_size =
+          std::all_of(members->begin(), members->end(), [&](const Shape& member) { return member[axis] == largest; });
       part = is_one_size ? largest : op.fresh("part", "members of a sequence differ in this size", largest);
       op.set_output(0, std::move(type));
       return op.set_members(0, *std::move(members));
@@ -244,12 +245,12 @@ void infer_concat_from_sequence(OpContext& op) {
   op.set_output(0, {.element = members.element, .shape = std::nullopt});
   if (!members.shape) return;
   Shape shape = *members.shape;
-  const bool stacks = op.attribute("new_axis", std::int64_t{0}) != 0;
+  const bool stacks = op.flag("new_axis");
   const int rank = static_cast<int>(shape.size()) + (stacks ? 1 : 0);
   const int axis = normal_axis(op, op.required_integer("axis"), rank);
   Dim size;
   if (const std::vector<Shape>* each = op.members(0); each != nullptr && !each->empty()) {
-    for (const Shape& member : *each) size += stacks ? Dim(1) : member[static_cast<std::size_t>(axis)];
+    for (const Shape& member : *each) size += stacks ? Dim(1) : member[axis];
   } else if (const std::optional<Parts> parts = op.parts(0)) {
     const auto place = static_cast<std::size_t>(axis);
     size = stacks ? parts->count : parts->each[place] * (parts->count - 1) + parts->last[place];
@@ -259,7 +260,7 @@ void infer_concat_from_sequence(OpContext& op) {
   if (stacks) {
     shape.insert(shape.begin() + axis, size);
   } else {
-    shape[static_cast<std::size_t>(axis)] = size;
+    shape[axis] = size;
   }
   op.set_output(0, members.element, std::move(shape));
 }

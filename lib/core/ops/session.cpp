@@ -58,7 +58,7 @@ void Session::note(Severity severity, std::string node, std::string message, Cau
 }
 
 std::vector<Diagnostic> Session::take_notes(std::size_t first) {
-  const auto begin = diagnostics.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto begin = diagnostics.begin() + first;
   std::vector<Diagnostic> taken(std::make_move_iterator(begin), std::make_move_iterator(diagnostics.end()));
   diagnostics.erase(begin, diagnostics.end());
   for (const Diagnostic& diagnostic : taken) noted_.erase(diagnostic.node + '\n' + diagnostic.message);
@@ -202,8 +202,7 @@ Dim Session::pending_size(std::int64_t exported, const Name& node, std::optional
   return symbol;
 }
 
-std::pair<Dim, Dim> Session::pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner,
-                                           const Name& node) {
+std::pair<Dim, Dim> Session::pending_parts(const Dim& whole, std::int64_t outer, std::int64_t inner, const Name& node) {
   const Dim first = pending_size(outer, node);
   const Dim second = pending_size(inner, node);
   pending_.at(first.to_string()) = {node, whole, second.to_string(), true};
@@ -225,9 +224,8 @@ void Session::settle(const std::string& symbol, const Dim& dim, const Name& node
 bool Session::keep(const Dim& formula, const Name& node) {
   const Dim open = resolve(formula);
   const std::vector<std::string> names = open.symbols();
-  if (names.empty() || !std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-        return pending_.contains(name);
-      }))
+  if (names.empty() ||
+      !std::all_of(names.begin(), names.end(), [&](const std::string& name) { return pending_.contains(name); }))
     return false;
   for (const std::string& name : names)
     if (!equalities_.contains(name)) settle(name, fixed->exported.at(name), node);
@@ -300,7 +298,8 @@ std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& 
       return constant;
     }
     if (ops::changes(*fixed, formula) || fixed->hold_batch(formula)) yielded.push_back({constant, formula});
-    note(Severity::Info, node, "size " + constant.to_string() + " fixed at export read as " + ops::as_read(*fixed, formula));
+    note(Severity::Info, node,
+         "size " + constant.to_string() + " fixed at export read as " + ops::as_read(*fixed, formula));
     return formula;
   }
   if (fixed->as_exported(a) != fixed->as_exported(b)) return std::nullopt;

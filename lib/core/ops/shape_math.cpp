@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "ops/fixed_sizes.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 
 int normal_axis(const OpContext& op, std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    op.fail("axis " + std::to_string(axis) + " is outside a tensor of rank " + std::to_string(rank));
+  if (axis < -rank || axis >= rank) op.fail(cat("axis ", axis, " is outside a tensor of rank ", rank));
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -18,8 +18,7 @@ std::vector<int> normal_axes(const OpContext& op, std::span<const std::int64_t> 
   result.reserve(axes.size());
   for (const std::int64_t axis : axes) {
     const int normal = normal_axis(op, axis, rank);
-    if (std::find(result.begin(), result.end(), normal) != result.end())
-      op.fail("axis " + std::to_string(axis) + " is named twice");
+    if (std::find(result.begin(), result.end(), normal) != result.end()) op.fail(cat("axis ", axis, " is named twice"));
     result.push_back(normal);
   }
   return result;
@@ -30,12 +29,9 @@ namespace {
 std::vector<std::int64_t> list_attribute(const OpContext& op, std::string_view name, std::size_t size,
                                          std::int64_t otherwise, std::int64_t least) {
   std::vector<std::int64_t> list = op.integer_list(name).value_or(std::vector<std::int64_t>(size, otherwise));
-  if (list.size() != size)
-    op.fail("attribute " + std::string(name) + " has " + std::to_string(list.size()) + " entries, expected " +
-            std::to_string(size));
+  if (list.size() != size) op.fail(cat("attribute ", name, " has ", list.size(), " entries, expected ", size));
   for (const std::int64_t entry : list)
-    if (entry < least || entry > (std::int64_t{1} << 40))
-      op.fail("attribute " + std::string(name) + " holds " + std::to_string(entry));
+    if (entry < least || entry > (std::int64_t{1} << 40)) op.fail(cat("attribute ", name, " holds ", entry));
   return list;
 }
 
@@ -50,8 +46,7 @@ Window window_attributes(const OpContext& op, int spatial_rank, const Shape* wei
       const auto stated = list_attribute(op, "kernel_shape", rank, 1, 1);
       for (std::size_t i = 0; i < rank; ++i)
         if (window.kernel[i].is_constant() && window.kernel[i] != Dim(stated[i]))
-          op.fail("kernel_shape " + std::to_string(stated[i]) + " differs from the weight's " +
-                  window.kernel[i].to_string());
+          op.fail(cat("kernel_shape ", stated[i], " differs from the weight's ", window.kernel[i].to_string()));
       window.kernel.assign(stated.begin(), stated.end());
     }
   } else {
@@ -82,7 +77,7 @@ void expect_even_padding(const OpContext& op, const Dim& size, const Dim& begin,
 }  // namespace
 
 Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode) {
-  const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
+  const std::string_view auto_pad = op.attribute("auto_pad", "NOTSET");
   Shape result;
   result.reserve(spatial.size());
   for (std::size_t i = 0; i < spatial.size(); ++i) {
@@ -92,7 +87,7 @@ Shape window_output(const OpContext& op, const Shape& spatial, const Window& win
       continue;
     }
     const bool padded = auto_pad == "NOTSET" || auto_pad.empty();
-    if (!padded && auto_pad != "VALID") op.fail("auto_pad is '" + std::string(auto_pad) + "'");
+    if (!padded && auto_pad != "VALID") op.fail(cat("auto_pad is '", auto_pad, "'"));
     const Dim begin = padded ? window.pads[i] : 0;
     const Dim end = padded ? window.pads[i + spatial.size()] : 0;
     expect_even_padding(op, spatial[i], begin, end, window.strides[i]);

@@ -6,6 +6,7 @@
 #include "ops/nn_work.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -20,7 +21,7 @@ std::optional<Dim> scalar(const OpContext& op, int i) {
 Dim scalar_size(OpContext& op, int i, std::string_view hint) {
   const std::optional<Dim> size = scalar(op, i);
   if (!size) return op.fresh(hint, "a size computed from data");
-  if (size->is_constant() && *size->value() < 0) op.fail(std::string(hint) + " is " + size->to_string());
+  if (size->is_constant() && *size->value() < 0) op.fail(cat(hint, " is ", size->to_string()));
   return *size;
 }
 
@@ -37,8 +38,8 @@ constexpr std::string_view kLengthIsData =
 // The transformed axis: before opset 20 an attribute, 1 by default; since then an input, -2 by default. Empty when it
 // is not known.
 std::optional<std::size_t> dft_axis(const OpContext& op) {
-  if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
-  std::int64_t axis = op.opset() < 20 ? op.attribute("axis", std::int64_t{1}) : -2;
+  if (op.rank(0) < 2) op.fail(cat("input 0 has rank ", op.rank(0), ", expected 2 or more"));
+  std::int64_t axis = op.opset() < 20 ? op.attribute("axis", 1) : -2;
   if (op.opset() >= 20 && op.has_input(2)) {
     const auto stated = op.integers(2);
     if (!stated || stated->size() != 1) return std::nullopt;
@@ -50,7 +51,7 @@ std::optional<std::size_t> dft_axis(const OpContext& op) {
 }
 
 bool is_one_sided(const OpContext& op, std::int64_t otherwise) { return op.attribute("onesided", otherwise) != 0; }
-bool is_inverse(const OpContext& op) { return op.attribute("inverse", std::int64_t{0}) != 0; }
+bool is_inverse(const OpContext& op) { return op.flag("inverse"); }
 
 bool is_to_real(const OpContext& op) { return is_one_sided(op, 0) && is_inverse(op); }
 
@@ -162,8 +163,7 @@ std::optional<Dim> frame_length(const OpContext& op) {
 void infer_stft(OpContext& op) {
   set_element(op, 0, op.element(0));
   const Shape& signal = op.shape(0);
-  if (signal.size() != 3 && signal.size() != 2)
-    op.fail("signal has rank " + std::to_string(signal.size()) + ", expected 3");
+  if (signal.size() != 3 && signal.size() != 2) op.fail(cat("signal has rank ", signal.size(), ", expected 3"));
   std::optional<Dim> length = frame_length(op);
   if (!length) {
     if (is_one_sided(op, 1)) op.note(std::string(kLengthIsData));

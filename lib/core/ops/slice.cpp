@@ -9,6 +9,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -92,8 +93,7 @@ TensorValue bounds_input(const OpContext& op, int i, std::size_t count, const Sc
   if (!op.has_input(i)) return TensorValue(count, otherwise);
   const TensorValue* value = op.value(i);
   if (value != nullptr && value->size() != count)
-    op.fail("input " + std::to_string(i) + " has " + std::to_string(value->size()) + " entries, expected " +
-            std::to_string(count));
+    op.fail(cat("input ", i, " has ", value->size(), " entries, expected ", count));
   return value != nullptr ? *value : TensorValue(count);
 }
 
@@ -116,8 +116,7 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
     for (int i = 1; i < op.input_count() && !count; ++i)
       if (op.has_shape(i) && op.rank(i) == 1) count = op.shape(i)[0].value64();
     if (!count) return std::nullopt;
-    if (*count < 0 || *count > rank)
-      op.fail(std::to_string(*count) + " bounds for a tensor of rank " + std::to_string(rank));
+    if (*count < 0 || *count > rank) op.fail(cat(*count, " bounds for a tensor of rank ", rank));
     const auto entries = static_cast<std::size_t>(*count);
     bounds.starts = bounds_input(op, 1, entries, Scalar());
     bounds.ends = bounds_input(op, 2, entries, Scalar());
@@ -134,13 +133,13 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
   if (axes.size() != bounds.starts.size()) op.fail("axes and starts differ in length");
   bounds.place.resize(static_cast<std::size_t>(rank));
   const std::vector<int> normal = normal_axes(op, axes, rank);
-  for (std::size_t i = 0; i < normal.size(); ++i) bounds.place[static_cast<std::size_t>(normal[i])] = i;
+  for (std::size_t i = 0; i < normal.size(); ++i) bounds.place[normal[i]] = i;
   return bounds;
 }
 
 // Adapts a bound that the file states for a different axis size: it keeps its distance from the nearer end.
-// torch.export writes x[: −3] as x[: 109] for an axis of 112. Empty for a bound in the middle third, which may be a part
-// of the axis.
+// torch.export writes x[: −3] as x[: 109] for an axis of 112. Empty for a bound in the middle third, which may be a
+// part of the axis.
 std::optional<Dim> followed_bound(const OpContext& op, const Dim& size, const Dim& bound) {
   const FixedSizes& fixed = *op.fixed_sizes();
   const Dim exported = fixed.as_exported(size);
@@ -239,8 +238,7 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
   const auto listed = op.integer_list("split");
   if (!listed && op.has_input(1)) {
     const TensorValue* value = op.value(1);
-    if (value != nullptr && value->size() != count)
-      op.fail(std::to_string(value->size()) + " split sizes for " + std::to_string(count) + " outputs");
+    if (value != nullptr && value->size() != count) op.fail(cat(value->size(), " split sizes for ", count, " outputs"));
     Shape sizes;
     Dim rest = whole;
     std::size_t unknown = count;
@@ -260,16 +258,14 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
     return sizes;
   }
   if (listed) {
-    if (listed->size() != count)
-      op.fail(std::to_string(listed->size()) + " split sizes for " + std::to_string(count) + " outputs");
+    if (listed->size() != count) op.fail(cat(listed->size(), " split sizes for ", count, " outputs"));
     return {listed->begin(), listed->end()};
   }
   const std::int64_t parts = op.attribute("num_outputs", static_cast<std::int64_t>(count));
-  if (parts != static_cast<std::int64_t>(count))
-    op.fail("num_outputs is " + std::to_string(parts) + " for " + std::to_string(count) + " outputs");
+  if (parts != static_cast<std::int64_t>(count)) op.fail(cat("num_outputs is ", parts, " for ", count, " outputs"));
   const auto equal_part = exact_div(whole, parts);
   if (!equal_part && op.opset() < 18 && whole.is_constant())
-    op.fail(whole.to_string() + " does not split into " + std::to_string(parts) + " equal parts");
+    op.fail(cat(whole.to_string(), " does not split into ", parts, " equal parts"));
   if (equal_part || op.opset() < 18) return Shape(count, equal_part ? *equal_part : floor_div(whole, parts));
   Shape sizes(count, ceil_div(whole, parts));
   sizes.back() = whole - (parts - 1) * sizes.front();
@@ -353,7 +349,7 @@ void fold_split(OpContext& op) {
 
 // The axis is mandatory since opset 4.
 std::int64_t concat_axis(const OpContext& op) {
-  return op.opset() < 4 ? op.attribute("axis", std::int64_t{1}) : op.required_integer("axis");
+  return op.opset() < 4 ? op.attribute("axis", 1) : op.required_integer("axis");
 }
 
 void infer_concat(OpContext& op) {
@@ -374,7 +370,7 @@ void infer_concat(OpContext& op) {
   const auto axis = static_cast<std::size_t>(normal_axis(op, concat_axis(op), rank));
   for (int i = with_shape + 1; i < op.input_count(); ++i) {
     if (!op.has_shape(i)) continue;
-    if (op.rank(i) != rank) op.fail("inputs have ranks " + std::to_string(rank) + " and " + std::to_string(op.rank(i)));
+    if (op.rank(i) != rank) op.fail(cat("inputs have ranks ", rank, " and ", op.rank(i)));
     for (std::size_t k = 0; k < shape.size(); ++k) {
       if (k == axis) {
         shape[k] += op.shape(i)[k];

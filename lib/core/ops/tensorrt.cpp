@@ -1,8 +1,9 @@
-// Domain "trt" of TensorRT's ONNX parser, as NVIDIA's Model Optimizer writes it: conversions to and from 8-bit and 4-bit
-// numbers, with a scale per tensor, axis or block.
+// Domain "trt" of TensorRT's ONNX parser, as NVIDIA's Model Optimizer writes it: conversions to and from 8-bit and
+// 4-bit numbers, with a scale per tensor, axis or block.
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -25,7 +26,7 @@ void infer_dequantize_power(OpContext& op) {
   if (type != static_cast<std::int64_t>(ElementType::Float32) &&
       type != static_cast<std::int64_t>(ElementType::Float16) &&
       type != static_cast<std::int64_t>(ElementType::Bfloat16))
-    op.fail("output_dtype is " + std::to_string(type) + ", not float32, float16 or bfloat16");
+    op.fail(cat("output_dtype is ", type, ", not float32, float16 or bfloat16"));
   op.set_output(0, TensorType{.element = static_cast<ElementType>(type), .shape = op.input(0).shape});
 }
 
@@ -34,10 +35,9 @@ void infer_dequantize_power(OpContext& op) {
 // The input's shape with its blocks counted along the axis.
 Shape blocks_of(const OpContext& op, std::int64_t default_block) {
   const std::int64_t block = op.attribute("block_size", default_block);
-  if (block <= 0) op.fail("block_size is " + std::to_string(block));
+  if (block <= 0) op.fail(cat("block_size is ", block));
   Shape shape = op.shape(0);
-  const auto axis = static_cast<std::size_t>(
-      normal_axis(op, op.attribute("axis", std::int64_t{-1}), static_cast<int>(shape.size())));
+  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("axis", -1), static_cast<int>(shape.size())));
   shape[axis] = ceil_div(shape[axis], Dim(block));
   return shape;
 }
@@ -52,16 +52,14 @@ void infer_blocks(OpContext& op) {
 OpCost cost_blocks(const OpContext& op, std::int64_t block, const Work& of_a_block) {
   OpCost cost = op.streamed();
   cost.precision = op.element(0);
-  cost += Work{.arith = 6, .special = 0, .comparisons = 5} * op.elements(0);
+  cost += Work{.arith = 6, .comparisons = 5} * op.elements(0);
   cost += of_a_block * element_count(blocks_of(op, block));
   return cost;
 }
 
 // NVFP4, per block: largest / 6, over the tensor's scale, rounded and clamped twice to e4m3; then the product of both
 // scales, by which elements are divided.
-OpCost cost_fp4_blocks(const OpContext& op) {
-  return cost_blocks(op, 16, {.arith = 6, .special = 0, .comparisons = 3});
-}
+OpCost cost_fp4_blocks(const OpContext& op) { return cost_blocks(op, 16, {.arith = 6, .comparisons = 3}); }
 
 // MXFP8, per block: 2 to the power of ceil(log2(largest / 448)).
 OpCost cost_mxfp8_blocks(const OpContext& op) {

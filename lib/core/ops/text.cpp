@@ -6,6 +6,7 @@
 #include "ops/families.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 void infer_string_concat(OpContext& op) {
   for (const int i : {0, 1})
     if (op.element(i) != ElementType::String && op.element(i) != ElementType::Undefined)
-      op.fail("input " + std::to_string(i) + " is " + std::string(to_string(op.element(i))) + ", expected string");
+      op.fail(cat("input ", i, " is ", to_string(op.element(i)), ", expected string"));
   TensorType type{.element = ElementType::String, .shape = std::nullopt};
   if (op.has_shape(0) && op.has_shape(1)) type.shape = op.broadcast(op.shape(0), op.shape(1));
   op.set_output(0, std::move(type));
@@ -24,8 +25,7 @@ void infer_string_normalizer(OpContext& op) {
   op.set_output(0, op.input(0));
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
-  if (shape.empty() || shape.size() > 2)
-    op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  if (shape.empty() || shape.size() > 2) op.fail(cat("the input has rank ", shape.size(), ", expected 1 or 2"));
   const AttributeValue* listed = op.attribute_value("stopwords");
   const auto* stop_words = listed == nullptr ? nullptr : std::get_if<std::vector<std::string>>(listed);
   if (stop_words == nullptr || stop_words->empty()) return;
@@ -40,7 +40,7 @@ void infer_string_split(OpContext& op) {
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
   std::optional<Dim> most;
-  if (op.has_attribute("maxsplit")) most = Dim(op.attribute("maxsplit", std::int64_t{0})) + 1;
+  if (op.has_attribute("maxsplit")) most = Dim(op.attribute("maxsplit", 0)) + 1;
   shape.push_back(op.fresh("substrings", "the longest split of a string", most));
   op.set_output(0, ElementType::String, std::move(shape));
 }
@@ -53,7 +53,7 @@ void infer_tf_idf(OpContext& op) {
   if (!indexes || indexes->empty()) op.fail("attribute ngram_indexes is missing");
   if (!op.has_shape(0)) return op.set_output(0, {.element = ElementType::Float32, .shape = std::nullopt});
   Shape shape = op.shape(0);
-  if (shape.size() > 2) op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 2 at most");
+  if (shape.size() > 2) op.fail(cat("the input has rank ", shape.size(), ", expected 2 at most"));
   const Dim features = Dim(*std::max_element(indexes->begin(), indexes->end())) + 1;
   if (shape.empty()) shape.push_back(features);
   shape.back() = features;
@@ -70,7 +70,7 @@ OpCost cost_text(const OpContext&) {
 // IDF and TFIDF scale every feature by its weight; the number of n-grams found depends on the data.
 OpCost cost_tf_idf(const OpContext& op) {
   OpCost cost = op.streamed();
-  if (op.attribute("mode", std::string_view("TF")) != "TF") cost.arith = op.output_elements(0);
+  if (op.attribute("mode", "TF") != "TF") cost.arith = op.output_elements(0);
   cost.precision = ElementType::Float32;
   return cost;
 }

@@ -3,6 +3,7 @@
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -13,8 +14,7 @@ constexpr int kFirstTensor = 2;
 int tensor_count(const OpContext& op, int groups) {
   const int listed = op.input_count() - kFirstTensor;
   if (listed < groups || listed % groups != 0)
-    op.fail("there are " + std::to_string(listed) + " tensors, gradients and states, expected a multiple of " +
-            std::to_string(groups));
+    op.fail(cat("there are ", listed, " tensors, gradients and states, expected a multiple of ", groups));
   return listed / groups;
 }
 
@@ -26,7 +26,7 @@ void infer_optimizer(OpContext& op) {
     if (op.has_shape(kFirstTensor + i) && op.has_shape(kFirstTensor + count + i)) {
       const Shape& tensor = op.shape(kFirstTensor + i);
       const Shape& gradient = op.shape(kFirstTensor + count + i);
-      if (tensor.size() != gradient.size()) op.fail("tensor " + std::to_string(i) + " and its gradient differ in rank");
+      if (tensor.size() != gradient.size()) op.fail(cat("tensor ", i, " and its gradient differ in rank"));
       for (std::size_t d = 0; d < tensor.size(); ++d)
         op.unify(tensor[d], gradient[d], "dims of a tensor and its gradient");
     }
@@ -55,24 +55,22 @@ Dim decay_arith(const OpContext& op) { return is_set(op, "norm_coefficient") ? 2
 
 // h + g² (2); √h + ε (1, sqrt); x − r·g/h (3). Once r = R / (1 + T·decay) (3).
 OpCost cost_adagrad(const OpContext& op) {
-  const Work once = {.arith = is_set(op, "decay_factor") ? 3 : 0, .special = 0, .comparisons = 0};
-  return cost_optimizer<3>(op, {.arith = 6 + decay_arith(op), .special = 1, .comparisons = 0}, once);
+  const Work once = {.arith = is_set(op, "decay_factor") ? 3 : 0};
+  return cost_optimizer<3>(op, {.arith = 6 + decay_arith(op), .special = 1}, once);
 }
 
 // α·v + (1 − α)·g (3); β·h + (1 − β)·g² (4); √h + ε (1, sqrt); x − r·v/√h (3); a factor for decay applied afterwards.
 // Once r = R·√(1 − βᵀ) / (1 − αᵀ): 4, two pow, a sqrt.
 OpCost cost_adam(const OpContext& op) {
   const Dim after = is_set(op, "norm_coefficient_post") ? 1 : 0;
-  return cost_optimizer<4>(op, {.arith = 11 + after + decay_arith(op), .special = 1, .comparisons = 0},
-                           {.arith = 4, .special = 3, .comparisons = 0});
+  return cost_optimizer<4>(op, {.arith = 11 + after + decay_arith(op), .special = 1}, {.arith = 4, .special = 3});
 }
 
 // α·v + β·g (3); x − R·v (2), or x − R·(g + α·v) (4) with Nesterov's momentum.
 OpCost cost_momentum(const OpContext& op) {
-  const std::string_view mode = op.attribute("mode", std::string_view("standard"));
-  if (mode != "standard" && mode != "nesterov") op.fail("mode is '" + std::string(mode) + "'");
-  return cost_optimizer<3>(
-      op, {.arith = (mode == "nesterov" ? 7 : 5) + decay_arith(op), .special = 0, .comparisons = 0}, {});
+  const std::string_view mode = op.attribute("mode", "standard");
+  if (mode != "standard" && mode != "nesterov") op.fail(cat("mode is '", mode, "'"));
+  return cost_optimizer<3>(op, {.arith = (mode == "nesterov" ? 7 : 5) + decay_arith(op)}, {});
 }
 
 // The i-th output is the gradient with respect to the i-th of `xs`, which are the first inputs.
@@ -82,8 +80,7 @@ void infer_gradient(OpContext& op) {
 }
 
 OpCost cost_gradient(const OpContext& op) {
-  op.unknown("the work of differentiating the graph up to '" + std::string(op.attribute("y", std::string_view("?"))) +
-             "' is not counted");
+  op.unknown(cat("the work of differentiating the graph up to '", op.attribute("y", "?"), "' is not counted"));
 }
 
 // clang-format off

@@ -1,5 +1,6 @@
 // Longest paths of decision trees, found without recursion: a tree in a file may be as deep as its list is long.
 #include "ops/tree_depth.h"
+#include "pagoda/base/cat.h"
 
 #include <algorithm>
 #include <map>
@@ -26,8 +27,7 @@ std::span<const std::int64_t> list(const OpContext& op, std::string_view name) {
 }
 
 void expect_length(const OpContext& op, std::string_view name, std::size_t length, std::size_t expected) {
-  if (length != expected)
-    op.fail(std::string(name) + " has " + std::to_string(length) + " entries, expected " + std::to_string(expected));
+  if (length != expected) op.fail(cat(name, " has ", length, " entries, expected ", expected));
 }
 
 // The number of tests on the longest path from each node, memoised. Reaching a node of the current path is a cycle.
@@ -46,7 +46,7 @@ class Depths {
       bool ready = true;
       for (const std::int64_t next : {tests_[at].on_true, tests_[at].on_false}) {
         if (next == kLeaf) continue;
-        const std::int64_t depth = depths_[static_cast<std::size_t>(next)];
+        const std::int64_t depth = depths_[next];
         if (depth == kOnPath) op_.fail("tree nodes form a cycle");
         if (depth == kUnvisited) {
           path.push_back(next);
@@ -59,7 +59,7 @@ class Depths {
       depths_[at] = longest + 1;
       path.pop_back();
     }
-    return depths_[static_cast<std::size_t>(root)];
+    return depths_[root];
   }
 
  private:
@@ -75,7 +75,7 @@ class Places {
   Places(const OpContext& op, std::span<const std::int64_t> trees, std::span<const std::int64_t> ids) {
     for (std::size_t i = 0; i < ids.size(); ++i)
       if (!places_.emplace(std::pair(trees[i], ids[i]), static_cast<std::int64_t>(i)).second)
-        op.fail("node " + std::to_string(ids[i]) + " of tree " + std::to_string(trees[i]) + " is listed twice");
+        op.fail(cat("node ", ids[i], " of tree ", trees[i], " is listed twice"));
   }
 
   std::optional<std::int64_t> find(std::int64_t tree, std::int64_t id) const {
@@ -130,9 +130,9 @@ Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
     ++forest.tests;
     const auto follow = [&](std::int64_t id) {
       const auto place = places.find(tree_ids[i], id);
-      if (!place) op.fail("node " + std::to_string(id) + " of tree " + std::to_string(tree_ids[i]) + " does not exist");
-      is_child[static_cast<std::size_t>(*place)] = true;
-      return (*modes)[static_cast<std::size_t>(*place)] == "LEAF" ? kLeaf : *place;
+      if (!place) op.fail(cat("node ", id, " of tree ", tree_ids[i], " does not exist"));
+      is_child[*place] = true;
+      return (*modes)[*place] == "LEAF" ? kLeaf : *place;
     };
     tests[i] = {follow(on_true[i]), follow(on_false[i])};
   }
@@ -142,7 +142,7 @@ Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
   expect_length(op, std::string(prefix) + "_nodeids", weight_nodes.size(), weight_trees.size());
   std::vector<std::int64_t> weights(count, 0);
   for (std::size_t i = 0; i < weight_trees.size(); ++i)
-    if (const auto place = places.find(weight_trees[i], weight_nodes[i])) ++weights[static_cast<std::size_t>(*place)];
+    if (const auto place = places.find(weight_trees[i], weight_nodes[i])) ++weights[*place];
 
   Depths depths(op, tests);
   std::map<std::int64_t, Tree> trees;
@@ -155,7 +155,7 @@ Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
     tree.depth = std::max(tree.depth, depths.from(static_cast<std::int64_t>(i)));
   }
   for (const auto& [id, tree] : trees) {
-    if (!rooted[id]) op.fail("the nodes of tree " + std::to_string(id) + " form a cycle");
+    if (!rooted[id]) op.fail(cat("the nodes of tree ", id, " form a cycle"));
     forest.trees.push_back(tree);
   }
   return forest;
@@ -175,8 +175,7 @@ Forest forest_of_roots(const OpContext& op) {
   expect_length(op, "nodes_falsenodeids", on_false.size(), count);
 
   const auto node = [&](std::int64_t index) {
-    if (index < 0 || static_cast<std::size_t>(index) >= count)
-      op.fail("node " + std::to_string(index) + " does not exist");
+    if (index < 0 || static_cast<std::size_t>(index) >= count) op.fail(cat("node ", index, " does not exist"));
     return index;
   };
   Forest forest;

@@ -8,6 +8,7 @@
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -17,10 +18,10 @@ void infer_test(OpContext& op) { op.set_output(0, {.element = ElementType::Bool,
 // Exact: 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition, 1 erf.
 // tanh:  0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))): 6 multiplications, 2 additions, 1 tanh.
 OpCost cost_gelu(const OpContext& op) {
-  const std::string_view approximate = op.attribute("approximate", std::string_view("none"));
+  const std::string_view approximate = op.attribute("approximate", "none");
   if (approximate == "none") return cost_each<4, 1>(op);
   if (approximate == "tanh") return cost_each<8, 1>(op);
-  op.fail("approximate is '" + std::string(approximate) + "', expected none or tanh");
+  op.fail(cat("approximate is '", approximate, "', expected none or tanh"));
 }
 
 bool is_one(const OpContext& op, std::string_view attribute) { return op.attribute(attribute, 1.0) == 1.0; }
@@ -115,7 +116,7 @@ void infer_cast_like(OpContext& op) { op.set_output(0, {.element = op.element(1)
 void infer_bit_cast(OpContext& op) {
   const ElementType to = cast_target(op);
   if (op.element(0) != ElementType::Undefined && bits(to) != bits(op.element(0)))
-    op.fail("a " + std::string(to_string(op.element(0))) + " has no bits of " + std::string(to_string(to)));
+    op.fail(cat("a ", to_string(op.element(0)), " has no bits of ", to_string(to)));
   op.set_output(0, {.element = to, .shape = op.input(0).shape});
 }
 

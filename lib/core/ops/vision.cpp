@@ -2,6 +2,7 @@
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -47,14 +48,13 @@ OpCost cost_non_max_suppression(const OpContext& op) {
   const Dim tests = op.has_input(4) ? op.elements(1) : Dim(0);
   cost.arith = tests + 7 * box_count + 13 * pairs;
   cost.comparisons = tests + 7 * pairs;
-  if (op.attribute("center_point_box", std::int64_t{0}) == 0) cost.comparisons += 4 * box_count;
+  if (!op.flag("center_point_box")) cost.comparisons += 4 * box_count;
   return cost;
 }
 
 void infer_image_decoder(OpContext& op) {
-  const std::string_view format = op.attribute("pixel_format", std::string_view("RGB"));
-  if (format != "RGB" && format != "BGR" && format != "Grayscale")
-    op.fail("pixel_format is '" + std::string(format) + "'");
+  const std::string_view format = op.attribute("pixel_format", "RGB");
+  if (format != "RGB" && format != "BGR" && format != "Grayscale") op.fail(cat("pixel_format is '", format, "'"));
   const Dim height = op.fresh("image_height", "height of a decoded image");
   const Dim width = op.fresh("image_width", "width of a decoded image");
   op.set_output(0, ElementType::Uint8, {height, width, Dim(format == "Grayscale" ? 1 : 3)});

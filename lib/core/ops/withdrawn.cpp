@@ -39,7 +39,7 @@ void infer_tensor_fill(OpContext& op) {
   set_element(op, 0, ElementType::Float32);
   if (const auto shape = op.integer_list("shape"); shape && !op.has_input(0))
     return op.set_output(0, ElementType::Float32, Shape(shape->begin(), shape->end()));
-  if (op.attribute("input_as_shape", std::int64_t{0}) == 0) return op.set_output(0, ElementType::Float32, op.shape(0));
+  if (!op.flag("input_as_shape")) return op.set_output(0, ElementType::Float32, op.shape(0));
   const TensorValue* value = op.value(0);
   if (value == nullptr) op.unknown("the shape to fill is data");
   Shape shape = shape_from_value(op, *value, "filled");

@@ -138,8 +138,7 @@ class Sharer {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId value = node.inputs[i];
       if (value == kAbsent || !split_.parts.contains(value)) continue;
-      const bool repeats = std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(i),
-                                     value) != node.inputs.begin() + static_cast<std::ptrdiff_t>(i);
+      const bool repeats = std::find(node.inputs.begin(), node.inputs.begin() + i, value) != node.inputs.begin() + i;
       if (cost.reads_whole(static_cast<int>(i)) && !repeats)
         cost.bytes_read -= bytes_or_zero(type(value)) - bytes_or_zero(share_.analysis.types[index(value)]);
       if (!picks) scale_parts(cost, false, static_cast<int>(i), of(value));

@@ -103,8 +103,8 @@ std::vector<Stage> pipeline_stages(const Model& model, const Analysis& analysis,
   const std::vector<Place> places =
       narrow_places(places_between(model, analysis), index(static_cast<std::int32_t>(count - 1)));
   if (static_cast<std::int64_t>(places.size()) < count - 1)
-    throw Error(base::field("pipeline_parallel", count) + ": the model has " + std::to_string(places.size()) +
-                " places to cut it, and " + std::to_string(count - 1) + " are needed");
+    throw Error(cat(base::field("pipeline_parallel", count), ": the model has ", places.size(),
+                    " places to cut it, and ", count - 1, " are needed"));
   std::vector<double> until(analysis.nodes.size() + 1, 0);  // seconds of all rows before
   for (std::size_t r = 0; r < analysis.nodes.size(); ++r) until[r + 1] = until[r] + bound.rows[r].seconds;
   // Bisects the time of the longest stage: stages are filled, one after another, up to a limit.

@@ -232,21 +232,21 @@ void Trial::concat(std::int32_t id, const Node& node) {
   for (const ValueId input : node.inputs) {
     if (part_of(input) == nullptr) {
       Part part = result;
-      part.shape[static_cast<std::size_t>(along)] = shape(input)[static_cast<std::size_t>(along)];
+      part.shape[along] = shape(input)[along];
       if (part.shape != shape(input)) {
         const ValueId past = past_behind(input);
         if (past == kAbsent) {
           wanted_.insert(input);
           return void(waiting_.insert(id));
         }
-        part.shape[static_cast<std::size_t>(along)] = shape(past)[static_cast<std::size_t>(along)];
+        part.shape[along] = shape(past)[along];
         set(past, part);
         if (past != input) return;  // visited again when its operand is in parts
       }
     }
-    sum += local(input)[static_cast<std::size_t>(along)];
+    sum += local(input)[along];
   }
-  result.shape[static_cast<std::size_t>(along)] = sum;
+  result.shape[along] = sum;
   set(node.output(0), result);
 }
 

@@ -1,10 +1,11 @@
 // Device specs: lookups, power modes and clocks. lib/documents/device_json.cpp reads the files.
-#include "pagoda/base/number.h"
 #include "pagoda/core/device.h"
+#include "pagoda/base/number.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
@@ -64,15 +65,15 @@ double amount_of(std::string_view text, bool is_clock, const std::string& whole)
   // A clock without a unit could be in MHz, kHz or Hz: it is in Hz from 1e6 on, else refused.
   const bool is_amount = is_clock ? factor > 1 || value >= 1e6 : unit.empty();
   if (error != std::errc() || !is_amount || !(factor > 0) || !(value > 0))
-    throw UnknownDevice("'" + whole + "': '" + std::string(text) + "' is not a " +
-                        (is_clock ? "clock" : "count of units") + "; expected " +
-                        (is_clock ? "918MHz or 1.3GHz" : "a number above 0"));
+    throw UnknownDevice(cat("'", whole, "': '", text, "' is not a ", (is_clock ? "clock" : "count of units"),
+                            "; expected ", (is_clock ? "918MHz or 1.3GHz" : "a number above 0")));
   return value * factor;
 }
 
 double known_or_fail(const DeviceSpec& spec, const Quantity& quantity, const char* what) {
   if (!quantity.known())
-    throw Error("device " + spec.id + " does not state " + what + ", so that its rates cannot be scaled; add it to its file");
+    throw Error("device " + spec.id + " does not state " + what +
+                ", so that its rates cannot be scaled; add it to its file");
   return *quantity.value;
 }
 
@@ -84,9 +85,9 @@ DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
   if (found == spec.power_modes.end()) {
     std::vector<std::string> names;
     for (const PowerMode& candidate : spec.power_modes) names.push_back(candidate.id);
-    throw UnknownDevice("device " + spec.id + " has no power mode \"" + std::string(mode) + "\"; " +
-                        (names.empty() ? "it has none" : "known: " + base::joined(names)) +
-                        "; or give clocks: gpu=918MHz,mem=2133MHz");
+    throw UnknownDevice(cat("device ", spec.id, " has no power mode \"", mode, "\"; ",
+                            (names.empty() ? "it has none" : "known: " + base::joined(names)),
+                            "; or give clocks: gpu=918MHz,mem=2133MHz"));
   }
   const bool scalable =
       found->units.known() && found->clock_hz.known() && spec.units.known() && spec.boost_clock_hz.known();
@@ -119,7 +120,7 @@ DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks) {
     const std::size_t equals = part.find('=');
     const std::string_view name = part.substr(0, equals);
     const std::string_view value = equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
-    const std::string source = "asked for: " + std::string(part);
+    const std::string source = cat("asked for: ", part);
     if (name == "gpu" || name == "units") {
       Quantity& quantity = name == "gpu" ? result.boost_clock_hz : result.units;
       const double given = amount_of(value, name == "gpu", whole);
@@ -130,7 +131,7 @@ DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks) {
       memory *= given / known_or_fail(spec, spec.memory_clock_hz, "memory_clock");
       result.memory_clock_hz = {given, source};
     } else {
-      throw UnknownDevice("'" + whole + "': '" + std::string(name) + "' is not a clock; expected gpu, mem or units");
+      throw UnknownDevice(cat("'", whole, "': '", name, "' is not a clock; expected gpu, mem or units"));
     }
   }
   scale_rates(result, ratio, std::string(clocks));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -76,7 +77,7 @@ std::vector<std::string> missing_energy(const DeviceSpec& device, std::optional<
 
 void check(const EnergyModel& model) {
   const auto require = [](bool ok, const char* what) {
-    if (!ok) throw Error(std::string("energy model: ") + what);
+    if (!ok) throw Error(cat("energy model: ", what));
   };
   require(std::isfinite(model.flops_per_second) && model.flops_per_second > 0, "flops_per_second must be above 0");
   require(std::isfinite(model.bytes_per_second) && model.bytes_per_second > 0, "bytes_per_second must be above 0");

@@ -210,7 +210,7 @@ class Evaluator {
       for (const Part& part : kernel.parts) {
         if (!part.precision || !has_work(part)) continue;
         const Precision type = *part.precision;
-        const Rates& rates = rates_[static_cast<std::size_t>(type)];
+        const Rates& rates = rates_for(type);
         const bool multiplies = value(part.macs) > 0;
         const auto rows = static_cast<std::int64_t>(ids.size());
         if (multiplies ? rates.contraction <= 0 : rates.lanes <= 0)
@@ -220,13 +220,15 @@ class Evaluator {
       }
     for (const auto& [peak, rows] : missing) result.missing.push_back({peak.first, peak.second, rows});
     for (const auto& [type, rows] : assumed) {
-      const Rates& rates = rates_[static_cast<std::size_t>(type)];
+      const Rates& rates = rates_for(type);
       result.assumed.push_back({type, rows, rates.contraction_precision, rates.contraction_unit});
     }
   }
 
  private:
   double value(DimTable::Id id) const { return values_[id]; }
+
+  const Rates& rates_for(Precision type) const { return rates_[static_cast<std::size_t>(type)]; }
 
   double needed_bytes_of(const Kernel& kernel) const {
     double bytes = 0;
@@ -259,7 +261,7 @@ class Evaluator {
     if (!has_work(part)) return seconds;
     if (!precision) return std::nullopt;
     const double macs = value(part.macs);
-    const Rates& rates = rates_[static_cast<std::size_t>(*precision)];
+    const Rates& rates = rates_for(*precision);
     if (macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
 
     // Lane issues: one does two additions or multiplications (as a fused multiply-add does), or one comparison.
@@ -311,7 +313,7 @@ class Evaluator {
     row.compute_seconds = units->longest();
     row.seconds = std::max(row.compute_seconds, row.memory_seconds);
     if (main != nullptr) {
-      const Rates& rates = rates_[static_cast<std::size_t>(*main->precision)];
+      const Rates& rates = rates_for(*main->precision);
       row.precision = value(main->macs) > 0 ? rates.contraction_precision : *main->precision;
       row.unit = value(main->macs) > 0 ? rates.contraction_unit : Unit::Vector;
     }
@@ -370,13 +372,13 @@ void share_out(Roofline& result, const Analysis& analysis, const Traffic& traffi
     const std::vector<std::int32_t>& rows = traffic.groups[id].rows;
     double seconds = 0, bytes = 0, compute = 0;
     for (const std::int32_t row : rows) {
-      const RowBound& alone = result.rows[static_cast<std::size_t>(row)];
+      const RowBound& alone = result.rows[row];
       seconds += alone.seconds;
       bytes += alone.bytes;
       compute += alone.compute_seconds;
     }
     for (const std::int32_t row : rows) {
-      RowBound& shared = result.rows[static_cast<std::size_t>(row)];
+      RowBound& shared = result.rows[row];
       const double moved = fraction(shared.bytes, bytes, rows.size());
       shared.seconds = group.seconds * fraction(shared.seconds, seconds, rows.size());
       shared.compute_seconds = group.compute_seconds * fraction(shared.compute_seconds, compute, rows.size());
@@ -386,7 +388,7 @@ void share_out(Roofline& result, const Analysis& analysis, const Traffic& traffi
       shared.bound = group.bound;
       shared.headroom = group.headroom;
       shared.level = group.level;
-      const ElementType narrow = analysis.nodes[static_cast<std::size_t>(row)].dequantized_from;
+      const ElementType narrow = analysis.nodes[row].dequantized_from;
       if (narrow != ElementType::Undefined && narrow == traffic.groups[id].cost.precision && shared.precision) {
         shared.precision = group.precision;
         shared.unit = group.unit;
@@ -451,8 +453,7 @@ Roofline roofline(const Analysis& analysis, const Traffic& traffic, const Device
   for (RowBound& row : result.rows) complete(row, row.flops, result.totals.seconds);
   for (RowBound& group : result.groups) {
     double work = 0;
-    for (const std::int32_t row : traffic.groups[group.row].rows)
-      work += result.rows[static_cast<std::size_t>(row)].flops;
+    for (const std::int32_t row : traffic.groups[group.row].rows) work += result.rows[row].flops;
     complete(group, work, result.totals.seconds);
     group.group = static_cast<std::int32_t>(group.row);
   }

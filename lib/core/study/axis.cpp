@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "infer/bind_inputs.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/core/sweep.h"
 
@@ -26,17 +27,17 @@ class ListReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error("'" + std::string(whole_) + "': " + what + "; expected " + std::string(kForm));
+    throw Error(cat("'", whole_, "': ", what, "; expected ", kForm));
   }
 
   std::int64_t number(std::string_view text) const {
     const auto size = base::parse_number<std::int64_t>(text);
-    if (!size || *size < 0) fail("'" + std::string(text) + "' is not a size");
+    if (!size || *size < 0) fail(cat("'", text, "' is not a size"));
     return *size;
   }
 
   void add(std::int64_t size) {
-    if (sizes_.size() == kMaxSweepPoints) fail("more than " + std::to_string(kMaxSweepPoints) + " sizes");
+    if (sizes_.size() == kMaxSweepPoints) fail(cat("more than ", kMaxSweepPoints, " sizes"));
     sizes_.push_back(size);
     ++run_length_;
   }
@@ -52,7 +53,7 @@ class ListReader {
   // Continues the progression of the last sizes up to `last`, which is always added.
   void go_on(std::int64_t last) {
     const std::int64_t c = sizes_.back();
-    if (last < c) fail("the range ends at " + std::to_string(last) + " before " + std::to_string(c));
+    if (last < c) fail(cat("the range ends at ", last, " before ", c));
     std::int64_t step = 1, factor = 1;
     if (run_length_ >= 2) {
       const std::int64_t b = sizes_[sizes_.size() - 2];
@@ -90,8 +91,7 @@ std::string known_dims(const Analysis& analysis) {
 
 SweepAxis parse_axis(std::string_view text) {
   const std::size_t equals = text.rfind('=');
-  if (equals == std::string_view::npos || equals == 0)
-    throw Error("'" + std::string(text) + "' is not of the form " + std::string(kForm));
+  if (equals == std::string_view::npos || equals == 0) throw Error(cat("'", text, "' is not of the form ", kForm));
   return {std::string(text.substr(0, equals)), ListReader(text.substr(equals + 1), text).run()};
 }
 

@@ -112,7 +112,7 @@ class BranchTaker {
         }
         nodes.push_back(std::move(node));
       }
-    const auto place = graph_.nodes.erase(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(at));
+    const auto place = graph_.nodes.erase(graph_.nodes.begin() + at);
     graph_.nodes.insert(place, std::make_move_iterator(nodes.begin()), std::make_move_iterator(nodes.end()));
   }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
@@ -116,8 +117,8 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
 
 void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
   if (!analysis.partial || result.budget.kind == BudgetKind::Params) return;
-  result.causes.push_back(std::to_string(analysis.totals.unmodelled_nodes) +
-                          " nodes are not modelled: " + base::joined(analysis.totals.unmodelled_ops));
+  result.causes.push_back(
+      cat(analysis.totals.unmodelled_nodes, " nodes are not modelled: ", base::joined(analysis.totals.unmodelled_ops)));
 }
 
 // What a limit is compared with: an exact count, or a time.
@@ -164,8 +165,8 @@ std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, st
     }
   }
   if (unknown > 0)
-    causes.push_back("not known at " + unknown_at +
-                     (unknown > 1 ? " and " + std::to_string(unknown - 1) + " other points" : ""));
+    causes.push_back(
+        cat("not known at ", unknown_at, (unknown > 1 ? " and " + std::to_string(unknown - 1) + " other points" : "")));
   return {largest, at};
 }
 
@@ -182,8 +183,8 @@ Budget parse_budget(BudgetKind kind, std::string_view text) {
   const std::optional<double> factor = unit_factor(kind, unit);
   const bool is_number = error == std::errc() && std::isfinite(number) && number >= 0 && end != text.data();
   if (!is_number || !factor || number * *factor > 1e36)
-    throw Error("'" + std::string(text) + "' is not a limit on " + std::string(to_string(kind)) +
-                "; expected a number and a unit such as " + std::string(example(kind)));
+    throw Error(cat("'", text, "' is not a limit on ", to_string(kind), "; expected a number and a unit such as ",
+                    example(kind)));
   Budget budget;
   budget.kind = kind;
   budget.text = text;
@@ -219,8 +220,8 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
                                                                 : "the count is not known");
   }
   if (found.time != nullptr && found.time->at_least && found.time->unknown_rows > analysis.totals.unmodelled_nodes)
-    result.causes.push_back("the device has no known peak for " +
-                            std::to_string(found.time->unknown_rows - analysis.totals.unmodelled_nodes) + " nodes");
+    result.causes.push_back(cat("the device has no known peak for ",
+                                found.time->unknown_rows - analysis.totals.unmodelled_nodes, " nodes"));
   add_partial_cause(result, analysis);
   if (!count.free_dims.empty())
     result.causes.push_back("it depends on " + base::joined(count.free_dims) + "; set them with `batch` or `dims`");

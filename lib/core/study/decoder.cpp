@@ -100,11 +100,11 @@ class Reader {
     if (dim.is_symbol()) {
       const auto [at, is_new] = sizes_.dims.emplace(dim.to_string(), size);
       if (!is_new && at->second != size)
-        throw Error("the dim " + dim.to_string() + " of the " + what + " would be both " + std::to_string(at->second) +
-                    " and " + std::to_string(size) + "; name sizes with `dims` instead");
+        throw Error(cat("the dim ", dim.to_string(), " of the ", what, " would be both ", at->second, " and ", size,
+                        "; name sizes with `dims` instead"));
     } else if (dim != Dim(size)) {
-      throw Error("the " + what + " is " + dim.to_string() + " in the file, not " + std::to_string(size) +
-                  "; export the model with this dim dynamic, or ask for that size");
+      throw Error(cat("the ", what, " is ", dim.to_string(), " in the file, not ", size,
+                      "; export the model with this dim dynamic, or ask for that size"));
     }
   }
 
@@ -200,7 +200,8 @@ class Reader {
     if (names.size() != 2 || dim != Dim::symbol(names[0]) + Dim::symbol(names[1])) return false;
     const bool is_first = holds_text(names[0], "past");
     if (is_first == holds_text(names[1], "past")) return false;
-    for (const auto& [name, size] : {std::pair(names[is_first ? 0 : 1], past_), std::pair(names[is_first ? 1 : 0], tokens_)})
+    for (const auto& [name, size] :
+         {std::pair(names[is_first ? 0 : 1], past_), std::pair(names[is_first ? 1 : 0], tokens_)})
       if (!sizes_.dims.contains(name) && name != sizes_.past_dim && name != sizes_.token_dim)
         size_as(Dim::symbol(name), size, "mask");
     return true;
@@ -221,7 +222,7 @@ bool has_past(const PhaseOptions& phase) { return phase.phase == Phase::Decode |
 // The index in Graph::inputs of an input of one boolean.
 std::optional<std::size_t> flag_position(const Graph& graph, std::string_view name) {
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    const Value& value = graph.values[static_cast<std::size_t>(graph.inputs[i])];
+    const Value& value = graph.values[graph.inputs[i]];
     const TensorType& type = value.declared;
     if (value.name == name && type.container == Container::Tensor && type.element == ElementType::Bool && type.shape &&
         element_count(*type.shape) == Dim(1))
@@ -240,7 +241,7 @@ void set_flag(Model& model, std::string_view input, bool value) {
   const auto position = flag_position(graph, input);
   if (!position) throw Error(base::field("inputs", input) + ": the model has no such input of one boolean");
   const ValueId id = graph.inputs[*position];
-  Value& flag = graph.values[static_cast<std::size_t>(id)];
+  Value& flag = graph.values[id];
   flag.initializer = static_cast<std::int32_t>(graph.initializers.size());
   flag.is_input = false;
   Tensor tensor;
@@ -248,7 +249,7 @@ void set_flag(Model& model, std::string_view input, bool value) {
   tensor.type = flag.declared;
   tensor.value = TensorValue{Dim(value ? 1 : 0)};
   graph.initializers.push_back(std::move(tensor));
-  graph.inputs.erase(graph.inputs.begin() + static_cast<std::ptrdiff_t>(*position));
+  graph.inputs.erase(graph.inputs.begin() + *position);
 }
 
 void set_phase_flag(Model& model, const PhaseOptions& phase) {
@@ -261,7 +262,7 @@ Model in_other_phase(const Model& model, const PhaseOptions& phase) {
   Graph& graph = other.graphs.front();
   for (const Value& value : graph.values)
     if (value.name == kCacheBranch && value.initializer >= 0)
-      graph.initializers[static_cast<std::size_t>(value.initializer)].value = TensorValue{Dim(has_past(phase) ? 1 : 0)};
+      graph.initializers[value.initializer].value = TensorValue{Dim(has_past(phase) ? 1 : 0)};
   return other;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/train.h"
@@ -32,7 +33,7 @@ std::vector<std::vector<std::int64_t>> points_of(const std::vector<SweepAxis>& a
   for (const SweepAxis& axis : axes) {
     if (axis.sizes.empty()) throw Error("the sweep over '" + axis.dim + "' has no sizes");
     if (points.size() > kMaxSweepPoints / axis.sizes.size())
-      throw Error("the sweep has more than " + std::to_string(kMaxSweepPoints) + " points; give fewer sizes");
+      throw Error(cat("the sweep has more than ", kMaxSweepPoints, " points; give fewer sizes"));
     std::vector<std::vector<std::int64_t>> longer;
     for (const auto& point : points)
       for (const std::int64_t size : axis.sizes) {
@@ -206,8 +207,7 @@ std::optional<RidgeCrossing> find_ridge(const Sweeper& sweeper, const SweepAxis&
 
 std::string sizes_text(const Sweep& sweep, const SweepPoint& point) {
   std::vector<std::string> sizes;
-  for (std::size_t i = 0; i < sweep.axes.size(); ++i)
-    sizes.push_back(sweep.axes[i].dim + "=" + std::to_string(point.sizes[i]));
+  for (std::size_t i = 0; i < sweep.axes.size(); ++i) sizes.push_back(cat(sweep.axes[i].dim, "=", point.sizes[i]));
   return base::joined(sizes);
 }
 

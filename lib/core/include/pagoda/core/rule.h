@@ -104,6 +104,13 @@ class OpContext {
   std::int64_t attribute(std::string_view name, std::int64_t otherwise) const;
   double attribute(std::string_view name, double otherwise) const;
   std::string_view attribute(std::string_view name, std::string_view otherwise) const;
+  std::int64_t attribute(std::string_view name, int otherwise) const {
+    return attribute(name, std::int64_t{otherwise});
+  }
+  std::string_view attribute(std::string_view name, const char* otherwise) const {
+    return attribute(name, std::string_view(otherwise));
+  }
+  bool flag(std::string_view name, bool otherwise = false) const { return attribute(name, otherwise ? 1 : 0) != 0; }
   std::int64_t required_integer(std::string_view name) const;
   std::optional<std::vector<std::int64_t>> integer_list(std::string_view name) const;
   const AttributeValue* attribute_value(std::string_view name) const;
