@@ -76,14 +76,14 @@ std::optional<double> milliwatts(std::string_view word) {
   return take() && word.empty() ? std::optional(static_cast<double>(*now)) : std::nullopt;
 }
 
+}  // namespace
+
 std::vector<std::string> names_of(const std::vector<Rail>& rails) {
   std::vector<std::string> names;
   names.reserve(rails.size());
   for (const Rail& rail : rails) names.push_back(rail.name);
   return names;
 }
-
-}  // namespace
 
 std::string power_root() {
   const char* named = std::getenv("PAGODA_POWER_ROOT");

@@ -55,6 +55,8 @@ struct Rail {
   double watts = 0;
 };
 
+std::vector<std::string> names_of(const std::vector<Rail>& rails);
+
 // The rails in an output line of NVIDIA's tegrastats, each as now/mean: "VDD_IN 5081mW/5004mW", before JetPack 5
 // "POM_5V_IN 1750/1628".
 std::vector<Rail> parse_tegrastats(std::string_view line);

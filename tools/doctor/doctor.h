@@ -8,6 +8,7 @@
 // Changes nothing on the machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -38,9 +39,25 @@ struct Finding {
   std::string remedy = {};  // a command if there is one; empty if there is nothing to do
   InForce guide = InForce::NotOfTheGuide;
 
+  void is(State now, std::string seen, std::string why = {}, std::string cure = {});
   // Good, or `bad` for the reason `why` with its remedy; a recommendation of the guide is in force where it is good.
   void judge(bool is_bad, State bad, std::string why, std::string cure);
 };
+
+// A row of the table of checks: `look` fills in a finding about a machine.
+template <typename Machine>
+struct Check {
+  const char *id, *title;
+  void (*look)(const Machine& machine, Finding& finding);
+  InForce guide = InForce::NotOfTheGuide;  // before `look`
+};
+template <typename Machine, std::size_t N>
+std::vector<Finding> findings_of(const Machine& machine, const Check<Machine> (&checks)[N]) {
+  std::vector<Finding> findings;
+  for (const Check<Machine>& check : checks)
+    check.look(machine, findings.emplace_back(Finding{.id = check.id, .title = check.title, .guide = check.guide}));
+  return findings;
+}
 
 struct Surroundings {
   std::string root = {};                              // prefix of /proc, /sys and /opt; empty: this machine

@@ -9,6 +9,7 @@
 #include "cuda_driver.h"
 #include "doctor.h"
 #include "nvml_library.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "system_files.h"
@@ -18,99 +19,90 @@ namespace {
 
 using Nvml = NvmlLibrary;
 
-std::string of_device(std::size_t index, std::size_t count) {
-  return count > 1 ? "GPU " + std::to_string(index) + ": " : "";
+struct GpuMachine {
+  const Surroundings& surroundings;
+  SystemFiles files;
+  Nvml nvml;
+  std::vector<Nvml::Device> devices = nvml.devices();
+
+  std::string named(std::size_t index) const { return devices.size() > 1 ? cat("GPU ", index, ": ") : ""; }
+  std::string silence(const char* without) const { return devices.empty() ? "no GPU to ask" : without; }
+};
+
+void append(std::string& text, std::string_view more) { (text += text.empty() ? "" : "; ") += more; }
+
+// Adds the answers of the GPUs; `ask` returns "" for a GPU that does not answer. Good if one answers.
+template <typename Ask>
+void ask_each(const GpuMachine& on, Finding& finding, const Ask& ask) {
+  for (std::size_t i = 0; i < on.devices.size(); ++i)
+    if (const std::string answer = ask(on.devices[i]); !answer.empty()) {
+      append(finding.found, on.named(i) + answer);
+      finding.state = State::Good;
+    }
 }
 
-void append(std::string& text, const std::string& more) { (text += text.empty() ? "" : "; ") += more; }
+std::string on_off(unsigned value) { return value != 0 ? "on" : "off"; }
 
 bool has_nvidia_hardware(const SystemFiles& files) {
-  for (const std::string& name : files.names("/sys/bus/pci/devices"))
-    if (files.text("/sys/bus/pci/devices/" + name + "/vendor").value_or("") == "0x10de" &&
-        files.text("/sys/bus/pci/devices/" + name + "/class").value_or("").starts_with("0x03"))  // display, 3D
-      return true;
-  return false;
+  const std::string folder = "/sys/bus/pci/devices/";
+  const std::vector<std::string> names = files.names(folder);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return files.text(folder + name + "/vendor").value_or("") == "0x10de" &&
+           files.text(folder + name + "/class").value_or("").starts_with("0x03");  // display, 3D
+  });
 }
 
-Finding driver(const SystemFiles& files, const Nvml& nvml) {
-  Finding finding{.id = "gpu.driver", .title = "NVIDIA driver"};
-  const std::string version = nvml.is_ready() ? nvml.text("nvmlSystemGetDriverVersion", nullptr) : "";
-  const std::optional<std::string> module = files.text("/proc/driver/nvidia/version");
+void driver(const GpuMachine& on, Finding& finding) {
+  const std::string version = on.nvml.is_ready() ? on.nvml.text("nvmlSystemGetDriverVersion", nullptr) : "";
+  const std::optional<std::string> module = on.files.text("/proc/driver/nvidia/version");
   if (!version.empty() || module) {
+    std::string found = !version.empty() ? "version " + version : module->substr(0, module->find('\n'));
+    if (on.nvml.is_ready()) return finding.is(State::Good, std::move(found));
+    return finding.is(State::Warning, std::move(found), on.nvml.why() + ": clocks, power and energy are unknown",
+                      "install the driver's libraries of the same version as its module (libnvidia-ml.so.1); "
+                      "containers: start with --gpus all");
+  }
+  const std::string missing = cat("no /proc/driver/nvidia/version, ", on.nvml.why());
+  if (!has_nvidia_hardware(on.files))
+    return finding.is(State::Absent, missing + ", and no NVIDIA device on the PCI bus");
+  finding.is(State::Problem, missing + ", and an NVIDIA device on the PCI bus", "the driver's module is not loaded",
+             "install the driver, or modprobe nvidia (as root); containers: start with --gpus all");
+}
+
+void devices(const GpuMachine& on, Finding& finding) {
+  if (!on.devices.empty()) {
+    for (const Nvml::Device device : on.devices) append(finding.found, on.nvml.text("nvmlDeviceGetName", device));
     finding.state = State::Good;
-    finding.found = !version.empty() ? "version " + version : module->substr(0, module->find('\n'));
-    if (!nvml.is_ready()) {
-      finding.state = State::Warning;
-      finding.wrong = nvml.why() + ": clocks, power and energy are unknown";
-      finding.remedy =
-          "install the driver's libraries of the same version as its module (libnvidia-ml.so.1); containers: "
-          "start with --gpus all";
-    }
-    return finding;
+  } else if (on.nvml.is_ready()) {
+    finding.is(State::Problem, "the management library finds none", "the driver is there, and no device with it",
+               "dmesg | grep -i nvrm says why; containers: start with --gpus all, and see NVIDIA_VISIBLE_DEVICES");
+  } else {
+    finding.found = "none";
   }
-  const bool has_hardware = has_nvidia_hardware(files);
-  finding.found = std::string("no /proc/driver/nvidia/version, ") + nvml.why() +
-                  (has_hardware ? ", and an NVIDIA device on the PCI bus" : ", and no NVIDIA device on the PCI bus");
-  finding.state = has_hardware ? State::Problem : State::Absent;
-  finding.wrong = has_hardware ? "the driver's module is not loaded" : "";
-  if (has_hardware)
-    finding.remedy = "install the driver, or modprobe nvidia (as root); containers: start with --gpus all";
-  return finding;
 }
 
-Finding devices(const Nvml& nvml) {
-  Finding finding{.id = "gpu.devices", .title = "GPUs"};
-  if (nvml.devices().empty()) {
-    finding.found = nvml.is_ready() ? "the management library finds none" : "none";
-    if (nvml.is_ready()) {
-      finding.state = State::Problem;
-      finding.wrong = "the driver is there, and no device with it";
-      finding.remedy =
-          "dmesg | grep -i nvrm says why; containers: start with --gpus all, and see NVIDIA_VISIBLE_DEVICES";
-    }
-    return finding;
-  }
-  for (void* device : nvml.devices()) append(finding.found, nvml.text("nvmlDeviceGetName", device));
-  finding.state = State::Good;
-  return finding;
-}
-
-Finding cuda(const Surroundings& surroundings) {
-  Finding finding{.id = "gpu.cuda", .title = "CUDA driver library"};
+void cuda(const GpuMachine& on, Finding& finding) {
+  const std::string& name = on.surroundings.cuda;
   std::string why;
   const std::string answer = asked_in_child(
       [&]() -> std::string {
-        const DynamicLibrary library(cuda_places(surroundings.cuda));
+        const DynamicLibrary library(cuda_places(name));
         if (!library) return "none";
         const CudaDriver driver(library);
         if (!driver.init) return "error -1";
-        if (const int code = driver.init(0); code != 0) return "error " + std::to_string(code);
+        if (const int code = driver.init(0); code != 0) return cat("error ", code);
         int version = 0;
         if (driver.version) driver.version(&version);
-        return "version " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+        return cat("version ", version / 1000, ".", version % 1000 / 10);
       },
       why);
-  if (answer.starts_with("version")) {
-    finding.state = State::Good;
-    finding.found = "CUDA " + answer.substr(8) + " by " + surroundings.cuda;
-    return finding;
-  }
-  if (answer == "none") {
-    finding.found = surroundings.cuda + " cannot be opened";
-    return finding;
-  }
-  finding.state = State::Problem;
-  if (answer.empty()) {
-    finding.found = "cuInit " + why;
-    finding.wrong = "the driver's library does not fit its module";
-    finding.remedy = "install both from one version of the driver";
-    return finding;
-  }
-  finding.found = "cuInit says " + answer;
+  if (answer.starts_with("version")) return finding.is(State::Good, cat("CUDA ", answer.substr(8), " by ", name));
+  if (answer == "none") return finding.is(State::Absent, name + " cannot be opened");
+  if (answer.empty())
+    return finding.is(State::Problem, "cuInit " + why, "the driver's library does not fit its module",
+                      "install both from one version of the driver");
   const CudaError& error = cuda_error(base::parse_number<int>(answer.substr(answer.find(' ') + 1)).value_or(-1));
-  finding.wrong = error.found;
-  finding.remedy = error.remedy;
-  return finding;
+  finding.is(State::Problem, "cuInit says " + answer, error.found, error.remedy);
 }
 
 // CAP_SYS_ADMIN is bit 21 of the effective set.
@@ -122,24 +114,18 @@ bool is_administrator(const Surroundings& surroundings, const SystemFiles& files
   return (bits >> 21 & 1) != 0;
 }
 
-Finding privilege(const Surroundings& surroundings, const SystemFiles& files) {
-  Finding finding{.id = "gpu.privilege", .title = "GPU counters may be read"};
-  const std::optional<std::string> parameters = files.text("/proc/driver/nvidia/params");
-  const bool is_admin = is_administrator(surroundings, files);
-  if (!parameters) {
-    finding.found = "no /proc/driver/nvidia/params";
-    return finding;
-  }
+void privilege(const GpuMachine& on, Finding& finding) {
+  const std::optional<std::string> parameters = on.files.text("/proc/driver/nvidia/params");
+  if (!parameters) return finding.is(State::Absent, "no /proc/driver/nvidia/params");
+  const bool is_admin = is_administrator(on.surroundings, on.files);
   const std::string value = field(*parameters, "RmProfilingAdminOnly").value_or("");
-  finding.found = (value.empty() ? "no RmProfilingAdminOnly" : "RmProfilingAdminOnly: " + value) +
-                  std::string(" in /proc/driver/nvidia/params; this process ") + (is_admin ? "has" : "has not") +
-                  " CAP_SYS_ADMIN";
+  finding.found = cat(value.empty() ? "no RmProfilingAdminOnly" : "RmProfilingAdminOnly: ", value,
+                      " in /proc/driver/nvidia/params; this process ", is_admin ? "has" : "has not", " CAP_SYS_ADMIN");
   finding.judge(value != "0" && !is_admin, State::Problem,
                 "the driver lets only administrators read counters (ERR_NVGPUCTRPERM); times can be taken without",
                 "run as root (containers: --cap-add=SYS_ADMIN), or for everybody: echo 'options nvidia "
                 "NVreg_RestrictProfilingToAdminUsers=0' > /etc/modprobe.d/nvidia-profiling.conf, then load the "
                 "module again (as root)");
-  return finding;
 }
 
 constexpr int kGraphics = 0, kSm = 1;           // nvmlClockType_t
@@ -169,122 +155,100 @@ constexpr std::array<Reason, 9> kReasons = {{
     {0x100, "display clocks", false},
 }};
 
-Finding clocks(const Nvml& nvml) {
-  Finding finding{.id = "gpu.clocks", .title = "locked clocks", .guide = InForce::Unknown};
+void clocks(const GpuMachine& on, Finding& finding) {
+  finding.guide = InForce::NotOfTheGuide;
+  if (on.devices.empty()) return finding.is(State::Absent, "no GPU to ask");
   bool is_held = true, is_known = false, is_slowed = false;
-  for (std::size_t i = 0; i < nvml.devices().size(); ++i) {
-    void* device = nvml.devices()[i];
-    const auto now = nvml.number("nvmlDeviceGetClockInfo", device, kSm);
-    const auto most = nvml.number("nvmlDeviceGetMaxClockInfo", device, kSm);
-    const auto target = application_clock(nvml, device, kAppTarget),
-               usual = application_clock(nvml, device, kAppDefault);
-    const auto reasons = nvml.clock_reasons(device);
-    std::string text = of_device(i, nvml.devices().size());
-    text += now ? "SM at " + std::to_string(*now) + " MHz" : "SM clock unknown";
-    if (most) text += " of at most " + std::to_string(*most);
-    if (target && usual)
-      text += ", application clock " + std::to_string(*target) + (*target == *usual ? " (default)" : " (set)");
+  ask_each(on, finding, [&](Nvml::Device device) {
+    const auto now = on.nvml.number("nvmlDeviceGetClockInfo", device, kSm),
+               most = on.nvml.number("nvmlDeviceGetMaxClockInfo", device, kSm),
+               target = application_clock(on.nvml, device, kAppTarget),
+               usual = application_clock(on.nvml, device, kAppDefault);
+    const auto reasons = on.nvml.clock_reasons(device);
+    std::string text = now ? cat("SM at ", *now, " MHz") : "SM clock unknown";
+    if (most) text += cat(" of at most ", *most);
+    if (target && usual) text += cat(", application clock ", *target, *target == *usual ? " (default)" : " (set)");
     std::string because;
     for (const Reason& reason : kReasons)
       if (reasons && (*reasons & reason.bit) != 0) {
-        (because += because.empty() ? "" : ", ") += reason.text;
+        (because += because.empty() ? ", limited by " : ", ") += reason.text;
         is_slowed = is_slowed || reason.is_bad;
       }
-    if (!because.empty()) text += ", limited by " + because;
-    append(finding.found, text);
     is_known = is_known || reasons || (target && usual);
     is_held = is_held && ((reasons && (*reasons & 0x2) != 0) || (target && usual && *target != *usual));
-  }
-  if (nvml.devices().empty()) {
-    finding.found = "no GPU to ask";
-    finding.guide = InForce::NotOfTheGuide;
-    return finding;
-  }
-  if (is_known) finding.guide = is_held ? InForce::Yes : InForce::No;
-  finding.state = is_slowed ? State::Warning : is_held && is_known ? State::Good : State::Note;
-  if (is_slowed) {
-    finding.wrong = "the GPU runs slower than it is set to right now";
-    finding.remedy = "let it cool, raise its power limit (nvidia-smi -pl WATTS), then measure again";
-  } else if (!is_held) {
-    finding.wrong = "clocks follow load and temperature; comparisons between runs drift";
-    finding.remedy =
-        "nvidia-smi -lgc MHZ,MHZ below the boost clock (as root), and nvidia-smi -rgc afterwards; NVML does not "
-        "tell a lock by itself, so this is judged by the application clock and the reasons of the limit";
-  }
-  return finding;
-}
-
-Finding autoboost(const Nvml& nvml) {
-  Finding finding{.id = "gpu.autoboost", .title = "autoboost", .guide = InForce::Unknown};
-  bool is_on = false, is_known = false;
-  for (std::size_t i = 0; i < nvml.devices().size(); ++i) {
-    const auto boost = nvml.pair("nvmlDeviceGetAutoBoostedClocksEnabled", nvml.devices()[i]);
-    if (!boost) continue;
-    is_known = true;
-    is_on = is_on || (*boost)[0] != 0;
-    append(finding.found, of_device(i, nvml.devices().size()) + ((*boost)[0] != 0 ? "on" : "off"));
-  }
-  if (!is_known) {
-    finding.guide = InForce::NotOfTheGuide;
-    finding.found = nvml.devices().empty() ? "no GPU to ask"
-                                           : "these GPUs have no such switch (Pascal and later); see locked clocks";
-    return finding;
-  }
-  finding.judge(is_on, State::Warning, "the GPU raises its clock by itself",
-                "nvidia-smi --auto-boost-default=0 (as root)");
-  return finding;
-}
-
-Finding persistence(const Nvml& nvml) {
-  Finding finding{.id = "gpu.persistence", .title = "persistence mode"};
-  bool is_off = false;
-  for (std::size_t i = 0; i < nvml.devices().size(); ++i)
-    if (const auto mode = nvml.number("nvmlDeviceGetPersistenceMode", nvml.devices()[i])) {
-      is_off = is_off || *mode == 0;
-      append(finding.found, of_device(i, nvml.devices().size()) + (*mode != 0 ? "on" : "off"));
-      finding.state = State::Good;
-    }
-  if (finding.found.empty()) finding.found = "not reported";
-  if (is_off) {
+    return text + because;
+  });
+  finding.guide = !is_known ? InForce::Unknown : is_held ? InForce::Yes : InForce::No;
+  if (is_slowed)
+    finding.is(State::Warning, finding.found, "the GPU runs slower than it is set to right now",
+               "let it cool, raise its power limit (nvidia-smi -pl WATTS), then measure again");
+  else if (!is_held)
+    finding.is(State::Note, finding.found, "clocks follow load and temperature; comparisons between runs drift",
+               "nvidia-smi -lgc MHZ,MHZ below the boost clock (as root), and nvidia-smi -rgc afterwards; NVML does "
+               "not tell a lock by itself, so this is judged by the application clock and the reasons of the limit");
+  else if (!is_known)
     finding.state = State::Note;
-    finding.wrong = "the driver unloads its state when nothing runs: the first call takes seconds, settings are lost";
-    finding.remedy = "nvidia-smi -pm 1 (as root)";
+}
+
+void autoboost(const GpuMachine& on, Finding& finding) {
+  bool is_on = false;
+  ask_each(on, finding, [&](Nvml::Device device) {
+    const auto boost = on.nvml.pair("nvmlDeviceGetAutoBoostedClocksEnabled", device);
+    is_on = is_on || (boost && (*boost)[0] != 0);
+    return boost ? on_off((*boost)[0]) : "";
+  });
+  if (finding.state == State::Absent) {
+    finding.guide = InForce::NotOfTheGuide;
+    finding.found = on.silence("these GPUs have no such switch (Pascal and later); see locked clocks");
+  } else {
+    finding.judge(is_on, State::Warning, "the GPU raises its clock by itself",
+                  "nvidia-smi --auto-boost-default=0 (as root)");
   }
-  return finding;
 }
 
-Finding ecc(const Nvml& nvml) {
-  Finding finding{.id = "gpu.ecc", .title = "ECC"};
-  for (std::size_t i = 0; i < nvml.devices().size(); ++i)
-    if (const auto mode = nvml.pair("nvmlDeviceGetEccMode", nvml.devices()[i])) {
-      append(finding.found, of_device(i, nvml.devices().size()) + ((*mode)[0] != 0 ? "on" : "off"));
-      if (finding.state == State::Absent) finding.state = State::Good;
-      if ((*mode)[0] == (*mode)[1]) continue;
-      append(finding.found, (*mode)[1] != 0 ? "on after a reset" : "off after a reset");
-      finding.state = State::Note;
-      finding.wrong =
-          "the setting changes with the next reset; on GDDR memory bandwidth changes with it by about a tenth";
-      finding.remedy = "reset the GPU before measuring what is to be compared later (nvidia-smi -r, as root)";
-    }
-  if (finding.found.empty()) finding.found = nvml.devices().empty() ? "no GPU to ask" : "these GPUs do not tell";
-  return finding;
+void persistence(const GpuMachine& on, Finding& finding) {
+  bool is_off = false;
+  ask_each(on, finding, [&](Nvml::Device device) {
+    const auto mode = on.nvml.number("nvmlDeviceGetPersistenceMode", device);
+    is_off = is_off || (mode && *mode == 0);
+    return mode ? on_off(*mode) : "";
+  });
+  if (finding.found.empty()) finding.found = "not reported";
+  if (is_off)
+    finding.judge(true, State::Note,
+                  "the driver unloads its state when nothing runs: the first call takes seconds, settings are lost",
+                  "nvidia-smi -pm 1 (as root)");
 }
 
-Finding mig(const Nvml& nvml) {
-  Finding finding{.id = "gpu.mig", .title = "MIG"};
-  for (std::size_t i = 0; i < nvml.devices().size(); ++i)
-    if (const auto mode = nvml.pair("nvmlDeviceGetMigMode", nvml.devices()[i])) {
-      append(finding.found, of_device(i, nvml.devices().size()) + ((*mode)[0] != 0 ? "on" : "off"));
-      if (finding.state == State::Absent) finding.state = State::Good;
-      if ((*mode)[0] == 0) continue;
-      finding.state = State::Warning;
-      finding.wrong =
-          "peaks and bandwidths are those of a slice; counters of units that instances share (L2, DRAM) may "
-          "be unknown";
-      finding.remedy = "measure on a whole GPU, or in an isolated instance, and compare with roofs measured in it";
-    }
-  if (finding.found.empty()) finding.found = nvml.devices().empty() ? "no GPU to ask" : "these GPUs have none";
-  return finding;
+void ecc(const GpuMachine& on, Finding& finding) {
+  bool changes = false;
+  ask_each(on, finding, [&](Nvml::Device device) -> std::string {
+    const auto mode = on.nvml.pair("nvmlDeviceGetEccMode", device);
+    if (!mode) return "";
+    const auto [now, pending] = *mode;
+    changes = changes || now != pending;
+    return on_off(now) + (now == pending ? "" : cat("; ", on_off(pending), " after a reset"));
+  });
+  if (finding.found.empty()) finding.found = on.silence("these GPUs do not tell");
+  if (changes)
+    finding.judge(true, State::Note,
+                  "the setting changes with the next reset; on GDDR memory bandwidth changes with it by about a tenth",
+                  "reset the GPU before measuring what is to be compared later (nvidia-smi -r, as root)");
+}
+
+void mig(const GpuMachine& on, Finding& finding) {
+  bool is_on = false;
+  ask_each(on, finding, [&](Nvml::Device device) {
+    const auto mode = on.nvml.pair("nvmlDeviceGetMigMode", device);
+    is_on = is_on || (mode && (*mode)[0] != 0);
+    return mode ? on_off((*mode)[0]) : "";
+  });
+  if (finding.found.empty()) finding.found = on.silence("these GPUs have none");
+  if (is_on)
+    finding.judge(true, State::Warning,
+                  "peaks and bandwidths are those of a slice; counters of units that instances share (L2, DRAM) may "
+                  "be unknown",
+                  "measure on a whole GPU, or in an isolated instance, and compare with roofs measured in it");
 }
 
 // Programs that occupy the counters, or that must not run beside a profiler.
@@ -303,24 +267,21 @@ constexpr std::array<Holder, 9> kHolders = {{
     {"nvidia-cuda-mps", "the multi-process service: its clients' counters cannot be told apart"},
 }};
 
-Finding counter_users(const SystemFiles& files) {
-  Finding finding{.id = "gpu.counter_users", .title = "other users of the counters"};
+void counter_users(const GpuMachine& on, Finding& finding) {
   std::string whats;
-  for (const std::string& pid : files.names("/proc")) {
+  for (const std::string& pid : on.files.names("/proc")) {
     if (pid.empty() || pid[0] < '0' || pid[0] > '9') continue;
-    const std::string name = files.text("/proc/" + pid + "/comm").value_or("");
+    const std::string name = on.files.text("/proc/" + pid + "/comm").value_or("");
     for (const Holder& holder : kHolders) {
-      // comm is truncated to 15 characters.
-      if (name != std::string(holder.name).substr(0, 15)) continue;
-      append(finding.found, name + " (process " + pid + ")");
-      if (whats.find(holder.what) == std::string::npos) append(whats, std::string(holder.what));
+      if (name != holder.name.substr(0, 15)) continue;  // comm is truncated to 15 characters
+      append(finding.found, cat(name, " (process ", pid, ")"));
+      if (whats.find(holder.what) == std::string::npos) append(whats, holder.what);
     }
   }
   finding.judge(!finding.found.empty(), State::Problem, whats + "; the hardware counts for one client at a time",
                 "dcgmi profile --pause (and --resume afterwards) for DCGM; stop the others");
   if (finding.found.empty())
     finding.found = "none of the known ones is running here; those outside of a container cannot be seen";
-  return finding;
 }
 
 // The nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3.
@@ -330,32 +291,41 @@ struct Process {
   unsigned gpu_instance, compute_instance;
 };
 
-Finding sharing(const Nvml& nvml) {
-  Finding finding{.id = "gpu.sharing", .title = "other programs on the GPU", .guide = InForce::Unknown};
-  const auto processes = nvml.symbol<int (*)(void*, unsigned*, Process*)>("nvmlDeviceGetComputeRunningProcesses_v3");
-  std::size_t others = 0;
-  for (std::size_t i = 0; processes && i < nvml.devices().size(); ++i) {
+void sharing(const GpuMachine& on, Finding& finding) {
+  const auto processes = on.nvml.symbol<int (*)(void*, unsigned*, Process*)>("nvmlDeviceGetComputeRunningProcesses_v3");
+  for (std::size_t i = 0; processes && i < on.devices.size(); ++i) {
     std::array<Process, 128> list{};
     unsigned count = list.size();
-    if (processes(nvml.devices()[i], &count, list.data()) != 0) continue;
-    if (finding.state == State::Absent) finding.state = State::Good;
-    for (unsigned k = 0; k < std::min<unsigned>(count, list.size()); ++k) {
-      if (list[k].pid == static_cast<unsigned>(getpid())) continue;
-      ++others;
-      append(finding.found, of_device(i, nvml.devices().size()) + "process " + std::to_string(list[k].pid));
-    }
+    if (processes(on.devices[i], &count, list.data()) != 0) continue;
+    finding.state = State::Good;
+    for (unsigned k = 0; k < std::min<unsigned>(count, list.size()); ++k)
+      if (list[k].pid != static_cast<unsigned>(getpid()))
+        append(finding.found, cat(on.named(i), "process ", list[k].pid));
   }
   if (finding.state == State::Absent) {
-    finding.found = nvml.devices().empty() ? "no GPU to ask" : "not reported";
-    if (nvml.devices().empty()) finding.guide = InForce::NotOfTheGuide;
-    return finding;
+    finding.found = on.silence("not reported");
+    if (on.devices.empty()) finding.guide = InForce::NotOfTheGuide;
+    return;
   }
-  if (others == 0) finding.found = "none";
-  finding.judge(others > 0, State::Warning,
+  finding.judge(!finding.found.empty(), State::Warning,
                 "they take time and bandwidth, and their traffic is in the counters of L2 and DRAM",
                 "stop them, or take another GPU (CUDA_VISIBLE_DEVICES)");
-  return finding;
+  if (finding.found.empty()) finding.found = "none";
 }
+
+constexpr Check<GpuMachine> kGpuChecks[] = {
+    {"gpu.driver", "NVIDIA driver", driver},
+    {"gpu.devices", "GPUs", devices},
+    {"gpu.cuda", "CUDA driver library", cuda},
+    {"gpu.privilege", "GPU counters may be read", privilege},
+    {"gpu.counter_users", "other users of the counters", counter_users},
+    {"gpu.sharing", "other programs on the GPU", sharing, InForce::Unknown},
+    {"gpu.clocks", "locked clocks", clocks, InForce::Unknown},
+    {"gpu.autoboost", "autoboost", autoboost, InForce::Unknown},
+    {"gpu.persistence", "persistence mode", persistence},
+    {"gpu.ecc", "ECC", ecc},
+    {"gpu.mig", "MIG", mig},
+};
 
 }  // namespace
 
@@ -364,25 +334,21 @@ std::string asked_in_child(const std::function<std::string()>& ask, std::string&
   try {
     const base::Output answer = base::ask_in_child([&](int to) { return base::write_all(to, ask()) ? 0 : 1; }, seconds);
     if (answer.end.is_late)
-      why = "did not return within " + std::to_string(static_cast<int>(seconds)) + " s";
+      why = cat("did not return within ", static_cast<int>(seconds), " s");
     else if (answer.end.signal)
-      why = "crashed (signal " + std::to_string(*answer.end.signal) + ")";
+      why = cat("crashed (signal ", *answer.end.signal, ")");
     else if (answer.out.empty())
       why = "said nothing";
     else
       return answer.out;
   } catch (const base::CannotStart& error) {
-    why = std::string("could not be asked: ") + error.what();
+    why = cat("could not be asked: ", error.what());
   }
   return "";
 }
 
 std::vector<Finding> examine_gpu(const Surroundings& surroundings) {
-  const SystemFiles files(surroundings.root);
-  const Nvml nvml(surroundings.nvml);
-  return {driver(files, nvml),  devices(nvml), cuda(surroundings), privilege(surroundings, files),
-          counter_users(files), sharing(nvml), clocks(nvml),       autoboost(nvml),
-          persistence(nvml),    ecc(nvml),     mig(nvml)};
+  return findings_of(GpuMachine{surroundings, SystemFiles(surroundings.root), Nvml(surroundings.nvml)}, kGpuChecks);
 }
 
 }  // namespace pagoda::tools::doctor

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "doctor.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/json_writer.h"
 
@@ -14,8 +15,8 @@ constexpr base::EnumNames<InForce::Unknown> kInForce("", "in force", "not in for
 void guide_line(const std::vector<Finding>& findings, InForce guide, std::string& text) {
   std::string names;
   for (const Finding& finding : findings)
-    if (finding.guide == guide) (names += names.empty() ? "" : ", ") += finding.title;
-  if (!names.empty()) (((text += "  ") += kInForce[guide]) += ": ") += names + "\n";
+    if (finding.guide == guide) names += cat(names.empty() ? "" : ", ", finding.title);
+  if (!names.empty()) text += cat("  ", kInForce[guide], ": ", names, "\n");
 }
 
 // The number of leading findings about an absent GPU; 0: there is a driver, or something is wrong.
@@ -30,6 +31,13 @@ std::size_t absent_gpu(const std::vector<Finding>& findings) {
 }
 
 }  // namespace
+
+void Finding::is(State now, std::string seen, std::string why, std::string cure) {
+  state = now;
+  found = std::move(seen);
+  wrong = std::move(why);
+  remedy = std::move(cure);
+}
 
 void Finding::judge(bool is_bad, State bad, std::string why, std::string cure) {
   state = is_bad ? bad : State::Good;
@@ -57,49 +65,40 @@ std::string findings_text(const std::vector<Finding>& findings) {
   std::size_t width = 0;
   for (const Finding& finding : findings) width = std::max(width, finding.title.size());
   std::string text;
+  const auto padded = [](std::string_view part, std::size_t to) {
+    return cat(part, std::string(to - std::min(to, part.size()), ' '));
+  };
+  const auto line = [&](std::string_view what, std::string_view part) {
+    if (!part.empty()) text += cat(padded("", 9), what, part, "\n");
+  };
   const std::size_t no_gpu = absent_gpu(findings);
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& finding = findings[i];
     if (i > 0 && i < no_gpu) continue;
-    std::string state(to_string(finding.state));
-    state.resize(9, ' ');
-    std::string title = finding.title;
-    title.resize(width + 2, ' ');
-    text += state + title + finding.found + '\n';
+    text += cat(padded(to_string(finding.state), 9), padded(finding.title, width + 2), finding.found, "\n");
     // An absent part needs its remedy only if the user misses it.
-    if (!finding.wrong.empty()) text += std::string(9, ' ') + "wrong: " + finding.wrong + '\n';
-    if (!finding.remedy.empty()) text += std::string(9, ' ') + "mend:  " + finding.remedy + '\n';
-    if (i == 0 && no_gpu > 1)
-      text += std::string(9, ' ') + "the other " + std::to_string(no_gpu - 1) + " checks of a GPU need one; --json lists them\n";
+    line("wrong: ", finding.wrong);
+    line("mend:  ", finding.remedy);
+    if (i == 0 && no_gpu > 1) line("", cat("the other ", no_gpu - 1, " checks of a GPU need one; --json lists them"));
   }
   text += "\nnoise guide\n";
   for (const InForce guide : {InForce::Yes, InForce::No, InForce::Unknown}) guide_line(findings, guide, text);
-  const auto count = [&](State state) {
-    return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == state; });
+  const auto counted = [&](State state, const char* noun) {
+    const auto number =
+        std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == state; });
+    return cat(number, " ", noun, number == 1 ? "" : "s");
   };
-  const auto counted = [&](State state, const std::string& noun) {
-    const auto number = count(state);
-    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-  };
-  text += counted(State::Problem, "problem") + ", " + counted(State::Warning, "warning") + "\n";
-  return text;
+  return cat(text, counted(State::Problem, "problem"), ", ", counted(State::Warning, "warning"), "\n");
 }
 
 std::string findings_json(const std::vector<Finding>& findings) {
   base::JsonWriter json;
-  const auto maybe = [&](std::string_view key, std::string_view text) {
-    json.key(key);
-    text.empty() ? json.null() : json.value(text);
-  };
-  json.begin_object().member("schema", "pagoda.doctor/1");
-  json.key("findings").begin_array();
+  json.begin_object().member("schema", "pagoda.doctor/1").key("findings").begin_array();
   for (const Finding& finding : findings) {
     json.begin_object().member("id", finding.id).member("title", finding.title);
     json.member("state", to_string(finding.state)).member("found", finding.found);
-    maybe("wrong", finding.wrong);
-    maybe("remedy", finding.remedy);
-    maybe("noise_guide", kInForce[finding.guide]);
-    json.end_object();
+    json.member_or_null("wrong", finding.wrong).member_or_null("remedy", finding.remedy);
+    json.member_or_null("noise_guide", std::string(kInForce[finding.guide])).end_object();
   }
   json.end_array().end_object();
   return std::move(json).text();
