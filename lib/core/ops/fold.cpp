@@ -88,12 +88,21 @@ void fold_same(OpContext& op) {
 void fold_moved(OpContext& op, const std::function<std::int64_t(std::int64_t)>& source, int output) {
   const auto input = known_input(op, 0);
   const auto shape = small_output(op, output);
-  if (!input || !shape) return;
-  TensorValue value;
-  const std::int64_t count = count_of(*shape);
-  value.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) value.push_back((*input)[source(i)]);
-  publish(op, std::move(value), output);
+  if (input && shape)
+    publish_each(
+        op, count_of(*shape), [&](std::int64_t i) { return (*input)[source(i)]; }, output);
+}
+
+void fold_axes(OpContext& op, const std::function<std::int64_t(std::size_t, std::int64_t)>& offset) {
+  const auto shape = small_output(op, 0);
+  if (!shape) return;
+  const Extents strides = strides_of(*shape);
+  fold_moved(op, [&](std::int64_t index) {
+    std::int64_t source = 0;
+    for (std::size_t axis = 0; axis < strides.size(); ++axis)
+      source += offset(axis, index / strides[axis] % (*shape)[axis]);
+    return source;
+  });
 }
 
 void fold_broadcast(OpContext& op, BinaryFold f) {
@@ -115,16 +124,11 @@ void fold_broadcast(OpContext& op, BinaryFold f) {
     const BroadcastIndex index(*shape, input->shape);
     inputs.push_back({*std::move(input), index});
   }
-  TensorValue value;
-  const std::int64_t count = count_of(*shape);
-  value.reserve(static_cast<std::size_t>(count));
-  const ElementType type = op.element(0);
-  for (std::int64_t i = 0; i < count; ++i) {
+  publish_each(op, count_of(*shape), [&, type = op.element(0)](std::int64_t i) {
     Scalar element = inputs[0][i];
     for (std::size_t k = 1; k < inputs.size(); ++k) element = f(element, inputs[k][i], type);
-    value.push_back(std::move(element));
-  }
-  publish(op, std::move(value));
+    return element;
+  });
 }
 
 }  // namespace pagoda::inline core::ops

@@ -56,20 +56,28 @@ std::int64_t count_of(std::span<const std::int64_t> shape);
 // Sets an output's value unless nothing in it is known or its size disagrees with the output's shape.
 void publish(OpContext& op, TensorValue value, int output = 0);
 
+// Sets an output of `count` elements to element(0), element(1), …
+template <typename Element>
+void publish_each(OpContext& op, std::int64_t count, const Element& element, int output = 0) {
+  TensorValue value;
+  value.reserve(count);
+  for (std::int64_t i = 0; i < count; ++i) value.push_back(element(i));
+  publish(op, std::move(value), output);
+}
+
 // Output 0 = the elements of input 0 in the same order: reshapes, identities.
 void fold_same(OpContext& op);
 // Element k of an output = element source(k) of input 0.
 void fold_moved(OpContext& op, const std::function<std::int64_t(std::int64_t)>& source, int output = 0);
+// The same, where the source is a sum over the axes: of offset(axis, the element's coordinate along it).
+void fold_axes(OpContext& op, const std::function<std::int64_t(std::size_t, std::int64_t)>& offset);
 // Output 0 = f over the broadcast inputs, from left to right.
 void fold_broadcast(OpContext& op, BinaryFold f);
 
 template <UnaryFold F>
 void fold_unary(OpContext& op) {
   const auto input = known_input(op, 0);
-  if (!input) return;
-  TensorValue value;
-  for (std::int64_t i = 0; i < input->count; ++i) value.push_back(F((*input)[i], op.element(0)));
-  publish(op, std::move(value));
+  if (input) publish_each(op, input->count, [&](std::int64_t i) { return F((*input)[i], op.element(0)); });
 }
 
 template <BinaryFold F>

@@ -16,10 +16,6 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-int axis_of(const OpContext& op, std::int64_t otherwise) {
-  return normal_axis(op, op.attribute("axis", otherwise), op.rank(0));
-}
-
 // An element of an index tensor, counted from the front of an axis of `size`; empty if it is unknown or out of range.
 std::optional<std::int64_t> index_in(const Scalar& scalar, std::int64_t size) {
   const auto dim = as_dim(scalar);
@@ -35,19 +31,14 @@ Dim distinct(const Dim& picks, const Dim& places) { return picks == Dim(1) ? pic
 
 // Reads `elements` elements of the data, and the indices.
 OpCost cost_of_picks(const OpContext& op, const Dim& elements) {
-  OpCost cost = op.streamed({1});
-  cost.read(0, byte_size(elements, op.element(0)));
-  return cost;
+  return cost_reading(op, {1}, byte_size(elements, op.element(0)));
 }
 
 OpCost cost_gather(const OpContext& op) {
-  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
-  const Shape& output = op.output_shape(0);
-  const auto begin = output.begin() + axis;
-  Dim elements = distinct(element_count(Shape(begin, begin + op.rank(1))), op.shape(0)[axis]);
-  for (std::size_t i = 0; i < op.shape(0).size(); ++i)
-    if (i != axis) elements *= op.shape(0)[i];
-  return cost_of_picks(op, elements);
+  const std::size_t axis = axis_of(op, 0);
+  const auto begin = op.output_shape(0).begin() + axis;
+  const Dim picks = distinct(element_count(Shape(begin, begin + op.rank(1))), op.shape(0)[axis]);
+  return cost_of_picks(op, picks * lines_along(op.shape(0), axis));
 }
 
 OpCost cost_gather_elements(const OpContext& op) {
@@ -81,9 +72,9 @@ void infer_gather(OpContext& op) {
   static_cast<void>(op.input(1));
   if (!op.has_shape(0) || !op.has_shape(1)) return;
   const Shape& data = op.shape(0);
-  const int axis = axis_of(op, 0);
+  const std::size_t axis = axis_of(op, 0);
   Shape shape(data.begin(), data.begin() + axis);
-  const Shape picked = picked_shape(op, static_cast<std::size_t>(axis));
+  const Shape picked = picked_shape(op, axis);
   shape.insert(shape.end(), picked.begin(), picked.end());
   shape.insert(shape.end(), data.begin() + axis + 1, data.end());
   op.set_output(0, op.element(0), std::move(shape));
@@ -94,16 +85,14 @@ void fold_gather(OpContext& op) {
   const auto indices = small_input(op, 1);
   const auto output = small_output(op, 0);
   if (!data || !indices || !output) return;
-  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
+  const std::size_t axis = axis_of(op, 0);
   const std::int64_t inner = strides_of(data->shape)[axis];
   const std::int64_t size = data->shape[axis];
-  TensorValue value;
-  for (std::int64_t i = 0; i < count_of(*output); ++i) {
+  publish_each(op, count_of(*output), [&](std::int64_t i) {
     const std::int64_t line = i / (inner * indices->count);
     const auto index = index_in((*indices)[i / inner % indices->count], size);
-    value.push_back(index ? (*data)[(line * size + *index) * inner + i % inner] : Scalar());
-  }
-  publish(op, std::move(value));
+    return index ? (*data)[(line * size + *index) * inner + i % inner] : Scalar();
+  });
 }
 
 void infer_gather_elements(OpContext& op) {
@@ -114,22 +103,25 @@ void infer_gather_elements(OpContext& op) {
   op.set_output(0, {.element = op.element(0), .shape = op.input(1).shape});
 }
 
+// The place in `data` that element i of the indices picks along an axis; empty if it is unknown or out of range.
+std::optional<std::int64_t> place_of(const SmallTensor& data, const SmallTensor& indices, std::size_t axis,
+                                     std::int64_t i) {
+  const auto index = index_in(indices[i], data.shape[axis]);
+  const Extents to = strides_of(data.shape), from = strides_of(indices.shape);
+  std::int64_t place = index.value_or(0) * to[axis];
+  for (std::size_t k = 0; k < to.size(); ++k)
+    if (k != axis) place += i / from[k] % indices.shape[k] * to[k];
+  return index && place < data.count ? std::optional(place) : std::nullopt;
+}
+
 void fold_gather_elements(OpContext& op) {
   const auto data = known_input(op, 0);
   const auto indices = known_input(op, 1);
   if (!data || !indices) return;
-  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
-  const Extents from = strides_of(data->shape);
-  const Extents to = strides_of(indices->shape);
-  TensorValue value;
-  for (std::int64_t i = 0; i < indices->count; ++i) {
-    const auto index = index_in((*indices)[i], data->shape[axis]);
-    std::int64_t source = index.value_or(0) * from[axis];
-    for (std::size_t k = 0; k < from.size(); ++k)
-      if (k != axis) source += i / to[k] % indices->shape[k] * from[k];
-    value.push_back(index && source < data->count ? (*data)[source] : Scalar());
-  }
-  publish(op, std::move(value));
+  publish_each(op, indices->count, [&, axis = axis_of(op, 0)](std::int64_t i) {
+    const auto place = place_of(*data, *indices, axis, i);
+    return place ? (*data)[*place] : Scalar();
+  });
 }
 
 // indices [batch…, places…, k] pick from data [batch…, k axes, rest…]: output [batch…, places…, rest…].
@@ -202,14 +194,11 @@ void fold_gather_nd(OpContext& op) {
 
 // Copies the data and places the updates; a reduction combines each update with the existing element.
 OpCost cost_scatter(const OpContext& op) {
-  OpCost cost = op.streamed();
   const std::string_view reduction = op.attribute("reduction", "none");
-  if (reduction == "none") return cost;
-  if (reduction != "add" && reduction != "mul" && reduction != "min" && reduction != "max")
-    op.fail(cat("reduction is '", reduction, "'"));
-  cost.arith = op.elements(2);
-  if (reduction == "min" || reduction == "max") cost.comparisons = cost.arith;
-  return cost;
+  const bool compares = reduction == "min" || reduction == "max";
+  if (reduction == "none") return op.streamed();
+  if (reduction != "add" && reduction != "mul" && !compares) op.fail(cat("reduction is '", reduction, "'"));
+  return op.streamed() + (compares ? compared(op.elements(2)) : Work{.arith = op.elements(2)});
 }
 
 void infer_scatter_elements(OpContext& op) {
@@ -240,22 +229,22 @@ void infer_scatter_nd(OpContext& op) {
 
 bool overwrites(const OpContext& op) { return op.attribute("reduction", "none") == "none"; }
 
+// The elements of a small tensor, unknown ones included.
+TensorValue elements_of(const SmallTensor& tensor) {
+  return tensor.known != nullptr ? *tensor.known : TensorValue(static_cast<std::size_t>(tensor.count));
+}
+
 void fold_scatter_elements(OpContext& op) {
   const auto data = small_input(op, 0);
   const auto indices = known_input(op, 1);
   const auto updates = small_input(op, 2);
   if (!data || !indices || !updates || !overwrites(op) || indices->shape != updates->shape) return;
-  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
-  const Extents to = strides_of(data->shape);
-  const Extents from = strides_of(indices->shape);
-  TensorValue value = data->known != nullptr ? *data->known : TensorValue(static_cast<std::size_t>(data->count));
+  const std::size_t axis = axis_of(op, 0);
+  TensorValue value = elements_of(*data);
   for (std::int64_t i = 0; i < indices->count; ++i) {
-    const auto index = index_in((*indices)[i], data->shape[axis]);
-    std::int64_t target = index.value_or(0) * to[axis];
-    for (std::size_t k = 0; k < to.size(); ++k)
-      if (k != axis) target += i / from[k] % indices->shape[k] * to[k];
-    if (!index || target >= data->count) return;
-    value[target] = (*updates)[i];
+    const auto place = place_of(*data, *indices, axis, i);
+    if (!place) return;
+    value[*place] = (*updates)[i];
   }
   publish(op, std::move(value));
 }
@@ -267,7 +256,7 @@ void fold_scatter_nd(OpContext& op) {
   if (!data || !indices || !updates || !overwrites(op)) return;
   const std::int64_t length = indices->shape.back();
   const std::int64_t run = count_of(std::span(data->shape).subspan(static_cast<std::size_t>(length)));
-  TensorValue value = data->known != nullptr ? *data->known : TensorValue(static_cast<std::size_t>(data->count));
+  TensorValue value = elements_of(*data);
   for (std::int64_t tuple = 0; length > 0 && tuple < indices->count / length; ++tuple) {
     const auto start = run_start(*data, *indices, tuple, length);
     if (!start || (tuple + 1) * run > updates->count) return;
@@ -280,7 +269,7 @@ void fold_scatter_nd(OpContext& op) {
 
 void infer_one_hot(OpContext& op) {
   const ElementType element = op.element(2);
-  if (!op.has_shape(0)) return op.set_output(0, {.element = element, .shape = std::nullopt});
+  if (!op.has_shape(0)) return set_element(op, 0, element);
   const TensorValue* value = op.value(1);
   std::optional<Dim> depth;
   if (value != nullptr && value->size() == 1) depth = as_dim(convert((*value)[0], op.element(1), ElementType::Int64));
@@ -291,11 +280,7 @@ void infer_one_hot(OpContext& op) {
   op.set_output(0, element, std::move(shape));
 }
 
-OpCost cost_one_hot(const OpContext& op) {
-  OpCost cost = op.streamed({0, 2});
-  cost.precision = op.output(0).element;
-  return cost;
-}
+OpCost cost_one_hot(const OpContext& op) { return in_precision(op.output(0).element, op.streamed({0, 2})); }
 
 // Exporters compute the repeats of Tile in this way: OneHot(axis, rank, [1, n]).
 void fold_one_hot(OpContext& op) {
@@ -303,28 +288,23 @@ void fold_one_hot(OpContext& op) {
   const auto values = known_input(op, 2);
   const auto output = small_output(op, 0);
   if (!indices || !values || !output || values->count != 2) return;
-  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("axis", -1), op.rank(0) + 1));
+  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0) + 1);
   const std::int64_t depth = (*output)[axis];
   const std::int64_t inner = strides_of(*output)[axis];
-  TensorValue value;
-  for (std::int64_t i = 0; i < count_of(*output); ++i) {
+  publish_each(op, count_of(*output), [&](std::int64_t i) {
     const Scalar& index = (*indices)[i / (inner * depth) * inner + i % inner];
     const auto hot = as_dim(convert(index, op.element(0), ElementType::Int64));
-    if (!hot || !hot->is_constant()) {
-      value.emplace_back();
-      continue;
-    }
+    if (!hot || !hot->is_constant()) return Scalar();
     const Dim class_index = *hot->value() < 0 ? *hot + Dim(depth) : *hot;  // from the end; out of range: no hot one
-    value.push_back((*values)[class_index == Dim(i / inner % depth) ? 1 : 0]);
-  }
-  publish(op, std::move(value));
+    return (*values)[class_index == Dim(i / inner % depth) ? 1 : 0];
+  });
 }
 
 // --- TopK ---
 
 void infer_top_k(OpContext& op) {
   set_unknown_rank(op);
-  op.set_output(1, {.element = ElementType::Int64, .shape = std::nullopt});
+  set_element(op, 1, ElementType::Int64);
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
   Dim& along = shape[axis_of(op, -1)];
@@ -347,7 +327,7 @@ void fold_top_k(OpContext& op) {
   const auto input = known_input(op, 0);
   const auto output = small_output(op, 0);
   if (!input || !output) return;
-  const auto axis = static_cast<std::size_t>(axis_of(op, -1));
+  const std::size_t axis = axis_of(op, -1);
   const bool largest = op.flag("largest", true);
   const std::int64_t inner = strides_of(input->shape)[axis];
   const std::int64_t size = input->shape[axis];
@@ -378,11 +358,7 @@ void fold_top_k(OpContext& op) {
 }
 
 // A comparison per element, the least that any selection needs; ordering the selected elements is not counted.
-OpCost cost_select(const OpContext& op) {
-  OpCost cost = op.streamed({0});
-  cost.arith = cost.comparisons = op.elements(0);
-  return cost;
-}
+OpCost cost_select(const OpContext& op) { return op.streamed({0}) + compared(op.elements(0)); }
 
 // --- data-dependent sizes: NonZero, Compress, Unique ---
 
@@ -436,12 +412,7 @@ void infer_compress(OpContext& op) {
 }
 
 // Reads the conditions and the elements that they keep.
-OpCost cost_compress(const OpContext& op) {
-  OpCost cost = op.streamed({1});
-  cost.read(0, op.output_bytes(0));
-  cost.precision = op.element(0);
-  return cost;
-}
+OpCost cost_compress(const OpContext& op) { return cost_reading(op, {1}, op.output_bytes(0)); }
 
 // The number of different slices along `axis` (without one: of different elements); empty if an element is unknown or
 // NaN.
@@ -468,7 +439,7 @@ void infer_unique(OpContext& op) {
   std::optional<Dim> searched;
   std::optional<std::size_t> axis;
   if (op.has_shape(0)) {
-    if (op.has_attribute("axis")) axis = static_cast<std::size_t>(axis_of(op, 0));
+    if (op.has_attribute("axis")) axis = axis_of(op, 0);
     searched = axis ? op.shape(0)[*axis] : op.elements(0);
   }
   const auto input = known_input(op, 0);

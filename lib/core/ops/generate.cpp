@@ -80,17 +80,10 @@ void fold_constant(OpContext& op) {
 
 // --- ConstantOfShape, EyeLike, Range ---
 
-// The output is written once; nothing is read, since the inputs are known before launch.
-OpCost cost_fill(const OpContext& op) {
-  OpCost cost = op.streamed({});
-  cost.precision = op.output(0).element;
-  return cost;
-}
-
 void infer_constant_of_shape(OpContext& op) {
   const Tensor* fill = tensor_attribute(op, "value");
   const ElementType element = fill != nullptr ? fill->type.element : ElementType::Float32;
-  op.set_output(0, {.element = element, .shape = std::nullopt});
+  set_element(op, 0, element);
   if (const TensorValue* sizes = op.value(0))
     return op.set_output(0, element, shape_from_value(op, *sizes, "filled_dim"));
   const auto length = op.has_shape(0) && op.rank(0) == 1 ? op.shape(0)[0].value64() : std::nullopt;
@@ -110,9 +103,12 @@ void fold_constant_of_shape(OpContext& op) {
   publish(op, TensorValue(static_cast<std::size_t>(count_of(*shape)), element));
 }
 
+// The shape of the input, and its type unless dtype states a different one.
+void infer_random_like(OpContext& op) { set_shape_of_first(op, element_attribute(op, "dtype", op.element(0))); }
+
 void infer_eye_like(OpContext& op) {
   if (op.has_shape(0) && op.rank(0) != 2) op.fail(cat("the input has rank ", op.rank(0), ", expected 2"));
-  op.set_output(0, {.element = element_attribute(op, "dtype", op.element(0)), .shape = op.input(0).shape});
+  infer_random_like(op);
 }
 
 Scalar scalar_input(const OpContext& op, int i) {
@@ -149,21 +145,14 @@ void infer_range(OpContext& op) {
 void fold_range(OpContext& op) {
   const auto shape = small_output(op, 0);
   if (!shape) return;
-  const ElementType type = op.element(0);
-  TensorValue value;
-  for (std::int64_t i = 0; i < count_of(*shape); ++i) {
+  publish_each(op, count_of(*shape), [&, type = op.element(0)](std::int64_t i) {
     const Scalar index = is_integer(type) ? Scalar(Dim(i)) : real(static_cast<double>(i), type);
-    value.push_back(add(scalar_input(op, 0), multiply(index, scalar_input(op, 2), type), type));
-  }
-  publish(op, std::move(value));
+    return add(scalar_input(op, 0), multiply(index, scalar_input(op, 2), type), type);
+  });
 }
 
-// start + i·delta
-OpCost cost_range(const OpContext& op) {
-  OpCost cost = cost_fill(op);
-  cost.arith = 2 * op.output_elements(0);
-  return cost;
-}
+// One multiplication and one addition per element: start + i·delta, low + u·(high − low).
+OpCost cost_affine(const OpContext& op) { return cost_fill(op) + Work{.arith = 2 * op.output_elements(0)}; }
 
 // --- random numbers: the arithmetic on them counts, the integer arithmetic of the generator does not ---
 
@@ -179,24 +168,8 @@ void infer_random(OpContext& op) {
   op.set_output(0, element_attribute(op, "dtype", ElementType::Float32), listed_shape(op));
 }
 
-// The shape of the input, and its type unless dtype states a different one.
-void infer_random_like(OpContext& op) {
-  op.set_output(0, {.element = element_attribute(op, "dtype", op.element(0)), .shape = op.input(0).shape});
-}
-
-// low + u·(high − low)
-OpCost cost_uniform(const OpContext& op) {
-  OpCost cost = cost_fill(op);
-  cost.arith = 2 * op.output_elements(0);
-  return cost;
-}
-
 // Box-Muller makes two normal numbers from a log, a sqrt, a sin and a cos: 2 special each; then mean + scale·z.
-OpCost cost_normal(const OpContext& op) {
-  OpCost cost = cost_uniform(op);
-  cost.special = 2 * op.output_elements(0);
-  return cost;
-}
+OpCost cost_normal(const OpContext& op) { return cost_affine(op) + Work{.special = 2 * op.output_elements(0)}; }
 
 // Scores [batch, classes] → [batch, sample_size].
 void infer_multinomial(OpContext& op) {
@@ -213,12 +186,8 @@ void infer_multinomial(OpContext& op) {
 
 // The exponentials of all scores and their running sum, searched from the front for each sample.
 OpCost cost_multinomial(const OpContext& op) {
-  OpCost cost = op.streamed();
-  const Dim searched = op.output_elements(0) * op.shape(0)[1];
-  cost.special = op.elements(0);
-  cost.arith = op.elements(0) + searched;
-  cost.comparisons = searched;
-  return cost;
+  const Dim scores = op.elements(0);
+  return op.streamed() + Work{.arith = scores, .special = scores} + compared(op.output_elements(0) * op.shape(0)[1]);
 }
 
 // clang-format off
@@ -231,9 +200,9 @@ constexpr OpRule kGenerateRules[] = {
     {"Multinomial",        infer_multinomial,       cost_multinomial,   nullptr,                "1 exp, 1 add / score; 1 comparison / score and sample", kRandom},
     {"RandomNormal",       infer_random,            cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element", kRandom},
     {"RandomNormalLike",   infer_random_like,       cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element", kRandom},
-    {"RandomUniform",      infer_random,            cost_uniform,       nullptr,                "1 mul, 1 add / element", kRandom},
-    {"RandomUniformLike",  infer_random_like,       cost_uniform,       nullptr,                "1 mul, 1 add / element", kRandom},
-    {"Range",              infer_range,             cost_range,         fold_range,             "1 mul, 1 add / element", kGenerated.with(Placement::Materialises)},
+    {"RandomUniform",      infer_random,            cost_affine,        nullptr,                "1 mul, 1 add / element", kRandom},
+    {"RandomUniformLike",  infer_random_like,       cost_affine,        nullptr,                "1 mul, 1 add / element", kRandom},
+    {"Range",              infer_range,             cost_affine,        fold_range,             "1 mul, 1 add / element", kGenerated.with(Placement::Materialises)},
 };
 // clang-format on
 static_assert(well_formed(kGenerateRules));

@@ -35,16 +35,10 @@ void infer_transpose(OpContext& op) {
 
 void fold_transpose(OpContext& op) {
   const auto input = known_input(op, 0);
-  const auto output = small_output(op, 0);
-  if (!input || !output) return;
+  if (!input) return;
   const std::vector<std::size_t> perm = permutation(op, input->shape.size());
   const Extents from = strides_of(input->shape);
-  const Extents to = strides_of(*output);
-  fold_moved(op, [&](std::int64_t index) {
-    std::int64_t source = 0;
-    for (std::size_t i = 0; i < perm.size(); ++i) source += index / to[i] % (*output)[i] * from[perm[i]];
-    return source;
-  });
+  fold_axes(op, [&](std::size_t axis, std::int64_t at) { return at * from[perm[axis]]; });
 }
 
 // --- DepthToSpace, SpaceToDepth: [N, C, H, W] with blocks of b × b ---
@@ -166,15 +160,9 @@ void infer_tile(OpContext& op) {
 
 void fold_tile(OpContext& op) {
   const auto input = known_input(op, 0);
-  const auto output = small_output(op, 0);
-  if (!input || !output) return;
+  if (!input) return;
   const Extents from = strides_of(input->shape);
-  const Extents to = strides_of(*output);
-  fold_moved(op, [&](std::int64_t index) {
-    std::int64_t source = 0;
-    for (std::size_t i = 0; i < from.size(); ++i) source += index / to[i] % (*output)[i] % input->shape[i] * from[i];
-    return source;
-  });
+  fold_axes(op, [&](std::size_t axis, std::int64_t at) { return at % input->shape[axis] * from[axis]; });
 }
 
 // --- Pad ---
@@ -230,7 +218,6 @@ void infer_pad(OpContext& op) {
 
 // Reads only the elements that negative pads do not crop.
 OpCost cost_pad(const OpContext& op) {
-  OpCost cost = op.streamed({});
   const Padding pads = padding(op);
   Dim kept = 1;
   for (std::size_t i = 0; i < op.shape(0).size(); ++i) {
@@ -238,8 +225,7 @@ OpCost cost_pad(const OpContext& op) {
     const auto end = as_dim(pads.end[i]);
     kept *= begin && end ? max(op.shape(0)[i] + min(*begin, 0) + min(*end, 0), 0) : op.shape(0)[i];
   }
-  cost.read(0, byte_size(kept, op.element(0)));
-  return cost;
+  return cost_reading(op, {}, byte_size(kept, op.element(0)));
 }
 
 // --- Trilu, ReverseSequence ---
@@ -268,8 +254,7 @@ void fold_trilu(OpContext& op) {
 
 void infer_reverse_sequence(OpContext& op) {
   if (op.has_shape(0)) {
-    const int time = normal_axis(op, op.attribute("time_axis", 0), op.rank(0));
-    const int batch = normal_axis(op, op.attribute("batch_axis", 1), op.rank(0));
+    const std::size_t time = axis_of(op, 0, "time_axis"), batch = axis_of(op, 1, "batch_axis");
     if (time == batch) op.fail("time_axis and batch_axis are the same");
     if (op.has_shape(1)) {
       if (op.rank(1) != 1) op.fail(cat("sequence_lens has rank ", op.rank(1), ", expected 1"));

@@ -44,21 +44,16 @@ Dim weight_bytes(const OpContext& op) {
 
 // Reads one log-probability per label.
 OpCost cost_nll_loss(const OpContext& op) {
-  OpCost cost = op.streamed({1});
-  cost.read(0, byte_size(op.elements(1), op.element(0)));
+  OpCost cost = cost_reading(op, {1}, byte_size(op.elements(1), op.element(0)));
   cost.read(2, weight_bytes(op));
-  cost += loss_work(op);
-  return cost;
+  return cost + loss_work(op);
 }
 
 // Log-softmax over the classes, which has the work of softmax and a log per label, then the loss.
 OpCost cost_softmax_cross_entropy(const OpContext& op) {
   OpCost cost = op.streamed({0, 1});
   cost.read(2, weight_bytes(op));
-  cost += softmax_work() * op.elements(0);
-  cost.special += op.elements(1);
-  cost += loss_work(op);
-  return cost;
+  return cost + softmax_work() * op.elements(0) + Work{.special = op.elements(1)} + loss_work(op);
 }
 
 // clang-format off

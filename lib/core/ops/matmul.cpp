@@ -15,7 +15,7 @@ namespace {
 void infer_product(OpContext& op, int a, int b, ElementType element) {
   if (!op.has_shape(a) || !op.has_shape(b)) {
     static_cast<void>(op.input(a)), static_cast<void>(op.input(b));
-    return op.set_output(0, {.element = element, .shape = std::nullopt});
+    return set_element(op, 0, element);
   }
   op.set_output(0, element, product_of(op, op.shape(a), op.shape(b)).output());
 }
@@ -27,32 +27,22 @@ void infer_qlinear_matmul(OpContext& op) { infer_product(op, 0, 3, op.element(7)
 // Every output element is the sum of `inner` products.
 Dim macs(const OpContext& op, int a, int b) { return product_macs(op, op.shape(a), op.shape(b)); }
 
-OpCost cost_matmul(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.macs = macs(op, 0, 1);
-  return cost;
-}
+OpCost cost_matmul(const OpContext& op) { return with_macs(macs(op, 0, 1), op.streamed()); }
 
 // (A − a_zero_point)·(B − b_zero_point): one subtraction per element of each operand that has a zero point.
 OpCost cost_matmul_integer(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.macs = macs(op, 0, 1);
+  OpCost cost = in_precision(ElementType::Int8, cost_matmul(op));
   if (op.has_input(2)) cost.arith += op.elements(0);
   if (op.has_input(3)) cost.arith += op.elements(1);
-  cost.precision = ElementType::Int8;
   return cost;
 }
 
 // As MatMulInteger, then per output element: multiply by a_scale·b_scale/y_scale, round, add the zero point, clamp at
 // both ends. The combined scale is a multiplication and a division per element of b_scale.
 OpCost cost_qlinear_matmul(const OpContext& op) {
-  OpCost cost = op.streamed();
   const Dim outputs = op.output_elements(0);
-  cost.macs = macs(op, 0, 3);
-  cost.arith = op.elements(0) + op.elements(3) + 2 * op.elements(4) + 5 * outputs;
-  cost.comparisons = 3 * outputs;
-  cost.precision = ElementType::Int8;
-  return cost;
+  return with_macs(macs(op, 0, 3), in_precision(ElementType::Int8, op.streamed())) +
+         Work{.arith = op.elements(0) + op.elements(3) + 2 * op.elements(4) + 5 * outputs, .comparisons = 3 * outputs};
 }
 
 // --- Gemm: α·A′·B′ + β·C with matrices that may be given transposed ---
@@ -68,7 +58,7 @@ OpCost cost_gemm(const OpContext& op) { return gemm_cost(op, 1.0); }
 // --- Det ---
 
 void infer_det(OpContext& op) {
-  if (!op.has_shape(0)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  if (!op.has_shape(0)) return set_unknown_rank(op);
   Shape shape = op.shape(0);
   if (shape.size() < 2) op.fail(cat("the input has rank ", shape.size(), ", expected 2 or more"));
   op.unify(shape[shape.size() - 2], shape.back(), "rows and columns");

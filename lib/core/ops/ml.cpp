@@ -31,10 +31,6 @@ std::size_t list_length(const OpContext& op, std::string_view integers, std::str
   return std::max(list_length(op, integers), list_length(op, strings));
 }
 
-void set_shape_of_first(OpContext& op, ElementType element) {
-  op.set_output(0, {.element = element, .shape = op.input(0).shape});
-}
-
 // X is [N, F]; a vector is one row.
 struct Table {
   Dim rows, features;
@@ -54,25 +50,20 @@ void infer_array_features(OpContext& op) {
   set_element(op, 0, op.element(0));
   Shape output = op.shape(0);
   if (output.empty()) op.fail("X is a scalar");
-  const Dim selected = op.elements(1);
   if (output.size() == 1) output.insert(output.begin(), Dim(1));
-  output.back() = selected;
+  output.back() = op.elements(1);
   op.set_output(0, op.element(0), std::move(output));
 }
 
 OpCost cost_array_features(const OpContext& op) {
-  OpCost cost = op.streamed({1});
-  cost.read(0, min(op.output_bytes(0), op.input_bytes(0)));
-  cost.precision = op.element(0);
-  return cost;
+  return cost_reading(op, {1}, min(op.output_bytes(0), op.input_bytes(0)));
 }
 
-// y = x > threshold; x == replaced ? imputed : x.
-OpCost cost_test(const OpContext& op) { return cost_each<1, 0, 1>(op); }
+// y = x > threshold; x == replaced ? imputed : x; a look-up, which counts as one comparison, as in a hash table.
+constexpr auto kCostComparison = cost_each<1, 0, 1>;
 
 void infer_category_mapper(OpContext& op) {
-  const ElementType to = op.element(0) == ElementType::String ? ElementType::Int64 : ElementType::String;
-  set_shape_of_first(op, to);
+  set_shape_of_first(op, op.element(0) == ElementType::String ? ElementType::Int64 : ElementType::String);
 }
 
 struct TypedList {
@@ -94,9 +85,6 @@ void infer_label_encoder(OpContext& op) {
   op.fail("no attribute gives the values");
 }
 
-// A look-up counts as one comparison, as in a hash table.
-OpCost cost_lookup(const OpContext& op) { return cost_each<1, 0, 1>(op); }
-
 void infer_one_hot(OpContext& op) {
   set_element(op, 0, ElementType::Float32);
   Shape output = op.shape(0);
@@ -106,13 +94,7 @@ void infer_one_hot(OpContext& op) {
   op.set_output(0, ElementType::Float32, std::move(output));
 }
 
-OpCost cost_one_hot(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = op.elements(0);
-  return cost;
-}
-
-void infer_real(OpContext& op) { set_shape_of_first(op, ElementType::Float32); }
+OpCost cost_one_hot(const OpContext& op) { return op.streamed() + compared(op.elements(0)); }
 
 // (x − offset)·scale.
 OpCost cost_scaler(const OpContext& op) {
@@ -127,9 +109,7 @@ OpCost cost_normalizer(const OpContext& op) {
   if (norm == "MAX") return cost_each<2, 0, 1>(op);
   if (norm == "L1") return cost_each<3, 0, 1>(op);
   if (norm != "L2") op.fail(cat("norm is '", norm, "'"));
-  OpCost cost = cost_each<3>(op);
-  cost.special = table_of(op).rows;
-  return cost;
+  return cost_each<3>(op) + Work{.special = table_of(op).rows};
 }
 
 void infer_feature_vectorizer(OpContext& op) {
@@ -180,13 +160,7 @@ void infer_dict_vectorizer(OpContext& op) {
 }
 
 // Everything written was read from the map.
-OpCost cost_from_map(const OpContext& op) {
-  OpCost cost;
-  cost.read(0, op.output_bytes(0));
-  cost.write(0, op.output_bytes(0));
-  cost.precision = op.output(0).element;
-  return cost;
-}
+OpCost cost_from_map(const OpContext& op) { return cost_moving(op.output_bytes(0), op.output(0).element); }
 
 // [N, C] → a map per row, from the labels to the row's numbers.
 void infer_zip_map(OpContext& op) {
@@ -199,13 +173,7 @@ void infer_zip_map(OpContext& op) {
                     .key = list_length(op, "classlabels_strings") > 0 ? ElementType::String : ElementType::Int64});
 }
 
-OpCost cost_zip_map(const OpContext& op) {
-  OpCost cost;
-  cost.read(0, op.input_bytes(0));
-  cost.write(0, op.input_bytes(0));
-  cost.precision = op.element(0);
-  return cost;
-}
+OpCost cost_zip_map(const OpContext& op) { return cost_moving(op.input_bytes(0), op.element(0)); }
 
 // --- scores ---
 
@@ -224,61 +192,66 @@ Work post_transform_work(const OpContext& op) {
   return post_transform_work(op, op.attribute("post_transform", "NONE"));
 }
 
+// The labels of a classifier: a list of integers or a list of strings.
+struct Classes {
+  std::size_t count;
+  bool are_integers;
+};
+
+Classes classes_of(const OpContext& op, std::string_view integers) {
+  const Classes classes{list_length(op, integers, "classlabels_strings"), list_length(op, integers) > 0};
+  if (classes.count == 0) op.fail("no attribute gives the classes");
+  return classes;
+}
+
 // Output 0 the label of each row, output 1 its scores.
-void set_classes(OpContext& op, bool integer_labels, const Dim& scores) {
+void set_classes(OpContext& op, const Classes& classes, std::size_t scores) {
   const Dim rows = table_of(op).rows;
-  op.set_output(0, integer_labels ? ElementType::Int64 : ElementType::String, {rows});
-  op.set_output(1, ElementType::Float32, {rows, scores});
+  op.set_output(0, classes.are_integers ? ElementType::Int64 : ElementType::String, {rows});
+  op.set_output(1, ElementType::Float32, {rows, Dim(scores)});
 }
 
 // The label belongs to the largest score.
-Work best_class_work(const OpContext& op, const Dim& rows) {
-  const Dim comparisons = rows * (op.output_shape(1)[1] - 1);
-  return {.arith = comparisons, .comparisons = comparisons};
-}
+Work best_class_work(const OpContext& op, const Dim& rows) { return compared(rows * (op.output_shape(1)[1] - 1)); }
 
 // --- linear models ---
 
 void infer_linear_classifier(OpContext& op) {
-  const bool integers = list_length(op, "classlabels_ints") > 0;
   const std::size_t labels = list_length(op, "classlabels_ints", "classlabels_strings");
   const std::size_t models = list_length(op, "intercepts");
   // One model for two labels: the second score follows from the first.
   const std::size_t scores = models == 0 ? labels : std::max(models, labels == 2 ? labels : models);
   if (scores == 0) op.fail("no attribute gives the classes");
-  set_classes(op, integers, Dim(scores));
+  set_classes(op, {labels, list_length(op, "classlabels_ints") > 0}, scores);
+}
+
+// A mac per row and coefficient.
+OpCost cost_linear(const OpContext& op, std::size_t intercepts) {
+  const std::size_t coefficients = list_length(op, "coefficients");
+  OpCost cost = with_macs(table_of(op).rows * coefficients, in_precision(ElementType::Float32, op.streamed()));
+  cost.read(PartMoved::kAttributes, kRealBytes * (coefficients + intercepts));
+  return cost;
 }
 
 OpCost cost_linear_classifier(const OpContext& op) {
-  OpCost cost = op.streamed();
-  const Table table = table_of(op);
-  const std::size_t coefficients = list_length(op, "coefficients");
   const std::size_t intercepts = list_length(op, "intercepts");
-  cost.read(PartMoved::kAttributes, kRealBytes * (coefficients + intercepts));
-  cost.macs = table.rows * coefficients;
-  cost.arith = table.rows * intercepts;
-  cost += post_transform_work(op) * op.output_elements(1);
-  cost += best_class_work(op, table.rows);
-  cost.precision = ElementType::Float32;
-  return cost;
+  const Dim rows = table_of(op).rows;
+  return cost_linear(op, intercepts) + Work{.arith = rows * intercepts} +
+         post_transform_work(op) * op.output_elements(1) + best_class_work(op, rows);
 }
 
-void infer_linear_regressor(OpContext& op) {
-  set_element(op, 0, ElementType::Float32);
-  op.set_output(0, ElementType::Float32, {table_of(op).rows, stated_count(op, "targets", 1)});
+// [rows, columns], of float32 unless stated.
+void set_table(OpContext& op, const Dim& columns, ElementType element = ElementType::Float32) {
+  set_element(op, 0, element);
+  op.set_output(0, element, {table_of(op).rows, columns});
 }
+
+void infer_linear_regressor(OpContext& op) { set_table(op, stated_count(op, "targets", 1)); }
 
 OpCost cost_linear_regressor(const OpContext& op) {
-  OpCost cost = op.streamed();
-  const Table table = table_of(op);
-  const std::size_t coefficients = list_length(op, "coefficients");
   const std::size_t intercepts = list_length(op, "intercepts");
-  cost.read(PartMoved::kAttributes, kRealBytes * (coefficients + intercepts));
-  cost.macs = table.rows * coefficients;
-  if (intercepts > 0) cost.arith = op.output_elements(0);
-  cost += post_transform_work(op) * op.output_elements(0);
-  cost.precision = ElementType::Float32;
-  return cost;
+  const Work sums = {.arith = intercepts > 0 ? 1 : 0};
+  return cost_linear(op, intercepts) + (sums + post_transform_work(op)) * op.output_elements(0);
 }
 
 // --- support vector machines ---
@@ -289,15 +262,11 @@ OpCost kernel_cost(const OpContext& op, const Dim& vectors) {
   const Table table = table_of(op);
   const std::string_view kernel = op.attribute("kernel_type", "LINEAR");
   const Dim pairs = table.rows * vectors;
-  OpCost cost = op.streamed();
-  cost.precision = ElementType::Float32;
-  cost.macs = pairs * table.features;
+  OpCost cost = with_macs(pairs * table.features, in_precision(ElementType::Float32, op.streamed()));
   if (kernel == "POLY" || kernel == "SIGMOID") {
-    cost.arith = 2 * pairs;
-    cost.special = pairs;
+    cost += Work{.arith = 2, .special = 1} * pairs;
   } else if (kernel == "RBF") {
-    cost.arith = pairs * (table.features + 1);
-    cost.special = pairs;
+    cost += Work{.arith = table.features + 1, .special = 1} * pairs;
   } else if (kernel != "LINEAR") {
     op.fail(cat("kernel_type is '", kernel, "'"));
   }
@@ -318,13 +287,10 @@ std::int64_t support_vectors(const OpContext& op) {
 
 // One score per pair of classes, or per class if probabilities or linear weights are given; two for two classes.
 void infer_svm_classifier(OpContext& op) {
-  const bool integers = list_length(op, "classlabels_ints") > 0;
-  const std::size_t classes = list_length(op, "classlabels_ints", "classlabels_strings");
-  if (classes == 0) op.fail("no attribute gives the classes");
+  const Classes classes = classes_of(op, "classlabels_ints");
+  const std::size_t count = classes.count;
   const bool pairwise = support_vectors(op) > 0 && list_length(op, "prob_a") == 0;
-  std::size_t scores = pairwise ? classes * (classes - 1) / 2 : classes;
-  if (classes == 2) scores = 2;
-  set_classes(op, integers, Dim(scores));
+  set_classes(op, classes, count == 2 ? 2 : pairwise ? count * (count - 1) / 2 : count);
 }
 
 // With support vectors, every pair of classes weights the vectors of both: (C − 1) coefficients per vector, and ρ. Each
@@ -332,42 +298,30 @@ void infer_svm_classifier(OpContext& op) {
 OpCost cost_svm_classifier(const OpContext& op) {
   const std::size_t classes = list_length(op, "classlabels_ints", "classlabels_strings");
   if (list_length(op, "prob_a") > 0) op.unknown("class probabilities are iterated until they converge");
-  const Table table = table_of(op);
+  const Dim rows = table_of(op).rows;
   const std::int64_t vectors = support_vectors(op);
   OpCost cost = kernel_cost(op, vectors > 0 ? Dim(vectors) : Dim(classes));
   const Dim pairs = classes * (classes - 1) / 2;
   if (vectors > 0) {
-    cost.macs += table.rows * vectors * (classes - 1);
-    cost.arith += table.rows * pairs * 3;
-    cost.comparisons += table.rows * pairs;
+    cost.macs += rows * vectors * (classes - 1);
+    cost += Work{.arith = 3, .comparisons = 1} * (rows * pairs);
   } else {
-    cost.arith += table.rows * classes;
+    cost.arith += rows * classes;
   }
-  cost += post_transform_work(op) * op.output_elements(1);
-  const Dim comparisons = table.rows * (Dim(classes) - 1);
-  cost += Work{.arith = comparisons, .comparisons = comparisons};
-  return cost;
+  return cost + post_transform_work(op) * op.output_elements(1) + compared(rows * (Dim(classes) - 1));
 }
 
-void infer_svm_regressor(OpContext& op) {
-  set_element(op, 0, ElementType::Float32);
-  op.set_output(0, ElementType::Float32, {table_of(op).rows, Dim(1)});
-}
+void infer_svm_regressor(OpContext& op) { set_table(op, 1); }
 
 // A coefficient per vector, and ρ; a one-class machine compares the result with 0.
 OpCost cost_svm_regressor(const OpContext& op) {
-  const Table table = table_of(op);
+  const Dim rows = table_of(op).rows;
   const std::int64_t vectors = op.attribute("n_supports", 0);
   if (vectors < 0) op.fail(cat("n_supports is ", vectors));
   OpCost cost = kernel_cost(op, vectors > 0 ? Dim(vectors) : Dim(1));
-  if (vectors > 0) cost.macs += table.rows * vectors;
-  cost.arith += table.rows;
-  cost += post_transform_work(op) * table.rows;
-  if (op.flag("one_class")) {
-    cost.arith += table.rows;
-    cost.comparisons += table.rows;
-  }
-  return cost;
+  if (vectors > 0) cost.macs += rows * vectors;
+  if (op.flag("one_class")) cost += compared(rows);
+  return cost + (Work{.arith = 1} + post_transform_work(op)) * rows;
 }
 
 // --- trees ---
@@ -383,48 +337,37 @@ void add_forest(OpCost& cost, const OpContext& op, const Forest& forest, const D
   if (list_length(op, "base_values") > 0 || op.has_attribute("base_values_as_tensor")) cost.arith += results;
 }
 
-// SUM by default; MIN and MAX compare where SUM adds.
-void add_aggregation(OpCost& cost, const OpContext& op, const Forest& forest, const Dim& rows,
-                     std::string_view function) {
-  if (function == "AVERAGE") cost.arith += op.output_elements(0);
-  if (function == "MIN" || function == "MAX") cost.comparisons += rows * forest.weights();
-}
-
 void infer_tree_classifier(OpContext& op) {
-  const bool integers = list_length(op, "classlabels_int64s") > 0;
-  const std::size_t classes = list_length(op, "classlabels_int64s", "classlabels_strings");
-  if (classes == 0) op.fail("no attribute gives the classes");
-  set_classes(op, integers, Dim(classes));
+  const Classes classes = classes_of(op, "classlabels_int64s");
+  set_classes(op, classes, classes.count);
 }
 
 OpCost cost_tree_classifier(const OpContext& op) {
   const Dim rows = table_of(op).rows;
   OpCost cost = op.streamed();
   add_forest(cost, op, forest_of_nodes(op, "class"), rows, 1);
-  cost += post_transform_work(op) * op.output_elements(1);
-  cost += best_class_work(op, rows);
-  return cost;
+  return cost + post_transform_work(op) * op.output_elements(1) + best_class_work(op, rows);
 }
 
-void infer_tree_regressor(OpContext& op) {
-  set_element(op, 0, ElementType::Float32);
-  op.set_output(0, ElementType::Float32, {table_of(op).rows, stated_count(op, "n_targets", 1)});
+void infer_tree_regressor(OpContext& op) { set_table(op, stated_count(op, "n_targets", 1)); }
+
+// Output 0 holds the scores. SUM by default; MIN and MAX compare where SUM adds.
+OpCost cost_of_forest(const OpContext& op, const Forest& forest, std::string_view function,
+                      std::string_view transform) {
+  const Dim rows = table_of(op).rows;
+  OpCost cost = op.streamed();
+  add_forest(cost, op, forest, rows, 0);
+  if (function == "AVERAGE") cost.arith += op.output_elements(0);
+  if (function == "MIN" || function == "MAX") cost.comparisons += rows * forest.weights();
+  return cost + post_transform_work(op, transform) * op.output_elements(0);
 }
 
 OpCost cost_tree_regressor(const OpContext& op) {
-  const Dim rows = table_of(op).rows;
-  const Forest forest = forest_of_nodes(op, "target");
-  OpCost cost = op.streamed();
-  add_forest(cost, op, forest, rows, 0);
-  add_aggregation(cost, op, forest, rows, op.attribute("aggregate_function", "SUM"));
-  cost += post_transform_work(op) * op.output_elements(0);
-  return cost;
+  return cost_of_forest(op, forest_of_nodes(op, "target"), op.attribute("aggregate_function", "SUM"),
+                        op.attribute("post_transform", "NONE"));
 }
 
-void infer_tree_ensemble(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), {table_of(op).rows, stated_count(op, "n_targets", 1)});
-}
+void infer_tree_ensemble(OpContext& op) { set_table(op, stated_count(op, "n_targets", 1), op.element(0)); }
 
 // The attributes are numbers here (ONNX Operators-ml.md, TreeEnsemble). Set membership counts as one test.
 OpCost cost_tree_ensemble(const OpContext& op) {
@@ -435,33 +378,28 @@ OpCost cost_tree_ensemble(const OpContext& op) {
     if (value < 0 || static_cast<std::size_t>(value) >= choices) op.fail(cat(name, " is ", value));
     return static_cast<std::size_t>(value);
   };
-  const Dim rows = table_of(op).rows;
-  const Forest forest = forest_of_roots(op);
-  OpCost cost = op.streamed();
-  add_forest(cost, op, forest, rows, 0);
-  add_aggregation(cost, op, forest, rows, kFunctions[choice("aggregate_function", 1, kFunctions.size())]);
-  cost += post_transform_work(op, kTransforms[choice("post_transform", 0, kTransforms.size())]) * op.output_elements(0);
-  return cost;
+  return cost_of_forest(op, forest_of_roots(op), kFunctions[choice("aggregate_function", 1, kFunctions.size())],
+                        kTransforms[choice("post_transform", 0, kTransforms.size())]);
 }
 
 // clang-format off
 constexpr OpRule kMlRules[] = {
     // op                      infer                     cost                    fold     cost in words
     {"ArrayFeatureExtractor",  infer_array_features,     cost_array_features,    nullptr, "no arithmetic; reads the columns it picks", kLearner},
-    {"Binarizer",              infer_same,               cost_test,              nullptr, "1 comparison per element", kLearner},
+    {"Binarizer",              infer_same,               kCostComparison,           nullptr, "1 comparison per element", kLearner},
     {"CastMap",                infer_cast_map,           cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
-    {"CategoryMapper",         infer_category_mapper,    cost_lookup,            nullptr, "1 look-up per element", kLearner},
+    {"CategoryMapper",         infer_category_mapper,    kCostComparison,            nullptr, "1 look-up per element", kLearner},
     {"DictVectorizer",         infer_dict_vectorizer,    cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
     {"FeatureVectorizer",      infer_feature_vectorizer, cost_move,              nullptr, "no arithmetic; reads and writes all", kLearner},
-    {"Imputer",                infer_same,               cost_test,              nullptr, "1 comparison per element", kLearner},
-    {"LabelEncoder",           infer_label_encoder,      cost_lookup,            nullptr, "1 look-up per element", kLearner},
+    {"Imputer",                infer_same,               kCostComparison,           nullptr, "1 comparison per element", kLearner},
+    {"LabelEncoder",           infer_label_encoder,      kCostComparison,            nullptr, "1 look-up per element", kLearner},
     {"LinearClassifier",       infer_linear_classifier,  cost_linear_classifier, nullptr, "F macs and an intercept per model, transformation per score, C − 1 comparisons per row", kLearner},
     {"LinearRegressor",        infer_linear_regressor,   cost_linear_regressor,  nullptr, "F macs, intercept, transformation per target", kLearner},
-    {"Normalizer",             infer_real,               cost_normalizer,        nullptr, "MAX 2, L1 3, L2 3 per element and a root per row", kLearner},
+    {"Normalizer",             infer_shape_of_first<ElementType::Float32>,               cost_normalizer,        nullptr, "MAX 2, L1 3, L2 3 per element and a root per row", kLearner},
     {"OneHotEncoder",          infer_one_hot,            cost_one_hot,           nullptr, "1 look-up per input element", kLearner},
     {"SVMClassifier",          infer_svm_classifier,     cost_svm_classifier,    nullptr, "F macs and kernel per support vector, C − 1 coefficients per vector, ρ and vote per pair of classes", kLearner},
     {"SVMRegressor",           infer_svm_regressor,      cost_svm_regressor,     nullptr, "F macs, kernel and coefficient per support vector, ρ", kLearner},
-    {"Scaler",                 infer_real,               cost_scaler,            nullptr, "sub, mul per element", kLearner},
+    {"Scaler",                 infer_shape_of_first<ElementType::Float32>,               cost_scaler,            nullptr, "sub, mul per element", kLearner},
     {"TreeEnsemble",           infer_tree_ensemble,      cost_tree_ensemble,     nullptr, "per row at most the longest path of every tree in comparisons, an add per tree", kLearner},
     {"TreeEnsembleClassifier", infer_tree_classifier,    cost_tree_classifier,   nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf, C − 1 comparisons", kLearner},
     {"TreeEnsembleRegressor",  infer_tree_regressor,     cost_tree_regressor,    nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf", kLearner},

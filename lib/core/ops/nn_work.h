@@ -6,52 +6,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "pagoda/base/cat.h"
-#include "pagoda/core/rule.h"
+#include "ops/rule_parts.h"
 
 namespace pagoda::inline core::ops {
 
-// Sets the element type of an output before its shape is inferred; it stays when the rule ends early.
-inline void set_element(OpContext& op, int output, ElementType element) {
-  op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
-}
-
-// The operations of an OpCost.
-struct Work {
-  Dim arith = 0;
-  Dim special = 0;
-  Dim comparisons = 0;
-  Dim macs = 0;
-};
-
-inline Work operator*(const Work& work, const Dim& times) {
-  return {.arith = work.arith * times,
-          .special = work.special * times,
-          .comparisons = work.comparisons * times,
-          .macs = work.macs * times};
-}
-inline Work operator+(const Work& a, const Work& b) {
-  return {.arith = a.arith + b.arith,
-          .special = a.special + b.special,
-          .comparisons = a.comparisons + b.comparisons,
-          .macs = a.macs + b.macs};
-}
-inline OpCost& operator+=(OpCost& cost, const Work& work) {
-  cost.arith += work.arith;
-  cost.special += work.special;
-  cost.comparisons += work.comparisons;
-  cost.macs += work.macs;
-  return cost;
-}
 // `count` under a condition, else 0.
 inline Dim when(bool condition, const Dim& count) { return condition ? count : Dim(0); }
-inline OpCost operator+(OpCost cost, const Work& work) { return cost += work; }
-// The cost of the same work in another precision.
-inline OpCost in_precision(ElementType precision, OpCost cost) {
-  cost.precision = precision;
-  return cost;
-}
-
 // As `infer` of a row: output 0 has the element type of input `Element` and the shape ShapeOf(op). The type is set
 // first: it stays when the rule ends early.
 template <Shape (*ShapeOf)(OpContext&), int Element = 0>
@@ -134,15 +94,12 @@ inline OpCost grid_sample_cost(const OpContext& op, const Dim& locations) {
   const Interpolation mode = interpolation(op, op.opset() >= 20 ? "linear" : "bilinear");
   const int axes = op.rank(0) - 2;
   const std::string_view padding = op.attribute("padding_mode", "zeros");
-  OpCost cost = op.streamed({1});
-  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0)));
   Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
   if (padding == "border") per_axis = per_axis + Work{.arith = 2, .comparisons = 2};
   if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .comparisons = 1};
-  cost += per_axis * (locations * axes);
-  cost += weight_products_work(mode, axes) * locations;
-  cost += sample_work(mode, axes) * op.output_elements(0);
-  return cost;
+  const Dim taps_read = min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes));
+  return cost_reading(op, {1}, byte_size(taps_read, op.element(0))) + per_axis * (locations * axes) +
+         weight_products_work(mode, axes) * locations + sample_work(mode, axes) * op.output_elements(0);
 }
 
 }  // namespace pagoda::inline core::ops

@@ -33,68 +33,48 @@ bool is_training(const OpContext& op) {
 
 void infer_batch_norm(OpContext& op) {
   op.set_output(0, op.input(0));
-  if (op.output_count() < 2) return;
-  for (int i = 1; i < op.output_count(); ++i) {
-    const int statistic = i % 2 == 1 ? 3 : 4;  // mean, variance, saved mean, saved variance
-    op.set_output(i, op.input(statistic));
-  }
+  for (int i = 1; i < op.output_count(); ++i)  // mean, variance, saved mean, saved variance
+    op.set_output(i, op.input(i % 2 == 1 ? 3 : 4));
 }
 
 // y = a·x + b with a = scale·rsqrt(variance + ε) and b = bias − a·mean per channel (per feature where spatial = 0).
 // Training adds the moments, and 2 multiplications and an addition for each running statistic.
 OpCost cost_batch_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
-  const Dim elements = op.elements(0);
-  const Dim channels = op.elements(1);
-  cost.arith = 2 * elements + 3 * channels;
-  cost += inverse_root_work(channels);
-  if (is_training(op)) {
-    cost += moments_work(elements, channels);
-    cost.arith += 6 * channels;
-  }
-  return cost;
+  const Dim elements = op.elements(0), channels = op.elements(1);
+  const OpCost cost = op.streamed() + Work{.arith = 2 * elements + 3 * channels} + inverse_root_work(channels);
+  return is_training(op) ? cost + moments_work(elements, channels) + Work{.arith = 6 * channels} : cost;
 }
 
 // --- statistics over trailing axes ---
 
 // Number of rows when the axes from `axis` on are normalised.
 Dim row_count(const OpContext& op, std::int64_t default_axis) {
-  const Shape& shape = op.shape(0);
-  const int axis = normal_axis(op, op.attribute("axis", default_axis), op.rank(0));
-  return element_count(Shape(shape.begin(), shape.begin() + axis));
+  const auto begin = op.shape(0).begin();
+  return element_count(Shape(begin, begin + axis_of(op, default_axis)));
 }
 
 Shape statistics_shape(const OpContext& op) {
   Shape shape = op.shape(0);
-  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
-  std::fill(shape.begin() + axis, shape.end(), Dim(1));
+  std::fill(shape.begin() + axis_of(op, -1), shape.end(), Dim(1));
   return shape;
 }
 
 void infer_layer_norm(OpContext& op) {
   op.set_output(0, op.input(0));
   if (!op.has_output(1) && !op.has_output(2)) return;
-  set_element(op, 1, stash_type(op));
-  set_element(op, 2, stash_type(op));
-  const Shape statistics = statistics_shape(op);
-  op.set_output(1, stash_type(op), statistics);
-  op.set_output(2, stash_type(op), statistics);
+  for (const int i : {1, 2}) set_element(op, i, stash_type(op));
+  for (const int i : {1, 2}) op.set_output(i, stash_type(op), statistics_shape(op));
 }
 
 // Moments; then per element normalise, scale, and shift where there is a bias.
 OpCost cost_layer_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.precision = stash_type(op);
-  const Dim elements = op.elements(0);
-  const Dim rows = row_count(op, -1);
-  cost += moments_work(elements, rows);
-  cost += inverse_root_work(rows);
-  cost.arith += (op.has_input(2) ? 3 : 2) * elements;
-  return cost;
+  const Dim elements = op.elements(0), rows = row_count(op, -1);
+  return in_precision(stash_type(op), op.streamed()) + moments_work(elements, rows) + inverse_root_work(rows) +
+         Work{.arith = (op.has_input(2) ? 3 : 2) * elements};
 }
 
 void infer_rms_norm(OpContext& op) {
-  op.set_output(0, TensorType{.element = op.element(1), .shape = op.input(0).shape});
+  set_shape_of_first(op, op.element(1));
   if (!op.has_output(1)) return;
   set_element(op, 1, stash_type(op));
   op.set_output(1, stash_type(op), statistics_shape(op));
@@ -102,12 +82,9 @@ void infer_rms_norm(OpContext& op) {
 
 // Per element square, add, normalise, scale; per row a division, ε, an rsqrt.
 OpCost cost_rms_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.precision = stash_type(op);
   const Dim rows = row_count(op, -1);
-  cost.arith = 4 * op.elements(0) + rows;
-  cost += inverse_root_work(rows);
-  return cost;
+  return in_precision(stash_type(op), op.streamed()) + Work{.arith = 4 * op.elements(0) + rows} +
+         inverse_root_work(rows);
 }
 
 // --- statistics per image and group of channels ---
@@ -115,11 +92,8 @@ OpCost cost_rms_norm(const OpContext& op) {
 // Moments per statistic, then y = a·x + b per element with a = scale·rsqrt(variance + ε), b = bias − a·mean for each
 // image and channel.
 OpCost cost_channel_norm(const OpContext& op, const Dim& statistics, const Dim& coefficients) {
-  OpCost cost = op.streamed();
-  cost += moments_work(op.elements(0), statistics);
-  cost += inverse_root_work(statistics);
-  cost.arith += 2 * op.elements(0) + 3 * coefficients;
-  return cost;
+  return op.streamed() + moments_work(op.elements(0), statistics) + inverse_root_work(statistics) +
+         Work{.arith = 2 * op.elements(0) + 3 * coefficients};
 }
 
 Dim image_channels(const OpContext& op) {
@@ -153,24 +127,23 @@ OpCost cost_group_norm(const OpContext& op) {
 
 // --- others ---
 
+std::vector<int> statistics_axes(const OpContext& op) {
+  return normal_axes(op, op.integer_list("axes").value_or(std::vector<std::int64_t>{0, 2, 3}), op.rank(0));
+}
+
 void infer_mean_variance(OpContext& op) {
-  const std::vector<std::int64_t> axes = op.integer_list("axes").value_or(std::vector<std::int64_t>{0, 2, 3});
-  if (op.has_shape(0)) normal_axes(op, axes, op.rank(0));
+  if (op.has_shape(0)) static_cast<void>(statistics_axes(op));
   op.set_output(0, op.input(0));
 }
 
 // (x − mean) / (√variance + ε): moments; per statistic a root and ε; per element a division.
 OpCost cost_mean_variance(const OpContext& op) {
-  OpCost cost = op.streamed();
-  const std::vector<std::int64_t> stated = op.integer_list("axes").value_or(std::vector<std::int64_t>{0, 2, 3});
-  const std::vector<int> axes = normal_axes(op, stated, op.rank(0));
+  const std::vector<int> axes = statistics_axes(op);
   Dim statistics = 1;
   for (int i = 0; i < op.rank(0); ++i)
     if (std::find(axes.begin(), axes.end(), i) == axes.end()) statistics *= op.shape(0)[i];
-  cost += moments_work(op.elements(0), statistics);
-  cost += inverse_root_work(statistics);
-  cost.arith += op.elements(0);
-  return cost;
+  return op.streamed() + moments_work(op.elements(0), statistics) + inverse_root_work(statistics) +
+         Work{.arith = op.elements(0)};
 }
 
 // x / (bias + α/size · Σ x²)^β: per element a square, size − 1 additions, scale, bias, pow, divide. Edge windows
@@ -178,60 +151,34 @@ OpCost cost_mean_variance(const OpContext& op) {
 OpCost cost_lrn(const OpContext& op) {
   const std::int64_t size = op.required_integer("size");
   if (size < 1) op.fail(cat("size is ", size));
-  OpCost cost = op.streamed();
-  cost += Work{.arith = Dim(size) + 3, .special = 1} * op.elements(0);
-  return cost;
+  return op.streamed() + Work{.arith = Dim(size) + 3, .special = 1} * op.elements(0);
 }
 
 // x / ‖x‖p along one axis: |x|^p, an addition and a division per element, a root per row.
 OpCost cost_lp_norm(const OpContext& op) {
-  OpCost cost = op.streamed();
   const double p = norm_order(op);
-  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
-  Dim rows = 1;
-  for (int i = 0; i < op.rank(0); ++i)
-    if (i != axis) rows *= op.shape(0)[i];
-  cost += norm_power_work(p) * op.elements(0);
-  cost += norm_root_work(p) * rows;
-  cost.arith += 2 * op.elements(0);
-  return cost;
+  return op.streamed() + (norm_power_work(p) + Work{.arith = 2}) * op.elements(0) +
+         norm_root_work(p) * lines_along(op.shape(0), axis_of(op, -1));
 }
 
 // --- softmax ---
 
 // Rows that are normalised: since opset 13 along one axis; before, over all axes from `axis` on, flattened.
 Dim softmax_rows(const OpContext& op) {
-  if (op.opset() < 13) return row_count(op, 1);
-  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
-  Dim rows = 1;
-  for (int i = 0; i < op.rank(0); ++i)
-    if (i != axis) rows *= op.shape(0)[i];
-  return rows;
+  return op.opset() < 13 ? row_count(op, 1) : lines_along(op.shape(0), axis_of(op, -1));
 }
 
 void infer_softmax(OpContext& op) {
-  if (op.has_shape(0)) normal_axis(op, op.attribute("axis", std::int64_t{op.opset() < 13 ? 1 : -1}), op.rank(0));
+  if (op.has_shape(0)) static_cast<void>(axis_of(op, op.opset() < 13 ? 1 : -1));
   op.set_output(0, op.input(0));
 }
 
-OpCost cost_softmax(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost += softmax_work() * op.elements(0);
-  return cost;
-}
+OpCost cost_softmax(const OpContext& op) { return op.streamed() + softmax_work() * op.elements(0); }
 
 // (x − max) − log Σ exp: the division of softmax becomes a subtraction, and a log per row.
-OpCost cost_log_softmax(const OpContext& op) {
-  OpCost cost = cost_softmax(op);
-  cost.special += softmax_rows(op);
-  return cost;
-}
+OpCost cost_log_softmax(const OpContext& op) { return cost_softmax(op) + Work{.special = softmax_rows(op)}; }
 
-OpCost cost_hardmax(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = op.elements(0);
-  return cost;
-}
+OpCost cost_hardmax(const OpContext& op) { return op.streamed() + compared(op.elements(0)); }
 
 // clang-format off
 constexpr OpRule kNormRules[] = {

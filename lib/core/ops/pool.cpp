@@ -1,4 +1,6 @@
 // Pooling over windows, over whole images and over regions of interest. Windows count in full, padding included.
+#include <algorithm>
+
 #include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
@@ -52,36 +54,26 @@ void infer_pool(OpContext& op) {
 }
 
 OpCost cost_max_pool(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = op.output_elements(0) * (element_count(pool_window(op).kernel) - 1);
-  return cost;
+  return op.streamed() + compared(op.output_elements(0) * (element_count(pool_window(op).kernel) - 1));
 }
 
 // kernel − 1 additions and a division per output element.
 OpCost cost_average_pool(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = op.output_elements(0) * element_count(pool_window(op).kernel);
-  return cost;
+  return op.streamed() + Work{.arith = op.output_elements(0) * element_count(pool_window(op).kernel)};
 }
 
 OpCost cost_lp_pool(const OpContext& op) {
-  OpCost cost = op.streamed();
   const double p = norm_order(op);
   const Dim kernel = element_count(pool_window(op).kernel);
-  const Dim outputs = op.output_elements(0);
-  cost += norm_power_work(p) * (outputs * kernel);
-  cost += norm_root_work(p) * outputs;
-  cost.arith += outputs * (kernel - 1);
-  return cost;
+  return op.streamed() +
+         (norm_power_work(p) * kernel + norm_root_work(p) + Work{.arith = kernel - 1}) * op.output_elements(0);
 }
 
 void infer_global_pool(OpContext& op) {
   set_element(op, 0, op.element(0));
-  const Shape& data = op.shape(0);
-  if (data.size() < 2) op.fail(cat("input 0 has rank ", data.size(), ", expected 2 or more"));
-  Shape output(data.size(), Dim(1));
-  output[0] = data[0];
-  output[1] = data[1];
+  Shape output = op.shape(0);
+  if (output.size() < 2) op.fail(cat("input 0 has rank ", output.size(), ", expected 2 or more"));
+  std::fill(output.begin() + 2, output.end(), Dim(1));
   op.set_output(0, op.element(0), std::move(output));
 }
 
@@ -91,26 +83,15 @@ Dim global_steps(const OpContext& op) {
   return elements == Dim(0) ? elements : elements - op.output_elements(0);
 }
 
-OpCost cost_global_max_pool(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = global_steps(op);
-  return cost;
-}
+OpCost cost_global_max_pool(const OpContext& op) { return op.streamed() + compared(global_steps(op)); }
 
 // Additions are one fewer than elements per output, and each output is divided once.
-OpCost cost_global_average_pool(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = op.elements(0);
-  return cost;
-}
+OpCost cost_global_average_pool(const OpContext& op) { return op.streamed() + Work{.arith = op.elements(0)}; }
 
 OpCost cost_global_lp_pool(const OpContext& op) {
-  OpCost cost = op.streamed();
   const double p = norm_order(op);
-  cost += norm_power_work(p) * op.elements(0);
-  cost += norm_root_work(p) * op.output_elements(0);
-  cost.arith += global_steps(op);
-  return cost;
+  return op.streamed() + norm_power_work(p) * op.elements(0) + norm_root_work(p) * op.output_elements(0) +
+         Work{.arith = global_steps(op)};
 }
 
 void infer_max_unpool(OpContext& op) {
@@ -162,9 +143,7 @@ OpCost cost_max_roi_pool(const OpContext& op) {
   Dim most = 1;
   for (const std::size_t axis : {2, 3}) most *= min(map[axis], ceil_div(map[axis], output[axis]) + 1);
   const Dim bin = op.fresh("roi_bin", "pixels of a region's bin", most);
-  OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = op.output_elements(0) * (bin - 1);
-  return cost;
+  return op.streamed() + compared(op.output_elements(0) * (bin - 1));
 }
 
 Dim pooled_size(const OpContext& op, std::string_view attribute) {
@@ -203,17 +182,15 @@ OpCost cost_roi_align(const OpContext& op) {
   const Shape& output = op.output_shape(0);
   const Dim& regions = output[0];
   const Dim samples = output[2] * output[3] * rows * columns;  // per region and channel
-  OpCost cost = op.streamed({1, 2});
-  cost.read(0, byte_size(min(op.elements(0), regions * output[1] * samples * 4), op.element(0)));
-  cost += (shifted ? Work{.arith = 12} : Work{.arith = 10, .comparisons = 2}) * regions;
-  cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) *
-          (regions * (output[2] * rows + output[3] * columns));
-  cost += weight_products_work(Interpolation::Linear, 2) * (regions * samples);
-  cost += sample_work(Interpolation::Linear, 2) * (regions * output[1] * samples);
+  const Dim taps_read = min(op.elements(0), regions * output[1] * samples * 4);
   const Dim reductions = op.output_elements(0) * (rows * columns - 1);
-  cost.arith += maximum ? reductions : reductions + op.output_elements(0);
-  if (maximum) cost.comparisons += reductions;
-  return cost;
+  return cost_reading(op, {1, 2}, byte_size(taps_read, op.element(0))) +
+         (shifted ? Work{.arith = 12} : Work{.arith = 10, .comparisons = 2}) * regions +
+         (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) *
+             (regions * (output[2] * rows + output[3] * columns)) +
+         weight_products_work(Interpolation::Linear, 2) * (regions * samples) +
+         sample_work(Interpolation::Linear, 2) * (regions * output[1] * samples) +
+         (maximum ? compared(reductions) : Work{.arith = reductions + op.output_elements(0)});
 }
 
 // clang-format off

@@ -1,5 +1,5 @@
 // Quantization: QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, per tensor, axis or block alike.
-#include "ops/op_rule.h"
+#include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 
@@ -24,37 +24,28 @@ void check_scale(const OpContext& op) {
 
 void infer_quantize(OpContext& op) {
   check_scale(op);
-  const ElementType type =
-      op.has_input(2) ? op.element(2) : stated_type(op, "output_dtype").value_or(ElementType::Uint8);
-  op.set_output(0, TensorType{.element = type, .shape = op.input(0).shape});
+  set_shape_of_first(op,
+                     op.has_input(2) ? op.element(2) : stated_type(op, "output_dtype").value_or(ElementType::Uint8));
 }
 
 // saturate(round(x / scale) + zero_point): divide, round, add where there is a zero point, clamp at both ends.
 OpCost cost_quantize(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.precision = stated_type(op, "precision").value_or(op.element(1));
-  const Dim elements = op.elements(0);
-  cost.arith = (op.has_input(2) ? 5 : 4) * elements;
-  cost.comparisons = 3 * elements;
-  return cost;
+  return in_precision(stated_type(op, "precision").value_or(op.element(1)), op.streamed()) +
+         Work{.arith = op.has_input(2) ? 5 : 4, .comparisons = 3} * op.elements(0);
 }
 
 void infer_dequantize(OpContext& op) {
   check_scale(op);
-  op.set_output(
-      0, TensorType{.element = stated_type(op, "output_dtype").value_or(op.element(1)), .shape = op.input(0).shape});
+  set_shape_of_first(op, stated_type(op, "output_dtype").value_or(op.element(1)));
 }
 
 // (x − zero_point)·scale.
 OpCost cost_dequantize(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.precision = op.output(0).element;
-  cost.arith = (op.has_input(2) ? 2 : 1) * op.elements(0);
-  return cost;
+  return in_precision(op.output(0).element, op.streamed()) + Work{.arith = (op.has_input(2) ? 2 : 1) * op.elements(0)};
 }
 
 void infer_dynamic_quantize(OpContext& op) {
-  op.set_output(0, TensorType{.element = ElementType::Uint8, .shape = op.input(0).shape});
+  set_shape_of_first(op, ElementType::Uint8);
   op.set_output(1, ElementType::Float32, {});
   op.set_output(2, ElementType::Uint8, {});
 }
@@ -62,10 +53,7 @@ void infer_dynamic_quantize(OpContext& op) {
 // Per element: min, max, then as QuantizeLinear. Once: extend the range to 0 (2 comparisons), scale (sub, div), zero
 // point (div, sub, 2 clamps, round).
 OpCost cost_dynamic_quantize(const OpContext& op) {
-  OpCost cost = op.streamed();
-  cost.arith = 7 * op.elements(0) + 9;
-  cost.comparisons = 5 * op.elements(0) + 5;
-  return cost;
+  return op.streamed() + Work{.arith = 7 * op.elements(0) + 9, .comparisons = 5 * op.elements(0) + 5};
 }
 
 // clang-format off

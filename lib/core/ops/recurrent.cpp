@@ -35,17 +35,16 @@ void infer_recurrent(OpContext& op, int gates) {
   if (data.size() != 3) op.fail(cat("X has rank ", data.size(), ", expected 3"));
   Dim hidden = hidden_size(op);
   const Dim direction_count = directions(op);
-  if (op.has_shape(kW)) {
-    if (op.rank(kW) != 3) op.fail(cat("W has rank ", op.rank(kW), ", expected 3"));
-    op.unify(op.shape(kW)[0], direction_count, "directions of W");
-    op.unify(op.shape(kW)[1], gates * hidden, "gates × hidden size of W");
-    op.unify(op.shape(kW)[2], data[2], "input size of X and W");
-  }
-  if (op.has_shape(kR)) {
-    if (op.rank(kR) != 3) op.fail(cat("R has rank ", op.rank(kR), ", expected 3"));
-    op.unify(op.shape(kR)[0], direction_count, "directions of R");
-    op.unify(op.shape(kR)[1], gates * hidden, "gates × hidden size of R");
-    hidden = op.unify(hidden, op.shape(kR)[2], "hidden size");
+  for (const int i : {kW, kR}) {
+    if (!op.has_shape(i)) continue;
+    const std::string_view name = i == kW ? "W" : "R";
+    if (op.rank(i) != 3) op.fail(cat(name, " has rank ", op.rank(i), ", expected 3"));
+    op.unify(op.shape(i)[0], direction_count, cat("directions of ", name));
+    op.unify(op.shape(i)[1], gates * hidden, cat("gates × hidden size of ", name));
+    if (i == kW)
+      op.unify(op.shape(kW)[2], data[2], "input size of X and W");
+    else
+      hidden = op.unify(hidden, op.shape(kR)[2], "hidden size");
   }
   const bool batch_first = is_batch_first(op);
   const Dim& batch = data[batch_first ? 0 : 1];
@@ -183,11 +182,9 @@ OpCost cost_gru(const OpContext& op) {
 }
 
 OpCost cost_rnn(const OpContext& op) {
-  OpCost cost = cost_gates(op, 1, 1);
   const Dim cells = step_count(op) * hidden_size(op);
-  cost += activations_work(op, {"Tanh"}, 0) * cells;
-  if (op.has_input(kB)) cost.arith += directions(op) * cells;
-  return cost;
+  return cost_gates(op, 1, 1) + activations_work(op, {"Tanh"}, 0) * cells +
+         Work{.arith = op.has_input(kB) ? directions(op) * cells : Dim(0)};
 }
 
 // clang-format off

@@ -59,17 +59,16 @@ Shape undetermined_shape(OpContext& op) {
 }
 
 void infer_reduce(OpContext& op) {
-  op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  set_unknown_rank(op);
   if (!op.has_shape(0)) return;
   const auto reduced = reduced_axes(op);
   op.set_output(0, op.element(0), reduced ? without(op.shape(0), *reduced, keeps_dims(op)) : undetermined_shape(op));
 }
 
 void infer_arg(OpContext& op) {
-  if (!op.has_shape(0)) return op.set_output(0, {.element = ElementType::Int64, .shape = std::nullopt});
+  if (!op.has_shape(0)) return set_element(op, 0, ElementType::Int64);
   std::vector<bool> reduced(op.shape(0).size(), false);
-  const int axis = normal_axis(op, op.attribute("axis", 0), op.rank(0));
-  reduced[axis] = true;
+  reduced[axis_of(op, 0)] = true;
   op.set_output(0, ElementType::Int64, without(op.shape(0), reduced, keeps_dims(op)));
 }
 
@@ -101,13 +100,9 @@ struct Steps {
 
 template <Steps S>
 OpCost cost_reduce(const OpContext& op) {
-  OpCost cost = op.streamed({0});
-  const Dim inputs = op.elements(0);
-  const Dim outputs = op.output_elements(0);
-  cost.arith = S.element_arith * inputs + joins(op) + S.result_arith * outputs;
-  cost.special = S.element_special * inputs + S.result_special * outputs;
-  cost.comparisons = S.element_comparisons * inputs + S.join_comparisons * joins(op);
-  return cost;
+  return op.streamed({0}) + Work{S.element_arith, S.element_special, S.element_comparisons} * op.elements(0) +
+         Work{.arith = 1, .comparisons = S.join_comparisons} * joins(op) +
+         Work{S.result_arith, S.result_special} * op.output_elements(0);
 }
 
 constexpr auto kCostSum = cost_reduce<Steps{}>;
@@ -119,14 +114,6 @@ constexpr auto kCostSumSquare = cost_reduce<Steps{.element_arith = 1}>;
 constexpr auto kCostLogSum = cost_reduce<Steps{.result_special = 1}>;
 constexpr auto kCostLogSumExp = cost_reduce<Steps{.element_special = 1, .result_special = 1}>;
 
-// The number of lines that run along `axis`: the product of all other sizes.
-Dim line_count(const Shape& shape, std::size_t axis) {
-  Dim lines = 1;
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    if (i != axis) lines *= shape[i];
-  return lines;
-}
-
 // L − 1 joins along each line of L elements: elements − lines. If the axis is data, at most elements − the least number
 // of lines.
 OpCost cost_running(const OpContext& op) {
@@ -135,10 +122,10 @@ OpCost cost_running(const OpContext& op) {
   if (op.elements(0) == Dim(0)) return cost;
   Dim lines;
   if (const auto axis = op.integers(1); shape.size() != 1 && axis) {
-    lines = line_count(shape, static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0))));
+    lines = lines_along(shape, normal_axis(op, axis->front(), op.rank(0)));
   } else {
-    lines = line_count(shape, 0);
-    for (std::size_t i = 1; i < shape.size(); ++i) lines = min(lines, line_count(shape, i));
+    lines = lines_along(shape, 0);
+    for (std::size_t i = 1; i < shape.size(); ++i) lines = min(lines, lines_along(shape, i));
   }
   cost.arith = op.elements(0) - lines;
   return cost;
@@ -189,7 +176,7 @@ void fold_arg(OpContext& op) {
   const auto input = known_input(op, 0);
   if (!input || input->count == 0) return;
   std::vector<bool> reduced(input->shape.size(), false);
-  reduced[normal_axis(op, op.attribute("axis", 0), op.rank(0))] = true;
+  reduced[axis_of(op, 0)] = true;
   const auto members = groups(op, *input, reduced);
   if (!members) return;
   const bool last = op.flag("select_last_index");
@@ -218,7 +205,7 @@ void fold_running(OpContext& op) {
   const auto input = known_input(op, 0);
   const auto axis = op.integers(1);
   if (!input || input->count == 0 || input->shape.empty() || !axis || axis->size() != 1) return;
-  const auto along = static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0)));
+  const auto along = normal_axis(op, axis->front(), op.rank(0));
   const std::int64_t stride = strides_of(input->shape)[along];
   const std::int64_t length = input->shape[along];
   const bool exclusive = op.flag("exclusive");

@@ -205,13 +205,6 @@ void fold_size(OpContext& op) {
   if (op.has_shape(0)) publish(op, {op.elements(0)});
 }
 
-// The shape is known without touching the data.
-OpCost cost_host(const OpContext&) {
-  OpCost cost;
-  cost.mark = Mark::Host;
-  return cost;
-}
-
 // --- Dropout ---
 
 // Whether elements are dropped: opset 1 and 6 unless is_test is set, from 12 on where training_mode is set.
@@ -223,21 +216,16 @@ bool drops(const OpContext& op) {
 
 void infer_dropout(OpContext& op) {
   op.set_output(0, op.input(0));
-  op.set_output(1, {.element = op.opset() < 10 ? op.element(0) : ElementType::Bool, .shape = op.input(0).shape});
+  set_shape_of_first(op, op.opset() < 10 ? op.element(0) : ElementType::Bool, 1);
 }
 
 // In inference a view; if the mask is an output, it is written. In training, per element: compare a random number with
 // the ratio, scale, select.
 OpCost cost_dropout(const OpContext& op) {
-  if (!drops(op) && !op.has_output(1)) return cost_view(op);
-  if (!drops(op)) {
-    OpCost cost = op.streamed({});
-    op.write_only(cost, 0, 0);
-    return cost;
-  }
-  OpCost cost = op.streamed({0});
-  cost.arith = 3 * op.elements(0);
-  cost.comparisons = 2 * op.elements(0);
+  if (drops(op)) return op.streamed({0}) + Work{.arith = 3, .comparisons = 2} * op.elements(0);
+  if (!op.has_output(1)) return cost_view(op);
+  OpCost cost = op.streamed({});
+  op.write_only(cost, 0, 0);
   return cost;
 }
 

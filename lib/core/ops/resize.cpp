@@ -134,24 +134,24 @@ Dim keep_aspect(const OpContext& op, const Shape& sizes, const std::vector<int>&
   return *result;
 }
 
+// Input i as a size per axis.
+Shape stated_sizes(OpContext& op, int i, std::size_t axes, std::string_view hint) {
+  const TensorValue* value = op.value(i);
+  if (value != nullptr && value->size() != axes)
+    op.fail(cat("there are ", value->size(), " sizes for ", axes, " axes"));
+  return shape_from_value(op, value != nullptr ? *value : TensorValue(axes), hint);
+}
+
 Shape resized_by_sizes(OpContext& op, const std::vector<int>& axes) {
   const Shape& input = op.shape(0);
   Shape output = input;
-  const TensorValue* value = op.value(3);
-  if (value != nullptr && value->size() != axes.size())
-    op.fail(cat("there are ", value->size(), " sizes for ", axes.size(), " axes"));
-  const Shape sizes = shape_from_value(op, value != nullptr ? *value : TensorValue(axes.size()), "resized");
+  const Shape sizes = stated_sizes(op, 3, axes.size(), "resized");
   const std::string_view policy = op.attribute("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     op.fail(cat("keep_aspect_ratio_policy is '", policy, "'"));
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = static_cast<std::size_t>(axes[i]);
-    if (policy == "stretch") {
-      output[axis] = stated_size(op, input.size(), axis, input[axis], sizes[i]);
-    } else {
-      output[axis] = keep_aspect(op, sizes, axes, i, policy == "not_larger");
-    }
-  }
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    output[axes[i]] = policy == "stretch" ? stated_size(op, input.size(), axes[i], input[axes[i]], sizes[i])
+                                          : keep_aspect(op, sizes, axes, i, policy == "not_larger");
   return output;
 }
 
@@ -277,9 +277,8 @@ void infer_grid_sample(OpContext& op) {
 
 OpCost cost_grid_sample(const OpContext& op) {
   const Shape& output = op.output_shape(0);
-  OpCost cost = grid_sample_cost(op, output[0] * element_count(Shape(output.begin() + 2, output.end())));
-  cost.precision = is_float(op.element(0)) ? op.element(0) : op.element(1);
-  return cost;
+  return in_precision(is_float(op.element(0)) ? op.element(0) : op.element(1),
+                      grid_sample_cost(op, output[0] * element_count(Shape(output.begin() + 2, output.end()))));
 }
 
 // theta [N, n, n + 1], size = [N, C, spatial…] → grid [N, spatial…, n].
@@ -303,9 +302,8 @@ void infer_affine_grid(OpContext& op) {
 
 // Each coordinate is a row of theta times the homogeneous position: n + 1 products. Positions: mul, add per axis.
 OpCost cost_affine_grid(const OpContext& op) {
-  OpCost cost = op.streamed({0});
   const Shape& output = op.output_shape(0);
-  cost.macs = op.output_elements(0) * (output.back() + 1);
+  OpCost cost = with_macs(op.output_elements(0) * (output.back() + 1), op.streamed({0}));
   for (std::size_t i = 1; i + 1 < output.size(); ++i) cost.arith += 2 * output[i];
   return cost;
 }
@@ -315,25 +313,18 @@ OpCost cost_affine_grid(const OpContext& op) {
 void infer_center_crop_pad(OpContext& op) {
   set_element(op, 0, op.element(0));
   const std::vector<int> axes = resized_axes(op);
-  const TensorValue* value = op.value(1);
-  if (value != nullptr && value->size() != axes.size())
-    op.fail(cat("there are ", value->size(), " sizes for ", axes.size(), " axes"));
-  const Shape sizes = shape_from_value(op, value != nullptr ? *value : TensorValue(axes.size()), "cropped");
+  const Shape sizes = stated_sizes(op, 1, axes.size(), "cropped");
   Shape output = op.shape(0);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    Dim& size = output[axes[i]];
-    size = stated_size(op, op.shape(0).size(), static_cast<std::size_t>(axes[i]), size, sizes[i]);
-  }
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    output[axes[i]] = stated_size(op, output.size(), axes[i], output[axes[i]], sizes[i]);
   op.set_output(0, op.element(0), std::move(output));
 }
 
 // Reads only the elements inside the crop.
 OpCost cost_center_crop_pad(const OpContext& op) {
-  OpCost cost = op.streamed({});
   Dim kept = 1;
   for (std::size_t i = 0; i < op.shape(0).size(); ++i) kept *= min(op.shape(0)[i], op.output_shape(0)[i]);
-  cost.read(0, byte_size(kept, op.element(0)));
-  return cost;
+  return cost_reading(op, {}, byte_size(kept, op.element(0)));
 }
 
 // clang-format off

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "ops/op_rule.h"
@@ -11,6 +12,22 @@ namespace pagoda::inline core::ops {
 
 // Output 0 has the type of input 0.
 inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
+
+// Sets the element type of an output before its shape is inferred; it stays when the rule ends early.
+inline void set_element(OpContext& op, int output, ElementType element) {
+  op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
+}
+
+// Gives an output the shape of input 0.
+inline void set_shape_of_first(OpContext& op, ElementType element, int output = 0) {
+  op.set_output(output, TensorType{.element = element, .shape = op.input(0).shape});
+}
+
+// Output 0 has the shape of input 0.
+template <ElementType Element>
+void infer_shape_of_first(OpContext& op) {
+  set_shape_of_first(op, Element);
+}
 
 // Ends the rule if input i has a known rank other than `rank`.
 inline void expect_rank(const OpContext& op, int i, int rank) {
@@ -30,6 +47,83 @@ inline OpCost cost_view(const OpContext&) {
   return cost;
 }
 
+// Nothing to count on the device: the shape is known without the data, or characters are handled on the host.
+inline OpCost cost_host(const OpContext&) {
+  OpCost cost;
+  cost.mark = Mark::Host;
+  return cost;
+}
+
+// The operations of an OpCost; `comparisons` is the part of `arith` that floating-point counters do not see.
+struct Work {
+  Dim arith = 0;
+  Dim special = 0;
+  Dim comparisons = 0;
+  Dim macs = 0;
+};
+
+inline Work operator*(const Work& work, const Dim& times) {
+  return {.arith = work.arith * times,
+          .special = work.special * times,
+          .comparisons = work.comparisons * times,
+          .macs = work.macs * times};
+}
+inline Work operator+(const Work& a, const Work& b) {
+  return {.arith = a.arith + b.arith,
+          .special = a.special + b.special,
+          .comparisons = a.comparisons + b.comparisons,
+          .macs = a.macs + b.macs};
+}
+inline OpCost& operator+=(OpCost& cost, const Work& work) {
+  cost.arith += work.arith;
+  cost.special += work.special;
+  cost.comparisons += work.comparisons;
+  cost.macs += work.macs;
+  return cost;
+}
+inline OpCost operator+(OpCost cost, const Work& work) {
+  cost += work;
+  return cost;
+}
+
+// Comparisons are arithmetic, too.
+inline Work compared(const Dim& count) { return {.arith = count, .comparisons = count}; }
+
+inline OpCost in_precision(ElementType precision, OpCost cost) {
+  cost.precision = precision;
+  return cost;
+}
+
+inline OpCost with_macs(const Dim& macs, OpCost cost) {
+  cost.macs = macs;
+  return cost;
+}
+
+// Reads the inputs `whole` in full and `bytes` of input 0; writes the outputs.
+inline OpCost cost_reading(const OpContext& op, std::initializer_list<int> whole, const Dim& bytes) {
+  OpCost cost = op.streamed(whole);
+  cost.read(0, bytes);
+  return cost;
+}
+
+// Reads as much of input 0 as output 0 holds, and no other input.
+inline OpCost cost_picked(const OpContext& op) { return cost_reading(op, {}, op.output_bytes(0)); }
+
+// The same bytes read from input 0 and written to output 0, where the types of one of them do not state the bytes.
+inline OpCost cost_moving(const Dim& bytes, ElementType precision) {
+  OpCost cost;
+  cost.precision = precision;
+  cost.read(0, bytes);
+  cost.write(0, bytes);
+  return cost;
+}
+
+// Writes the outputs without reading any input.
+inline OpCost cost_written(const OpContext& op) { return op.streamed({}); }
+
+// The same, in the output's precision: the inputs are sizes and bounds, known before launch.
+inline OpCost cost_fill(const OpContext& op) { return in_precision(op.output(0).element, cost_written(op)); }
+
 // All inputs read once, all outputs written once, nothing computed.
 inline OpCost cost_move(const OpContext& op) { return op.streamed(); }
 
@@ -40,12 +134,7 @@ inline OpCost cost_move_first(const OpContext& op) { return op.streamed({0}); }
 template <int Arith, int Special = 0, int Comparisons = 0>
 OpCost cost_each(const OpContext& op) {
   static_assert(Comparisons <= Arith);
-  OpCost cost = op.streamed();
-  const Dim count = op.output_elements(0);
-  if constexpr (Arith != 0) cost.arith = Arith * count;
-  if constexpr (Special != 0) cost.special = Special * count;
-  if constexpr (Comparisons != 0) cost.comparisons = Comparisons * count;
-  return cost;
+  return op.streamed() + Work{Arith, Special, Comparisons} * op.output_elements(0);
 }
 
 // The element type that an attribute gives as a number of onnx.TensorProto.DataType.

@@ -144,10 +144,6 @@ void infer_length(OpContext& op) {
 
 // --- SplitToSequence, ConcatFromSequence ---
 
-std::size_t split_axis(const OpContext& op) {
-  return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", 0), op.rank(0)));
-}
-
 // The members when an axis of size `whole` is split into parts of `size`, the last possibly smaller; none if a size is
 // not constant or there are too many members to track.
 std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& whole, const Dim& size) {
@@ -205,7 +201,7 @@ std::optional<std::vector<Shape>> listed_parts(OpContext& op, const Shape& shape
 void infer_split_to_sequence(OpContext& op) {
   TensorType type = sequence_of(op.input(0));
   if (!type.shape) return op.set_output(0, std::move(type));
-  const std::size_t axis = split_axis(op);
+  const std::size_t axis = axis_of(op, 0);
   const Shape shape = *type.shape;
   const Dim& whole = shape[axis];
   Dim& part = (*type.shape)[axis];
@@ -242,7 +238,7 @@ void infer_split_to_sequence(OpContext& op) {
 void infer_concat_from_sequence(OpContext& op) {
   require_sequence(op, 0);
   const TensorType& members = op.input(0);
-  op.set_output(0, {.element = members.element, .shape = std::nullopt});
+  set_element(op, 0, members.element);
   if (!members.shape) return;
   Shape shape = *members.shape;
   const bool stacks = op.flag("new_axis");
@@ -266,21 +262,9 @@ void infer_concat_from_sequence(OpContext& op) {
 }
 
 // Every byte is read and written once; a sequence has as many bytes as the tensor on the other side.
-OpCost cost_split_to_sequence(const OpContext& op) {
-  OpCost cost;
-  cost.read(0, op.input_bytes(0));
-  cost.write(0, op.input_bytes(0));
-  cost.precision = op.element(0);
-  return cost;
-}
+OpCost cost_split_to_sequence(const OpContext& op) { return cost_moving(op.input_bytes(0), op.element(0)); }
 
-OpCost cost_concat_from_sequence(const OpContext& op) {
-  OpCost cost;
-  cost.read(0, op.output_bytes(0));
-  cost.write(0, op.output_bytes(0));
-  cost.precision = op.output(0).element;
-  return cost;
-}
+OpCost cost_concat_from_sequence(const OpContext& op) { return cost_moving(op.output_bytes(0), op.output(0).element); }
 
 // --- Optional, OptionalHasElement, OptionalGetElement ---
 

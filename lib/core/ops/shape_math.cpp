@@ -24,6 +24,17 @@ std::vector<int> normal_axes(const OpContext& op, std::span<const std::int64_t> 
   return result;
 }
 
+std::size_t axis_of(const OpContext& op, std::int64_t otherwise, std::string_view attribute) {
+  return normal_axis(op, op.attribute(attribute, otherwise), op.rank(0));
+}
+
+Dim lines_along(const Shape& shape, std::size_t axis) {
+  Dim lines = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (i != axis) lines *= shape[i];
+  return lines;
+}
+
 namespace {
 
 std::vector<std::int64_t> list_attribute(const OpContext& op, std::string_view name, std::size_t size,
@@ -38,21 +49,17 @@ std::vector<std::int64_t> list_attribute(const OpContext& op, std::string_view n
 }  // namespace
 
 Window window_attributes(const OpContext& op, int spatial_rank, const Shape* weight_kernel) {
-  const auto rank = static_cast<std::size_t>(spatial_rank);
+  const std::size_t rank = spatial_rank;
   Window window;
-  if (weight_kernel != nullptr) {
-    window.kernel = *weight_kernel;
-    if (op.has_attribute("kernel_shape")) {
-      const auto stated = list_attribute(op, "kernel_shape", rank, 1, 1);
-      for (std::size_t i = 0; i < rank; ++i)
-        if (window.kernel[i].is_constant() && window.kernel[i] != Dim(stated[i]))
-          op.fail(cat("kernel_shape ", stated[i], " differs from the weight's ", window.kernel[i].to_string()));
-      window.kernel.assign(stated.begin(), stated.end());
-    }
-  } else {
-    if (!op.has_attribute("kernel_shape")) op.fail("attribute kernel_shape is missing");
+  if (weight_kernel != nullptr) window.kernel = *weight_kernel;
+  if (op.has_attribute("kernel_shape")) {
     const auto stated = list_attribute(op, "kernel_shape", rank, 1, 1);
+    for (std::size_t i = 0; i < rank && weight_kernel != nullptr; ++i)
+      if (window.kernel[i].is_constant() && window.kernel[i] != Dim(stated[i]))
+        op.fail(cat("kernel_shape ", stated[i], " differs from the weight's ", window.kernel[i].to_string()));
     window.kernel.assign(stated.begin(), stated.end());
+  } else if (weight_kernel == nullptr) {
+    op.fail("attribute kernel_shape is missing");
   }
   window.strides = list_attribute(op, "strides", rank, 1, 1);
   window.dilations = list_attribute(op, "dilations", rank, 1, 1);
@@ -94,11 +101,10 @@ Shape window_output(const OpContext& op, const Shape& spatial, const Window& win
     const Dim extent = Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1;
     const Dim room = spatial[i] + begin + end - extent;
     Dim size = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
-    if (ceil_mode) {
-      // A window that would start in the end padding is dropped (ONNX Operators.md, MaxPool).
-      // (size − 1)·stride < room + stride, so none does where the window is at least as long as end + stride.
-      if (greater_equal(extent, end + stride) != true) size = min(size, floor_div(spatial[i] + begin - 1, stride) + 1);
-    }
+    // A window that would start in the end padding is dropped (ONNX Operators.md, MaxPool).
+    // (size − 1)·stride < room + stride, so none does where the window is at least as long as end + stride.
+    if (ceil_mode && greater_equal(extent, end + stride) != true)
+      size = min(size, floor_div(spatial[i] + begin - 1, stride) + 1);
     if (size.is_constant() && *size.value() < 1)
       op.fail("the window spans " + extent.to_string() + " but the padded input has " +
               (spatial[i] + begin + end).to_string());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/core/dim.h"
@@ -16,6 +17,12 @@ namespace pagoda::inline core::ops {
 int normal_axis(const OpContext& op, std::int64_t axis, int rank);
 // Each axis counted from the front; ends the rule if one is out of range or listed twice.
 std::vector<int> normal_axes(const OpContext& op, std::span<const std::int64_t> axes, int rank);
+
+// The axis that an integer attribute of the node names, of input 0.
+std::size_t axis_of(const OpContext& op, std::int64_t otherwise, std::string_view attribute = "axis");
+
+// The number of lines along `axis`: the product of all other sizes.
+Dim lines_along(const Shape& shape, std::size_t axis);
 
 // The geometry of a sliding window over the spatial axes.
 struct Window {

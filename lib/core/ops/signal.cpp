@@ -97,13 +97,9 @@ Dim transform_length(const OpContext& op, std::size_t axis) {
   return is_one_sided(op, 0) && !is_inverse(op) ? 2 * bins - 1 : bins;
 }
 
-// The number of transforms along an axis.
+// The number of transforms along an axis; the last axis holds the parts of complex numbers.
 Dim transforms_along(const OpContext& op, std::size_t axis) {
-  const Shape& input = op.shape(0);
-  Dim transforms = 1;
-  for (std::size_t i = 0; i + 1 < input.size(); ++i)
-    if (i != axis) transforms *= input[i];
-  return transforms;
+  return lines_along(Shape(op.shape(0).begin(), op.shape(0).end() - 1), axis);
 }
 
 // The work of `transforms` transforms of one length. The inverse also divides each result by the length.
@@ -202,11 +198,7 @@ void infer_window(OpContext& op) {
 // and an addition.
 template <int Cosines>
 OpCost cost_window(const OpContext& op) {
-  OpCost cost = op.streamed({});
-  cost.precision = op.output(0).element;
-  cost.arith = 3 * Cosines * op.output_elements(0);
-  cost.special = Cosines * op.output_elements(0);
-  return cost;
+  return cost_fill(op) + Work{.arith = 3 * Cosines, .special = Cosines} * op.output_elements(0);
 }
 
 // --- MelWeightMatrix ---
@@ -222,14 +214,9 @@ void infer_mel(OpContext& op) {
 // div); per edge of a band (bands + 2): its mel (mul, add), its frequency (div, pow, sub, mul), its bin (mul, div,
 // floor). Per weight the lesser of two slopes and not below 0: 2 sub, 2 div, 2 comparisons.
 OpCost cost_mel(const OpContext& op) {
-  OpCost cost = op.streamed({});
-  cost.precision = op.output(0).element;
   const Dim edges = op.output_shape(0)[1] + 2;
-  const Dim weights = op.output_elements(0);
-  cost.arith = 8 + 8 * edges + 6 * weights;
-  cost.special = 2 + edges;
-  cost.comparisons = edges + 2 * weights;
-  return cost;
+  return cost_fill(op) + Work{.arith = 8, .special = 2} + Work{.arith = 8, .special = 1, .comparisons = 1} * edges +
+         Work{.arith = 6, .comparisons = 2} * op.output_elements(0);
 }
 
 // clang-format off

@@ -97,8 +97,6 @@ TensorValue bounds_input(const OpContext& op, int i, std::size_t count, const Sc
   return value != nullptr ? *value : TensorValue(count);
 }
 
-TensorValue as_value(const std::vector<std::int64_t>& list) { return {list.begin(), list.end()}; }
-
 // Empty if the axes or their number are unknown.
 std::optional<Bounds> slice_bounds(const OpContext& op) {
   Bounds bounds;
@@ -108,8 +106,8 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
     const auto ends = op.integer_list("ends");
     if (!starts || !ends || starts->size() != ends->size())
       op.fail("attributes starts and ends should be lists of one length");
-    bounds.starts = as_value(*starts);
-    bounds.ends = as_value(*ends);
+    bounds.starts.assign(starts->begin(), starts->end());
+    bounds.ends.assign(ends->begin(), ends->end());
     bounds.steps.assign(starts->size(), Dim(1));
   } else {
     std::optional<std::int64_t> count;
@@ -178,7 +176,7 @@ std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Scalar& 
 }
 
 void infer_slice(OpContext& op) {
-  if (!op.has_shape(0)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  if (!op.has_shape(0)) return set_unknown_rank(op);
   Shape shape = op.shape(0);
   const auto bounds = slice_bounds(op);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -191,13 +189,6 @@ void infer_slice(OpContext& op) {
     shape[axis] = kept ? kept->length : op.fresh("sliced_dim", "slice bounds are computed from data", shape[axis]);
   }
   op.set_output(0, op.element(0), std::move(shape));
-}
-
-// Reads only the elements that it keeps.
-OpCost cost_slice(const OpContext& op) {
-  OpCost cost = op.streamed({});
-  cost.read(0, op.output_bytes(0));
-  return cost;
 }
 
 void fold_slice(OpContext& op) {
@@ -216,20 +207,10 @@ void fold_slice(OpContext& op) {
     step[axis] = kept->step;
   }
   const Extents from = strides_of(input->shape);
-  const Extents to = strides_of(*output);
-  fold_moved(op, [&](std::int64_t index) {
-    std::int64_t source = 0;
-    for (std::size_t axis = 0; axis < rank; ++axis)
-      source += (first[axis] + index / to[axis] % (*output)[axis] * step[axis]) * from[axis];
-    return source;
-  });
+  fold_axes(op, [&](std::size_t axis, std::int64_t at) { return (first[axis] + at * step[axis]) * from[axis]; });
 }
 
 // --- Split ---
-
-std::size_t axis_of(const OpContext& op, std::int64_t otherwise) {
-  return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", otherwise), op.rank(0)));
-}
 
 // The sizes of the parts: as listed in attribute or input `split`; else equal, though since opset 18 the last may be
 // smaller.
@@ -304,7 +285,7 @@ Shape followed_parts(const OpContext& op, const Dim& whole, const Shape& sizes) 
 }
 
 void infer_split(OpContext& op) {
-  for (int i = 0; i < op.output_count(); ++i) op.set_output(i, {.element = op.element(0), .shape = std::nullopt});
+  for (int i = 0; i < op.output_count(); ++i) set_unknown_rank(op, i);
   if (!op.has_shape(0) || op.output_count() == 0) return;
   const std::size_t axis = axis_of(op, 0);
   Shape shape = op.shape(0);
@@ -363,7 +344,7 @@ void infer_concat(OpContext& op) {
     if (op.has_shape(i) && with_shape < 0) with_shape = i;
     all_known = all_known && op.has_shape(i);
   }
-  op.set_output(0, {.element = element, .shape = std::nullopt});
+  set_element(op, 0, element);
   if (with_shape < 0) return;
   Shape shape = op.shape(with_shape);
   const int rank = static_cast<int>(shape.size());
@@ -407,8 +388,8 @@ void fold_concat(OpContext& op) {
 constexpr OpRule kSliceRules[] = {
     // op            infer         cost             fold         cost in words
     {"Concat",       infer_concat, cost_move,       fold_concat, "no arithmetic; reads and writes all", kLayout.with(Numbers::Rearranged).tokens_along(0)},
-    {"DynamicSlice", infer_slice,  cost_slice,      fold_slice,  "as Slice", kLayout.with(Gradient::Unmodelled)},
-    {"Slice",        infer_slice,  cost_slice,      fold_slice,  "no arithmetic; reads what it keeps", kLayout.with(Numbers::Rearranged).with(BatchAxis::Same)},
+    {"DynamicSlice", infer_slice,  cost_picked,     fold_slice,  "as Slice", kLayout.with(Gradient::Unmodelled)},
+    {"Slice",        infer_slice,  cost_picked,     fold_slice,  "no arithmetic; reads what it keeps", kLayout.with(Numbers::Rearranged).with(BatchAxis::Same)},
     {"Split",        infer_split,  cost_move_first, fold_split,  "no arithmetic; reads and writes all", kLayout.with(BatchAxis::Same)},
 };
 // clang-format on

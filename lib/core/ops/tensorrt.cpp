@@ -13,13 +13,6 @@ constexpr ElementType kFp4 = ElementType::Float4e2m1;
 
 // --- one type to one type, with scales that the file or another node gives ---
 
-void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
-
-template <ElementType Type>
-void infer_quantize_to(OpContext& op) {
-  op.set_output(0, TensorType{.element = Type, .shape = op.input(0).shape});
-}
-
 // Scales that are powers of two are stored as bytes: an attribute names the type of the result.
 void infer_dequantize_power(OpContext& op) {
   const std::int64_t type = op.attribute("output_dtype", static_cast<std::int64_t>(ElementType::Float32));
@@ -27,7 +20,7 @@ void infer_dequantize_power(OpContext& op) {
       type != static_cast<std::int64_t>(ElementType::Float16) &&
       type != static_cast<std::int64_t>(ElementType::Bfloat16))
     op.fail(cat("output_dtype is ", type, ", not float32, float16 or bfloat16"));
-  op.set_output(0, TensorType{.element = static_cast<ElementType>(type), .shape = op.input(0).shape});
+  set_shape_of_first(op, static_cast<ElementType>(type));
 }
 
 // --- scales of blocks found at run time ---
@@ -37,41 +30,33 @@ Shape blocks_of(const OpContext& op, std::int64_t default_block) {
   const std::int64_t block = op.attribute("block_size", default_block);
   if (block <= 0) op.fail(cat("block_size is ", block));
   Shape shape = op.shape(0);
-  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("axis", -1), static_cast<int>(shape.size())));
-  shape[axis] = ceil_div(shape[axis], Dim(block));
+  Dim& along = shape[axis_of(op, -1)];
+  along = ceil_div(along, Dim(block));
   return shape;
 }
 
 template <ElementType Type, ElementType Scale, std::int64_t Block>
 void infer_blocks(OpContext& op) {
-  op.set_output(0, TensorType{.element = Type, .shape = op.input(0).shape});
+  set_shape_of_first(op, Type);
   op.set_output(1, Scale, blocks_of(op, Block));
 }
 
 // Per element: |x|, the larger, then scale, round, two clamps.
-OpCost cost_blocks(const OpContext& op, std::int64_t block, const Work& of_a_block) {
-  OpCost cost = op.streamed();
-  cost.precision = op.element(0);
-  cost += Work{.arith = 6, .comparisons = 5} * op.elements(0);
-  cost += of_a_block * element_count(blocks_of(op, block));
-  return cost;
+template <std::int64_t Block, int Arith, int Special, int Comparisons>
+OpCost cost_blocks(const OpContext& op) {
+  return op.streamed() + Work{.arith = 6, .comparisons = 5} * op.elements(0) +
+         Work{Arith, Special, Comparisons} * element_count(blocks_of(op, Block));
 }
 
 // NVFP4, per block: largest / 6, over the tensor's scale, rounded and clamped twice to e4m3; then the product of both
 // scales, by which elements are divided.
-OpCost cost_fp4_blocks(const OpContext& op) { return cost_blocks(op, 16, {.arith = 6, .comparisons = 3}); }
+constexpr auto kCostFp4Blocks = cost_blocks<16, 6, 0, 3>;
 
 // MXFP8, per block: 2 to the power of ceil(log2(largest / 448)).
-OpCost cost_mxfp8_blocks(const OpContext& op) {
-  return cost_blocks(op, 32, {.arith = 2, .special = 2, .comparisons = 1});
-}
+constexpr auto kCostMxfp8Blocks = cost_blocks<32, 2, 2, 1>;
 
 // NVFP4 there and back, in one node: as the above, and a multiplication per element.
-OpCost cost_fp4_both(const OpContext& op) {
-  OpCost cost = cost_fp4_blocks(op);
-  cost.arith += op.elements(0);
-  return cost;
-}
+OpCost cost_fp4_both(const OpContext& op) { return kCostFp4Blocks(op) + Work{.arith = op.elements(0)}; }
 
 constexpr std::initializer_list<WeightUse> kScaled = {{}, WeightUse::QuantScale, WeightUse::ZeroPoint};
 
@@ -80,15 +65,15 @@ constexpr OpRule kTensorrtRules[] = {
     // op                          infer                                           cost                          fold     cost in words
     {"DequantizeLinear",           infer_as<"DequantizeLinear">,                   cost_as<"DequantizeLinear">,  nullptr, "mul, and sub of the zero point, per element", kDequantize.reads(kScaled)},
     {"QuantizeLinear",             infer_as<"QuantizeLinear">,                     cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads(kScaled)},
-    {"TRT_FP4DynamicQuantize",     infer_blocks<kFp4, kFp8, 16>,                   cost_fp4_blocks,              nullptr, "abs, max, div, round, 2 clamps per element; 6 per block", kQuantize.reads(kScaled)},
+    {"TRT_FP4DynamicQuantize",     infer_blocks<kFp4, kFp8, 16>,                   kCostFp4Blocks,               nullptr, "abs, max, div, round, 2 clamps per element; 6 per block", kQuantize.reads(kScaled)},
     {"TRT_FP4QDQ",                 infer_same,                                     cost_fp4_both,                nullptr, "as TRT_FP4DynamicQuantize; mul per element", kQuantize},
     {"TRT_FP8DequantizeLinear",    infer_as<"DequantizeLinear">,                   cost_as<"DequantizeLinear">,  nullptr, "mul per element", kDequantize.reads(kScaled)},
-    {"TRT_FP8QuantizeLinear",      infer_quantize_to<kFp8>,                        cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
+    {"TRT_FP8QuantizeLinear",      infer_shape_of_first<kFp8>,                        cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
     {"TRT_INT4DequantizeLinear",   infer_as<"DequantizeLinear">,                   cost_as<"DequantizeLinear">,  nullptr, "mul per element", kDequantize.reads(kScaled)},
-    {"TRT_INT4QuantizeLinear",     infer_quantize_to<ElementType::Int4>,           cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
+    {"TRT_INT4QuantizeLinear",     infer_shape_of_first<ElementType::Int4>,           cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
     {"TRT_MXFP8DequantizeLinear",  infer_dequantize_power,                         cost_as<"DequantizeLinear">,  nullptr, "mul per element", kDequantize.reads(kScaled)},
-    {"TRT_MXFP8DynamicQuantize",   infer_blocks<kFp8, ElementType::Float8e8m0, 32>, cost_mxfp8_blocks,           nullptr, "abs, max, div, round, 2 clamps per element; div, ceil, log2, 2 to a power per block", kQuantize},
-    {"TRT_MXFP8QuantizeLinear",    infer_quantize_to<kFp8>,                        cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
+    {"TRT_MXFP8DynamicQuantize",   infer_blocks<kFp8, ElementType::Float8e8m0, 32>, kCostMxfp8Blocks,            nullptr, "abs, max, div, round, 2 clamps per element; div, ceil, log2, 2 to a power per block", kQuantize},
+    {"TRT_MXFP8QuantizeLinear",    infer_shape_of_first<kFp8>,                        cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
 };
 // clang-format on
 static_assert(well_formed(kTensorrtRules));

@@ -35,8 +35,8 @@ void infer_string_normalizer(OpContext& op) {
 
 // The substrings of each string, padded to the longest, and how many each has.
 void infer_string_split(OpContext& op) {
-  op.set_output(0, {.element = ElementType::String, .shape = std::nullopt});
-  op.set_output(1, {.element = ElementType::Int64, .shape = op.input(0).shape});
+  set_element(op, 0, ElementType::String);
+  set_shape_of_first(op, ElementType::Int64, 1);
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
   std::optional<Dim> most;
@@ -45,13 +45,11 @@ void infer_string_split(OpContext& op) {
   op.set_output(0, ElementType::String, std::move(shape));
 }
 
-void infer_regex(OpContext& op) { op.set_output(0, {.element = ElementType::Bool, .shape = op.input(0).shape}); }
-
 // [C] → [features], [N, C] → [N, features]; ngram_indexes names the feature of each n-gram.
 void infer_tf_idf(OpContext& op) {
   const auto indexes = op.integer_list("ngram_indexes");
   if (!indexes || indexes->empty()) op.fail("attribute ngram_indexes is missing");
-  if (!op.has_shape(0)) return op.set_output(0, {.element = ElementType::Float32, .shape = std::nullopt});
+  if (!op.has_shape(0)) return set_element(op, 0, ElementType::Float32);
   Shape shape = op.shape(0);
   if (shape.size() > 2) op.fail(cat("the input has rank ", shape.size(), ", expected 2 at most"));
   const Dim features = Dim(*std::max_element(indexes->begin(), indexes->end())) + 1;
@@ -60,27 +58,18 @@ void infer_tf_idf(OpContext& op) {
   op.set_output(0, ElementType::Float32, std::move(shape));
 }
 
-// Strings in, strings out: there are no bytes or arithmetic to count, which Mark::Host states.
-OpCost cost_text(const OpContext&) {
-  OpCost cost;
-  cost.mark = Mark::Host;
-  return cost;
-}
-
 // IDF and TFIDF scale every feature by its weight; the number of n-grams found depends on the data.
 OpCost cost_tf_idf(const OpContext& op) {
-  OpCost cost = op.streamed();
-  if (op.attribute("mode", "TF") != "TF") cost.arith = op.output_elements(0);
-  cost.precision = ElementType::Float32;
-  return cost;
+  const bool scales = op.attribute("mode", "TF") != "TF";
+  return in_precision(ElementType::Float32, scales ? cost_each<1>(op) : op.streamed());
 }
 
 // clang-format off
 constexpr OpRule kTextRules[] = {
     // op                 infer                    cost         fold     cost in words
-    {"RegexFullMatch",    infer_regex,             cost_move,   nullptr, "no arithmetic; writes the answers", kText},
-    {"StringConcat",      infer_string_concat,     cost_text,   nullptr, "nothing: characters on the host", kText},
-    {"StringNormalizer",  infer_string_normalizer, cost_text,   nullptr, "nothing: characters on the host", kText},
+    {"RegexFullMatch",    infer_shape_of_first<ElementType::Bool>, cost_move,   nullptr, "no arithmetic; writes the answers", kText},
+    {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host", kText},
+    {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host", kText},
     {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts", kText},
     {"TfIdfVectorizer",   infer_tf_idf,            cost_tf_idf, nullptr, "1 mul / feature, except in mode TF", kText},
 };

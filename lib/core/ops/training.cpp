@@ -39,13 +39,9 @@ void infer_optimizer(OpContext& op) {
 // `element` per element of the tensors, `once` per node.
 template <int Groups>
 OpCost cost_optimizer(const OpContext& op, const Work& element, const Work& once) {
-  OpCost cost = op.streamed();
   Dim elements = 0;
   for (int i = 0; i < tensor_count(op, Groups); ++i) elements += op.elements(kFirstTensor + i);
-  cost += element * elements;
-  cost += once;
-  cost.precision = op.element(kFirstTensor);
-  return cost;
+  return in_precision(op.element(kFirstTensor), op.streamed()) + element * elements + once;
 }
 
 bool is_set(const OpContext& op, std::string_view attribute) { return op.attribute(attribute, 0.0) != 0.0; }

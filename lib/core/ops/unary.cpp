@@ -13,8 +13,6 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-void infer_test(OpContext& op) { op.set_output(0, {.element = ElementType::Bool, .shape = op.input(0).shape}); }
-
 // Exact: 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition, 1 erf.
 // tanh:  0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))): 6 multiplications, 2 additions, 1 tanh.
 OpCost cost_gelu(const OpContext& op) {
@@ -108,25 +106,23 @@ ElementType cast_target(const OpContext& op) {
   return element_attribute(op, "to", ElementType::Undefined);
 }
 
-void infer_cast(OpContext& op) { op.set_output(0, {.element = cast_target(op), .shape = op.input(0).shape}); }
+void infer_cast(OpContext& op) { set_shape_of_first(op, cast_target(op)); }
 
-void infer_cast_like(OpContext& op) { op.set_output(0, {.element = op.element(1), .shape = op.input(0).shape}); }
+void infer_cast_like(OpContext& op) { set_shape_of_first(op, op.element(1)); }
 
 // The bits are unchanged, so the width must be the same.
 void infer_bit_cast(OpContext& op) {
   const ElementType to = cast_target(op);
   if (op.element(0) != ElementType::Undefined && bits(to) != bits(op.element(0)))
     op.fail(cat("a ", to_string(op.element(0)), " has no bits of ", to_string(to)));
-  op.set_output(0, {.element = to, .shape = op.input(0).shape});
+  set_shape_of_first(op, to);
 }
 
 void fold_cast(OpContext& op) {
   const auto input = known_input(op, 0);
   if (!input) return;
-  TensorValue value;
-  for (std::int64_t i = 0; i < input->count; ++i)
-    value.push_back(convert((*input)[i], op.element(0), op.output(0).element));
-  publish(op, std::move(value));
+  publish_each(op, input->count,
+               [&](std::int64_t i) { return convert((*input)[i], op.element(0), op.output(0).element); });
 }
 
 Scalar positive_part(const Scalar& x, ElementType type) {
@@ -159,8 +155,8 @@ constexpr OpRule kUnaryRules[] = {
     {"Gelu",             infer_same,      cost_gelu,          nullptr,              "1 erf, 3 mul, 1 add / element; tanh form 1 tanh, 6 mul, 2 add", kPointwise},
     {"HardSigmoid",      infer_same,      kCostHardSigmoid,   nullptr,              "1 mul, 1 add, 2 comparisons / element", kPointwise},
     {"HardSwish",        infer_same,      kCostHardSwish,     nullptr,              "2 mul, 1 add, 2 comparisons / element", kPointwise},
-    {"IsInf",            infer_test,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element", kTruth},
-    {"IsNaN",            infer_test,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element", kTruth},
+    {"IsInf",            infer_shape_of_first<ElementType::Bool>,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element", kTruth},
+    {"IsNaN",            infer_shape_of_first<ElementType::Bool>,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element", kTruth},
     {"LeakyRelu",        infer_same,      cost_each<2, 0, 1>, nullptr,              "1 comparison, 1 mul / element", kPointwise},
     {"Log",              infer_same,      cost_each<0, 1>,    nullptr,              "1 log / element", kPointwise.reads({WeightUse::Positive})},
     {"Mish",             infer_same,      cost_each<2, 3>,    nullptr,              "x·tanh(log(1 + exp(x))): 3 special, 1 add, 1 mul / element", kPointwise},

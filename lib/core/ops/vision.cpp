@@ -40,16 +40,14 @@ void infer_non_max_suppression(OpContext& op) {
 // with all boxes of its image: intersection 4 min/max, 2 subtractions, 2 comparisons with 0, 1 multiplication; union
 // an addition and a subtraction; a division and a comparison. Sorting the scores is not counted.
 OpCost cost_non_max_suppression(const OpContext& op) {
-  OpCost cost = op.streamed({0, 1});
   const Shape& boxes = op.shape(0);
   const Dim& selected = op.output_shape(0)[0];
   const Dim box_count = boxes[0] * boxes[1];
   const Dim pairs = selected * boxes[1];
   const Dim tests = op.has_input(4) ? op.elements(1) : Dim(0);
-  cost.arith = tests + 7 * box_count + 13 * pairs;
-  cost.comparisons = tests + 7 * pairs;
-  if (!op.flag("center_point_box")) cost.comparisons += 4 * box_count;
-  return cost;
+  const Dim corners = op.flag("center_point_box") ? 0 : 4;
+  return op.streamed({0, 1}) + compared(tests) + Work{.arith = 7, .comparisons = corners} * box_count +
+         Work{.arith = 13, .comparisons = 7} * pairs;
 }
 
 void infer_image_decoder(OpContext& op) {

@@ -28,12 +28,6 @@ void infer_crop(OpContext& op) {
   op.set_output(0, op.element(0), std::move(shape));
 }
 
-OpCost cost_picked(const OpContext& op) {
-  OpCost cost = op.streamed({});
-  cost.read(0, op.output_bytes(0));
-  return cost;
-}
-
 // The attribute shape; or the input's value as a shape, extended by extra_shape; or the input's own shape.
 void infer_tensor_fill(OpContext& op) {
   set_element(op, 0, ElementType::Float32);
@@ -48,15 +42,10 @@ void infer_tensor_fill(OpContext& op) {
   op.set_output(0, ElementType::Float32, std::move(shape));
 }
 
-OpCost cost_tensor_fill(const OpContext& op) { return op.streamed({}); }
-
 // h = z·h' + (1 − z)·tanh(n), z a sigmoid: per unit 2 special, 2 multiplications, a subtraction, an addition. Sequences
 // that have ended copy their state; their number depends on the data, so all sequences are counted in full.
 OpCost cost_gru_unit(const OpContext& op) {
-  OpCost cost = op.streamed({0, 1, 2});
-  cost.arith = 4 * op.output_elements(0);
-  cost.special = 2 * op.output_elements(0);
-  return cost;
+  return op.streamed({0, 1, 2}) + Work{.arith = 4, .special = 2} * op.output_elements(0);
 }
 
 // --- plugins of TensorRT ---
@@ -91,10 +80,9 @@ OpCost cost_crop_levels(const OpContext& op) {
   for (int i = 1; i < op.input_count(); ++i) maps += op.elements(i);
   OpCost cost = op.streamed({0});
   cost.read(1, byte_size(min(maps, 4 * op.output_elements(0)), op.element(1)));  // or of another map
-  cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (boxes * (output[3] + output[4]));
-  cost += weight_products_work(Interpolation::Linear, 2) * (boxes * output[3] * output[4]);
-  cost += sample_work(Interpolation::Linear, 2) * op.output_elements(0);
-  return cost;
+  return cost + (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (boxes * (output[3] + output[4])) +
+         weight_products_work(Interpolation::Linear, 2) * (boxes * output[3] * output[4]) +
+         sample_work(Interpolation::Linear, 2) * op.output_elements(0);
 }
 
 // (QKᵀ + its two picks by relative position)·factor: 2 additions, 1 multiplication, 3 elements read each.
@@ -114,7 +102,7 @@ constexpr OpRule kWithdrawnRules[] = {
     {"DisentangledAttention_TRT",   infer_same,          cost_disentangled,  nullptr, "2 add, 1 mul / element", kAttention},
     {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: how many boxes are compared the data decide", kSearch},
     {"GRUUnit",                     infer_same,          cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
-    {"GivenTensorFill",             infer_tensor_fill,   cost_tensor_fill,   nullptr, "no arithmetic; writes the output", kGenerated},
+    {"GivenTensorFill",             infer_tensor_fill,   cost_written,  nullptr, "no arithmetic; writes the output", kGenerated},
     {"ImageScaler",                 infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
     {"MemcpyFromHost",              infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
     {"MemcpyToHost",                infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
