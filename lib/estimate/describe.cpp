@@ -26,10 +26,11 @@ Count known(const Formula& formula) {
 Count maybe(const std::optional<Dim>& dim) { return dim ? count(*dim) : Count(); }
 
 // The published estimator does not separate reads from writes, and does not report what it could not model.
-void set_published(EstimateCounts& counts, const PagodaCount& published, bool failed) {
-  counts.flops = failed ? Count() : published.flops;
-  counts.param_bytes = failed ? Count() : published.param_bytes;
-  counts.bytes = failed ? Count() : published.memory_bytes;
+void set_published(EstimateCounts& counts, const PagodaCounts& published, const PagodaCount& count) {
+  const bool failed = !published.failure.empty();
+  counts.flops = failed ? Count() : count.flops;
+  counts.param_bytes = failed ? Count() : count.param_bytes;
+  counts.bytes = failed ? Count() : count.memory_bytes;
   counts.bytes_read = counts.bytes_written = std::nullopt;
 }
 
@@ -139,12 +140,8 @@ EstimateNode node_part(const OfRows& of, NodeReport& report, std::size_t index) 
     for (const ValueId value : node.outputs)
       if (value != kAbsent && output < row.outputs.size()) row.outputs[output++].name = names.of(index, value);
   row.counts = counts_of(report.cost, report.params, report.param_bytes, request.count, !is_unmodelled(report));
-  if (findings.published) {
-    const PagodaCount none;
-    const bool in_main = report.graph == 0;
-    set_published(row.counts, in_main ? findings.published->nodes.at(static_cast<std::size_t>(report.node)) : none,
-                  !findings.published->failure.empty());
-  }
+  if (const auto& published = findings.published)
+    set_published(row.counts, *published, published->of(report.graph, report.node));
   row.precision = report.cost.precision;
   row.dequantized_from = report.dequantized_from;
   row.mark = report.cost.mark;
@@ -434,7 +431,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   }
   EstimateTotals& sums = estimate.totals;
   sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count);
-  if (findings.published) set_published(sums.counts, findings.published->total, !findings.published->failure.empty());
+  if (const auto& published = findings.published) set_published(sums.counts, *published, published->total);
   // A ratio of two lower bounds is not a bound.
   if (!analysis.partial || request.count == Convention::Pagoda) sums.intensity = sums.counts.intensity();
   sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);

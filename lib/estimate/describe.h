@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/core/conventions.h"
 #include "pagoda/core/engine.h"
 #include "pagoda/core/fit.h"
 #include "pagoda/estimate/make_estimate.h"

@@ -59,13 +59,8 @@ PagodaCounts published_counts(const Model& model, const Analysis& analysis, cons
   as_exported.batch = 0;
   as_exported.symbolic_batch = false;
   const bool is_exported = request.sizes.batch == 0 && !is_swept(request, "batch") && !request.sizes.symbolic_batch;
-  PagodaCounts counts = pagoda_counts(model, is_exported ? analysis : analyze(model, as_exported),
-                                      std::max<std::int64_t>(request.sizes.batch, 1));
-  if (request.training) {  // its training step is three times everything except the parameters
-    counts.total = pagoda_training(counts.total);
-    for (PagodaCount& node : counts.nodes) node = pagoda_training(node);
-  }
-  return counts;
+  return pagoda_counts(model, is_exported ? analysis : analyze(model, as_exported),
+                       std::max<std::int64_t>(request.sizes.batch, 1), request.training.has_value());
 }
 
 std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {

@@ -1,6 +1,7 @@
 // Whole reports of small models, and what reports say about unknown values.
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
+#include "pagoda/core/conventions.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/make_estimate.h"

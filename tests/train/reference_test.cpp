@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "pagoda/core/conventions.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/train.h"
 #include "support/files.h"

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "pagoda/base/error.h"
+#include "pagoda/core/conventions.h"
 #include "pagoda/core/train.h"
 #include "support/text_graph.h"
 

@@ -2,6 +2,7 @@
 //
 // Where the estimator ends with an exception (a Conv weight not of rank 4, a 1-D pool), the rule throws Unanswerable,
 // which the caller reports.
+#include "pagoda/base/cat.h"
 #include "pagoda/core/conventions.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct Unanswerable {
 };
 
 const Dim& at(const Shape& sizes, std::size_t axis) {
-  if (axis >= sizes.size()) throw Unanswerable{"it expects a tensor of rank " + std::to_string(axis + 1) + " or more"};
+  if (axis >= sizes.size()) throw Unanswerable{cat("it expects a tensor of rank ", axis + 1, " or more")};
   return sizes[axis];
 }
 
@@ -36,12 +37,6 @@ struct PagodaNode {
 
   const Shape& input() const { return *inputs[0]; }
   Dim elements() const { return batch * element_count(output); }
-
-  std::int64_t integer(std::string_view name, std::int64_t otherwise) const {
-    const Attribute* attribute = node.attribute(name);
-    const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->value);
-    return value == nullptr ? otherwise : *value;
-  }
 };
 
 PagodaCount count(const Dim& flops, const Dim& param_elements, const Dim& activation_elements) {
@@ -57,7 +52,7 @@ PagodaCount count_conv(const PagodaNode& op) {
   const Shape& weight = *op.weight;
   const Dim pixels = at(op.output, 2) * at(op.output, 3);
   const Dim outputs = op.batch * weight[0] * pixels;
-  const Dim input_channels = weight[1] * op.integer("group", 1);
+  const Dim input_channels = weight[1] * op.node.integer("group", 1);
   const Dim inputs = op.batch * input_channels * at(op.input(), 2) * at(op.input(), 3);
   return count(2 * outputs * (weight[1] * weight[2] * weight[3]) + outputs, element_count(weight), inputs + outputs);
 }
@@ -95,10 +90,8 @@ PagodaCount count_batch_norm(const PagodaNode& op) {
 // `less` is 1 for a maximum, which takes one comparison fewer than its elements.
 template <int less>
 PagodaCount count_pool(const PagodaNode& op) {
-  const Attribute* kernel = op.node.attribute("kernel_shape");
-  const auto* sizes = kernel == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&kernel->value);
-  Dim window = 1;
-  if (sizes != nullptr) window = element_count(Shape(sizes->begin(), sizes->end()));
+  const auto* sizes = op.node.integers("kernel_shape");
+  const Dim window = sizes == nullptr ? Dim(1) : element_count(Shape(sizes->begin(), sizes->end()));
   const Dim outputs = op.batch * at(op.output, 1) * at(op.output, 2) * at(op.output, 3);
   const Dim inputs = op.batch * at(op.input(), 1) * at(op.input(), 2) * at(op.input(), 3);
   return count(outputs * (window - less), 0, inputs + outputs);
@@ -133,7 +126,7 @@ PagodaCount count_constant_of_shape(const PagodaNode& op) { return count(0, 0, o
 // effect, one direction. Per step and sample: 4·I·H + 4·H·H + 4·H additions, 3·4·H sigmoids, 5·H tanh, 3·H products.
 PagodaCount count_lstm(const PagodaNode& op) {
   if (op.input().size() != 3) return {};
-  const Dim hidden = op.integer("hidden_size", 1);
+  const Dim hidden = op.node.integer("hidden_size", 1);
   const Dim samples = op.input()[0];
   const Dim input = op.input()[2];
   const Dim per_step = 4 * input * hidden + 4 * hidden * hidden + (4 + 12 + 5 + 3) * hidden;
@@ -176,15 +169,6 @@ constexpr PagodaRule kRules[] = {
     {"Transpose",           count_copy},               // in + out
 };
 // clang-format on
-static_assert(std::is_sorted(std::begin(kRules), std::end(kRules),
-                             [](const PagodaRule& a, const PagodaRule& b) { return a.op_type < b.op_type; }));
-
-const PagodaRule* find_rule(std::string_view op_type) {
-  const auto* found =
-      std::lower_bound(std::begin(kRules), std::end(kRules), op_type,
-                       [](const PagodaRule& rule, std::string_view name) { return rule.op_type < name; });
-  return found != std::end(kRules) && found->op_type == op_type ? found : nullptr;
-}
 
 Shape known_sizes(const Shape& shape) {
   Shape sizes;
@@ -205,8 +189,9 @@ std::optional<Shape> sizes_of(const Graph& graph, const Analysis& analysis, Valu
 }
 
 PagodaCount count_node(const Graph& graph, const Analysis& analysis, const Node& node, std::int64_t batch) {
-  const PagodaRule* rule = find_rule(node.op_type);
-  if (rule == nullptr || node.inputs.empty() || node.outputs.empty()) return {};
+  const auto rule = std::find_if(std::begin(kRules), std::end(kRules),
+                                 [&](const PagodaRule& row) { return row.op_type == node.op_type; });
+  if (rule == std::end(kRules) || node.inputs.empty() || node.outputs.empty()) return {};
   PagodaNode op{.node = node, .batch = batch, .inputs = {}, .weight = {}, .output = {}};
   for (const ValueId input : node.inputs) op.inputs.push_back(sizes_of(graph, analysis, input));
   std::optional<Shape> output = sizes_of(graph, analysis, node.outputs[0]);
@@ -222,7 +207,12 @@ PagodaCount count_node(const Graph& graph, const Analysis& analysis, const Node&
 
 }  // namespace
 
-PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch) {
+// Three times everything but the parameters.
+PagodaCount pagoda_training(const PagodaCount& forward) {
+  return {.flops = 3 * forward.flops, .param_bytes = forward.param_bytes, .memory_bytes = 3 * forward.memory_bytes};
+}
+
+PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch, bool is_step) {
   const Graph& graph = model.main();
   PagodaCounts counts;
   counts.nodes.resize(graph.nodes.size());
@@ -234,18 +224,20 @@ PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::in
     } catch (const Unanswerable& stop) {
       return {.nodes = std::vector<PagodaCount>(graph.nodes.size()),
               .total = {},
-              .failure = "the published estimator ends with an exception at node " + name + ": " + stop.why};
+              .failure = cat("the published estimator ends with an exception at node ", name, ": ", stop.why)};
     }
+    if (is_step) counts.nodes[i] = pagoda_training(counts.nodes[i]);
     const auto [at_name, is_new] = last_of_name.emplace(name, i);
     if (!is_new) counts.nodes[std::exchange(at_name->second, i)] = {};
   }
-  Dim flops = 0, param_bytes = 0, memory_bytes = 0;
-  for (const PagodaCount& node : counts.nodes) {
-    flops += node.flops;
-    param_bytes += node.param_bytes;
-    memory_bytes += node.memory_bytes;
-  }
-  counts.total = {.flops = *flops.value(), .param_bytes = *param_bytes.value(), .memory_bytes = *memory_bytes.value()};
+  const auto sum = [&](Int PagodaCount::*count) {
+    Dim total = 0;
+    for (const PagodaCount& node : counts.nodes) total += node.*count;
+    return *total.value();
+  };
+  counts.total = {.flops = sum(&PagodaCount::flops),
+                  .param_bytes = sum(&PagodaCount::param_bytes),
+                  .memory_bytes = sum(&PagodaCount::memory_bytes)};
   return counts;
 }
 

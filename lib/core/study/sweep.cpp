@@ -7,7 +7,6 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
-#include "pagoda/core/train.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -138,9 +137,9 @@ class Sweeper {
     const auto bound = std::find_if(at.begin(), at.end(), [&](const auto& size) {
       return std::find(batch.begin(), batch.end(), size.first) != batch.end();
     });
-    PagodaCounts counts = pagoda_counts(model_, *exported_, bound == at.end() ? 1 : bound->second);
+    const PagodaCounts counts =
+        pagoda_counts(model_, *exported_, bound == at.end() ? 1 : bound->second, options_.is_step);
     if (!counts.failure.empty()) return;
-    if (options_.is_step) counts.total = pagoda_training(counts.total);
     point.flops = counts.total.flops;
     point.bytes = counts.total.memory_bytes;
     point.param_bytes = counts.total.param_bytes;

@@ -71,8 +71,4 @@ OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const 
   return cost;
 }
 
-PagodaCount pagoda_training(const PagodaCount& forward) {
-  return {.flops = 3 * forward.flops, .param_bytes = forward.param_bytes, .memory_bytes = 3 * forward.memory_bytes};
-}
-
 }  // namespace pagoda::inline core

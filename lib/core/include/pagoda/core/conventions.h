@@ -33,10 +33,18 @@ struct PagodaCounts {
   PagodaCount total;
   // The node at which the published program ends with an exception, and why; all counts are then 0.
   std::string failure;
+
+  // Nodes of bodies and functions count nothing.
+  PagodaCount of(GraphId graph, std::int32_t node) const { return graph == 0 ? nodes.at(node) : PagodaCount(); }
 };
 
 // `analysis` is of the model as in its file, not re-batched; the counts are for `batch` times that graph.
-PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch = 1);
+// `is_step` counts a training step: pagoda_training() of each node.
+PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch = 1, bool is_step = false);
+
+// The published training step: three times the forward FLOPs and the forward memory accesses, whatever the model;
+// parameters once.
+PagodaCount pagoda_training(const PagodaCount& forward);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

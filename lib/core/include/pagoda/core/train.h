@@ -31,7 +31,6 @@
 #include <vector>
 
 #include "pagoda/core/analyze.h"
-#include "pagoda/core/conventions.h"
 #include "pagoda/core/cost.h"
 #include "pagoda/core/graph.h"
 
@@ -158,10 +157,6 @@ std::vector<StepRow> step_rows(const Analysis& analysis, const Training& trainin
 
 // The optimizer's cost for `elements` elements of a parameter of type `weight`, with the types in `options`.
 OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements);
-
-// The published Pagoda's training step (arXiv 2509.20189): three times the forward FLOPs and the forward memory
-// accesses, whatever the model; parameters once.
-PagodaCount pagoda_training(const PagodaCount& forward);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop
