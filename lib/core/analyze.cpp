@@ -172,13 +172,6 @@ void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
   }
 }
 
-void count_memory(const Model& model, Analysis& analysis) {
-  const Schedule schedule = schedule_of(model, analysis);
-  analysis.totals.activation_peak_bytes = activation_peak(schedule);
-  for (NodeReport& row : analysis.nodes) row.needed_bytes = 0;
-  count_needed_bytes(model, schedule, analysis);
-}
-
 }  // namespace
 
 // A symbol gets its size in one of four steps, the earliest that knows it:

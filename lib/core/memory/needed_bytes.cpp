@@ -5,6 +5,8 @@
 
 #include "graph/index.h"
 #include "infer/storage.h"
+#include "memory/liveness.h"
+#include "memory/schedule.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -134,7 +136,10 @@ class Counter {
 
 }  // namespace
 
-void count_needed_bytes(const Model& model, const Schedule& schedule, Analysis& analysis) {
+void count_memory(const Model& model, Analysis& analysis) {
+  const Schedule schedule = schedule_of(model, analysis);
+  analysis.totals.activation_peak_bytes = activation_peak(schedule);
+  for (NodeReport& row : analysis.nodes) row.needed_bytes = 0;
   for (const Need& need : Counter(model, analysis).count(schedule))
     analysis.nodes[index(need.row)].needed_bytes += need.bytes;
 }

@@ -2,11 +2,12 @@
 // must read them, whatever it fuses (RooflineTotals::floor_seconds).
 #pragma once
 
-#include "memory/schedule.h"
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/graph.h"
 
 namespace pagoda::inline core {
 
-// Sets NodeReport::needed_bytes of all rows. `schedule` is that of the model's main graph.
-void count_needed_bytes(const Model& model, const Schedule& schedule, Analysis& analysis);
+// Sets NodeReport::needed_bytes of all rows, and the peak of activations.
+void count_memory(const Model& model, Analysis& analysis);
 
 }  // namespace pagoda::inline core

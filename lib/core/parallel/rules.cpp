@@ -1,5 +1,7 @@
 #include "parallel/rules.h"
 
+#include <utility>
+
 #include "graph/index.h"
 
 namespace pagoda::inline core {
@@ -26,18 +28,16 @@ bool cut(Dim local, Dim outer, const Shape& to, std::size_t begin, std::size_t e
     const Dim inner = product(to, axis + 1, end);
     if (to[axis] == Dim(1)) {
       part.push_back(1);
-      continue;
-    }
-    if (const auto leading = exact_div(local, inner)) {
+    } else if (const auto leading = exact_div(local, inner)) {
       part.push_back(*leading);
-      for (std::size_t rest = axis + 1; rest < end; ++rest) part.push_back(to[rest]);
+      part.insert(part.end(), to.begin() + axis + 1, to.begin() + end);
       return true;
-    }
-    if (!has_heads || !exact_div(inner, local)) {
-      if (cut_at != nullptr) *cut_at = to[axis];
+    } else if (has_heads && exact_div(inner, local)) {
+      part.push_back(1);
+    } else {
+      *cut_at = to[axis];
       return false;
     }
-    part.push_back(1);
   }
   return true;
 }
@@ -49,21 +49,21 @@ std::optional<Part> reshaped(const Part& part, const Shape& from, const Shape& t
   result.shape.clear();
   std::size_t i = 0, j = 0;
   while (i < from.size() || j < to.size()) {
-    if (i < from.size() && j < to.size() && from[i] == to[j]) {
+    const bool has_from = i < from.size(), has_to = j < to.size();
+    if (has_from && has_to && from[i] == to[j]) {
       result.shape.push_back(part.shape[i++]);
       ++j;
       continue;
     }
-    if (j < to.size() && to[j] == Dim(1)) {
-      result.shape.push_back(1);
-      ++j;
+    if (has_to && to[j] == Dim(1)) {
+      result.shape.push_back(to[j++]);
       continue;
     }
-    if (i < from.size() && from[i] == Dim(1)) {
+    if (has_from && from[i] == Dim(1)) {
       ++i;
       continue;
     }
-    if (i == from.size() || j == to.size()) return std::nullopt;
+    if (!has_from || !has_to) return std::nullopt;
     // Find the smallest groups of axes on both sides with the same number of elements.
     std::size_t end_i = i + 1, end_j = j + 1;
     while (product(from, i, end_i) != product(to, j, end_j)) {
@@ -77,7 +77,7 @@ std::optional<Part> reshaped(const Part& part, const Shape& from, const Shape& t
     }
     const bool is_split = product(part.shape, i, end_i) != product(from, i, end_i);
     if (!is_split) {
-      for (std::size_t axis = j; axis < end_j; ++axis) result.shape.push_back(to[axis]);
+      result.shape.insert(result.shape.end(), to.begin() + j, to.begin() + end_j);
     } else if (end_j == j + 1) {
       result.shape.push_back(product(part.shape, i, end_i));
       for (std::size_t axis = i; axis < end_i && part.shape[axis] == from[axis]; ++axis) result.outer *= from[axis];
@@ -150,26 +150,18 @@ Fraction fraction(const Shape& part, const Shape& whole) {
 
 std::optional<WeightProduct> weight_product(const Node& node, const OpFacts& facts, std::size_t weight_rank) {
   if (facts.kind != OpKind::Product) return std::nullopt;
-  const int last = static_cast<int>(weight_rank) - 1;
   if (node.op_type == "MatMulNBits" && (weight_rank == 2 || weight_rank == 3))
     return WeightProduct{.columns_axis = 0, .rows_axis = 1, .per_column = {5}, .per_block = {2, 3}};
-  if (node.op_type == "QMoE" || node.op_type == "MoE") return std::nullopt;
-  if (weight_rank < 2) return std::nullopt;
-  if (facts.form == ProductForm::Matrix) {  // Gemm and its like
-    if (node.integer("transA", 0) != 0 || weight_rank != 2) return std::nullopt;
-    const bool transposed = node.integer("transB", 0) != 0;
-    return WeightProduct{
-        .columns_axis = transposed ? 0 : 1, .rows_axis = transposed ? 1 : 0, .per_column = {2}, .per_block = {}};
-  }
-  if (facts.form == ProductForm::Matrices || facts.form == ProductForm::Integers) {
-    if (node.integer("transA", 0) != 0) return std::nullopt;
-    const bool transposed = node.integer("transB", 0) != 0;
-    return WeightProduct{.columns_axis = transposed ? last - 1 : last,
-                         .rows_axis = transposed ? last : last - 1,
-                         .per_column = {},
-                         .per_block = {}};
-  }
-  return std::nullopt;
+  const bool is_matrix = facts.form == ProductForm::Matrix;  // Gemm and its like
+  const bool has_form =
+      is_matrix ? weight_rank == 2 : facts.form == ProductForm::Matrices || facts.form == ProductForm::Integers;
+  if (!has_form || weight_rank < 2 || node.op_type == "QMoE" || node.op_type == "MoE" || node.integer("transA", 0) != 0)
+    return std::nullopt;
+  WeightProduct product{.columns_axis = static_cast<int>(weight_rank) - 1,
+                        .rows_axis = static_cast<int>(weight_rank) - 2};
+  if (node.integer("transB", 0) != 0) std::swap(product.columns_axis, product.rows_axis);
+  if (is_matrix) product.per_column = {2};
+  return product;
 }
 
 }  // namespace pagoda::inline core

@@ -3,7 +3,6 @@
 #include <map>
 
 #include "graph/index.h"
-#include "memory/liveness.h"
 #include "memory/needed_bytes.h"
 #include "memory/schedule.h"
 #include "pagoda/base/cat.h"
@@ -58,6 +57,11 @@ class Sharer {
  private:
   const TensorType& type(ValueId value) const { return whole_.types[index(value)]; }
 
+  // Bytes of the value that other devices hold.
+  Dim bytes_elsewhere(ValueId value) const {
+    return bytes_or_zero(type(value)) - bytes_or_zero(share_.analysis.types[index(value)]);
+  }
+
   // Splits experts by their inner size over the devices of a tensor group, and distributes them over expert groups.
   void split_mixtures() {
     bool found = false;
@@ -67,12 +71,12 @@ class Sharer {
       const Node& node = graph_.node(row.node);
       const std::optional<Int> experts = experts_of(node);
       if (!experts)
-        throw Error(display_name(graph_, node) + ": the sizes of its experts are not known; expected a stored tensor " +
-                    "[experts, …]");
+        throw Error(cat(display_name(graph_, node),
+                        ": the sizes of its experts are not known; expected a stored tensor [experts, …]"));
       const auto& hidden = type(node.input(0)).shape->back();
       if (*experts % options_.expert != 0)
-        throw Error(base::field("expert_parallel", options_.expert) + ": does not divide the " + to_string(*experts) +
-                    " experts of " + display_name(graph_, node));
+        throw Error(cat(base::field("expert_parallel", options_.expert), ": does not divide the ", to_string(*experts),
+                        " experts of ", display_name(graph_, node)));
       for (std::size_t place = 2; place < node.inputs.size(); ++place) split_experts(node, place, hidden, *experts);
       mixtures_.insert(row.node);
       split_.whole.erase(row.node);
@@ -100,10 +104,8 @@ class Sharer {
     if (options_.tensor > 1 && shape.size() == 3) {
       // The inner axis is the one whose size is not the hidden size; if sizes do not decide, files store
       // [experts, outputs, inputs].
-      const std::size_t axis = shape[1] != hidden && shape[2] == hidden   ? 1
-                               : shape[2] != hidden && shape[1] == hidden ? 2
-                               : is_second                                ? 2
-                                                                          : 1;
+      const bool first_is_hidden = shape[1] == hidden, last_is_hidden = shape[2] == hidden;
+      const std::size_t axis = (first_is_hidden == last_is_hidden ? is_second : first_is_hidden) ? 2 : 1;
       const auto inner = exact_div(shape[axis], options_.tensor);
       if (!inner)
         throw Error(base::field("tensor_parallel", options_.tensor) + ": does not divide the " +
@@ -138,17 +140,16 @@ class Sharer {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId value = node.inputs[i];
       if (value == kAbsent || !split_.parts.contains(value)) continue;
-      const bool repeats = std::find(node.inputs.begin(), node.inputs.begin() + i, value) != node.inputs.begin() + i;
-      if (cost.reads_whole(static_cast<int>(i)) && !repeats)
-        cost.bytes_read -= bytes_or_zero(type(value)) - bytes_or_zero(share_.analysis.types[index(value)]);
+      const auto place_of_value = node.inputs.begin() + i;
+      const bool repeats = std::find(node.inputs.begin(), place_of_value, value) != place_of_value;
+      if (cost.reads_whole(static_cast<int>(i)) && !repeats) cost.bytes_read -= bytes_elsewhere(value);
       if (!picks) scale_parts(cost, false, static_cast<int>(i), of(value));
       if (graph_.is_stored(value) && seen_.insert(value).second) take_weights(row, value);
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId value = node.outputs[i];
       if (value == kAbsent || !split_.parts.contains(value)) continue;
-      if (cost.writes_whole(static_cast<int>(i)))
-        cost.bytes_written -= bytes_or_zero(type(value)) - bytes_or_zero(share_.analysis.types[index(value)]);
+      if (cost.writes_whole(static_cast<int>(i))) cost.bytes_written -= bytes_elsewhere(value);
       scale_parts(cost, true, static_cast<int>(i), of(value));
     }
     for (std::size_t i = 0; i < std::min(row.outputs.size(), node.outputs.size()); ++i)
@@ -169,9 +170,7 @@ class Sharer {
   // Reduces the row's parameters to this device's part. The row is the first to use the weight, unless it counts none
   // of its parameters.
   void take_weights(NodeReport& row, ValueId value) {
-    const Dim whole = bytes_or_zero(type(value));
-    const Dim less = whole - bytes_or_zero(share_.analysis.types[index(value)]);
-    const auto all = row.param_bytes.value(), fewer = less.value(), elements = row.params.value();
+    const auto all = row.param_bytes.value(), fewer = bytes_elsewhere(value).value(), elements = row.params.value();
     if (!all || !fewer || !elements || *all < *fewer || *all == 0) return;
     row.param_bytes = *all - *fewer;
     row.params = *elements * (*all - *fewer) / *all;  // by bytes, since packed elements have no width of their own
@@ -181,21 +180,20 @@ class Sharer {
     const auto at = static_cast<std::int32_t>(place);
     if (node.outputs.empty() || node.outputs.front() == kAbsent) return;
     const Dim bytes = bytes_or_zero(type(node.outputs.front()));
+    const auto add = [&](CollectiveKind kind, const Dim& sent, std::int64_t devices) {
+      share_.collectives.push_back({kind, at, sent, devices});
+    };
     const bool is_mixture_row = mixtures_.contains(row.node);
     if (split_.rows.contains(row.node) || split_.looked_up.contains(row.node) ||
         (is_mixture_row && options_.tensor > 1))
-      share_.collectives.push_back({CollectiveKind::AllReduce, at, bytes, options_.tensor});
-    if (split_.gathered.contains(row.node))
-      share_.collectives.push_back({CollectiveKind::AllGather, at, bytes, options_.tensor});
-    if (is_mixture_row && options_.expert > 1) {
-      // Each token goes to its k experts, and their results come back.
-      const Dim sent = bytes * std::max<std::int64_t>(node.integer("k", 1), 1);
-      for (int way = 0; way < 2; ++way)
-        share_.collectives.push_back({CollectiveKind::AllToAll, at, sent, options_.expert});
-    }
+      add(CollectiveKind::AllReduce, bytes, options_.tensor);
+    if (split_.gathered.contains(row.node)) add(CollectiveKind::AllGather, bytes, options_.tensor);
+    // Each token goes to its k experts, and their results come back.
+    for (int way = 0; way < 2 && is_mixture_row && options_.expert > 1; ++way)
+      add(CollectiveKind::AllToAll, bytes * std::max<std::int64_t>(node.integer("k", 1), 1), options_.expert);
   }
 
-  // Sums up the rows, and updates what depends on the new sizes.
+  // Sums up the rows, and updates the totals that depend on the new sizes.
   void sum_up() {
     Analysis& analysis = share_.analysis;
     Totals& totals = analysis.totals;
@@ -205,7 +203,6 @@ class Sharer {
       totals.cost += row.cost;
       totals.params -= whole_.nodes[i].params - row.params;
       totals.param_bytes -= whole_.nodes[i].param_bytes - row.param_bytes;
-      row.needed_bytes = 0;
     }
     for (auto* list : {&analysis.inputs, &analysis.outputs}) {
       const auto& ids = list == &analysis.inputs ? graph_.inputs : graph_.outputs;
@@ -213,9 +210,7 @@ class Sharer {
       for (const ValueId id : ids)
         if (id != kAbsent && i < list->size()) (*list)[i++].type.shape = analysis.types[index(id)].shape;
     }
-    const Schedule schedule = schedule_of(model_, analysis);
-    totals.activation_peak_bytes = activation_peak(schedule);
-    count_needed_bytes(model_, schedule, analysis);
+    count_memory(model_, analysis);
   }
 
   const Model& model_;

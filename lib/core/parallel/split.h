@@ -42,8 +42,8 @@ std::vector<bool> constant_values(const Model& model, const Analysis& analysis);
 struct WeightProduct {
   int activation = 0, weight = 1;
   int columns_axis = 1, rows_axis = 0;  // of the weight
-  std::vector<int> per_column;          // inputs with elements per column: biases, scales, zero points
-  std::vector<int> per_block;           // … per block of rows and columns, columns first
+  std::vector<int> per_column = {};     // inputs with elements per column: biases, scales, zero points
+  std::vector<int> per_block = {};      // … per block of rows and columns, columns first
 };
 // Nullopt if the node is not such a product, or stores its weight in another form.
 std::optional<WeightProduct> weight_product(const Node& node, const OpFacts& facts, std::size_t weight_rank);

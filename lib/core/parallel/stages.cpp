@@ -5,11 +5,11 @@
 #include <set>
 
 #include "graph/index.h"
-#include "memory/liveness.h"
 #include "memory/needed_bytes.h"
 #include "memory/schedule.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/parallel.h"
 
 namespace pagoda::inline core {
@@ -170,8 +170,7 @@ Analysis analysis_of_stage(const Model& model, const Analysis& analysis, const S
   totals.params = totals.param_bytes = 0;
   for (std::size_t r = 0; r < result.nodes.size(); ++r) {
     NodeReport& row = result.nodes[r];
-    row.needed_bytes = 0;
-    if (static_cast<std::int32_t>(r) >= stage.begin && static_cast<std::int32_t>(r) < stage.end) {
+    if (r >= index(stage.begin) && r < index(stage.end)) {
       totals.cost += row.cost;
       totals.params += row.params;
       totals.param_bytes += row.param_bytes;
@@ -183,9 +182,7 @@ Analysis analysis_of_stage(const Model& model, const Analysis& analysis, const S
     nothing.mark = row.cost.mark;
     row.cost = std::move(nothing);
   }
-  const Schedule schedule = schedule_of(model, result);
-  totals.activation_peak_bytes = activation_peak(schedule);
-  count_needed_bytes(model, schedule, result);
+  count_memory(model, result);
   return result;
 }
 
@@ -195,19 +192,19 @@ LinkRate link_of(const DeviceSpec& device, std::string_view name, std::int64_t d
                     !link.sums_source.empty()};
   };
   LinkRate best;
-  std::string known;
+  std::vector<std::string> known;
   for (const Link& link : device.links) {
     if (!link.bytes_per_second.known() || (link.devices > 0 && devices > link.devices)) continue;
-    known += (known.empty() ? "" : ", ") + link.name;
+    known.push_back(link.name);
     if (name.empty() ? rate(link).bytes_per_second > best.bytes_per_second : link.name == name) best = rate(link);
   }
   if (best.bytes_per_second > 0) return best;
-  throw Error(name.empty()
-                  ? "the file of " + device.id + " states no link between " + std::to_string(devices) +
-                        " devices; give `link=BYTES_PER_SECOND`"
-                  : base::field("link", name) + ": " + device.id + " has no such link between " +
-                        std::to_string(devices) + " devices; expected " + (known.empty() ? "" : known + ", or ") +
-                        "bytes per second in one direction, such as 450e9");
+  if (name.empty())
+    throw Error(
+        cat("the file of ", device.id, " states no link between ", devices, " devices; give `link=BYTES_PER_SECOND`"));
+  throw Error(cat(base::field("link", name), ": ", device.id, " has no such link between ", devices,
+                  " devices; expected ", base::joined(known), known.empty() ? "" : ", or ",
+                  "bytes per second in one direction, such as 450e9"));
 }
 
 namespace {

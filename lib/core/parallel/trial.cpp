@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "memory/kv_cache.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -28,10 +29,8 @@ GraphLookup::GraphLookup(const Model& model, const Analysis& analysis) : graph(m
       auto& list = readers[index(input)];
       if (list.empty() || list.back() != static_cast<std::int32_t>(n)) list.push_back(static_cast<std::int32_t>(n));
     }
-    for (const ValueId output : node.outputs) {
-      if (output == kAbsent) continue;
-      producer[index(output)] = static_cast<std::int32_t>(n);
-    }
+    for (const ValueId output : node.outputs)
+      if (output != kAbsent) producer[index(output)] = static_cast<std::int32_t>(n);
   }
   outputs.insert(graph.outputs.begin(), graph.outputs.end());
   for (const CachePair& pair : find_kv_cache(model, analysis).pairs) {
@@ -161,16 +160,16 @@ void Trial::split_columns(std::int32_t node) {
   const Shape& whole = shape(output);
   const std::optional<Int> columns = whole.empty() ? std::nullopt : whole.back().value();
   if (!columns) stop(node, "has a width that is not known");
-  Part part{.shape = whole, .origin = output};
+  Part part{.shape = whole};
   if (const auto known = learnt_.find(output); known != learnt_.end()) {
     part = known->second;
-    part.origin = output;
   } else {
     if (!is_head_ && *columns % devices_ != 0)  // provisional until its heads are known
       uneven_ = lookup_.name(node) + " has " + to_string(*columns) + " columns, which " + to_string(devices_) +
                 " devices do not divide";
     part.shape.back() = (*columns + devices_ - 1) / devices_;
   }
+  part.origin = output;
   here_.columns.insert(node);
   const Fraction of_columns = fraction(part.shape, whole);
   // The share of a vocabulary is rounded up: ⌈columns / devices⌉.
@@ -192,9 +191,8 @@ void Trial::split_rows(std::int32_t node, const WeightProduct& form, const Part&
       fraction({part.shape.begin(), part.shape.end() - 1}, {whole.begin(), whole.end() - 1}).whole != 1)
     stop(node, "takes an operand that is split in another axis than the one it contracts");
   if (part.replicas != 1)
-    throw TrialStop{.reason = to_string(devices_) + " devices are more than the heads before " + lookup_.name(node) +
-                              "; give a divisor of the query heads",
-                    .is_final = true};
+    give_up(cat(to_string(devices_), " devices are more than the heads before ", lookup_.name(node),
+                "; give a divisor of the query heads"));
   if (done_.rows.contains(node) || !here_.rows.insert(node).second) return;
   const Fraction of_rows = fraction(part.shape, whole);
   split_weight(of.input(index(form.weight)), form.rows_axis, of_rows);
@@ -247,9 +245,8 @@ std::int32_t Trial::product_behind(ValueId value) const {
     const std::int32_t from = lookup_.producer[index(at)];
     if (from < 0) continue;
     if (lookup_.product(from)) {
-      const bool placed = done_.rows.contains(from) || done_.columns.contains(from) || here_.rows.contains(from) ||
-                          here_.columns.contains(from);
-      if (!placed) return from;
+      const auto places = [&](const Split& split) { return split.rows.contains(from) || split.columns.contains(from); };
+      if (!places(done_) && !places(here_)) return from;
       continue;
     }
     for (const ValueId input : lookup_.graph.node(from).inputs) queue.push_back(input);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/index.h"
@@ -82,13 +83,18 @@ class Trial {
   // Element-wise: operands broadcast along the split axis stay whole, weights are split, others must be in parts.
   void pointwise(std::int32_t id, const Node& node);
 
-  // Fits a whole operand to a result in parts, splitting a weight. False if the operand must first be in parts.
-  bool match(ValueId input, const Part& result, const Shape& whole);
+  // Fits a whole operand to a result in parts, splitting a weight. False if the operand must first be in parts. The
+  // last `inner` axes are those of matrices, which stay whole.
+  bool match(ValueId input, const Part& result, const Shape& whole, std::size_t inner = 0);
 
   // Products of activations alone: the batch axes of the matrices are split.
   void matrices(std::int32_t id, const Node& node);
-  bool match_leading(ValueId input, const Shape& own, const Part& counts, const Shape& whole);
   void rearrange(std::int32_t id, const Node& node, OpKind kind);
+
+  // Ends the trial to start again, with a known part of `origin`.
+  [[noreturn]] void restart(std::int32_t id, std::string_view what, ValueId origin, Part part) const;
+  // Ends the search: heads cannot be divided over the devices.
+  [[noreturn]] void give_up(std::string reason) const;
 
   // Stops the trial, or restarts it with the origin of the split cut between its `heads` heads.
   [[noreturn]] void share_heads(std::int32_t id, const Part& part, const Dim& heads);
@@ -114,7 +120,7 @@ class Trial {
 
   // Checks the heads of an operand [tokens …, heads · size]: its part must have `expected` elements in the last axis.
   void expect_heads(std::int32_t id, ValueId value, const Dim& expected, Int replicas);
-  void split_cache(ValueId value, int axis, Int heads, Int replicas);
+  void split_cache(ValueId value, int axis, const Dim& heads, Int replicas);
   void attention(std::int32_t id, const Node& node);
 
   // The standard operator with heads on their own axis, [batch, heads, tokens, size].

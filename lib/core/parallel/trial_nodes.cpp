@@ -1,6 +1,7 @@
 // From the parts of a node's operands to the parts of its results, by kind of operator.
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
 #include "parallel/trial.h"
 
 namespace pagoda::inline core {
@@ -60,25 +61,22 @@ void Trial::pointwise(std::int32_t id, const Node& node) {
   }
   if (!result) return;
   bool waits = false;
-  for (const ValueId input : node.inputs) {
-    if (input == kAbsent || part_of(input) != nullptr) continue;
-    waits = !match(input, *result, whole) || waits;
-  }
+  for (const ValueId input : node.inputs)
+    if (input != kAbsent && part_of(input) == nullptr) waits = !match(input, *result, whole) || waits;
   if (waits) return void(waiting_.insert(id));
   for (const ValueId output : node.outputs) set(output, *result);
 }
 
-bool Trial::match(ValueId input, const Part& result, const Shape& whole) {
+bool Trial::match(ValueId input, const Part& result, const Shape& whole, std::size_t inner) {
   const Shape& own = shape(input);
-  for (std::size_t axis = 0; axis < own.size(); ++axis) {
+  for (std::size_t axis = 0; axis + inner < own.size(); ++axis) {
     const std::size_t there = whole.size() - own.size() + axis;
     if (result.shape[there] == whole[there] || own[axis] == Dim(1)) continue;
-    if (lookup_.is_constant[index(input)]) {
-      split_weight(input, static_cast<int>(axis), fraction({result.shape[there]}, {whole[there]}));
-      continue;
+    if (inner > 0 || !lookup_.is_constant[index(input)]) {
+      wanted_.insert(input);
+      return false;
     }
-    wanted_.insert(input);
-    return false;
+    split_weight(input, static_cast<int>(axis), fraction({result.shape[there]}, {whole[there]}));
   }
   return true;
 }
@@ -107,22 +105,9 @@ void Trial::matrices(std::int32_t id, const Node& node) {
   if (!result) return;
   result->shape.insert(result->shape.end(), whole.end() - 2, whole.end());
   for (const ValueId input : {node.input(0), node.input(1)}) {
-    if (part_of(input) != nullptr) continue;
-    const Shape& own = shape(input);
-    const Part counts{.shape = {result->shape.begin(), result->shape.end() - 2}};
-    if (own.size() > 2 && !match_leading(input, own, counts, whole)) return void(waiting_.insert(id));
+    if (part_of(input) == nullptr && !match(input, *result, whole, 2)) return void(waiting_.insert(id));
   }
   set(node.output(0), *result);
-}
-
-bool Trial::match_leading(ValueId input, const Shape& own, const Part& counts, const Shape& whole) {
-  for (std::size_t axis = 0; axis + 2 < own.size(); ++axis) {
-    const std::size_t there = whole.size() - own.size() + axis;
-    if (counts.shape[there] == whole[there] || own[axis] == Dim(1)) continue;
-    wanted_.insert(input);
-    return false;
-  }
-  return true;
 }
 
 void Trial::rearrange(std::int32_t id, const Node& node, OpKind kind) {
@@ -149,15 +134,19 @@ void Trial::rearrange(std::int32_t id, const Node& node, OpKind kind) {
 
 void Trial::share_heads(std::int32_t id, const Part& part, const Dim& heads) {
   const auto count = heads.value();
-  if (!count || part.origin == kAbsent || part.has_heads) stop(id, "cuts a split axis in another place");
-  if (*count % devices_ == 0) stop(id, "cuts a split axis in another place");
-  const Part known = head_part(id, shape(part.origin), *count);
-  throw TrialStop{.reason = "heads of " + lookup_.name(id), .origin = part.origin, .part = known};
+  if (!count || part.origin == kAbsent || part.has_heads || *count % devices_ == 0)
+    stop(id, "cuts a split axis in another place");
+  restart(id, "heads", part.origin, head_part(id, shape(part.origin), *count));
 }
 
+void Trial::restart(std::int32_t id, std::string_view what, ValueId origin, Part part) const {
+  throw TrialStop{.reason = cat(what, " of ", lookup_.name(id)), .origin = origin, .part = std::move(part)};
+}
+
+void Trial::give_up(std::string reason) const { throw TrialStop{.reason = std::move(reason), .is_final = true}; }
+
 Part Trial::head_part(std::int32_t id, const Shape& whole, Int heads) const {
-  Part part{.shape = whole};
-  part.replicas = replicas_of(id, heads);
+  Part part{.shape = whole, .replicas = replicas_of(id, heads)};
   part.shape.back() = exact_div(whole.back() * part.replicas, devices_).value_or(whole.back());
   return part;
 }
@@ -165,9 +154,8 @@ Part Trial::head_part(std::int32_t id, const Shape& whole, Int heads) const {
 Int Trial::replicas_of(std::int32_t id, Int heads) const {
   if (heads % devices_ == 0) return 1;
   if (heads > 0 && devices_ % heads == 0) return devices_ / heads;
-  throw TrialStop{.reason = to_string(devices_) + " devices do not divide the " + to_string(heads) + " heads of " +
-                            lookup_.name(id) + ", nor do those divide the devices",
-                  .is_final = true};
+  give_up(cat(to_string(devices_), " devices do not divide the ", to_string(heads), " heads of ", lookup_.name(id),
+              ", nor do those divide the devices"));
 }
 
 void Trial::norm(std::int32_t id, const Node& node, RowAxes rows) {
@@ -295,7 +283,7 @@ void Trial::pieces(std::int32_t id, const Node& node) {
   if (sum != part.shape[at]) {
     Part known{.shape = shape(part.origin)};
     known.shape.back() = sum;
-    throw TrialStop{.reason = "pieces of " + lookup_.name(id), .origin = part.origin, .part = known};
+    restart(id, "pieces", part.origin, known);
   }
   for (std::size_t i = 0; i < all.size(); ++i) set(all[i], parts[i]);
 }
@@ -313,13 +301,13 @@ void Trial::expect_heads(std::int32_t id, ValueId value, const Dim& expected, In
     stop(id, "takes heads that are split in another way");
   Part known{.shape = shape(part->origin), .replicas = replicas};
   known.shape.back() = expected;
-  throw TrialStop{.reason = "heads of " + lookup_.name(id), .origin = part->origin, .part = known};
+  restart(id, "heads", part->origin, known);
 }
 
-void Trial::split_cache(ValueId value, int axis, Int heads, Int replicas) {
+void Trial::split_cache(ValueId value, int axis, const Dim& heads, Int replicas) {
   if (value == kAbsent) return;
   Part part{.shape = shape(value), .replicas = replicas, .has_heads = true};
-  part.shape[index(axis)] = heads * replicas / devices_;
+  part.shape[axis] = heads;
   set(value, part);
 }
 
@@ -334,9 +322,8 @@ void Trial::attention(std::int32_t id, const Node& node) {
   const Int key_heads = multi ? heads : node.integer("kv_num_heads", 0);
   if (heads <= 0 || key_heads <= 0) stop(id, "states no heads");
   if (heads % devices_ != 0)
-    throw TrialStop{.reason = to_string(devices_) + " devices do not divide the " + to_string(heads) +
-                              " query heads of " + lookup_.name(id) + "; give a divisor of them",
-                    .is_final = true};
+    give_up(cat(to_string(devices_), " devices do not divide the ", to_string(heads), " query heads of ",
+                lookup_.name(id), "; give a divisor of them"));
   const Int replicas = replicas_of(id, key_heads);
   const bool packed = node.input(1) == kAbsent;
   if (packed && multi) stop(id, "takes queries, keys and values packed");
@@ -350,8 +337,8 @@ void Trial::attention(std::int32_t id, const Node& node) {
   if (waiting_.contains(id)) return;
   const std::size_t past = multi ? 6 : standard ? 4 : 3;
   const int axis = node.op_type == "PagedAttention" ? 2 : 1;
-  for (const std::size_t each : {past, past + 1}) split_cache(node.input(each), axis, key_heads, replicas);
-  for (const std::size_t each : {1U, 2U}) split_cache(node.output(each), axis, key_heads, replicas);
+  for (const std::size_t each : {past, past + 1}) split_cache(node.input(each), axis, own_keys, replicas);
+  for (const std::size_t each : {1U, 2U}) split_cache(node.output(each), axis, own_keys, replicas);
   Part part{.shape = shape(node.output(0)), .has_heads = true};
   part.shape.back() = floor_div(part.shape.back(), heads) * own;
   set(node.output(0), part);
@@ -372,14 +359,8 @@ void Trial::split_attention(std::int32_t id, const Node& node) {
   Part part{.shape = shape(node.output(0)), .has_heads = true};
   part.shape[1] = query.shape[1];
   set(node.output(0), part);
-  const auto cache = [&](ValueId value) {
-    if (value == kAbsent) return;
-    Part each{.shape = shape(value), .replicas = key.replicas, .has_heads = true};
-    each.shape[1] = key.shape[1];
-    set(value, each);
-  };
-  for (const std::size_t place : {4U, 5U}) cache(node.input(place));
-  for (const std::size_t place : {1U, 2U}) cache(node.output(place));
+  for (const std::size_t place : {4U, 5U}) split_cache(node.input(place), 1, key.shape[1], key.replicas);
+  for (const std::size_t place : {1U, 2U}) split_cache(node.output(place), 1, key.shape[1], key.replicas);
 }
 
 }  // namespace pagoda::inline core
