@@ -26,11 +26,14 @@ struct Rates {
   double lanes = 0;        // issues on vector lanes: half the peak, which counts a fused multiply-add twice
 };
 
+bool lacks(const DeviceSpec& device, Precision type) {
+  return std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
+}
+
 // The best rate of the formats that hold `type`, or of packing it into lanes if it is not listed (see roofline.h).
 double vector_rate(const DeviceSpec& device, Precision type) {
   if (type == Precision::Tf32) type = Precision::Float32;  // TF32 exists in tensor units only
-  const bool lacks = std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
-  const bool listed = lacks || device.peak(type, Unit::Vector) != nullptr;
+  const bool listed = lacks(device, type) || device.peak(type, Unit::Vector) != nullptr;
   double best = 0, narrower = 0;
   for (const Peak& peak : device.peaks) {
     if (peak.unit != Unit::Vector || !peak.flops_per_second.known()) continue;
@@ -63,9 +66,8 @@ Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision
     if (const auto format = static_cast<Precision>(i); format != type && holds(format, type))
       offer(format, rates.contraction_precision == type ? kClearlyFaster : 1);
   // A vector unit multiplies narrow types at least as fast as it adds them, dot products included.
-  const bool lacks = std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
   if (const double packed = 2 * rates.lanes;
-      !lacks && rates.contraction_unit == Unit::Vector && packed > rates.contraction) {
+      !lacks(device, type) && rates.contraction_unit == Unit::Vector && packed > rates.contraction) {
     rates.contraction = packed;
     rates.contraction_precision = type;
   }
@@ -181,10 +183,10 @@ class Evaluator {
     double needed_bytes = 0;
     for (const auto& [kernel, ids] : kernels_) {
       const double count = static_cast<double>(ids.size());
-      const std::optional<UnitSeconds> units = units_of(kernel);
+      const std::optional<UnitSeconds> units = units_of(kernel, &Part::precision);
       const RowBound bound = bound_of(kernel, units);
       for (const std::size_t id : ids) visit(id, bound);
-      if (const std::optional<UnitSeconds> least = least_units_of(kernel))
+      if (const std::optional<UnitSeconds> least = units_of(kernel, &Part::narrowest))
         for (double UnitSeconds::*unit : {&UnitSeconds::tensor, &UnitSeconds::lanes, &UnitSeconds::mixed})
           busy.*unit += count * *least.*unit;
       needed_bytes += count * needed_bytes_of(kernel);
@@ -199,6 +201,17 @@ class Evaluator {
     totals.floor_seconds = std::max(busy.longest(), least_memory_time(needed_bytes));
     if (const Quantity& launch = device_.launch_overhead_seconds; launch.known())
       totals.eager_seconds = std::max(totals.seconds, static_cast<double>(totals.launches) * *launch.value);
+    return totals;
+  }
+
+  // Evaluates one bound per row or group, each of which has the cost cost_of(id).
+  template <typename CostOf>
+  RooflineTotals evaluate_all(const Bindings& bindings, std::vector<RowBound>& bounds, const CostOf& cost_of) {
+    for (std::size_t id = 0; id < bounds.size(); ++id)
+      if (cost_of(id).mark == Mark::Unmodelled) bounds[id].bound = Bound::Unknown;
+    const RooflineTotals totals =
+        evaluate(bindings, [&](std::size_t id, const RowBound& bound) { bounds[id] = bound; });
+    for (std::size_t id = 0; id < bounds.size(); ++id) bounds[id].row = id;
     return totals;
   }
 
@@ -236,16 +249,10 @@ class Evaluator {
     return bytes;
   }
 
-  double bytes_of(const Kernel& kernel) const { return value(kernel.bytes_read) + value(kernel.bytes_written); }
-
   bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
 
+  // At Part::precision; at Part::narrowest, as if quantisation were folded into products, whatever this kernel does.
   // Nullopt if no rate is known.
-  std::optional<UnitSeconds> units_of(const Kernel& kernel) const { return units_of(kernel, &Part::precision); }
-
-  // The same as if quantisation were folded into products, whatever this kernel does.
-  std::optional<UnitSeconds> least_units_of(const Kernel& kernel) const { return units_of(kernel, &Part::narrowest); }
-
   std::optional<UnitSeconds> units_of(const Kernel& kernel, std::optional<Precision> Part::*precision) const {
     UnitSeconds seconds;
     for (const Part& part : kernel.parts) {
@@ -300,7 +307,7 @@ class Evaluator {
 
   RowBound bound_of(const Kernel& kernel, const std::optional<UnitSeconds>& units) const {
     RowBound row;
-    row.bytes = bytes_of(kernel);
+    row.bytes = value(kernel.bytes_read) + value(kernel.bytes_written);
     const auto [memory_seconds, level] = memory_time(row.bytes);
     row.memory_seconds = row.seconds = memory_seconds;
     row.level = level;
@@ -413,15 +420,9 @@ std::string_view to_string(Bound bound) {
 Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const RooflineOptions& options) {
   Roofline result;
   result.rows.resize(analysis.nodes.size());
-  for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    result.rows[i].row = i;
-    if (analysis.nodes[i].cost.mark == Mark::Unmodelled) result.rows[i].bound = Bound::Unknown;
-  }
   Evaluator evaluator(analysis, nullptr, device, options);
-  result.totals = evaluator.evaluate(options.bindings, [&](std::size_t row, const RowBound& bound) {
-    result.rows[row] = bound;
-    result.rows[row].row = row;
-  });
+  result.totals = evaluator.evaluate_all(options.bindings, result.rows,
+                                         [&](std::size_t row) -> const OpCost& { return analysis.nodes[row].cost; });
   evaluator.list_gaps(result);
   for (RowBound& row : result.rows) {
     const OpCost& cost = analysis.nodes[row.row].cost;
@@ -437,15 +438,9 @@ Roofline roofline(const Analysis& analysis, const Traffic& traffic, const Device
   Roofline result = roofline(analysis, device, options);
   if (traffic.model == TrafficModel::Unfused) return result;
   result.groups.resize(traffic.groups.size());
-  for (std::size_t id = 0; id < result.groups.size(); ++id) {
-    result.groups[id].row = id;
-    if (traffic.groups[id].cost.mark == Mark::Unmodelled) result.groups[id].bound = Bound::Unknown;
-  }
   Evaluator evaluator(analysis, &traffic, device, options);
-  result.totals = evaluator.evaluate(options.bindings, [&](std::size_t id, const RowBound& bound) {
-    result.groups[id] = bound;
-    result.groups[id].row = id;
-  });
+  result.totals = evaluator.evaluate_all(options.bindings, result.groups,
+                                         [&](std::size_t id) -> const OpCost& { return traffic.groups[id].cost; });
   result.missing.clear();  // those found with rows as kernels
   result.assumed.clear();
   evaluator.list_gaps(result);
