@@ -124,6 +124,8 @@ class Session {
   void require(const Dim& size, const Dim& other, const Name& node, bool or_one);
   void set_equal(const std::string& symbol, const Dim& dim, const Name& node);
   std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const Name& node, bool or_one);
+  // Decides that the pending symbols of a formula stay as in the file.
+  void settle_as_exported(const Dim& formula, const Name& node);
   // Decides a pending size, and with it the other part if the size is one of two parts.
   void settle(const std::string& symbol, const Dim& dim, const Name& node);
   bool is_pending(const Dim& dim) const { return dim.is_symbol() && pending_.contains(dim.to_string()); }

@@ -5,49 +5,15 @@
 
 namespace pagoda::inline core::ops {
 
-std::span<const OpRule> aten_rules();
-std::span<const OpRule> attention_rules();
-std::span<const OpRule> contrib_attention_rules();
-std::span<const OpRule> contrib_cache_attention_rules();
-std::span<const OpRule> contrib_conv_rules();
-std::span<const OpRule> contrib_elementwise_rules();
-std::span<const OpRule> contrib_generation_rules();
-std::span<const OpRule> contrib_matmul_rules();
-std::span<const OpRule> contrib_misc_rules();
-std::span<const OpRule> contrib_moe_rules();
-std::span<const OpRule> contrib_norm_rules();
-std::span<const OpRule> contrib_packed_attention_rules();
-std::span<const OpRule> contrib_qlinear_rules();
-std::span<const OpRule> contrib_quantize_rules();
-std::span<const OpRule> contrib_speculative_rules();
-std::span<const OpRule> contrib_state_rules();
-std::span<const OpRule> conv_rules();
-std::span<const OpRule> einsum_rules();
-std::span<const OpRule> elementwise_rules();
-std::span<const OpRule> gather_rules();
-std::span<const OpRule> generate_rules();
-std::span<const OpRule> internal_nhwc_rules();
-std::span<const OpRule> layout_rules();
-std::span<const OpRule> loss_rules();
-std::span<const OpRule> matmul_rules();
-std::span<const OpRule> ml_rules();
-std::span<const OpRule> nchwc_rules();
-std::span<const OpRule> norm_rules();
-std::span<const OpRule> pool_rules();
-std::span<const OpRule> preview_rules();
-std::span<const OpRule> quantize_rules();
-std::span<const OpRule> recurrent_rules();
-std::span<const OpRule> reduce_rules();
-std::span<const OpRule> reshape_rules();
-std::span<const OpRule> resize_rules();
-std::span<const OpRule> sequence_rules();
-std::span<const OpRule> signal_rules();
-std::span<const OpRule> slice_rules();
-std::span<const OpRule> tensorrt_rules();
-std::span<const OpRule> text_rules();
-std::span<const OpRule> training_rules();
-std::span<const OpRule> unary_rules();
-std::span<const OpRule> vision_rules();
-std::span<const OpRule> withdrawn_rules();
+using Rules = std::span<const OpRule>();  // a function that returns a table
+
+Rules aten_rules, attention_rules, contrib_attention_rules, contrib_cache_attention_rules, contrib_conv_rules,
+    contrib_elementwise_rules, contrib_generation_rules, contrib_matmul_rules, contrib_misc_rules, contrib_moe_rules,
+    contrib_norm_rules, contrib_packed_attention_rules, contrib_qlinear_rules, contrib_quantize_rules,
+    contrib_speculative_rules, contrib_state_rules, conv_rules, einsum_rules, elementwise_rules, gather_rules,
+    generate_rules, internal_nhwc_rules, layout_rules, loss_rules, matmul_rules, ml_rules, nchwc_rules, norm_rules,
+    pool_rules, preview_rules, quantize_rules, recurrent_rules, reduce_rules, reshape_rules, resize_rules,
+    sequence_rules, signal_rules, slice_rules, tensorrt_rules, text_rules, training_rules, unary_rules, vision_rules,
+    withdrawn_rules;
 
 }  // namespace pagoda::inline core::ops

@@ -102,11 +102,24 @@ Shape as_asked(const FixedSizes& fixed, const Shape& sizes) {
   return asked;
 }
 
-bool is_permutation(const Shape& a, const Shape& b) {
-  return std::is_permutation(a.begin(), a.end(), b.begin(), b.end());
+using Integers = std::vector<std::int64_t>;
+
+// The sizes at export; empty if one is not known.
+std::optional<Integers> numbers_of(const FixedSizes& fixed, const Shape& sizes) {
+  Integers numbers;
+  for (const Dim& size : sizes) {
+    const auto number = fixed.as_exported(size).value64();
+    if (!number || *number < 1) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
-using Integers = std::vector<std::int64_t>;
+// Whether all sizes are one size in the requested run.
+bool agree(const FixedSizes& fixed, const std::vector<Dim>& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(),
+                     [&](const Dim& each) { return fixed.as_asked(each) == fixed.as_asked(sizes.front()); });
+}
 
 // Splits sizes of a reshape's input into the parts that its target is made of. What an earlier reshape merged is taken
 // apart the same way; failing that, parts are sizes seen before; failing that, two parts are pending.
@@ -126,7 +139,7 @@ class Splitter {
   Shape parts(const Dim& whole, const Integers& sizes) {
     if (auto answer = known(whole, sizes)) return *std::move(answer);
     for (const Shape& merged : session_.merged(whole))
-      if (const auto numbers = numbers_of(merged))
+      if (const auto numbers = numbers_of(fixed_, merged))
         if (auto answer = target(merged, *numbers, sizes)) return *std::move(answer);
     if (sizes.size() % 2 == 0) {  // an axis divided into windows
       Integers axes;
@@ -204,7 +217,7 @@ class Splitter {
     if (++tries_ > kMostTries) refuse_several(whole);
     std::optional<Shape> answer;
     for (const Shape& merged : session_.merged(whole)) {
-      const auto numbers = numbers_of(merged);
+      const auto numbers = numbers_of(fixed_, merged);
       if (!numbers) continue;
       const auto split = [this](const Dim& size, const Integers& pieces) { return known(size, pieces); };
       const auto found = refined(merged, *numbers, sizes, split);
@@ -219,16 +232,6 @@ class Splitter {
                 " can be made of other sizes in several ways");
   }
 
-  std::optional<Integers> numbers_of(const Shape& sizes) const {
-    Integers numbers;
-    for (const Dim& size : sizes) {
-      const auto number = fixed_.as_exported(size).value64();
-      if (!number || *number < 1) return std::nullopt;
-      numbers.push_back(*number);
-    }
-    return numbers;
-  }
-
   // Factors of `whole` with these exported sizes, in their order: sizes seen on earlier tensors. With `guesses`, also
   // numbers, and a last factor that was not seen. Rows come before columns where both had the same size.
   std::optional<Shape> product_of_seen(const Dim& whole, const Integers& sizes, bool guesses) const {
@@ -236,7 +239,8 @@ class Splitter {
     Shape factors;
     extend(whole, sizes, guesses, factors, answers);
     for (const Shape& other : answers)
-      if (!is_permutation(other, answers.front()) && as_asked(fixed_, other) != as_asked(fixed_, answers.front()))
+      if (!std::is_permutation(other.begin(), other.end(), answers.front().begin(), answers.front().end()) &&
+          as_asked(fixed_, other) != as_asked(fixed_, answers.front()))
         refuse_several(whole);
     if (answers.empty()) return std::nullopt;
     return answers.front();
@@ -274,19 +278,15 @@ struct Unbatched {
   std::vector<std::int64_t> exported_input, exported_target;
 };
 
-std::vector<std::int64_t> as_numbers(const OpContext& op, const FixedSizes& fixed, const Shape& sizes) {
-  std::vector<std::int64_t> numbers;
-  for (const Dim& size : sizes) {
-    const auto number = fixed.as_exported(size).value64();
-    if (!number || *number < 1) op.unknown("its target shape is fixed, and a size of its input is not known at export");
-    numbers.push_back(*number);
-  }
-  return numbers;
+Integers as_numbers(const OpContext& op, const Shape& sizes) {
+  auto numbers = numbers_of(*op.fixed_sizes(), sizes);
+  if (!numbers) op.unknown("its target shape is fixed, and a size of its input is not known at export");
+  return *std::move(numbers);
 }
 
 // A size of 1 at export does not cut the element order. It keeps its place if the target has as many ones there.
 void follow_ones(const OpContext& op, Unbatched& reshape, std::vector<std::optional<Dim>>& followed) {
-  const auto ones_by_place = [](const std::vector<std::int64_t>& sizes) {
+  const auto ones_by_place = [](const Integers& sizes) {
     std::map<Int, std::vector<std::size_t>> ones;
     Int before = 1;
     for (std::size_t i = 0; i < sizes.size(); before *= sizes[i++])
@@ -408,7 +408,7 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
   };
   std::vector<std::optional<Dim>> followed(target.size());
   if (any(input, [&](const Dim& dim) { return fixed.hold_other(dim); })) {
-    Unbatched reshape{input, stated, as_numbers(op, fixed, input), as_numbers(op, fixed, stated)};
+    Unbatched reshape{input, stated, as_numbers(op, input), as_numbers(op, stated)};
     require_same_count(op, exported_input, exported);
     const auto divide = [&](Dim& dim, std::int64_t& number) {
       const auto quotient = exact_div(dim, Dim::symbol(fixed.batch));
@@ -463,9 +463,8 @@ Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, co
   const auto number = size.value64();
   if (!number || op.seen_sizes(*number).empty()) return size;
   const std::vector<Dim> seen = op.seen_sizes(*number, rank, axis);
-  const bool agree = std::all_of(seen.begin(), seen.end(),
-                                 [&](const Dim& each) { return fixed.as_asked(each) == fixed.as_asked(seen.front()); });
-  const std::optional<Dim> otherwise = !agree ? std::nullopt : std::optional(seen.empty() ? size : seen.front());
+  const std::optional<Dim> otherwise =
+      !agree(fixed, seen) ? std::nullopt : std::optional(seen.empty() ? size : seen.front());
   OpContext::State& state = OpContext::State::of(op);
   return state.session.pending_size(*number, state.display_name, otherwise);
 }
@@ -491,10 +490,7 @@ Dim stated_size(const OpContext& op, std::size_t rank, std::size_t axis, const D
   if (fixed->hold_other(own) && is_multiple)
     if (auto ratio = exact_div(own * size, exported)) candidates.push_back(*std::move(ratio));
   if (candidates.empty()) return fixed->hold_other(own) ? op.pending_size(*number) : size;
-  const bool agree = std::all_of(candidates.begin(), candidates.end(), [&](const Dim& each) {
-    return fixed->as_asked(each) == fixed->as_asked(candidates.front());
-  });
-  return agree ? candidates.front() : op.pending_size(*number);
+  return agree(*fixed, candidates) ? candidates.front() : op.pending_size(*number);
 }
 
 }  // namespace pagoda::inline core::ops

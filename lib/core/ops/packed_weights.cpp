@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "graph/by_operator.h"
+#include "ops/contrib_parts.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -29,8 +30,10 @@ std::optional<Dim> product(std::optional<std::int64_t> a, std::optional<std::int
   return a && b ? std::optional(Dim(*a) * *b) : std::nullopt;
 }
 
-std::optional<Dim> k_by_n(const Node& node, const Dim&) {
-  return product(size_attribute(node, "K"), size_attribute(node, "N"));
+// K rows of as many weights as the attribute `Columns` says.
+template <RuleName Columns>
+std::optional<Dim> k_by(const Node& node, const Dim&) {
+  return product(size_attribute(node, "K"), size_attribute(node, Columns.view()));
 }
 
 // One zero point per block of a row.
@@ -39,14 +42,6 @@ std::optional<Dim> n_by_blocks(const Node& node, const Dim&) {
   const auto block = size_attribute(node, "block_size");
   if (!k || !block) return std::nullopt;
   return product((*k + *block - 1) / *block, size_attribute(node, "N"));
-}
-
-std::optional<Dim> k_by_query(const Node& node, const Dim&) {
-  return product(size_attribute(node, "K"), size_attribute(node, "Nq"));
-}
-
-std::optional<Dim> k_by_key(const Node& node, const Dim&) {
-  return product(size_attribute(node, "K"), size_attribute(node, "Nkv"));
 }
 
 std::optional<Dim> by_bits(const Node& node, const Dim& bytes) {
@@ -86,16 +81,16 @@ constexpr WeightInput kInputs[] = {
     {kMs,                    "GatherBlockQuantized",              0,  kByte,  by_bits},
     {kMs,                    "GatherBlockQuantized",              3,  kByte,  by_bits},
     {kMs,                    "MatMulBlockQuantizedFp4Weight",     1,  kByte,  two_a_byte},
-    {kMs,                    "MatMulBnb4",                        1,  kByte,  k_by_n},
-    {kMs,                    "MatMulNBits",                       1,  kByte,  k_by_n},
+    {kMs,                    "MatMulBnb4",                        1,  kByte,  k_by<"N">},
+    {kMs,                    "MatMulNBits",                       1,  kByte,  k_by<"N">},
     {kMs,                    "MatMulNBits",                       3,  kByte,  n_by_blocks},
-    {kMs,                    "MatMulNBitsMlp",                    3,  kByte,  k_by_n},
-    {kMs,                    "MatMulNBitsMlp",                    6,  kByte,  k_by_n},
-    {kMs,                    "MatMulNBitsQLoRA",                  1,  kByte,  k_by_n},
-    {kMs,                    "MatMulNBitsQkv",                    3,  kByte,  k_by_query},
-    {kMs,                    "MatMulNBitsQkv",                    6,  kByte,  k_by_key},
-    {kMs,                    "MatMulNBitsQkv",                    9,  kByte,  k_by_key},
-    {kMs,                    "MatMulPacked",                      1,  kByte,  k_by_n},
+    {kMs,                    "MatMulNBitsMlp",                    3,  kByte,  k_by<"N">},
+    {kMs,                    "MatMulNBitsMlp",                    6,  kByte,  k_by<"N">},
+    {kMs,                    "MatMulNBitsQLoRA",                  1,  kByte,  k_by<"N">},
+    {kMs,                    "MatMulNBitsQkv",                    3,  kByte,  k_by<"Nq">},
+    {kMs,                    "MatMulNBitsQkv",                    6,  kByte,  k_by<"Nkv">},
+    {kMs,                    "MatMulNBitsQkv",                    9,  kByte,  k_by<"Nkv">},
+    {kMs,                    "MatMulPacked",                      1,  kByte,  k_by<"N">},
     {kMs,                    "QGemm",                             6,  kWide,  one_each},
     {kMs,                    "QLinearConv",                       8,  kWide,  one_each},
     {kMs,                    "QMoE",                              2,  kByte,  expert<'1'>},

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -47,19 +48,15 @@ Scalar integer(Dim value) {
   return value;
 }
 
-struct Integers {
-  const Dim* a;
-  const Dim* b;
+// Both operands as elements of one kind.
+template <typename T>
+struct Both {
+  const T* a;
+  const T* b;
   explicit operator bool() const { return a != nullptr && b != nullptr; }
 };
-Integers integers(const Scalar& a, const Scalar& b) { return {std::get_if<Dim>(&a), std::get_if<Dim>(&b)}; }
-
-struct Reals {
-  const double* a;
-  const double* b;
-  explicit operator bool() const { return a != nullptr && b != nullptr; }
-};
-Reals reals(const Scalar& a, const Scalar& b) { return {std::get_if<double>(&a), std::get_if<double>(&b)}; }
+Both<Dim> integers(const Scalar& a, const Scalar& b) { return {std::get_if<Dim>(&a), std::get_if<Dim>(&b)}; }
+Both<double> reals(const Scalar& a, const Scalar& b) { return {std::get_if<double>(&a), std::get_if<double>(&b)}; }
 
 // Both as fractions over a common denominator.
 struct Fractions {
@@ -128,19 +125,30 @@ std::optional<bool> is_true(const Scalar& scalar) {
   return zero ? std::optional<bool>(!*zero) : std::nullopt;
 }
 
-Scalar add(const Scalar& a, const Scalar& b, ElementType type) {
-  if (const auto i = integers(a, b)) return integer(*i.a + *i.b);
-  if (const auto r = reals(a, b)) return real(*r.a + *r.b, type);
-  if (const auto f = fractions(a, b)) return from_ratio(f->a + f->b, f->denominator, type);
+namespace {
+
+// A sum or a difference.
+template <typename Operation>
+Scalar combined(const Scalar& a, const Scalar& b, ElementType type, const Operation& operation) {
+  if (const auto i = integers(a, b)) return integer(operation(*i.a, *i.b));
+  if (const auto r = reals(a, b)) return real(operation(*r.a, *r.b), type);
+  if (const auto f = fractions(a, b)) return from_ratio(operation(f->a, f->b), f->denominator, type);
   return kUnknown;
 }
 
-Scalar subtract(const Scalar& a, const Scalar& b, ElementType type) {
-  if (const auto i = integers(a, b)) return integer(*i.a - *i.b);
-  if (const auto r = reals(a, b)) return real(*r.a - *r.b, type);
-  if (const auto f = fractions(a, b)) return from_ratio(f->a - f->b, f->denominator, type);
+// The lesser or the greater.
+template <typename Choice>
+Scalar chosen(const Scalar& a, const Scalar& b, ElementType type, const Choice& choice) {
+  if (const auto i = integers(a, b)) return choice(*i.a, *i.b);
+  if (const auto r = reals(a, b)) return std::isnan(*r.a) || std::isnan(*r.b) ? kUnknown : Scalar(choice(*r.a, *r.b));
+  if (const auto f = fractions(a, b)) return from_ratio(choice(f->a, f->b), f->denominator, type);
   return kUnknown;
 }
+
+}  // namespace
+
+Scalar add(const Scalar& a, const Scalar& b, ElementType type) { return combined(a, b, type, std::plus<>()); }
+Scalar subtract(const Scalar& a, const Scalar& b, ElementType type) { return combined(a, b, type, std::minus<>()); }
 
 Scalar multiply(const Scalar& a, const Scalar& b, ElementType type) {
   if (const auto i = integers(a, b)) return integer(*i.a * *i.b);
@@ -203,17 +211,13 @@ Scalar power(const Scalar& a, const Scalar& b, ElementType type) {
 }
 
 Scalar minimum(const Scalar& a, const Scalar& b, ElementType type) {
-  if (const auto i = integers(a, b)) return min(*i.a, *i.b);
-  if (const auto r = reals(a, b)) return std::isnan(*r.a) || std::isnan(*r.b) ? kUnknown : Scalar(std::min(*r.a, *r.b));
-  if (const auto f = fractions(a, b)) return from_ratio(min(f->a, f->b), f->denominator, type);
-  return kUnknown;
+  using std::min;
+  return chosen(a, b, type, [](const auto& x, const auto& y) { return min(x, y); });
 }
 
 Scalar maximum(const Scalar& a, const Scalar& b, ElementType type) {
-  if (const auto i = integers(a, b)) return max(*i.a, *i.b);
-  if (const auto r = reals(a, b)) return std::isnan(*r.a) || std::isnan(*r.b) ? kUnknown : Scalar(std::max(*r.a, *r.b));
-  if (const auto f = fractions(a, b)) return from_ratio(max(f->a, f->b), f->denominator, type);
-  return kUnknown;
+  using std::max;
+  return chosen(a, b, type, [](const auto& x, const auto& y) { return max(x, y); });
 }
 
 Scalar negate(const Scalar& a, ElementType type) {
@@ -289,14 +293,11 @@ bool is_nan(const Scalar& a) {
   return value != nullptr && std::isnan(*value);
 }
 
-Scalar tell(std::optional<bool> answer) { return answer ? truth(*answer) : kUnknown; }
+Scalar truth_if_known(std::optional<bool> answer) { return answer ? truth(*answer) : kUnknown; }
 
 // Answers that depend on sizes are formulas of value 0 or 1.
 Dim is_above_zero(const Dim& dim) { return min(max(dim, 0), 1); }
 Dim is_not_zero(const Dim& dim) { return min(max(dim, -dim), 1); }
-
-// The truth of a bool, 0 or 1; null where it is unknown.
-const Dim* truth_of(const Scalar& scalar) { return std::get_if<Dim>(&scalar); }
 
 }  // namespace
 
@@ -310,7 +311,7 @@ Scalar equals(const Scalar& a, const Scalar& b, ElementType) {
 Scalar greater_or_equal(const Scalar& a, const Scalar& b, ElementType) {
   const std::optional<bool> answer = at_least(a, b);
   const auto f = answer ? std::nullopt : fractions(a, b);
-  return f ? Scalar(1 - is_above_zero(f->b - f->a)) : tell(answer);
+  return f ? Scalar(1 - is_above_zero(f->b - f->a)) : truth_if_known(answer);
 }
 Scalar less_or_equal(const Scalar& a, const Scalar& b, ElementType type) { return greater_or_equal(b, a, type); }
 Scalar less(const Scalar& a, const Scalar& b, ElementType type) {
@@ -318,28 +319,26 @@ Scalar less(const Scalar& a, const Scalar& b, ElementType type) {
 }
 Scalar greater(const Scalar& a, const Scalar& b, ElementType type) { return less(b, a, type); }
 
+// Bools are 0 or 1.
 Scalar logical_and(const Scalar& a, const Scalar& b, ElementType) {
   if (is_true(a) == false || is_true(b) == false) return truth(false);
-  const Dim* x = truth_of(a);
-  const Dim* y = truth_of(b);
-  return x != nullptr && y != nullptr ? Scalar(*x * *y) : kUnknown;
+  const auto t = integers(a, b);
+  return t ? Scalar(*t.a * *t.b) : kUnknown;
 }
 
 Scalar logical_or(const Scalar& a, const Scalar& b, ElementType) {
   if (is_true(a) == true || is_true(b) == true) return truth(true);
-  const Dim* x = truth_of(a);
-  const Dim* y = truth_of(b);
-  return x != nullptr && y != nullptr ? Scalar(*x + *y - *x * *y) : kUnknown;
+  const auto t = integers(a, b);
+  return t ? Scalar(*t.a + *t.b - *t.a * *t.b) : kUnknown;
 }
 
 Scalar logical_xor(const Scalar& a, const Scalar& b, ElementType) {
-  const Dim* x = truth_of(a);
-  const Dim* y = truth_of(b);
-  return x != nullptr && y != nullptr ? Scalar(*x + *y - 2 * *x * *y) : kUnknown;
+  const auto t = integers(a, b);
+  return t ? Scalar(*t.a + *t.b - 2 * *t.a * *t.b) : kUnknown;
 }
 
 Scalar logical_not(const Scalar& a, ElementType) {
-  const Dim* x = truth_of(a);
+  const Dim* x = std::get_if<Dim>(&a);
   return x != nullptr ? Scalar(1 - *x) : kUnknown;
 }
 
@@ -368,7 +367,7 @@ Scalar convert(const Scalar& a, ElementType from, ElementType to) {
   if (to == ElementType::Bool) {
     const std::optional<bool> answer = is_nan(a) ? true : is_true(a);
     const auto ratio = answer ? std::nullopt : as_ratio(a);
-    return ratio ? Scalar(is_not_zero(ratio->numerator)) : tell(answer);
+    return ratio ? Scalar(is_not_zero(ratio->numerator)) : truth_if_known(answer);
   }
   if (is_float(to)) {
     if (const double* value = std::get_if<double>(&a)) return real(*value, to);

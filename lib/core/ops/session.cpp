@@ -4,14 +4,29 @@
 
 #include "ops/context.h"
 #include "ops/fixed_sizes.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
+namespace {
+
+template <typename Holds>
+bool any_symbol(const Dim& size, const Holds& holds) {
+  if (size.is_constant()) return false;
+  const std::vector<std::string> names = size.symbols();
+  return std::any_of(names.begin(), names.end(), holds);
+}
+
+bool depends_on(const Dim& size, std::string_view symbol) {
+  return any_symbol(size, [&](const std::string& name) { return name == symbol; });
+}
+
+}  // namespace
 
 Dim Session::fresh(std::string_view hint, std::string node, std::string cause, std::optional<Dim> upper) {
   const std::string stem = Dim::identifier(hint);
   std::string name = stem;
   int& next = next_of_stem_.emplace(stem, 2).first->second;
-  while (fresh_names_.contains(name) || input_dims.contains(name)) name = stem + "_" + std::to_string(next++);
+  while (fresh_names_.contains(name) || input_dims.contains(name)) name = cat(stem, "_", next++);
   fresh_names_.insert(name);
   symbols.push_back({name, std::move(node), std::move(cause), std::move(upper)});
   return Dim::symbol(name);
@@ -105,20 +120,14 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const Name
     require(kept, dropped, node, true);
     return kept;
   }
-  if (dropped.is_symbol()) {
-    const std::string name = dropped.to_string();
-    const auto names = kept.symbols();
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      set_equal(name, kept, node);
-      return kept;
-    }
-  } else if (kept.is_symbol() && !dropped.is_constant()) {
-    const std::string name = kept.to_string();
-    const auto names = dropped.symbols();
-    if (std::find(names.begin(), names.end(), name) == names.end() && is_fresh(name)) {
-      set_equal(name, dropped, node);
-      return kept;
-    }
+  if (dropped.is_symbol() && !depends_on(kept, dropped.to_string())) {
+    set_equal(dropped.to_string(), kept, node);
+    return kept;
+  }
+  if (!dropped.is_symbol() && kept.is_symbol() && !dropped.is_constant() && is_fresh(kept.to_string()) &&
+      !depends_on(dropped, kept.to_string())) {
+    set_equal(kept.to_string(), dropped, node);
+    return kept;
   }
   require(kept, dropped, node, or_one);
   return kept;
@@ -127,22 +136,13 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const Name
 // --- sizes that the file fixes ---
 
 bool FixedSizes::hold(const Dim& size) const {
-  if (size.is_constant()) return false;
-  const std::vector<std::string> names = size.symbols();
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return exported.contains(name); });
+  return any_symbol(size, [&](const std::string& name) { return exported.contains(name); });
 }
 
-bool FixedSizes::hold_batch(const Dim& size) const {
-  if (size.is_constant() || batch.empty()) return false;
-  const std::vector<std::string> names = size.symbols();
-  return std::find(names.begin(), names.end(), batch) != names.end();
-}
+bool FixedSizes::hold_batch(const Dim& size) const { return !batch.empty() && depends_on(size, batch); }
 
 bool FixedSizes::hold_other(const Dim& size) const {
-  if (size.is_constant()) return false;
-  const std::vector<std::string> names = size.symbols();
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return name != batch && exported.contains(name); });
+  return any_symbol(size, [&](const std::string& name) { return name != batch && exported.contains(name); });
 }
 
 void Session::see(const Shape& shape) {
@@ -223,28 +223,26 @@ void Session::settle(const std::string& symbol, const Dim& dim, const Name& node
 
 bool Session::keep(const Dim& formula, const Name& node) {
   const Dim open = resolve(formula);
-  const std::vector<std::string> names = open.symbols();
-  if (names.empty() ||
-      !std::all_of(names.begin(), names.end(), [&](const std::string& name) { return pending_.contains(name); }))
-    return false;
-  for (const std::string& name : names)
-    if (!equalities_.contains(name)) settle(name, fixed->exported.at(name), node);
+  const auto is_known = [&](const std::string& name) { return !pending_.contains(name); };
+  if (open.is_constant() || any_symbol(open, is_known)) return false;
+  settle_as_exported(open, node);
   return true;
+}
+
+void Session::settle_as_exported(const Dim& formula, const Name& node) {
+  for (const std::string& name : formula.symbols())
+    if (!equalities_.contains(name)) settle(name, fixed->exported.at(name), node);
 }
 
 void Session::settle_rest() {
   for (const auto& [name, pending] : pending_)
     if (pending.otherwise && !equalities_.contains(name)) {
       const Dim formula = resolve(*pending.otherwise);
-      const std::vector<std::string> names = formula.symbols();
-      if (std::find(names.begin(), names.end(), name) == names.end()) settle(name, formula, pending.node);
+      if (!depends_on(formula, name)) settle(name, formula, pending.node);
     }
   // By exported size of a part, and whether it is the inner one: the sizes of the axes that it divides.
   std::map<std::pair<std::int64_t, bool>, std::set<std::int64_t>> axes;
-  struct Pair {
-    std::string outer, inner;
-  };
-  std::vector<Pair> pairs;
+  std::vector<std::pair<std::string, std::string>> pairs;  // outer and inner
   const auto exported = [&](const std::string& name) { return fixed->exported.at(name); };
   for (const auto& [outer, pending] : pending_) {
     if (!pending.whole || !pending.is_outer) continue;
@@ -255,11 +253,11 @@ void Session::settle_rest() {
     if (decided == equalities_.end() || stays) axes[{exported(outer), false}].insert(whole);
     if (decided == equalities_.end() || !stays) axes[{exported(pending.other), true}].insert(whole);
   }
-  for (const Pair& pair : pairs) {
-    const bool is_outer_block = axes[{exported(pair.outer), false}].size() > 1;
-    const bool is_inner_block = axes[{exported(pair.inner), true}].size() > 1;
-    if (is_outer_block == is_inner_block || equalities_.contains(pair.outer)) continue;
-    const std::string& block = is_outer_block ? pair.outer : pair.inner;
+  for (const auto& [outer, inner] : pairs) {
+    const bool is_outer_block = axes[{exported(outer), false}].size() > 1;
+    const bool is_inner_block = axes[{exported(inner), true}].size() > 1;
+    if (is_outer_block == is_inner_block || equalities_.contains(outer)) continue;
+    const std::string& block = is_outer_block ? outer : inner;
     settle(block, exported(block), pending_.at(block).node);
   }
 }
@@ -269,14 +267,13 @@ std::optional<std::pair<std::string, std::string>> Session::unsettled() const {
     const auto found = equalities_.find(name);
     const std::int64_t exported = fixed->exported.at(name);
     if (found == equalities_.end())
-      return std::pair(pending.node, "the file does not tell whether its size " + std::to_string(exported) +
-                                         " stays or follows the input");
+      return std::pair(pending.node,
+                       cat("the file does not tell whether its size ", exported, " stays or follows the input"));
     // Frameworks omit the shift and the masks of windows if one window covers the axis.
-    const bool was_one = exported == 1;
     const Dim asked = fixed->as_asked(found->second);
-    if (pending.whole && asked.is_constant() && (asked == Dim(1)) != was_one)
-      return std::pair(pending.node, std::to_string(exported) + " windows become " + asked.to_string() +
-                                         ", and a single one is another graph");
+    if (pending.whole && asked.is_constant() && (asked == Dim(1)) != (exported == 1))
+      return std::pair(pending.node,
+                       cat(exported, " windows become ", asked.to_string(), ", and a single one is another graph"));
   }
   return std::nullopt;
 }
@@ -287,14 +284,12 @@ std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& 
     const Dim& formula = a.is_constant() ? b : a;
     if (fixed->as_exported(formula) != constant) return std::nullopt;
     // A formula made only of pending sizes keeps the exported sizes if they are window parts or meet stored weights.
-    const std::vector<std::string> names = formula.symbols();
-    const auto is_part = [&](const std::string& name) {
+    const auto is_no_part = [&](const std::string& name) {
       const auto found = pending_.find(name);
-      return found != pending_.end() && (found->second.whole || has_weights);
+      return found == pending_.end() || (!found->second.whole && !has_weights);
     };
-    if (std::all_of(names.begin(), names.end(), is_part)) {
-      for (const std::string& name : names)
-        if (!equalities_.contains(name)) settle(name, fixed->exported.at(name), node);
+    if (!any_symbol(formula, is_no_part)) {
+      settle_as_exported(formula, node);
       return constant;
     }
     if (ops::changes(*fixed, formula) || fixed->hold_batch(formula)) yielded.push_back({constant, formula});
@@ -303,17 +298,10 @@ std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& 
     return formula;
   }
   if (fixed->as_exported(a) != fixed->as_exported(b)) return std::nullopt;
-  const auto is_in = [](const Dim& symbol, const Dim& formula) {
-    const std::vector<std::string> names = formula.symbols();
-    return std::find(names.begin(), names.end(), symbol.to_string()) != names.end();
-  };
-  if (is_pending(a) && !is_in(a, b)) {
-    settle(a.to_string(), b, node);
-    return b;
-  }
-  if (is_pending(b) && !is_in(b, a)) {
-    settle(b.to_string(), a, node);
-    return a;
+  for (const auto& [pending, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    if (!is_pending(*pending) || depends_on(*other, pending->to_string())) continue;
+    settle(pending->to_string(), *other, node);
+    return *other;
   }
   const bool a_first = more_telling(a, b);
   require(a_first ? a : b, a_first ? b : a, node, or_one);
